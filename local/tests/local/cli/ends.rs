@@ -35,3 +35,31 @@ fn a_topic_is_deleted_under_its_name_and_shows_its_progress() {
     assert_eq!(deletion()["state"], json!("deleting"));
     run(api, &["topic", "create", "posts"]).failed(5, &["409", "topic-is-being-deleted"]);
 }
+
+#[test]
+fn a_person_is_erased_and_the_receipt_has_the_names() {
+    let program = Program::started(&["--no-demo"]);
+    let api = program.api();
+    run(api, &["topic", "create", "posts"]).fine();
+    run(api, &["post", "posts", "--type", "a", "--actor", "eve"]).fine();
+    run(api, &["profile", "set", "eve", "{}"]).fine();
+    run(api, &["erase"]).failed(2, &["--actor", "--user"]);
+    run(api, &["erase", "--user", "eve", "--token", "ada"]).failed(3, &["403", "admin"]);
+    run(api, &["erase", "show", "019aa0b7-9a40-7c3e-8000-5f3c9e1d2a77"]).failed(4, &["not-found"]);
+    let person = ["erase", "--actor", "eve", "--user", "eve"];
+    let estimate = run(api, &[&person[..], &["--dry-run", "--json"]].concat()).json();
+    assert_eq!((&estimate["counts"]["events"], &estimate["counts"]["profile"]), (&json!(1), &json!(1)));
+    run(api, &["profile", "show", "eve"]).fine();
+
+    let begun = run(api, &person);
+    let id = begun.last().rsplit(' ').nth(1).unwrap().to_owned();
+    assert_eq!(begun.last(), format!("the erasure goes on: lately erase show {id} --wait"));
+    assert!(begun.fine().contains("\nactor        eve\nuser         eve\nstate        erasing\n"));
+    let show = |more: &[&str]| run(api, &[&["erase", "show", &*id], more].concat());
+    until("everything is erased", || show(&["--json"]).json()["counts"]["profile"] == 1);
+    let receipt = show(&["--actor", "eve", "--user", "eve", "--json"]).json();
+    assert_eq!((&receipt["actor"], &receipt["user"]), (&json!("eve"), &json!("eve")));
+    assert_eq!((&receipt["id"], &receipt["counts"]["events"]), (&json!(id), &json!(1)));
+    assert!(show(&[]).fine().contains("not covered  report files\n"));
+    run(api, &["profile", "show", "eve"]).failed(4, &["404"]);
+}

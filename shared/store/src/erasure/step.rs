@@ -29,8 +29,10 @@ use crate::consumer::checkpoint::{decode_ids, encode_ids};
 pub(crate) enum Stage {
     /// The mark is put in every topic.
     Mark,
-    /// Issues forget who opened them.
-    Issues,
+    /// The issues that the user opened.
+    OfUser,
+    /// The issues that the actor opened: their events name them, and are erased.
+    OfActor,
     /// The user's feed.
     Feed,
     /// The sources that the user follows.
@@ -54,9 +56,10 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    const ALL: [(Self, &'static str); 12] = [
+    const ALL: [(Self, &'static str); 13] = [
         (Self::Mark, "mark"),
-        (Self::Issues, "issues"),
+        (Self::OfUser, "issues of the user"),
+        (Self::OfActor, "issues of the actor"),
         (Self::Feed, "feed"),
         (Self::Follows, "follows"),
         (Self::Records, "records"),

@@ -222,3 +222,279 @@ async fn nothing_of_the_person_is_left_and_all_else_stays() {
         assert_eq!(again, ErasureCounts::default());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_actor_or_a_user_alone_is_erased() {
+    for new in [asked(r#"{"actor":"ada"}"#), asked(r#"{"user":"ada"}"#)] {
+        let mut scene = lived(FeedSettings::default()).await;
+        let (both, _) = countable(&scene).await;
+        let before = of_others(&scene).await;
+        let counts = erase(&mut scene, &new).await.counts;
+        let erasure = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
+        assert_eq!(of_others(&scene).await, before);
+        assert_eq!(counts.events == both.events, new.actor.is_some());
+        assert_eq!(counts.entries == both.entries, new.actor.is_some());
+        assert_eq!(counts.follows == both.follows, new.user.is_some());
+        assert_eq!((counts.profile, counts.sessions) == (1, 1), new.user.is_some());
+        assert_eq!(counts.issues, 1);
+        if new.actor.is_some() {
+            // The own posts in ada's feed are copies of the actor's events, and ada follows the actor, too.
+            assert_eq!((counts.feed, counts.followers), (0, both.followers + 1));
+            assert!(counts.copies > both.copies);
+        } else {
+            assert_eq!((counts.feed, counts.copies), (both.feed, 0));
+        }
+        let erasure = finish(&mut scene, erasure.id).await;
+        assert_proven(&scene, &of_ada(), &erasure).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_request_returns_the_erasure_that_is_under_way() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let op = scene.store.op();
+    let first = op.erasures().begin(&of_ada()).await.unwrap();
+    assert_eq!(op.erasures().begin(&of_ada()).await.unwrap(), first);
+    assert_ne!(op.erasures().begin(&asked(r#"{"actor":"ada"}"#)).await.unwrap().id, first.id);
+    let unknown = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
+    assert!(matches!(op.erasures().get(unknown).await, Err(ErasureError::NotFound(_))));
+    let done = finish(&mut scene, first.id).await;
+    assert_eq!(done.counts, ErasureCounts::default());
+    assert_eq!(done.ids_sha256, Some(sha256(&BTreeSet::new())));
+    assert_ne!(scene.store.op().erasures().begin(&of_ada()).await.unwrap().id, first.id);
+    // The receipt does not name anybody.
+    let receipt = items(&scene.engine).await.into_iter().find(|item| {
+        matches!(key(item), AnyKey::ErasureStep(key) if key.erasure == first.id)
+    });
+    let receipt = format!("{receipt:?}");
+    assert!(!receipt.contains("\"ada\""), "{receipt}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_lands_during_an_erasure_is_erased_and_a_later_one_stays() {
+    let mut scene = lived(FeedSettings::default()).await;
+    let posts = scene.posts.clone();
+    let (_, mut ids) = countable(&scene).await;
+    let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
+    let mut steps = 0;
+    while scene.has_news() {
+        let news = scene.news();
+        fan_out(&scene.store, &news).await;
+        steps += 1;
+        if steps < 8 {
+            ids.extend(scene.post(&posts, vec![by("ada", Some("s"))]).await);
+        }
+    }
+    assert!(steps > 8, "{steps} steps");
+    let erasure = finish(&mut scene, begun.id).await;
+    assert_eq!((erasure.counts.events, erasure.ids_sha256.clone()), (ids.len() as u64, Some(sha256(&ids))));
+    assert_proven(&scene, &of_ada(), &erasure).await;
+
+    let later = scene.post(&posts, vec![by("ada", Some("s"))]).await;
+    let all = scene.all_news();
+    scene.settle().await;
+    assert_eq!(fan_out(&scene.store, &all).await.failed, None);
+    scene.settle().await;
+    assert_eq!(scene.store.op().topic(&posts).event(later[0]).await.unwrap().id, later[0]);
+    assert_eq!(scene.shown("dee").await.first(), Some(&later[0]));
+    assert_eq!(scene.store.op().erasures().get(begun.id).await.unwrap(), erasure);
+    let (check, left) = verified(&scene, &of_ada(), &erasure).await;
+    assert_eq!(left, Vec::<String>::new());
+    assert!(check.new > 0 && check.is_proven(), "{check:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_whose_record_comes_after_the_end_is_erased_and_counted() {
+    let mut scene = lived(FeedSettings::default()).await;
+    let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
+    let (_, mut ids) = countable(&scene).await;
+    ids.extend(scene.post(&posts, vec![by("ada", Some("s"))]).await);
+    ids.extend(scene.post(&logs, vec![by("ada", None)]).await);
+    let held = scene.news();
+    let erasure = erase(&mut scene, &of_ada()).await;
+    assert_eq!(erasure.counts.events, ids.len() as u64 - 2);
+    let (check, left) = verified(&scene, &of_ada(), &erasure).await;
+    assert_eq!((check.left, left.len()), (2, 2));
+
+    for _ in 0..2 {
+        assert_eq!(fan_out(&scene.store, &held).await.failed, None);
+        scene.settle().await;
+    }
+    let erasure = scene.store.op().erasures().get(erasure.id).await.unwrap();
+    assert_eq!((erasure.counts.events, erasure.ids_sha256.clone()), (ids.len() as u64, Some(sha256(&ids))));
+    assert_proven(&scene, &of_ada(), &erasure).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_topic_that_is_created_meanwhile_is_searched_too() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
+    // The topics are marked by the first step.
+    let news = scene.news();
+    let more = topic("more");
+    fan_out(&scene.store, &news).await;
+    let unlisted = r#"{"views":[],"fan_out":false}"#;
+    scene.store.op().topic(&more).put(&change(unlisted)).await.unwrap();
+    let ids = scene.post(&more, vec![by("ada", None); 3]).await;
+    // The records of these events are read before the new topic has a mark.
+    let erasure = finish(&mut scene, begun.id).await;
+    assert_eq!(erasure.ids_sha256, Some(sha256(&ids.into_iter().collect())));
+    assert_proven(&scene, &of_ada(), &erasure).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_writes_an_erased_event_again() {
+    let mut scene = lived(FeedSettings::default()).await;
+    let posts = scene.posts.clone();
+    // The request of a keyed event has not come to its end.
+    let unfinished = Idempotency { key: "half".parse().unwrap(), ..idempotency() };
+    let crash = Faults::default().rule(
+        Target::operation(lately_engine::Operation::UpdateItem).partition("IDEMPOTENCY#"),
+        lately_engine::fault::When::Always,
+        Fault::InternalServerError,
+    );
+    let broken = store(scene.engine.client_with(crash).client(), &scene.world);
+    let keyed = || Submission { idempotency: Some(unfinished.clone()), ..submission(&posts, vec![by("ada", None)]) };
+    broken.op().write(keyed()).await.unwrap();
+    scene.settle().await;
+    let erasure = erase(&mut scene, &of_ada()).await;
+    assert!(scene.store.op().write(keyed()).await.unwrap().replayed);
+    scene.settle().await;
+    assert_proven(&scene, &of_ada(), &erasure).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follow_after_an_erasure_counts_again() {
+    let mut scene = lived(FeedSettings::default()).await;
+    erase(&mut scene, &of_ada()).await;
+    let counts = async |scene: &Scene| {
+        let of_ada = |item: &Item| {
+            matches!(key(item), AnyKey::FollowerCount(key) if key.source.to_string() == "actor:ada")
+        };
+        let item = items(&scene.engine).await.into_iter().find(of_ada).unwrap();
+        (item["here"].as_n().unwrap().clone(), item.contains_key("expires_at"))
+    };
+    assert_eq!(counts(&scene).await, ("0".to_owned(), true));
+    scene.follow("bob", "actor:ada", 5).await;
+    assert_eq!(counts(&scene).await, ("1".to_owned(), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_erasure_costs_one_unit_for_each_item_and_little_more() {
+    const EVENTS: usize = 1_000;
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let posts = scene.posts.clone();
+    for follower in ["bob", "cy", "dee"] {
+        scene.follow(follower, "actor:ada", 0).await;
+    }
+    scene.settle().await;
+    for _ in 0..EVENTS / 100 {
+        scene.post(&posts, vec![by("ada", None); 100]).await;
+        scene.settle().await;
+    }
+    let begun = scene.store.op().erasures().begin(&asked(r#"{"actor":"ada"}"#)).await.unwrap();
+    let outcomes = scene.settle().await;
+    let counts = finish(&mut scene, begun.id).await.counts;
+    // Three followers' copies, and those in the author's own feed.
+    let (events, copies) = (EVENTS as u64, 4 * EVENTS as u64);
+    assert_eq!((counts.events, counts.entries, counts.copies, counts.followers), (events, events, copies, 3));
+    let items = counts.events + counts.entries + counts.copies;
+    let halves: u64 = outcomes.iter().map(|outcome| outcome.cost.write_units.halves).sum();
+    assert!(halves * 100 <= items * 2 * 105, "{halves} half units for {items} items");
+
+    // The user's feed holds the entries of others.
+    scene.follow("ada", "actor:bob", 0).await;
+    scene.settle().await;
+    for _ in 0..EVENTS / 100 {
+        scene.post(&posts, vec![by("bob", None); 100]).await;
+        scene.settle().await;
+    }
+    let begun = scene.store.op().erasures().begin(&asked(r#"{"user":"ada"}"#)).await.unwrap();
+    let outcomes = scene.settle().await;
+    let counts = finish(&mut scene, begun.id).await.counts;
+    assert_eq!((counts.feed, counts.follows), (events, 1));
+    let halves: u64 = outcomes.iter().map(|outcome| outcome.cost.write_units.halves).sum();
+    assert!(halves * 100 <= counts.feed * 2 * 105, "{halves} half units for {} entries", counts.feed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_estimate_says_what_there_is_and_erases_nothing() {
+    let scene = lived(FeedSettings::default()).await;
+    let (expected, _) = countable(&scene).await;
+    let before = items(&scene.engine).await.len();
+    let estimate = scene.store.op().erasures().estimate(&of_ada()).await.unwrap();
+    let ErasureCounts { follows, profile, sessions, feed, .. } = estimate.counts;
+    assert_eq!((follows, profile, sessions), (expected.follows, expected.profile, expected.sessions));
+    assert_eq!(feed, expected.feed);
+    assert!(estimate.counts.events > 0 && estimate.write_units > estimate.counts.events);
+    assert_eq!(items(&scene.engine).await.len(), before);
+}
+
+/// A small life: one trace of each kind.
+async fn lived_shortly(settings: FeedSettings) -> Scene {
+    let mut scene = Scene::new(settings).await;
+    let unlisted = topic("unlisted");
+    let op = scene.store.op();
+    op.topic(&unlisted).put(&change(r#"{"views":[],"fan_out":false}"#)).await.unwrap();
+    for (who, what) in [("bob", "actor:ada"), ("cy", "subject:s"), ("ada", "actor:bob")] {
+        scene.follow(who, what, 0).await;
+    }
+    scene.settle().await;
+    consume(&scene.store, &scene.posts).await;
+    let late = Some(scene.world.now().saturating_sub(50_000));
+    let posts = scene.posts.clone();
+    for (topic, actor, at) in [(&posts, "ada", late), (&posts, "bob", None), (&unlisted, "ada", None)] {
+        scene.post(topic, vec![NewEvent { at, ..by(actor, Some("s")) }]).await;
+    }
+    issues::open(&scene.store, r#"{"title":"of ada"}"#).await;
+    let profile = lately_keys::table::ProfileKey { user: user("ada") };
+    op.record(&profile).put(&Document::parse(b"{}").unwrap(), Precondition::Absent).await.unwrap();
+    let session = NewSession::parse(br#"{"user":"ada","scopes":["read"],"ttl_seconds":3600}"#).unwrap();
+    op.sessions().create(&session, TokenHash::from([1; 32])).await.unwrap();
+    scene.settle().await;
+    scene
+}
+
+/// Erases ada by a process that may die, and by another one if it dies. Returns whether it died.
+async fn erase_by(scene: &mut Scene, victim: &FaultyClient) -> (Erasure, bool) {
+    let victims = store(victim.client(), &scene.world).with_feeds(scene.settings);
+    let mut died = victim.run(async { victims.op().erasures().begin(&of_ada()).await }).await.is_none();
+    let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
+    while scene.has_news() {
+        let news = scene.news();
+        match victim.run(fan_out(&victims, &news)).await {
+            Some(outcome) => assert_eq!(outcome.failed, None),
+            None => {
+                died = true;
+                assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+            }
+        }
+    }
+    (finish(scene, begun.id).await, died)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_call_does_not_change_the_receipt() {
+    for (settings, moment) in
+        [(FeedSettings::default(), Moment::After), (small_jobs(), Moment::Before), (small_jobs(), Moment::After)]
+    {
+        let mut n = 0;
+        loop {
+            n += 1;
+            let mut scene = lived_shortly(settings).await;
+            let (expected, ids) = countable(&scene).await;
+            let before = of_others(&scene).await;
+            let crash = Faults::default().nth(n, Target::any(), Fault::Crash(moment));
+            let victim = scene.engine.client_with(crash);
+            let (erasure, died) = erase_by(&mut scene, &victim).await;
+            assert_eq!(erasure.counts, expected, "call {n}, {moment:?}");
+            assert_eq!(erasure.ids_sha256, Some(sha256(&ids)), "call {n}, {moment:?}");
+            assert_proven(&scene, &of_ada(), &erasure).await;
+            assert_eq!(of_others(&scene).await, before, "call {n}, {moment:?}");
+            if !died {
+                break;
+            }
+        }
+        assert!(n > 100, "{n} calls were made");
+    }
+}

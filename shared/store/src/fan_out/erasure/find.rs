@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{
-    EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, SourcePartition, Timeline,
-    UserSessionKey,
+    EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, SourcePartition, Timeline, UserSessionKey,
 };
 use lately_keys::{Actor, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis, User};
 use lately_model::{ISSUES_TOPIC, reported_issue};
@@ -20,8 +19,7 @@ use crate::event::{decode, is_keyed};
 use crate::fan_out::erasure::ErasureRun;
 use crate::follow::FollowerRange;
 use crate::limits::{
-    ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASED_SESSIONS_PER_STEP, ERASURE_TOPICS_AT_ONCE,
-    WRITES_AT_ONCE,
+    ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASED_SESSIONS_PER_STEP, ERASURE_TOPICS_AT_ONCE, WRITES_AT_ONCE,
 };
 use crate::session::keys_of_listed;
 use crate::topic::TopicError;
@@ -34,10 +32,9 @@ impl ErasureRun<'_> {
     pub(super) async fn look(self, next: &mut ErasureStep) -> Result<bool, TableError> {
         let (actor, user) = (self.step.actor.as_ref(), self.step.user.as_ref());
         match (next.at.stage, actor, user) {
-            (Stage::Mark | Stage::MarkAgain | Stage::Unmark, Some(actor), _) => {
-                self.mark_topics(actor, next).await
-            }
-            (Stage::Issues, _, Some(user)) => self.look_for_issues(user, next).await,
+            (Stage::Mark | Stage::MarkAgain | Stage::Unmark, Some(actor), _) => self.mark_topics(actor, next).await,
+            (Stage::OfUser, _, Some(user)) => self.look_for_issues(&Actor::from(user), next).await,
+            (Stage::OfActor, Some(actor), _) => self.look_for_issues(actor, next).await,
             (Stage::Feed, _, Some(user)) => self.look_at_feed(user, next).await,
             (Stage::Follows, _, Some(user)) => self.look_for_follows(user, next).await,
             (Stage::Records, _, Some(user)) => self.look_for_records(user, next).await,
@@ -85,8 +82,7 @@ impl ErasureRun<'_> {
         let mut groups: BTreeMap<(&Topic, bool), ListedEvents> = BTreeMap::new();
         for item in self.fan_out.op.table.get_parts(&wanted, "pk, sk, a, v").await? {
             let Key { pk, sk } = item.key()?;
-            let Some(key) =
-                by_key.get(&(pk, sk)).filter(|_| item.text("a").is_ok_and(|a| a == actor.as_str()))
+            let Some(key) = by_key.get(&(pk, sk)).filter(|_| item.text("a").is_ok_and(|a| a == actor.as_str()))
             else {
                 continue;
             };
@@ -164,11 +160,7 @@ impl ErasureRun<'_> {
     async fn enter(self, topic: &Topic, at: &mut Place) -> Result<bool, TableError> {
         let newest = Directory::of(self.fan_out.op, topic).remaining(None, 1).await?.entries.pop();
         let stage = at.stage;
-        *at = Place {
-            topic: Some(topic.clone()),
-            bucket: newest.map(|entry| entry.bucket),
-            ..Place::of(stage)
-        };
+        *at = Place { topic: Some(topic.clone()), bucket: newest.map(|entry| entry.bucket), ..Place::of(stage) };
         Ok(at.bucket.is_some())
     }
 
@@ -215,17 +207,16 @@ impl ErasureRun<'_> {
         Ok(keys)
     }
 
-    /// Lists issues that the user opened. Their events name them.
-    async fn look_for_issues(self, user: &User, next: &mut ErasureStep) -> Result<bool, TableError> {
+    /// Lists issues that an actor opened. Their events name them.
+    async fn look_for_issues(self, actor: &Actor, next: &mut ErasureStep) -> Result<bool, TableError> {
         let op = self.fan_out.op;
         let topic: Topic = ISSUES_TOPIC.parse().expect("the constant is a topic's name");
-        let actor = Actor::from(user);
         let Some(stored) = op.topic(&topic).find().await?.filter(|stored| stored.deleting.is_none()) else {
             return Ok(false);
         };
         let (keys, more) = if stored.lists_by_actor {
             let opened = |entry: &TimelineEntry| entry.topic == topic && entry.event_type.as_str() == OPENED;
-            self.walk_timeline(&actor, &mut next.at, opened).await?
+            self.walk_timeline(actor, &mut next.at, opened).await?
         } else {
             if next.at.topic.is_none() && !self.enter(&topic, &mut next.at).await? {
                 return Ok(false);
@@ -242,7 +233,7 @@ impl ErasureRun<'_> {
             issues.extend(issue.as_ref().map(IssueKey::encode).filter(|key| !issues.contains(key)));
         }
         for issue in op.table.get_parts(&issues, "pk, sk, opened_by").await? {
-            if issue.optional_text("opened_by")? == Some(user.as_str()) {
+            if issue.optional_text("opened_by")? == Some(actor.as_str()) {
                 next.listed.issues.push(issue.key()?);
             }
         }
@@ -273,8 +264,7 @@ impl ErasureRun<'_> {
 
     /// Lists some of the sources that the user follows. They are unfollowed before the next look.
     async fn look_for_follows(self, user: &User, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let query =
-            Query::partition(ProfileKey::partition(user)).begins_with(FollowKey::PREFIX).consistent(true);
+        let query = Query::partition(ProfileKey::partition(user)).begins_with(FollowKey::PREFIX).consistent(true);
         let page = self.fan_out.op.table.query(&query.limit(ERASED_FOLLOWS_PER_STEP)).await?;
         for item in &page.items {
             next.listed.follows.push(item.key_as::<FollowKey>()?.source);

@@ -119,7 +119,7 @@ impl ErasureRun<'_> {
         let ids = ErasedIds { op, erasure: next.erasure }.all().await?;
         next.counts.events = ids.len() as u64;
         // The stream tells in whole seconds when an event landed.
-        let seconds = op.now().get().div_ceil(1000);
+        let seconds = op.now().get() / 1000 + 1;
         let at = UnixMillis::new(seconds * 1000).unwrap_or(UnixMillis::MAX);
         next.finished = Some(Finished { at, ids_sha256: ids::hash(&ids) });
         (next.actor, next.user) = (None, None);

@@ -19,8 +19,8 @@ impl ErasureRun<'_> {
             let entries = feed.iter().map(|id| place_in_feed(*id, user)).collect();
             self.fan_out.delete(entries).await?;
             self.unfollow(user, follows).await?;
-            self.forget_opener(user, issues).await?;
         }
+        self.forget_opener(issues).await?;
         self.delete_each(keys).await?;
         match &self.step.actor {
             Some(actor) => self.leave(actor, followers).await,
@@ -84,10 +84,12 @@ impl ErasureRun<'_> {
         Ok(())
     }
 
-    /// Replaces the name of the user who opened issues.
-    async fn forget_opener(self, user: &User, issues: &[Key]) -> Result<(), TableError> {
+    /// Replaces the name of those who opened issues.
+    async fn forget_opener(self, issues: &[Key]) -> Result<(), TableError> {
         let op = self.fan_out.op;
-        let is_opener = Condition::equals("opened_by", user.as_str());
+        let (actor, user) = (self.step.actor.as_ref().map(Actor::as_str), self.step.user.as_ref().map(User::as_str));
+        let is_opener = actor.into_iter().chain(user).map(|name| Condition::equals("opened_by", name));
+        let Some(is_opener) = is_opener.reduce(Condition::or) else { return Ok(()) };
         let updates: Vec<_> = issues
             .iter()
             .filter_map(|key| IssueKey::decode(&key.pk, &key.sk))

@@ -1,0 +1,111 @@
+//! Stories in which a person is erased while everything else goes on.
+//!
+//! The story is that of `story.rs`, with its faults, crashes and redelivered records. At some moment one of its users
+//! asks for the erasure of ada. In the end all records are delivered once more, and the table must hold what the model
+//! says, and nothing of ada that is older than the receipt. The receipt must be exact.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+
+use lately_engine::stream::EventName;
+use lately_keys::table::AnyKey;
+use lately_keys::{EventId, UnixMillis};
+use lately_model::{ErasureReceipt, ErasureState, NewErasure};
+use lately_store::{ErasureTrace, Store};
+use lately_table::Connection;
+use sha2::Digest;
+
+use crate::scene::key;
+use crate::simulation::story::{Story, tell_of_erasure};
+use crate::support::{Seed, TABLE, items, seeds};
+
+const SEEDS: u64 = 1_000;
+
+impl Story {
+    /// Asserts that nothing of ada is left that is older than the receipt, and that the receipt is exact.
+    async fn check_erasure(&self, new: &NewErasure) {
+        let store = Store::new(Connection::new(
+            self.engine.client(),
+            TABLE,
+            self.world.clone(),
+            std::time::Duration::from_secs(600),
+        ));
+        let op = store.op();
+        let begun = op.erasures().begin(new).await.unwrap();
+        // This erasure is the second one if the first one is done. Then the first one is the only receipt.
+        let all = items(&self.engine).await;
+        let erasures: BTreeSet<_> = all
+            .iter()
+            .filter_map(|item| match key(item) {
+                AnyKey::ErasureStep(key) if key.erasure != begun.id => Some(key.erasure),
+                _ => None,
+            })
+            .collect();
+        let Some(first) = erasures.first() else { panic!("the erasure has not come to its end") };
+        let erasure = op.erasures().get(*first).await.unwrap();
+        assert_eq!(erasure.state, ErasureState::Done);
+
+        let stored: BTreeSet<EventId> = all
+            .iter()
+            .flat_map(|item| match key(item) {
+                AnyKey::ErasedPage(_) => {
+                    let ids = item["e"].as_b().unwrap().as_ref();
+                    ids.chunks(16).map(|id| EventId::from_slice(id).unwrap()).collect()
+                }
+                AnyKey::ErasedEvent(key) => vec![key.id],
+                _ => Vec::new(),
+            })
+            .collect();
+        let text: String = stored.iter().map(|id| format!("{id}\n")).collect();
+        let hash: String = sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(erasure.ids_sha256.as_ref(), Some(&hash));
+        assert_eq!(erasure.counts.events, stored.len() as u64);
+
+        let finished = erasure.finished_at.unwrap();
+        let (mut wanted, mut of_ada) = (BTreeSet::new(), BTreeSet::new());
+        for record in self.engine.stream(TABLE).unwrap().all() {
+            if let (AnyKey::Event(key), EventName::Insert) = (key(&record.keys()), record.event()) {
+                let landed_at = UnixMillis::new(record.at_micros() / 1_000_000 * 1_000).unwrap();
+                if record.new_image().unwrap()["a"].as_s().unwrap() == "ada" {
+                    of_ada.insert(key.id());
+                    if landed_at < finished && !self.state.borrow().deleted.contains(&key.id()) {
+                        wanted.insert(key.id());
+                    }
+                }
+            }
+        }
+        assert!(wanted.is_subset(&stored), "{:?} not erased", wanted.difference(&stored));
+        assert!(stored.is_subset(&of_ada), "{:?} erased", stored.difference(&of_ada));
+
+        let receipt = ErasureReceipt { actor: new.actor.clone(), user: new.user.clone(), erasure };
+        let mut left = Vec::new();
+        let rate = NonZeroU32::new(1_000_000).unwrap();
+        let check = op.erasures().verify(&receipt, rate, |_, found| {
+            left.extend(found.iter().filter(|finding| finding.trace == ErasureTrace::Left).cloned());
+        });
+        let check = check.await.unwrap();
+        assert!(check.is_proven(), "{left:?}, {check:?}");
+    }
+}
+
+fn tell_and_check(seeds: impl Iterator<Item = Seed>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.unwrap().block_on(async {
+        for seed in seeds {
+            let (story, new) = tell_of_erasure(seed.0).await;
+            story.check().await;
+            story.check_erasure(&new).await;
+        }
+    });
+}
+
+#[test]
+fn nothing_older_than_the_receipt_is_left_of_an_erased_person() {
+    let seeds = seeds(SEEDS);
+    let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed.0 % 2 == rest));
+    std::thread::scope(|scope| {
+        let odd = scope.spawn(|| half(1));
+        half(0);
+        odd.join().unwrap();
+    });
+}
