@@ -115,7 +115,8 @@ pub const COUNTED_PLACES_PER_STEP: usize = 2_000;
 /// A source counts as so many of these places: its item, its counts and its followers are read too.
 pub const COUNTED_PLACES_PER_SOURCE: usize = 40;
 
-/// The pages of erased ids are kept for this long, so that a receipt can be checked against them.
+/// The pages of erased ids are kept for this long, so that a receipt can be checked against them. The marks of an erasure
+/// last as long, unless the erasure ends before: it takes some seconds for each thousand events.
 pub const ERASED_IDS_SECONDS: u64 = 30 * 24 * 60 * 60;
 
 /// The name that replaces an erased user's in issues.

@@ -11,10 +11,12 @@ use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
 use lately_model::{Erasure, ErasureReceipt};
 use lately_table::{Corrupt, Item, TableError};
 
+use crate::entry::TimelineEntry;
 use crate::erasure::ErasuresHandle;
 use crate::erasure::ids::{self, ErasedIds};
 use crate::issue::time_for;
 use crate::limits::MIGRATION_PAGE;
+use crate::op::Op;
 
 /// An item that names the erased person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +99,11 @@ impl ErasuresHandle<'_> {
             start = page.next;
             let mut found = Vec::new();
             for item in &page.items {
-                found.extend(person.trace(item)?);
+                let Some(mut finding) = person.trace(item)? else { continue };
+                if let Some(since) = followed_since(&op, person, item).await? {
+                    finding.trace = unless_before(person.since, since);
+                }
+                found.push(finding);
             }
             for finding in &found {
                 match finding.trace {
@@ -154,7 +160,6 @@ impl Person<'_> {
             return Ok(None);
         }
         let expires = || if item.has("expires_at") { ErasureTrace::Expires } else { ErasureTrace::Left };
-        let unless_before = |limit: UnixMillis, at| if at < limit { ErasureTrace::Left } else { ErasureTrace::New };
         let by_time = |at: UnixMillis| unless_before(self.since, at);
         let by_end = |at: UnixMillis| unless_before(self.until, at);
         let trace = match known {
@@ -168,6 +173,12 @@ impl Person<'_> {
             AnyKey::Session(_) => by_time(item.millis("created_at")?),
             AnyKey::UserSession(key) => by_time(key.id.made_at().unwrap_or(UnixMillis::MIN)),
             AnyKey::Issue(_) => by_time(item.millis("opened_at")?),
+            AnyKey::FollowerCount(_) if !item.has("expires_at") => {
+                // Somebody follows, or followed, since.
+                let left_at = item.optional_number("left_at")?.map_or(UnixMillis::MIN, millis);
+                let here = item.optional_number::<u64>("here")?.unwrap_or_default();
+                if here > 0 { ErasureTrace::New } else { by_time(left_at) }
+            }
             AnyKey::SourceItem(_) => ErasureTrace::Kept,
             AnyKey::ErasureStep(_) => ErasureTrace::Kept,
             _ => expires(),
@@ -234,6 +245,28 @@ impl Person<'_> {
             | AnyKey::ErasureLock(_) => false,
         })
     }
+}
+
+/// The time since which a user follows the source of a feed's marker or entry; `None` if nobody does. An entry of the
+/// actor does not belong to any feed.
+async fn followed_since(op: &Op, person: Person<'_>, item: &Item) -> Result<Option<UnixMillis>, TableError> {
+    let key = item.key()?;
+    match AnyKey::decode(&key.pk, &key.sk) {
+        Some(AnyKey::PullMarker(key)) => Ok(op.user(&key.user).edge(&key.source).await?.map(|edge| edge.since)),
+        Some(AnyKey::FeedEntry(key)) => {
+            let entry = TimelineEntry::decode(item)?;
+            if person.actor == Some(&entry.actor) {
+                return Ok(None);
+            }
+            let edges = op.user(&key.user).edges(std::slice::from_ref(&entry)).await?;
+            Ok(edges.into_values().map(|edge| edge.since).max())
+        }
+        _ => Ok(None),
+    }
+}
+
+fn unless_before(limit: UnixMillis, at: UnixMillis) -> ErasureTrace {
+    if at < limit { ErasureTrace::Left } else { ErasureTrace::New }
 }
 
 fn millis(millis: u64) -> UnixMillis {

@@ -298,13 +298,20 @@ impl ErasureRun<'_> {
         let page = op.source(&source).followers_of(&range, ERASED_FOLLOWS_PER_STEP as usize, true).await?;
         next.listed.followers = page.followers.into_iter().map(|follower| follower.user).collect();
         next.counts.followers += next.listed.followers.len() as u64;
+        next.at.after = next.listed.followers.last().cloned();
         if page.more {
-            next.at.after = next.listed.followers.last().cloned();
             return Ok(true);
         }
         let after = shards.shards().filter(|shard: &Shard| *shard > next.at.shard).min();
-        next.at.shard = after.unwrap_or(next.at.shard);
-        Ok(after.is_some())
+        if after.is_none() && next.listed.followers.is_empty() {
+            self.expire_counts(&source).await?;
+            return Ok(false);
+        }
+        // The last shard is looked at once more, after its last followers have left.
+        if let Some(shard) = after {
+            (next.at.shard, next.at.after) = (shard, None);
+        }
+        Ok(true)
     }
 
     /// Lists what was written for those who follow the actor or the user's feed live. It is deleted before the next

@@ -64,18 +64,21 @@ impl ErasureRun<'_> {
         stream::iter(unfollows).buffer_unordered(UNFOLLOWS_AT_ONCE).try_collect().await
     }
 
-    /// Lets users no longer follow the actor. The counts of their shard expire if nobody is left.
+    /// Lets users no longer follow the actor.
     async fn leave(self, actor: &Actor, followers: &[User]) -> Result<(), TableError> {
-        if followers.is_empty() {
-            return Ok(());
-        }
         let op = self.fan_out.op;
         let source = Source::Actor(actor.clone());
         // All of them change the same counts, so they wait for each other anyway.
         for follower in followers {
             op.user(follower).unfollow(&source).await?;
         }
-        for (shard, counts) in op.source(&source).counts(op.source(&source).stored().await?.shards).await? {
+        Ok(())
+    }
+
+    /// Lets the numbers of a source's followers expire, where nobody is left.
+    pub(super) async fn expire_counts(self, source: &Source) -> Result<(), TableError> {
+        let op = self.fan_out.op;
+        for (shard, counts) in op.source(source).counts(op.source(source).stored().await?.shards).await? {
             if counts.here == 0 && counts.left > 0 {
                 let expires_at = op.now().get() / 1000 + REDELIVERED_SECONDS;
                 let update = Update::of(&FollowerCountKey { source: source.clone(), shard })
