@@ -1,10 +1,11 @@
-// Topics: a list with their settings, and an overview of one topic, whose settings can be changed.
+// Topics: a list with their settings, and an overview of one topic, which can be changed and deleted.
 //
 // The overview reads the topic and its newest 50 events. These events also give the topic's rate and the price of a page.
 
 import { note } from "./address.js";
 import { apiUrl, call, isLocal, path, query, topicList } from "./api.js";
 import { Chart } from "./chart.js";
+import { Deletion } from "./deletion.js";
 import { announce, button, card, checks, el, empty, factList, field, form, heading, loading, nameInput, select, table } from "./dom.js";
 import { cost, count, moment, plural, seconds, units } from "./format.js";
 import { watch } from "./live.js";
@@ -123,7 +124,7 @@ class Topics {
   /** Shows a topic. `byUser` is true if the user asked for it, so the focus moves there. */
   #show(topic, byUser = false) {
     this.#shown?.close();
-    this.#shown = new Overview(topic, this.signal, (changed) => this.#changed(changed));
+    this.#shown = new Overview(topic, this.signal, (changed) => this.#changed(changed), () => this.#deleted(topic));
     note({ topic });
     this.side.replaceChildren(this.#shown.element, this.creation);
     const title = this.side.querySelector("h2");
@@ -137,6 +138,12 @@ class Topics {
     const others = this.#topics.filter((it) => it.topic !== topic.topic);
     // Names are sorted as DynamoDB sorts them: by their bytes.
     this.#topics = [...others, topic].sort((a, b) => (a.topic < b.topic ? -1 : 1));
+    this.#draw();
+  }
+
+  /** Takes a topic that is being deleted from the list. */
+  #deleted(topic) {
+    this.#topics = this.#topics.filter((it) => it.topic !== topic);
     this.#draw();
   }
 
@@ -156,14 +163,18 @@ class Topics {
 /** The topic that is shown: its facts, which are read again, and its settings. */
 class Overview {
   #closed = new AbortController();
+  #ended = new AbortController();
 
-  constructor(topic, signal, changed) {
-    Object.assign(this, { topic, changed, base: path("topics", topic) });
+  constructor(topic, signal, changed, deleted) {
+    Object.assign(this, { topic, changed, deleted, base: path("topics", topic) });
     this.signal = AbortSignal.any([signal, this.#closed.signal]);
+    // A topic that is being deleted is not read any more.
+    this.reading = AbortSignal.any([this.signal, this.#ended.signal]);
     this.chart = new Chart();
     this.facts = el("div", {}, loading());
-    this.refresh = button("Refresh", () => pressed(this.refresh, this.facts, () => this.#read(this.signal)));
+    this.refresh = button("Refresh", () => pressed(this.refresh, this.facts, () => this.#read(this.reading)));
     this.settings = el("div", { class: "column-main" });
+    this.deletion = new Deletion(topic, this.signal, () => this.#deletes());
     const links = [
       el("a", { href: `#timeline${query({ topic })}` }, "Timeline"),
       isLocal() && el("a", { href: `#storage${query({ topic })}` }, "Storage"),
@@ -174,11 +185,12 @@ class Overview {
       { class: "column-main" },
       card(topic, this.facts, isLocal() && this.chart.element, el("div", { class: "actions" }, this.refresh, links)),
       this.settings,
+      this.deletion.element,
     );
     if (!isLocal()) return;
-    const again = () => document.hidden || polling(() => this.#read(this.signal)).catch(() => {});
+    const again = () => document.hidden || polling(() => this.#read(this.reading)).catch(() => {});
     const timer = setInterval(again, AGAIN);
-    this.signal.addEventListener("abort", () => clearInterval(timer));
+    this.reading.addEventListener("abort", () => clearInterval(timer));
   }
 
   close() {
@@ -186,7 +198,23 @@ class Overview {
   }
 
   read() {
-    return showLast(this.facts, this.signal, (signal) => this.#read(signal));
+    return showLast(this.facts, this.reading, async (signal) => {
+      try {
+        await this.#read(signal);
+      } catch (error) {
+        if (error.code !== "topic-not-found" || !(await this.deletion.isUnderWay(signal))) throw error;
+      }
+    });
+  }
+
+  /** Shows nothing but the deletion. */
+  #deletes() {
+    this.#ended.abort();
+    this.facts.replaceChildren(el("p", { class: "muted" }, "This topic is being deleted."));
+    this.chart.element.remove();
+    this.refresh.remove();
+    this.settings.replaceChildren();
+    this.deleted();
   }
 
   async #read(signal) {

@@ -112,3 +112,34 @@ test("an unknown topic and a token without the scope are problems, on another AP
   await form.getByRole("button", { name: "Save settings" }).click();
   await form.getByText("403 forbidden").waitFor();
 });
+
+test("a topic is deleted after its name is entered, and its progress is shown", async (t) => {
+  const name = await topic();
+  await post(name, Array.from({ length: 3 }, () => ({ type: "door.opened", actor: "ada" })));
+  const page = await open(t, `#topics?topic=${name}`, { refused: [404] });
+  const deletion = card(page, "Delete this topic");
+  await deletion.getByRole("button", { name: "Delete…" }).click();
+  await until("the estimate has the events", async () => /events\s+3\s+buckets\s+1, with 1 partition\s/.test(await deletion.innerText()));
+  assert.match(await deletion.innerText(), /price\s+about \d+ write units and \d+ read units/);
+  await deletion.getByRole("button", { name: "Cancel" }).click();
+  await deletion.getByRole("button", { name: "Delete…" }).click();
+  const confirm = deletion.getByLabel("Name of the topic");
+  await confirm.fill("posts");
+  await deletion.getByRole("button", { name: "Delete topic" }).click();
+  assert.equal(await confirm.evaluate((it) => it.validationMessage), "Enter the name of this topic.");
+  assert.equal((await api("GET", `/topics/${name}`)).data.topic, name, "nothing is deleted yet");
+
+  await page.getByLabel("Filter by name").fill(name);
+  await page.getByText("1 topic of").waitFor();
+  await confirm.fill(name);
+  await deletion.getByRole("button", { name: "Delete topic" }).click();
+  await deletion.getByText("The topic is being deleted.").waitFor();
+  await page.getByText("0 topics of").waitFor();
+  await until("the events are deleted", async () => /deleted events\s+3\s+deleted buckets\s+1/.test(await deletion.innerText()));
+  assert.equal(await card(page, "Settings").count(), 0);
+
+  // A page that is opened later shows the progress, too.
+  const later = await open(t, `#topics?topic=${name}`, { refused: [404] });
+  await card(later, "Delete this topic").getByText("The topic is being deleted.").waitFor();
+  await until("the events are shown", async () => /deleted events\s+3/.test(await card(later, "Delete this topic").innerText()));
+});

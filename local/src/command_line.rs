@@ -57,7 +57,7 @@ pub enum Command {
 }
 
 /// The commands for a stack's operator. All other commands are for users.
-const OPERATE: [&str; 6] = ["token", "report", "dlq", "import", "migrate", "scenario"];
+const OPERATE: [&str; 7] = ["token", "report", "dlq", "import", "migrate", "erase", "scenario"];
 
 /// The text below the options.
 const AFTER: &str = "\
@@ -75,6 +75,8 @@ Examples:
   lately issue list octo/hello --priority high
   lately latest posts --from 1h --order asc                  a time may be given as the time since then
   lately consume posts printer --url https://… --token … > posts.ndjson
+  lately topic delete posts --wait                           asks for the topic's name once more
+  lately erase --actor eve --user eve --wait --json > receipt.json
   lately feed rebuild bob                                    the local program's table; --table names a stack's
 
 Environment:

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from lately_client import AsyncLately, Call, Lately, LatelyProblem
 
 # The handles' names take one argument each, but these.
-NAMES = {"profile": 0, "sessions": 0, "repo": 2}
+NAMES = {"profile": 0, "sessions": 0, "erasures": 0, "repo": 2}
 
 
 class Adapter:

@@ -5,6 +5,7 @@ use std::io::{BufRead, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lately_client::model::NewErasure;
 use lately_client::{
     Cost, FollowOptions, Followed, Lately, Options, PostKey, Problem, Stream, Timeline, TryStreamExt,
 };
@@ -64,6 +65,10 @@ impl Arguments {
             Some(Value::Null) => PostKey::None,
             Some(key) => PostKey::Given(text(key)),
         }
+    }
+
+    fn erasure(&self) -> NewErasure {
+        NewErasure::parse(self.body(0).to_string().as_bytes()).expect("the case names an actor or a user")
     }
 
     fn revision(&self) -> Option<String> {
@@ -141,6 +146,9 @@ impl Adapter {
             }
             "topic.event" => value(topic.event(text(&with(0))).await?),
             "topic.delete_event" => value(topic.delete_event(text(&with(0))).await?),
+            "topic.delete" => value(topic.delete().await?),
+            "topic.estimate_deletion" => value(topic.estimate_deletion().await?),
+            "topic.deletion" => value(topic.deletion().await?),
             "topic.consumer.get" => value(consumer.get().await?),
             "topic.consumer.put" => value(consumer.put(&with(0)).await?),
             "topic.consumer.delete" => value(consumer.delete().await?),
@@ -178,6 +186,9 @@ impl Adapter {
             "sessions.get" => value(sessions.get(text(&with(0))).await?),
             "sessions.revoke" => value(sessions.revoke(text(&with(0))).await?),
             "sessions.revoke_all" => value(sessions.revoke_all(text(&with(0))).await?),
+            "erasures.begin" => value(lately.erasures().begin(&arguments.erasure()).await?),
+            "erasures.estimate" => value(lately.erasures().estimate(&arguments.erasure()).await?),
+            "erasures.get" => value(lately.erasures().get(text(&with(0))).await?),
             _ => match path.split_once('.') {
                 Some(("topic", method)) => return timeline(&topic, method, arguments).await,
                 Some(("feed", method)) => return timeline(&feed, method, arguments).await,

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use lately_model::{
-    FollowerList, FollowerView, OwnSession, RevokedSessions, Session, SessionList, SessionToken, SourceView,
-    TimelineEvent, TopicList, TopicSummary,
+    Erasure, ErasureEstimate, FollowerList, FollowerView, NewErasure, OwnSession, RevokedSessions, Session,
+    SessionList, SessionToken, SourceView, TimelineEvent, TopicList, TopicSummary,
 };
 use reqwest::Method;
 use serde::Serialize;
@@ -135,6 +135,12 @@ impl Lately {
         Sessions { transport: self.transport.clone() }
     }
 
+    /// Erasures of actors and users (scope `admin`).
+    #[must_use]
+    pub fn erasures(&self) -> Erasures {
+        Erasures { transport: self.transport.clone() }
+    }
+
     /// Checks that the service runs.
     ///
     /// # Errors
@@ -263,5 +269,39 @@ impl Sessions {
     pub async fn revoke_all(&self, user: impl Display) -> Result<RevokedSessions> {
         let request = Request::to(Method::DELETE, ["sessions"]);
         self.transport.value(&request.parameter("user", Some(&user.to_string()))).await
+    }
+}
+
+/// Erasures of actors and users.
+#[derive(Clone, Debug)]
+pub struct Erasures {
+    transport: Transport,
+}
+
+impl Erasures {
+    /// Erases an actor, a user, or both. The call ends when the erasure has begun; [`Erasures::get`] says how far it is.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn begin(&self, erasure: &NewErasure) -> Result<Erasure> {
+        let erasure = NewErasure { dry_run: false, ..erasure.clone() };
+        self.transport.value(&Request::to(Method::POST, ["erasures"]).json(&erasure)).await
+    }
+
+    /// What an erasure would erase, and its price. Nothing is erased.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn estimate(&self, erasure: &NewErasure) -> Result<ErasureEstimate> {
+        let erasure = NewErasure { dry_run: true, ..erasure.clone() };
+        self.transport.value(&Request::to(Method::POST, ["erasures"]).json(&erasure)).await
+    }
+
+    /// An erasure; when its state is `done`, the receipt.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn get(&self, id: impl Display) -> Result<Erasure> {
+        self.transport.value(&Request::to(Method::GET, ["erasures", &id.to_string()])).await
     }
 }

@@ -17,7 +17,7 @@ mod timeline;
 mod topic;
 mod transport;
 
-pub use client::{Lately, Repo, Sessions, Source};
+pub use client::{Erasures, Lately, Repo, Sessions, Source};
 pub use consumer::Consumer;
 pub use cost::Cost;
 pub use feed::{Feed, User};

@@ -159,7 +159,7 @@ impl Request {
         }
         let path = self.target.split('?').next().unwrap_or_default();
         [Method::GET, Method::PUT, Method::DELETE].contains(&self.method)
-            || ["/poll", "/commit", "/seek"].iter().any(|end| path.ends_with(end))
+            || ["/poll", "/commit", "/seek", "/erasures"].iter().any(|end| path.ends_with(end))
     }
 
     /// The problem with which the request fails instead of being sent.
@@ -196,6 +196,8 @@ mod tests {
         assert!(at(Method::GET).is_repeatable() && at(Method::DELETE).is_repeatable());
         assert!(!at(Method::POST).is_repeatable() && at(Method::POST).key("k").is_repeatable());
         assert!(!at(Method::PUT).if_match("7").is_repeatable());
-        assert!(Request::new(Method::POST, "/topics/a/consumers/b/poll").is_repeatable());
+        for path in ["/topics/a/consumers/b/poll", "/erasures"] {
+            assert!(Request::new(Method::POST, path).is_repeatable(), "{path}");
+        }
     }
 }

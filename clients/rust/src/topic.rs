@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::Deref;
 
-use lately_model::{Event, TopicView};
+use lately_model::{DeletionEstimate, Event, TopicDeletion, TopicView};
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,32 @@ impl Topic {
     /// Like every call.
     pub async fn put(&self, settings: &(impl Serialize + ?Sized)) -> Result<TopicView> {
         self.transport().value(&Request::to(Method::PUT, ["topics", &self.name]).json(settings)).await
+    }
+
+    /// Deletes the topic. The call ends when the deletion has begun; [`Topic::deletion`] says how far it is.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn delete(&self) -> Result<TopicDeletion> {
+        let request = Request::to(Method::DELETE, ["topics", &self.name]);
+        self.transport().value(&request.parameter("confirm", Some(&self.name))).await
+    }
+
+    /// What a deletion would delete, and its price. Nothing is deleted.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn estimate_deletion(&self) -> Result<DeletionEstimate> {
+        let request = Request::to(Method::DELETE, ["topics", &self.name]);
+        self.transport().value(&request.parameter("dry_run", Some("true"))).await
+    }
+
+    /// The deletion that is under way, or ended within the last day.
+    ///
+    /// # Errors
+    /// Like every call.
+    pub async fn deletion(&self) -> Result<TopicDeletion> {
+        self.transport().value(&Request::to(Method::GET, ["topics", &self.name, "deletion"])).await
     }
 
     /// Posts an event ([`NewEvent`](lately_model::NewEvent), or anything with its JSON) under a random key.

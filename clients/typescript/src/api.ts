@@ -132,7 +132,7 @@ export interface Problem {
 }[];
 }
 
-export type Code = "invalid-name" | "invalid-id" | "invalid-query" | "invalid-cursor" | "invalid-idempotency-key" | "invalid-precondition" | "malformed-json" | "missing-token" | "invalid-token" | "forbidden" | "origin-refused" | "route-not-found" | "method-not-allowed" | "topic-not-found" | "event-not-found" | "not-found" | "stale-batch" | "has-runs" | "bucket-is-fixed" | "too-many-pull-sources" | "too-many-consumers" | "too-many-issues" | "revision-mismatch" | "too-large" | "invalid-body" | "invalid-event" | "too-many-events" | "invalid-topic" | "idempotency-key-reused" | "rate-limited" | "revision-required" | "partially-accepted" | "not-yet-visible" | "unavailable";
+export type Code = "invalid-name" | "invalid-id" | "invalid-query" | "invalid-cursor" | "invalid-idempotency-key" | "invalid-precondition" | "malformed-json" | "missing-token" | "invalid-token" | "forbidden" | "origin-refused" | "route-not-found" | "method-not-allowed" | "topic-not-found" | "event-not-found" | "not-found" | "stale-batch" | "has-runs" | "topic-is-being-deleted" | "bucket-is-fixed" | "too-many-pull-sources" | "too-many-consumers" | "too-many-issues" | "revision-mismatch" | "too-large" | "invalid-body" | "invalid-event" | "too-many-events" | "invalid-topic" | "idempotency-key-reused" | "rate-limited" | "revision-required" | "partially-accepted" | "not-yet-visible" | "unavailable";
 
 export interface Fault {
   /** A JSON Pointer into the body, as `/1/type`, or the name of a query parameter, as `/limit`. */
@@ -213,6 +213,106 @@ export interface SessionToken {
   /** The token is returned only once, and stored only as a hash. */
   token: string;
   expires_at: Time;
+}
+
+/** The deletion of a topic. */
+export interface TopicDeletion {
+  topic: Name;
+  /** `done`: nothing is left, and the name may be used again. */
+  state: "deleting" | "done";
+  begun_at: Time;
+  /** The time at which nothing was left. */
+  finished_at?: Time;
+  /** The events that were deleted so far. */
+  events: number;
+  /** The buckets that were deleted so far. */
+  buckets: number;
+  /** The consumers that were deleted so far. */
+  consumers: number;
+}
+
+/** What the deletion of a topic would delete, and its price. */
+export interface DeletionEstimate {
+  topic: Name;
+  /** The buckets of the directory. */
+  buckets: number;
+  /** The partitions of these buckets. */
+  partitions: number;
+  /** The partitions that were counted. If this is fewer than `partitions`, `events` is an estimate. */
+  sampled: number;
+  /** The events. */
+  events: number;
+  /** The consumers. */
+  consumers: number;
+  /** The read units that the deletion would cost. */
+  read_units: number;
+  /** The write units that the deletion would cost. */
+  write_units: number;
+}
+
+/** The name of an erasure: a UUID in lower case. */
+export type ErasureId = string;
+
+/** An actor, a user, or both. */
+export interface NewErasure {
+  /** The actor whose events are erased. */
+  actor?: Name;
+  /** The user whose data is erased. */
+  user?: Name;
+  /** If true, nothing is erased, and the response says what an erasure would erase, and its price. */
+  dry_run?: boolean;
+}
+
+/** The number of erased items of each kind. */
+export interface ErasureCounts {
+  /** Events of the actor. */
+  events: number;
+  /** Entries in the timelines of the events' sources. */
+  entries: number;
+  /** Copies of the events in feeds. */
+  copies: number;
+  /** Sources that the user followed. */
+  follows: number;
+  /** Followers of the actor. */
+  followers: number;
+  /** The user's profile. */
+  profile: number;
+  /** Sessions of the user. */
+  sessions: number;
+  /** Items of the user's feed. */
+  feed: number;
+  /** Idempotency items of the user's requests. */
+  idempotency: number;
+  /** Late events in consumers' ledgers, in their batches and in the notes of live timelines. */
+  late: number;
+  /** Fan-out jobs and backlogs. */
+  jobs: number;
+  /** Issues whose `opened_by` was replaced. */
+  issues: number;
+}
+
+/** An erasure, with its counts so far. When `state` is `done`, this is the receipt. */
+export interface Erasure {
+  id: ErasureId;
+  /** `done`: nothing is left that the erasure covers. */
+  state: "erasing" | "done";
+  counts: ErasureCounts;
+  /** The SHA-256, in hexadecimal, over the erased event ids as text, sorted, each followed by a newline. */
+  ids_sha256?: string;
+  started_at: Time;
+  /** The time at which nothing was left. */
+  finished_at?: Time;
+  /** Data that the erasure cannot reach, such as report files and backups. */
+  not_covered: string[];
+}
+
+/** What an erasure would erase, estimated, and its price. */
+export interface ErasureEstimate {
+  counts: ErasureCounts;
+  /** The read units that the erasure would cost. */
+  read_units: number;
+  /** The write units that the erasure would cost. */
+  write_units: number;
 }
 
 /** An actor or a subject, which users can follow: `actor:<name>` or `subject:<name>`. */
@@ -453,6 +553,26 @@ export const putTopic = (topic: Name, body: TopicChange = {}): Request<Topic> =>
   method: "PUT",
   path: path`/topics/${topic}`,
   body,
+});
+
+export type DeleteTopicQuery = {
+  /** The topic's name once more, so that nobody deletes a topic by mistake. Only a dry run may leave it out. */
+  confirm?: Name;
+  /** If true, nothing is deleted, and the response says what a deletion would delete, and its price. */
+  dry_run?: boolean;
+};
+
+/** Delete a topic: `DELETE /topics/{topic}`. */
+export const deleteTopic = (topic: Name, query: DeleteTopicQuery = {}): Request<DeletionEstimate | TopicDeletion> => ({
+  method: "DELETE",
+  path: path`/topics/${topic}`,
+  query,
+});
+
+/** Get the progress of a topic's deletion: `GET /topics/{topic}/deletion`. */
+export const getDeletion = (topic: Name): Request<TopicDeletion> => ({
+  method: "GET",
+  path: path`/topics/${topic}/deletion`,
 });
 
 export type GetLatestQuery = {
@@ -935,6 +1055,19 @@ export const getSession = (id: SessionId): Request<Session> => ({
 export const deleteSession = (id: SessionId): Request<void> => ({
   method: "DELETE",
   path: path`/sessions/${id}`,
+});
+
+/** Erase an actor, a user, or both: `POST /erasures`. */
+export const postErasure = (body: NewErasure): Request<ErasureEstimate | Erasure> => ({
+  method: "POST",
+  path: path`/erasures`,
+  body,
+});
+
+/** Get an erasure: `GET /erasures/{id}`. */
+export const getErasure = (id: ErasureId): Request<Erasure> => ({
+  method: "GET",
+  path: path`/erasures/${id}`,
 });
 
 /** Check that the service runs: `GET /health`. */

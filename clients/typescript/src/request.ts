@@ -30,5 +30,5 @@ export function isRepeatable({ method, path, headers = {} }: Request<unknown>): 
   if (headers["Idempotency-Key"] !== undefined) return true;
   // The first sending raises the revision, so the second would be refused.
   if (headers["If-Match"] !== undefined || headers["If-None-Match"] !== undefined) return false;
-  return ["GET", "PUT", "DELETE"].includes(method) || /\/(poll|commit|seek)$/.test(path);
+  return ["GET", "PUT", "DELETE"].includes(method) || /\/(poll|commit|seek|erasures)$/.test(path);
 }

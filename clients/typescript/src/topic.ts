@@ -29,6 +29,21 @@ export class Topic extends Timeline<api.GetLatestQuery, api.Page> {
     return this.transport.value(api.putTopic(this.name, settings));
   }
 
+  /** Deletes the topic. This call ends when the deletion has begun; `deletion` says how far it is. */
+  async delete(): Promise<api.TopicDeletion> {
+    return (await this.transport.value(api.deleteTopic(this.name, { confirm: this.name }))) as api.TopicDeletion;
+  }
+
+  /** What a deletion would delete, and its price. Nothing is deleted. */
+  async estimateDeletion(): Promise<api.DeletionEstimate> {
+    return (await this.transport.value(api.deleteTopic(this.name, { dry_run: true }))) as api.DeletionEstimate;
+  }
+
+  /** The deletion that is under way, or ended within the last day. */
+  deletion(): Promise<api.TopicDeletion> {
+    return this.transport.value(api.getDeletion(this.name));
+  }
+
   async post(event: api.NewEvent, { key = randomKey() }: PostOptions = {}): Promise<api.Event> {
     return (await this.#post(event, key)) as api.Event;
   }

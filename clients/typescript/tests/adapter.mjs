@@ -12,7 +12,7 @@ let calls = [];
 const iterators = new Map();
 
 /** The handles' names take one argument each, but these. */
-const NAMES = { profile: 0, sessions: 0, repo: 2 };
+const NAMES = { profile: 0, sessions: 0, erasures: 0, repo: 2 };
 
 /** `topic.consumer.poll` of two names: the method, bound to its handle. */
 function method(path, names) {

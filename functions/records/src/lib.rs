@@ -1,9 +1,11 @@
-//! Topics, profiles, settings, sessions, issues, and the routes that need no table.
+//! Topics, profiles, settings, sessions, issues, erasures, and the routes that need no table.
 //!
 //! | route | does |
 //! | --- | --- |
 //! | `PUT /topics/{topic}` | creates or changes a topic |
 //! | `GET /topics/{topic}` | returns a topic with its newest buckets |
+//! | `DELETE /topics/{topic}` | begins to delete a topic, or says what there is to delete |
+//! | `GET /topics/{topic}/deletion` | says how far the deletion of a topic is |
 //! | `GET /topics` | lists all topics by name |
 //! | `GET /users/{user}/profile` | returns a user's profile |
 //! | `PUT /users/{user}/profile` | creates it, or replaces the revision that the client has seen |
@@ -21,10 +23,13 @@
 //! | `GET /sessions/self` | returns the caller's own session |
 //! | `GET /sessions/{id}` | returns a session without its token |
 //! | `DELETE /sessions/{id}` | revokes a session |
+//! | `POST /erasures` | begins to erase an actor or a user, or says what there is to erase |
+//! | `GET /erasures/{id}` | says how far an erasure is, and returns its receipt |
 //! | `GET /health` | confirms that the function runs |
 //! | `GET /openapi.json` | returns the description of all routes |
 
 mod document;
+mod erasure;
 mod issue;
 mod service;
 mod session;
@@ -42,6 +47,8 @@ pub fn routes(store: Store) -> Routes {
     Routes::new()
         .on(Method::PUT, "/topics/{topic}", topic::put)
         .on(Method::GET, "/topics/{topic}", topic::get)
+        .on(Method::DELETE, "/topics/{topic}", topic::delete)
+        .on(Method::GET, "/topics/{topic}/deletion", topic::get_deletion)
         .on(Method::GET, "/topics", topic::list)
         .on(Method::GET, "/users/{user}/profile", document::get_profile)
         .on(Method::PUT, "/users/{user}/profile", document::put_profile)
@@ -59,6 +66,8 @@ pub fn routes(store: Store) -> Routes {
         .on(Method::GET, "/sessions/self", session::get_own)
         .on(Method::GET, "/sessions/{id}", session::get)
         .on(Method::DELETE, "/sessions/{id}", session::delete)
+        .on(Method::POST, "/erasures", erasure::post)
+        .on(Method::GET, "/erasures/{id}", erasure::get)
         .on(Method::GET, "/health", service::health)
         .on(Method::GET, "/openapi.json", service::openapi_json)
         .with_store(&store)

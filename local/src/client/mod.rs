@@ -8,6 +8,7 @@ pub(crate) mod ask;
 pub mod consume;
 mod consumer;
 mod document;
+mod erase;
 mod event;
 mod failure;
 mod feed;
@@ -22,12 +23,15 @@ pub(crate) mod remote;
 pub mod scenario;
 pub(crate) mod session;
 mod source;
+mod status_line;
 mod tail;
 pub(crate) mod text;
 mod text_table;
 mod timeline;
 mod token_session;
 mod topic;
+mod topic_deletion;
+mod wait;
 mod whoami;
 
 use std::io::Write;
@@ -35,6 +39,7 @@ use std::process::ExitCode;
 
 pub use consumer::ConsumerOptions;
 pub use document::{ProfileOptions, SettingsOptions};
+pub use erase::EraseOptions;
 pub use event::EventOptions;
 pub use failure::{Failure, Refusal};
 pub use feed::FeedOptions;
@@ -54,7 +59,7 @@ use session::Screen;
 /// The commands of the API.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum ApiCommand {
-    /// List, show, create and change topics
+    /// List, show, create, change and delete topics
     Topic(TopicOptions),
     /// Write one event, or one event for each line of a file or of standard input
     ///
@@ -98,6 +103,12 @@ pub enum ApiCommand {
     Consumer(ConsumerOptions),
     /// List, show, create and revoke sessions: the tokens' users, scopes and ends (scope admin)
     Session(SessionOptions),
+    /// Erase an actor, a user, or both, and print the receipt (scope admin)
+    ///
+    /// An actor's events are erased in all topics, with their copies in timelines and feeds. Of a user, profile,
+    /// sessions, feed and follows are erased. The receipt counts what was erased; it names the data that an erasure
+    /// cannot reach. Keep the receipt: --json prints it in the form that lately erase verify reads.
+    Erase(Box<EraseOptions>),
     /// Show the user for whom a token acts, what it may do, and when it expires
     Whoami(WhoamiOptions),
 }
@@ -131,6 +142,7 @@ pub async fn run(
         ApiCommand::Settings(options) => Box::pin(document::settings(*options, screen)).await,
         ApiCommand::Consumer(options) => Box::pin(consumer::run(options, screen)).await,
         ApiCommand::Session(options) => Box::pin(token_session::run(options, screen)).await,
+        ApiCommand::Erase(options) => Box::pin(erase::run(*options, screen)).await,
         ApiCommand::Whoami(options) => Box::pin(whoami::run(options, screen)).await,
     }
 }

@@ -10,9 +10,10 @@ use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
 use crate::client::session::{Screen, Session, or_dash, read};
+use crate::client::topic_deletion::{self, TopicEndCommand};
 use crate::values::one_of;
 
-/// List, show, create and change topics
+/// List, show, create, change and delete topics
 #[derive(Clone, Debug, clap::Args)]
 pub struct TopicOptions {
     #[command(subcommand)]
@@ -67,6 +68,8 @@ enum TopicCommand {
         #[command(flatten)]
         access: Access,
     },
+    #[command(flatten)]
+    End(TopicEndCommand),
 }
 
 /// The settings that can also be changed later.
@@ -133,6 +136,7 @@ impl SettingsArguments {
 
 pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(), Failure> {
     match options.command {
+        TopicCommand::End(command) => topic_deletion::run(command, screen).await,
         TopicCommand::List { list, access } => {
             let mut session = Session::open(access, screen)?;
             let reply = session.ask(&Request::get("/topics").query(&list.query())).await?;

@@ -172,10 +172,14 @@ fn fan_out_gets_the_records_that_it_handles_and_few_others() {
         ("SOURCE#actor:ada", "#SOURCE"),
         ("JOB#PUSH#x#actor:ada#0", "00000000"),
         ("JOB#BACKLOG#FEED#bob", "0190868b"),
+        ("JOB#DELETION#posts", "STEP"),
+        ("TOPIC#posts", "BUCKET#2026-11-20"),
     ] {
         assert!(given("INSERT", pk, sk), "{pk}");
     }
     assert!(given("MODIFY", "JOB#BACKLOG#FEED#bob", "0190868b"), "the next step of a backlog");
+    assert!(given("MODIFY", "JOB#DELETION#posts", "STEP"), "the next step of a deletion");
+    assert!(!given("MODIFY", "TOPIC#posts", "BUCKET#2026-11-20"));
     assert!(given("REMOVE", "EVENTS#posts#2026-11-20#SHARD0", "fe65604e"));
     assert!(given("REMOVE", "FOLLOWERS#actor:ada#0", "bob"));
     assert!(!given("REMOVE", "JOB#PUSH#x#actor:ada#0", "00000000"));

@@ -88,6 +88,9 @@ impl World {
                 "GET",
                 "/topics/{topic}" | "/topics" | "/topics/{topic}/events" | "/health" | "/openapi.json",
             ) => ("", "", 200, false),
+            // A dry run, and a topic that is not being deleted.
+            ("DELETE", "/topics/{topic}") => ("", "", 200, false),
+            ("GET", "/topics/{topic}/deletion") => ("", "", 404, false),
             ("POST", "/topics/{topic}/events") => ("", EVENT, 201, true),
             ("GET", "/topics/{topic}/events/{id}") => (&*self.event, "", 200, false),
             ("DELETE", "/topics/{topic}/events/{id}") => (&*self.event, "", 204, true),
@@ -124,6 +127,9 @@ impl World {
             ("GET", "/sessions/self") => ("", "", 200, false),
             ("GET", "/sessions/{id}") => (&*self.session, "", 200, false),
             ("DELETE", "/sessions/{id}") => (&*self.session, "", 204, false),
+            // A dry run, and an erasure that does not exist.
+            ("POST", "/erasures") => ("", r#"{"user":"nobody","dry_run":true}"#, 200, false),
+            ("GET", "/erasures/{id}") => ("019aa0b7-9a40-7c3e-8000-5f3c9e1d2a77", "", 404, false),
             // The consumer exists, and has no outstanding batch.
             ("PUT" | "GET", "/topics/{topic}/consumers/{name}")
             | ("GET", "/topics/{topic}/consumers/{name}/runs")
@@ -134,12 +140,17 @@ impl World {
             _ => panic!("how is {method} {path} asked?"),
         };
         let code = match right {
+            404 => Some("not-found"),
             409 => Some("stale-batch"),
             428 => Some("revision-required"),
             _ => None,
         };
-        // A user without sessions: the tokens of this test must stay valid.
-        let query = if (method, path) == ("DELETE", "/sessions") { "?user=nobody" } else { "" };
+        let query = match (method, path) {
+            // A user without sessions: the tokens of this test must stay valid.
+            ("DELETE", "/sessions") => "?user=nobody",
+            ("DELETE", "/topics/{topic}") => "?dry_run=true",
+            _ => "",
+        };
         let target = target.replace("{id}", id).replace("{name}", "nightly") + query;
         Asking { target, body, right, code, of_ada }
     }

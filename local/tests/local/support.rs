@@ -21,10 +21,14 @@ use lately_authorize::{Authorizer, Issuers};
 use lately_keys::UnixMillis;
 use lately_kit::caller::{Caller, Identity};
 use lately_kit::code::Code;
+use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::route::Routes;
+use lately_kit::world::World;
 use lately_kit::{clock, edge};
 use lately_model::{RateLimits, Scope};
 use lately_pump::{Destination, PumpFaults, PumpHandle};
+use lately_store::{Ambient, Store};
+use lately_table::Connection;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -39,6 +43,34 @@ pub(crate) static OPENAPI: LazyLock<Value> =
 pub(crate) struct Api {
     pub(crate) system: System,
     router: Router,
+}
+
+/// The world, some time ahead.
+#[derive(Debug)]
+pub(crate) struct Later {
+    world: World,
+    by: Duration,
+}
+
+impl Later {
+    /// The world, so many seconds ahead.
+    pub(crate) fn by(seconds: u64) -> Self {
+        Self { world: World::new(), by: Duration::from_secs(seconds) }
+    }
+}
+
+impl Ambient for Later {
+    fn since_epoch(&self) -> Duration {
+        self.world.since_epoch() + self.by
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.world.monotonic()
+    }
+
+    fn entropy(&self) -> u128 {
+        self.world.entropy()
+    }
 }
 
 /// A response with its whole body.
@@ -72,6 +104,16 @@ impl Api {
         let handle = pump.handle();
         tokio::spawn(pump.run());
         (handle, failures)
+    }
+
+    /// The same table, as functions see it so many seconds later.
+    pub(crate) fn later(&self, seconds: u64) -> Self {
+        let client = self.system.engine.client();
+        let connection = Connection::new(client, "lately", Later::by(seconds), OPERATION_BUDGET);
+        let mut system = self.system.clone();
+        system.store = Store::new(connection);
+        let router = system.api();
+        Self { system, router }
     }
 
     /// The router of all routes.

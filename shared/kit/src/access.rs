@@ -46,6 +46,8 @@ pub enum Rule {
 pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::PUT, "/topics/{topic}", Rule::OnTopic(Scope::Admin), Price::Write),
     (Method::GET, "/topics/{topic}", Rule::OnTopic(Scope::Read), Price::Read),
+    (Method::DELETE, "/topics/{topic}", Rule::OnTopic(Scope::Admin), Price::Write),
+    (Method::GET, "/topics/{topic}/deletion", Rule::OnTopic(Scope::Admin), Price::Read),
     // Lists only topics that the caller may see.
     (Method::GET, "/topics", Rule::Holds(Scope::Read), Price::Read),
     (Method::POST, "/topics/{topic}/events", Rule::OnTopic(Scope::Write), Price::Write),
@@ -91,6 +93,8 @@ pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::POST, "/topics/{topic}/consumers/{name}/seek", Rule::OnTopic(Scope::Consume), Price::Write),
     (Method::GET, "/topics/{topic}/consumers/{name}/runs", Rule::OnTopic(Scope::Consume), Price::Read),
     (Method::DELETE, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume), Price::Write),
+    (Method::POST, "/erasures", Rule::Unlimited(Scope::Admin), Price::Write),
+    (Method::GET, "/erasures/{id}", Rule::Unlimited(Scope::Admin), Price::Read),
     (Method::GET, "/health", Rule::Open, Price::Free),
     (Method::GET, "/openapi.json", Rule::Open, Price::Free),
 ];

@@ -3,8 +3,8 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use lately_model::{
-    EventQuery, Faults, FeedQuery, IssueQuery, ListQuery, LiveQuery, RecordQuery, RevocationQuery,
-    SessionQuery, SourceLiveQuery, SourceQuery,
+    DeletionQuery, EventQuery, Faults, FeedQuery, IssueQuery, ListQuery, LiveQuery, RecordQuery,
+    RevocationQuery, SessionQuery, SourceLiveQuery, SourceQuery,
 };
 
 use crate::code::Code;
@@ -34,6 +34,7 @@ macro_rules! query_strings {
 }
 
 query_strings!(
+    DeletionQuery,
     EventQuery,
     FeedQuery,
     IssueQuery,

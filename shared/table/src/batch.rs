@@ -59,11 +59,7 @@ impl Table {
     ///
     /// # Errors
     /// If the table could not be read.
-    pub async fn get_parts(
-        &self,
-        keys: &[Key],
-        attributes: &'static str,
-    ) -> Result<Vec<Item>, TableError> {
+    pub async fn get_parts(&self, keys: &[Key], attributes: &'static str) -> Result<Vec<Item>, TableError> {
         self.get_attributes(keys, Some(attributes), true).await
     }
 

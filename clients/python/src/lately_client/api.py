@@ -98,7 +98,7 @@ class Page(TypedDict):
     has_more: bool
 
 
-Code: TypeAlias = Literal["invalid-name", "invalid-id", "invalid-query", "invalid-cursor", "invalid-idempotency-key", "invalid-precondition", "malformed-json", "missing-token", "invalid-token", "forbidden", "origin-refused", "route-not-found", "method-not-allowed", "topic-not-found", "event-not-found", "not-found", "stale-batch", "has-runs", "bucket-is-fixed", "too-many-pull-sources", "too-many-consumers", "too-many-issues", "revision-mismatch", "too-large", "invalid-body", "invalid-event", "too-many-events", "invalid-topic", "idempotency-key-reused", "rate-limited", "revision-required", "partially-accepted", "not-yet-visible", "unavailable"]
+Code: TypeAlias = Literal["invalid-name", "invalid-id", "invalid-query", "invalid-cursor", "invalid-idempotency-key", "invalid-precondition", "malformed-json", "missing-token", "invalid-token", "forbidden", "origin-refused", "route-not-found", "method-not-allowed", "topic-not-found", "event-not-found", "not-found", "stale-batch", "has-runs", "topic-is-being-deleted", "bucket-is-fixed", "too-many-pull-sources", "too-many-consumers", "too-many-issues", "revision-mismatch", "too-large", "invalid-body", "invalid-event", "too-many-events", "invalid-topic", "idempotency-key-reused", "rate-limited", "revision-required", "partially-accepted", "not-yet-visible", "unavailable"]
 
 
 class Fault(TypedDict):
@@ -185,6 +185,79 @@ class SessionToken(TypedDict):
     id: SessionId
     token: str
     expires_at: Time
+
+
+class TopicDeletion(TypedDict):
+    """The deletion of a topic."""
+
+    topic: Name
+    state: Literal["deleting", "done"]
+    begun_at: Time
+    finished_at: NotRequired[Time]
+    events: int
+    buckets: int
+    consumers: int
+
+
+class DeletionEstimate(TypedDict):
+    """What the deletion of a topic would delete, and its price."""
+
+    topic: Name
+    buckets: int
+    partitions: int
+    sampled: int
+    events: int
+    consumers: int
+    read_units: int
+    write_units: int
+
+
+ErasureId: TypeAlias = str
+
+
+class NewErasure(TypedDict):
+    """An actor, a user, or both."""
+
+    actor: NotRequired[Name]
+    user: NotRequired[Name]
+    dry_run: NotRequired[bool]
+
+
+class ErasureCounts(TypedDict):
+    """The number of erased items of each kind."""
+
+    events: int
+    entries: int
+    copies: int
+    follows: int
+    followers: int
+    profile: int
+    sessions: int
+    feed: int
+    idempotency: int
+    late: int
+    jobs: int
+    issues: int
+
+
+class Erasure(TypedDict):
+    """An erasure, with its counts so far. When `state` is `done`, this is the receipt."""
+
+    id: ErasureId
+    state: Literal["erasing", "done"]
+    counts: ErasureCounts
+    ids_sha256: NotRequired[str]
+    started_at: Time
+    finished_at: NotRequired[Time]
+    not_covered: list[str]
+
+
+class ErasureEstimate(TypedDict):
+    """What an erasure would erase, estimated, and its price."""
+
+    counts: ErasureCounts
+    read_units: int
+    write_units: int
 
 
 Source: TypeAlias = str
@@ -393,6 +466,21 @@ def get_topic(topic: Name) -> Request[Topic]:
 def put_topic(topic: Name, body: TopicChange | None = None) -> Request[Topic]:
     """Create or change a topic: `PUT /topics/{topic}`."""
     return Request("PUT", f"/topics/{part(topic)}", body=body or {})
+
+
+class DeleteTopicQuery(TypedDict):
+    confirm: NotRequired[Name]
+    dry_run: NotRequired[bool]
+
+
+def delete_topic(topic: Name, **query: Unpack[DeleteTopicQuery]) -> Request[DeletionEstimate | TopicDeletion]:
+    """Delete a topic: `DELETE /topics/{topic}`."""
+    return Request("DELETE", f"/topics/{part(topic)}", query=query)
+
+
+def get_deletion(topic: Name) -> Request[TopicDeletion]:
+    """Get the progress of a topic's deletion: `GET /topics/{topic}/deletion`."""
+    return Request("GET", f"/topics/{part(topic)}/deletion")
 
 
 class GetLatestQuery(TypedDict):
@@ -680,6 +768,16 @@ def get_session(id: SessionId) -> Request[Session]:
 def delete_session(id: SessionId) -> Request[None]:
     """Revoke a session: `DELETE /sessions/{id}`."""
     return Request("DELETE", f"/sessions/{part(id)}")
+
+
+def post_erasure(body: NewErasure) -> Request[ErasureEstimate | Erasure]:
+    """Erase an actor, a user, or both: `POST /erasures`."""
+    return Request("POST", f"/erasures", body=body)
+
+
+def get_erasure(id: ErasureId) -> Request[Erasure]:
+    """Get an erasure: `GET /erasures/{id}`."""
+    return Request("GET", f"/erasures/{part(id)}")
 
 
 def get_health() -> Request[Health]:

@@ -29,7 +29,7 @@ class Request(Generic[T]):
         # The first sending raises the revision, so the second would be refused.
         if "If-Match" in self.headers or "If-None-Match" in self.headers:
             return False
-        return self.method in ("GET", "PUT", "DELETE") or self.path.endswith(("/poll", "/commit", "/seek"))
+        return self.method in ("GET", "PUT", "DELETE") or self.path.endswith(("/poll", "/commit", "/seek", "/erasures"))
 
     @property
     def parameters(self) -> dict[str, str]:

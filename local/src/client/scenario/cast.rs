@@ -5,7 +5,7 @@ use lately_kit::clock;
 
 use crate::client::scenario::call::{ScenarioAnswer, ScenarioCaller, ScenarioRun, StepFailure};
 
-/// The most pages that a walk reads. Every run leaves a topic behind, so the list of topics grows.
+/// The most pages that a walk reads. A table in use may have many topics.
 const PAGES: usize = 1_000;
 
 /// The callers and the topic of one run.

@@ -54,18 +54,10 @@ impl EventsAct<'_> {
         json!({"type": kind, "actor": actor, "subject": self.subject, "data": {"number": number}})
     }
 
-    /// The ids of the accepted events in a response. The run deletes the events at its end.
-    fn leave(&self, answer: &ScenarioAnswer) -> Vec<String> {
-        let one = answer.at("/id").as_str().map(str::to_owned);
-        let ids: Vec<_> = one.into_iter().chain(answer.ids()).collect();
-        ids.iter().for_each(|id| self.cast.scenario.leaves(format!("{}/{id}", self.path)));
-        ids
-    }
-
     async fn write_one(&self) -> Result<Vec<String>, StepFailure> {
         let Cast { ada, .. } = self.cast;
         let posted = ada.post(&self.path).json(&self.event("post.created", 1)).gives(201).await?;
-        let ids = self.leave(&posted);
+        let ids = accepted(&posted);
         let at = format!("{}/{}", self.path, ids.concat());
         let is_so = posted.header("location")? == at;
         posted.shows("/actor", &*ada.name)?.holds(is_so, format_args!("the location {at}"))?;
@@ -78,11 +70,11 @@ impl EventsAct<'_> {
         let Cast { ada, .. } = self.cast;
         let batch = (2..5).map(|number| self.event("post.created", number)).collect::<Vec<_>>();
         let array = ada.post(&self.path).json(&Value::from(batch)).gives(201).await?;
-        let mut ids = self.leave(&array);
+        let mut ids = accepted(&array);
         array.shows("/accepted", 3)?;
         let lines = format!("{}\n{}\n", self.event("post.edited", 5), self.event("post.edited", 6));
         let lines = ada.post(&self.path).text("application/x-ndjson", lines).gives(201).await?;
-        ids.extend(self.leave(&lines));
+        ids.extend(accepted(&lines));
         lines.shows("/accepted", 2)?;
         Ok(ids)
     }
@@ -94,7 +86,7 @@ impl EventsAct<'_> {
             post.header("idempotency-key", &key)
         };
         let first = post(7).gives(201).await?;
-        let ids = self.leave(&first);
+        let ids = accepted(&first);
         let again = post(7).gives(200).await?;
         let replayed = again.header("idempotent-replayed")? == "true";
         again.shows("/id", ids.concat())?.holds(replayed, "idempotent-replayed: true")?;
@@ -108,7 +100,7 @@ impl EventsAct<'_> {
         event["at"] = json!(at.to_string());
         ada.post(&self.path).json(&event).refused(403, "forbidden").await?;
         let imported = admin.post(&self.path).json(&event).gives(201).await?;
-        Ok(self.leave(&imported))
+        Ok(accepted(&imported))
     }
 
     async fn latest(&self, newest: &[String]) -> Result<ScenarioAnswer, StepFailure> {
@@ -128,7 +120,7 @@ impl EventsAct<'_> {
         let (path, Cast { ada, bob, .. }) = (&self.path, self.cast);
         let page = bob.get(format_args!("{path}?limit=1&consistent=true")).gives(200).await?;
         let cursor = page.text("/newer")?;
-        let new = self.leave(&ada.post(path).json(&self.event("note.added", 9)).gives(201).await?);
+        let new = accepted(&ada.post(path).json(&self.event("note.added", 9)).gives(201).await?);
         let page = bob.get(format_args!("{path}?cursor={cursor}"));
         page.until("only the new event", |page| page.ids() == new).await?;
         Ok(new)
@@ -141,9 +133,7 @@ impl EventsAct<'_> {
         let mut events = bob.lately.topic(topic).follow(options);
         let mut new = Vec::new();
         for number in 10..12 {
-            new.extend(
-                self.leave(&ada.post(path).json(&self.event("post.created", number)).gives(201).await?),
-            );
+            new.extend(accepted(&ada.post(path).json(&self.event("post.created", number)).gives(201).await?));
         }
         let mut left: BTreeSet<_> = new.iter().cloned().collect();
         let shown = async {
@@ -183,4 +173,10 @@ impl EventsAct<'_> {
         }
         Ok(())
     }
+}
+
+/// The ids of the accepted events in a response.
+fn accepted(answer: &ScenarioAnswer) -> Vec<String> {
+    let one = answer.at("/id").as_str().map(str::to_owned);
+    one.into_iter().chain(answer.ids()).collect()
 }

@@ -2,12 +2,13 @@
 //!
 //! It runs unchanged against the local program, a deployment on one's own machine, and a stack. A system that passes is
 //! put together correctly, from its gateway to its stream and its schedule. Names are new in each run, so a scenario
-//! may run against a table in use, again and again. At its end it deletes what it created. Topics and issues stay,
-//! because the API cannot delete them.
+//! may run against a table in use, again and again. At its end it deletes what it created. Issues stay, because the API
+//! cannot delete them.
 
 mod call;
 mod cast;
 mod consumers;
+mod deletion;
 mod events;
 mod feeds;
 mod issues;
@@ -70,6 +71,8 @@ enum ScenarioPart {
     Issues,
     /// Consumers
     Consumers,
+    /// The deletion of the run's topic, which stays otherwise
+    Deletion,
 }
 
 /// Why a scenario did not pass.

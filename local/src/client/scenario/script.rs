@@ -9,6 +9,7 @@ use crate::client::scenario::ScenarioPart;
 use crate::client::scenario::call::{ScenarioAnswer, ScenarioCaller, ScenarioRun, StepFailure};
 use crate::client::scenario::cast::{Cast, walk};
 use crate::client::scenario::consumers::consumers;
+use crate::client::scenario::deletion::deletion;
 use crate::client::scenario::events::events;
 use crate::client::scenario::feeds::feeds;
 use crate::client::scenario::issues::issues;
@@ -51,6 +52,7 @@ pub(super) async fn play(
             ScenarioPart::Records => Box::pin(records(stage, cast)).await,
             ScenarioPart::Issues => Box::pin(issues(stage, cast)).await,
             ScenarioPart::Consumers => Box::pin(consumers(stage, cast)).await,
+            ScenarioPart::Deletion => Box::pin(deletion(stage, cast)).await,
         };
         go_on(act)?;
     }

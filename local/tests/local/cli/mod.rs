@@ -1,6 +1,7 @@
 //! The commands of the API, run as a user runs them: their output, their exit codes, and what they write.
 
 mod covering;
+mod ends;
 mod following;
 mod places;
 mod posting;

@@ -2,6 +2,7 @@
 
 mod access;
 mod consumers;
+mod ends;
 mod issues;
 mod quotas;
 mod reading;

@@ -1,9 +1,11 @@
 //! Rare cases: each is provoked, so that the witnesses record the functions' calls.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::stream::Record;
@@ -13,12 +15,12 @@ use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::world::World;
 use lately_model::{LiveQuery, NewEvent, RunSpec};
 use lately_report::{Outcome, Report};
-use lately_store::{Ambient, Follower, Idempotency, Store, Submission, Told};
+use lately_store::{Follower, Idempotency, Store, Submission, Told};
 use lately_table::Connection;
 use serde_json::{Value, json};
 
 use crate::policies::{Watched, live_of};
-use crate::support::{Api, PATIENCE, event, event_ago, old_issue, put_item};
+use crate::support::{Api, Later, PATIENCE, ago, event, event_ago, old_issue, put_item, request};
 
 /// The time of an invocation of the report function.
 const TIME: Duration = Duration::from_secs(292);
@@ -226,30 +228,12 @@ pub(super) async fn reports(watched: &Watched) {
     let victim = report.store(&dying.client());
     assert!(Box::pin(dying.run(lately_report::run(&victim, &output, &due, TIME))).await.is_none());
     let later =
-        Store::new(Connection::new(report.client(&client), "lately", Later(World::new()), OPERATION_BUDGET));
+        Store::new(Connection::new(report.client(&client), "lately", Later::by(3_600), OPERATION_BUDGET));
     let done = lately_report::run(&later, &output, &due, TIME).await.unwrap();
     assert!(matches!(done, Outcome::Finished { .. }), "{done:?}");
     for operation in ["GET /topics/billing/consumers/report/runs", "DELETE /topics/billing/consumers/report"]
     {
         assert!(api.call("dev", operation, "").await.status < 300, "{operation}");
-    }
-}
-
-/// The world, an hour ahead.
-#[derive(Debug)]
-struct Later(World);
-
-impl Ambient for Later {
-    fn since_epoch(&self) -> Duration {
-        self.0.since_epoch() + Duration::from_secs(3_600)
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.0.monotonic()
-    }
-
-    fn entropy(&self) -> u128 {
-        self.0.entropy()
     }
 }
 
@@ -308,4 +292,99 @@ async fn told_late(follower: &mut Follower, late: &str) {
         }
     };
     tokio::time::timeout(PATIENCE, told).await.expect("the follower tells the event");
+}
+
+/// Topics that are deleted or get another retention, with late events, a consumer, and an event that lands afterwards.
+pub(super) async fn ends(watched: &Watched) {
+    let Watched { api, pump, .. } = watched;
+    let client = api.system.engine.client();
+    api.call("dev", "PUT /topics/ended", r#"{"retention_days":40}"#).await.is_ok(201);
+    let consumer = "/topics/ended/consumers/nightly";
+    api.call("dev", &format!("PUT {consumer}"), r#"{"settle_seconds":0}"#).await.is_ok(201);
+    let day = 24 * 60 * 60;
+    for days in [1, 5, 20] {
+        post(watched, "ended", &event_ago(days * day)).await;
+    }
+    // A late event is in the ledger of the consumer, and a new one is in its author's feed.
+    api.call("dev", &format!("POST {consumer}/seek"), r#"{"to":"earliest"}"#).await.is_ok(200);
+    api.call("dev", &format!("POST {consumer}/poll"), "").await.is_ok(200);
+    for event in [event_ago(day), event()] {
+        post(watched, "ended", &event).await;
+    }
+    // A shorter retention deletes events, and a longer one gives those that are left another expiry.
+    for days in [10, 30] {
+        let change = json!({"retention_days": days}).to_string();
+        api.call("dev", "PUT /topics/ended", change).await.is_ok(200);
+        pump.settled().await;
+    }
+    let items = client.scan().table_name("lately").consistent_read(true).send().await.unwrap();
+    let is_event = |item: &&HashMap<String, AttributeValue>| {
+        item["pk"].as_s().is_ok_and(|pk| pk.starts_with("EVENTS#ended#"))
+    };
+    let event = items.items().iter().find(is_event).cloned();
+    api.call("dev", "DELETE /topics/ended?dry_run=true", "").await.is_ok(200);
+    api.call("dev", "DELETE /topics/ended?confirm=ended", "").await.is_ok(202);
+    pump.settled().await;
+    // A process that did not know of the deletion writes an event.
+    client.put_item().table_name("lately").set_item(event).send().await.unwrap();
+    pump.settled().await;
+    let deletion = api.call("dev", "GET /topics/ended/deletion", "").await.is_ok(200).json();
+    assert_eq!((&deletion["events"], &deletion["consumers"]), (&json!(4), &json!(1)), "{deletion}");
+}
+
+/// A person who has left traces everywhere is erased.
+pub(super) async fn erasures(watched: &Watched) {
+    let Watched { api, pump, .. } = watched;
+    let call = async |line: &str, body: &Value| api.call("dev", line, body.to_string()).await;
+    // A topic that does not list events by actor is walked through.
+    let unlisted = json!({"fan_out": false, "views": []});
+    call("PUT /topics/unlisted", &unlisted).await.is_ok(201);
+    call("PUT /topics/unlisted/consumers/nightly", &json!({"start": "earliest", "settle_seconds": 0}))
+        .await
+        .is_ok(201);
+    call("POST /topics/unlisted/consumers/nightly/poll", &json!({})).await;
+    call("PUT /users/gus/profile", &json!({"name": "Gus"})).await.is_ok(201);
+    for (user, source) in [("gus", "actor:ada"), ("lea", "actor:gus")] {
+        call(&format!("PUT /users/{user}/following/{source}"), &json!({})).await.is_ok(201);
+        pump.settled().await;
+    }
+    let session = json!({"user": "gus", "scopes": ["read", "write", "import"], "ttl_seconds": 600});
+    let made = call("POST /sessions", &session).await.is_ok(201).json();
+    let token = made["token"].as_str().unwrap();
+    let of_gus = |at: Option<String>| {
+        let mut event =
+            json!({"type": "post.created", "actor": "gus", "subject": "thing:1", "data": {"n": 1}});
+        at.into_iter().for_each(|at| event["at"] = at.into());
+        event
+    };
+    for (topic, event) in [
+        ("posts", of_gus(None)),
+        ("posts", of_gus(Some(ago(3_600)))),
+        ("unlisted", of_gus(None)),
+        ("unlisted", of_gus(Some(ago(3_600)))),
+    ] {
+        let line = format!("POST /topics/{topic}/events");
+        let request = request(&line).header("authorization", format!("Bearer {token}"));
+        let request = request.header("idempotency-key", format!("{topic}-{}", event["at"].is_null()));
+        api.send(request, event.to_string()).await.is_ok(201);
+        pump.settled().await;
+    }
+    let page = api.call("dev", "GET /feeds/gus", "").await.is_ok(200).json();
+    call("PUT /feeds/gus/seen", &json!({"id": page["events"][0]["id"]})).await.is_ok(204);
+    let issue = json!({"title": "It forgets"});
+    api.call(token, "POST /repos/octo/hello/issues", issue.to_string()).await.is_ok(201);
+    pump.settled().await;
+    let names = json!({"actor": "gus", "user": "gus"});
+    let mut dry_run = names.clone();
+    dry_run["dry_run"] = true.into();
+    call("POST /erasures", &dry_run).await.is_ok(200);
+    let begun = call("POST /erasures", &names).await;
+    let id = begun.is_ok(202).json()["id"].as_str().unwrap().to_owned();
+    call("POST /erasures", &names).await.is_ok(202);
+    pump.settled().await;
+    let done = call(&format!("GET /erasures/{id}"), &Value::Null).await.is_ok(200).json();
+    assert_eq!((&done["counts"]["events"], &done["counts"]["issues"]), (&json!(5), &json!(1)), "{done}");
+    // Nora's timeline was followed live, with a late event.
+    call("POST /erasures", &json!({"actor": "nora"})).await.is_ok(202);
+    pump.settled().await;
 }

@@ -202,7 +202,8 @@ impl ErasedNames {
     /// The hash of an actor's and a user's name.
     #[must_use]
     pub fn of(actor: Option<&Actor>, user: Option<&User>) -> Self {
-        let line = |kind: &str, name: Option<&str>| name.map(|name| format!("{kind}:{name}\n")).unwrap_or_default();
+        let line =
+            |kind: &str, name: Option<&str>| name.map(|name| format!("{kind}:{name}\n")).unwrap_or_default();
         let actor = line("actor", actor.map(Actor::as_str));
         Self(Sha256::digest(actor + &line("user", user.map(User::as_str))).into())
     }

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::arbitrary::{
-    actor, app, bucket_width, caller, consumer, event_type, id, owner, repo, session_id, shard, source, topic, user,
+    actor, app, bucket_width, caller, consumer, event_type, id, owner, repo, session_id, shard, source,
+    topic, user,
 };
 use crate::limits::SORT_KEY_BYTES;
 use crate::{BucketWidth, EventId, UnixMillis};
@@ -400,10 +401,10 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         (erasure(), 0..=99_999_999_u32)
             .prop_map(|(erasure, page)| ErasedPageKey::new(erasure, page).unwrap().into()),
         (erasure(), id()).prop_map(|(erasure, id)| ErasedEventKey { erasure, id }.into()),
-        (actor(), user()).prop_map(|(actor, user)| ErasureLockKey {
-            names: ErasedNames::of(Some(&actor), Some(&user))
-        }
-        .into()),
+        (actor(), user())
+            .prop_map(
+                |(actor, user)| ErasureLockKey { names: ErasedNames::of(Some(&actor), Some(&user)) }.into()
+            ),
         (topic(), actor()).prop_map(|(topic, actor)| ErasureMarkKey { topic, actor }.into()),
         (timeline(), id()).prop_map(|(timeline, id)| LateNoteKey { timeline, id }.into()),
     ]

@@ -5,8 +5,8 @@ use lately_keys::table::ConsumerKey;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
 use lately_store::limits::CONSUMERS;
 use lately_store::{
-    ConsumerError, ConsumerNotFound, DeleteEventError, EventNotFound, GetEventError, LatestError, LiveError,
-    NewestFirstWait, PutTopicError, TopicError, TopicNotFound, WriteError,
+    ConsumerError, ConsumerNotFound, DeleteEventError, DeletionNotFound, EventNotFound, GetEventError,
+    LatestError, LiveError, NewestFirstWait, PutTopicError, TopicError, TopicNotFound, WriteError,
 };
 
 use super::{Problem, RETRY_SECONDS};
@@ -21,6 +21,15 @@ impl From<TopicNotFound> for Problem {
             }
         };
         Self::new(Code::TopicNotFound, detail)
+    }
+}
+
+impl From<DeletionNotFound> for Problem {
+    fn from(DeletionNotFound { topic }: DeletionNotFound) -> Self {
+        Self::new(
+            Code::NotFound,
+            format!("The topic {topic} is not being deleted, and was not deleted within the last day."),
+        )
     }
 }
 

@@ -139,9 +139,11 @@ mod tests {
         let event = Event::of(issue_opened(&issue()), id);
         let key = IssueKey { repository: issue().repository, number: issue().number };
         assert_eq!(reported_issue(&event), Some(key));
-        for (subject, data) in
-            [("octo:hello", r#"{"number":7}"#), ("repo:octo", r#"{"number":7}"#), ("repo:octo:hello", r#"{"number":0}"#)]
-        {
+        for (subject, data) in [
+            ("octo:hello", r#"{"number":7}"#),
+            ("repo:octo", r#"{"number":7}"#),
+            ("repo:octo:hello", r#"{"number":0}"#),
+        ] {
             let (subject, data) = (subject.parse().ok(), data.parse().ok());
             assert_eq!(reported_issue(&Event { subject, data, ..event.clone() }), None);
         }

@@ -25,14 +25,21 @@ impl ErasuresHandle<'_> {
         if let Some(user) = &new.user {
             self.estimate_user(user, &mut counts).await?;
         }
-        let ErasureCounts { events, entries, copies, follows, followers, profile, sessions, feed, .. } = counts;
+        let ErasureCounts { events, entries, copies, follows, followers, profile, sessions, feed, .. } =
+            counts;
         Ok(ErasureEstimate {
             counts,
             // Each event, and the places of its entries and copies, are looked at. A walk through a follower's feed is
             // not in the price.
             read_units: 2 * events + entries + copies + feed / 16 + 8 * (follows + followers),
             // An unfollow is a transaction of three writes, a note and a pull marker.
-            write_units: events + entries + copies + feed + 8 * (follows + followers) + profile + 3 * sessions,
+            write_units: events
+                + entries
+                + copies
+                + feed
+                + 8 * (follows + followers)
+                + profile
+                + 3 * sessions,
         })
     }
 

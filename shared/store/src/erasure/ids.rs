@@ -10,8 +10,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use lately_keys::table::{AnyKey, ErasedEventKey, ErasedPageKey, ErasureId};
 use lately_keys::EventId;
+use lately_keys::table::{AnyKey, ErasedEventKey, ErasedPageKey, ErasureId};
 use lately_table::{Condition, Item, Query, TableError};
 use sha2::{Digest, Sha256};
 

@@ -217,7 +217,8 @@ impl ErasureStep {
     pub(crate) fn encode(&self) -> Item {
         let Self { at, listed, .. } = self;
         let texts = |texts: Vec<String>| (!texts.is_empty()).then(|| Value::list(texts));
-        let keys = |keys: &[Key]| texts(keys.iter().flat_map(|key| [key.pk.clone(), key.sk.clone()]).collect());
+        let keys =
+            |keys: &[Key]| texts(keys.iter().flat_map(|key| [key.pk.clone(), key.sk.clone()]).collect());
         let names = |names: &mut dyn Iterator<Item = String>| texts(names.collect());
         let events = listed.events.iter().map(ListedEvents::encode);
         let counted = self.counting.as_ref().and_then(|counting| counting.at.as_ref());
@@ -363,7 +364,8 @@ fn decode_counts(item: &Item) -> Result<ErasureCounts, Corrupt> {
     let numbers = <[u64; 12]>::try_from(item.number_list("counts")?).map_err(|_| item.corrupt("counts"))?;
     let [events, entries, copies, follows, followers, profile, rest @ ..] = numbers;
     let [sessions, feed, idempotency, late, jobs, issues] = rest;
-    let counts = ErasureCounts { events, entries, copies, follows, followers, profile, ..ErasureCounts::default() };
+    let counts =
+        ErasureCounts { events, entries, copies, follows, followers, profile, ..ErasureCounts::default() };
     Ok(ErasureCounts { sessions, feed, idempotency, late, jobs, issues, ..counts })
 }
 
@@ -392,7 +394,8 @@ mod tests {
             .with("shard", 0_u64)
             .with("landed", 0_u64);
         let base = base.with("names", names);
-        let expected = base.clone().with("step", 0_u64).with("stage", "mark").with("counts", Value::list([0_u64; 12]));
+        let expected =
+            base.clone().with("step", 0_u64).with("stage", "mark").with("counts", Value::list([0_u64; 12]));
         assert_eq!(first().encode(), expected);
 
         let id: EventId = ID.parse().unwrap();

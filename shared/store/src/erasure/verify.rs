@@ -252,7 +252,9 @@ impl Person<'_> {
 async fn followed_since(op: &Op, person: Person<'_>, item: &Item) -> Result<Option<UnixMillis>, TableError> {
     let key = item.key()?;
     match AnyKey::decode(&key.pk, &key.sk) {
-        Some(AnyKey::PullMarker(key)) => Ok(op.user(&key.user).edge(&key.source).await?.map(|edge| edge.since)),
+        Some(AnyKey::PullMarker(key)) => {
+            Ok(op.user(&key.user).edge(&key.source).await?.map(|edge| edge.since))
+        }
         Some(AnyKey::FeedEntry(key)) => {
             let entry = TimelineEntry::decode(item)?;
             if person.actor == Some(&entry.actor) {

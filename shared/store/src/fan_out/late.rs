@@ -120,7 +120,9 @@ impl LateNotes<'_> {
     ) -> (Vec<Placed<'l>>, BTreeSet<usize>) {
         let (mut kept, mut unerased, mut known) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
         for (place, landed) in landed {
-            let Some(actor) = landed.actor.as_ref().filter(|actor| marks.iter().any(|it| it.actor == **actor)) else {
+            let Some(actor) =
+                landed.actor.as_ref().filter(|actor| marks.iter().any(|it| it.actor == **actor))
+            else {
                 kept.push((place, landed));
                 continue;
             };

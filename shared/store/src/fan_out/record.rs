@@ -13,7 +13,8 @@ use std::collections::HashMap;
 
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
 use lately_keys::table::{
-    AnyKey, BacklogKey, DirectoryKey, EndingStepKey, ErasureStepKey, EventKey, FollowerCountKey, FollowerKey, JobKey,
+    AnyKey, BacklogKey, DirectoryKey, EndingStepKey, ErasureStepKey, EventKey, FollowerCountKey, FollowerKey,
+    JobKey,
 };
 use lately_keys::{Actor, EventId, Key, Source, TimeError, UnixMillis};
 use lately_table::{Corrupt, Item};

@@ -34,8 +34,8 @@ use crate::op::Op;
 pub use change::ChangeIssueError;
 pub use list::IssuesError;
 pub use open::OpenIssueError;
-pub use upgrade::{MigrationPlan, MigrationReport};
 pub(crate) use upgrade::time_for;
+pub use upgrade::{MigrationPlan, MigrationReport};
 
 /// The repository has no issue of this number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,8 +8,8 @@ use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target};
 use lately_keys::table::{AnyKey, ConsumerKey, ErasureId, TokenHash};
 use lately_keys::{EventId, Topic};
 use lately_model::{
-    Document, Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewConsumer, NewErasure, NewEvent, NewSession,
-    PollRequest, Precondition,
+    Document, Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewConsumer, NewErasure, NewEvent,
+    NewSession, PollRequest, Precondition,
 };
 use lately_store::{ErasureCheck, ErasureError, ErasureTrace, FeedSettings, Idempotency, Store, Submission};
 
@@ -37,7 +37,10 @@ async fn lived(settings: FeedSettings) -> Scene {
     let mut scene = Scene::new(settings).await;
     let unlisted = topic("unlisted");
     let op = scene.store.op();
-    op.topic(&unlisted).put(&change(r#"{"views":["subject"],"fan_out":false,"min_shards":2}"#)).await.unwrap();
+    op.topic(&unlisted)
+        .put(&change(r#"{"views":["subject"],"fan_out":false,"min_shards":2}"#))
+        .await
+        .unwrap();
     for (who, what) in [
         ("bob", "actor:ada"),
         ("cy", "actor:ada"),
@@ -65,7 +68,11 @@ async fn lived(settings: FeedSettings) -> Scene {
     scene.store.op().write(keyed).await.unwrap();
     issues::open(&scene.store, r#"{"title":"of ada"}"#).await;
     let of_bob = scene.store.op();
-    of_bob.repository(&issues::repository()).open(&issues::new(r#"{"title":"of bob"}"#), &"bob".parse().unwrap()).await.unwrap();
+    of_bob
+        .repository(&issues::repository())
+        .open(&issues::new(r#"{"title":"of bob"}"#), &"bob".parse().unwrap())
+        .await
+        .unwrap();
     for (n, who) in (0_u8..).zip(["ada", "bob"]) {
         let who = user(who);
         let document = Document::parse(br#"{"likes":"tea"}"#).unwrap();
@@ -256,9 +263,10 @@ async fn the_same_request_returns_the_erasure_that_is_under_way() {
     assert_eq!(done.ids_sha256, Some(sha256(&BTreeSet::new())));
     assert_ne!(scene.store.op().erasures().begin(&of_ada()).await.unwrap().id, first.id);
     // The receipt does not name anybody.
-    let receipt = items(&scene.engine).await.into_iter().find(|item| {
-        matches!(key(item), AnyKey::ErasureStep(key) if key.erasure == first.id)
-    });
+    let receipt = items(&scene.engine)
+        .await
+        .into_iter()
+        .find(|item| matches!(key(item), AnyKey::ErasureStep(key) if key.erasure == first.id));
     let receipt = format!("{receipt:?}");
     assert!(!receipt.contains("\"ada\""), "{receipt}");
 }
@@ -347,7 +355,8 @@ async fn nobody_writes_an_erased_event_again() {
         Fault::InternalServerError,
     );
     let broken = store(scene.engine.client_with(crash).client(), &scene.world);
-    let keyed = || Submission { idempotency: Some(unfinished.clone()), ..submission(&posts, vec![by("ada", None)]) };
+    let keyed =
+        || Submission { idempotency: Some(unfinished.clone()), ..submission(&posts, vec![by("ada", None)]) };
     broken.op().write(keyed()).await.unwrap();
     scene.settle().await;
     let erasure = erase(&mut scene, &of_ada()).await;
@@ -361,9 +370,7 @@ async fn a_follow_after_an_erasure_counts_again() {
     let mut scene = lived(FeedSettings::default()).await;
     erase(&mut scene, &of_ada()).await;
     let counts = async |scene: &Scene| {
-        let of_ada = |item: &Item| {
-            matches!(key(item), AnyKey::FollowerCount(key) if key.source.to_string() == "actor:ada")
-        };
+        let of_ada = |item: &Item| matches!(key(item), AnyKey::FollowerCount(key) if key.source.to_string() == "actor:ada");
         let item = items(&scene.engine).await.into_iter().find(of_ada).unwrap();
         (item["here"].as_n().unwrap().clone(), item.contains_key("expires_at"))
     };
@@ -468,9 +475,11 @@ async fn erase_by(scene: &mut Scene, victim: &FaultyClient) -> (Erasure, bool) {
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_call_does_not_change_the_receipt() {
-    for (settings, moment) in
-        [(FeedSettings::default(), Moment::After), (small_jobs(), Moment::Before), (small_jobs(), Moment::After)]
-    {
+    for (settings, moment) in [
+        (FeedSettings::default(), Moment::After),
+        (small_jobs(), Moment::Before),
+        (small_jobs(), Moment::After),
+    ] {
         let mut n = 0;
         loop {
             n += 1;

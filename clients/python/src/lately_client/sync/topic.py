@@ -31,6 +31,20 @@ class Topic(Timeline[api.Page, api.Event]):
         """Creates the topic or changes its settings. An absent setting keeps its value."""
         return self._transport.value(api.put_topic(self.name, settings))
 
+    def delete(self) -> api.TopicDeletion:
+        """Deletes the topic. This call ends when the deletion has begun; `deletion` says how far it is."""
+        begun: Any = self._transport.value(api.delete_topic(self.name, confirm=self.name))
+        return begun  # type: ignore[no-any-return]
+
+    def estimate_deletion(self) -> api.DeletionEstimate:
+        """What a deletion would delete, and its price. Nothing is deleted."""
+        estimate: Any = self._transport.value(api.delete_topic(self.name, dry_run=True))
+        return estimate  # type: ignore[no-any-return]
+
+    def deletion(self) -> api.TopicDeletion:
+        """The deletion that is under way, or ended within the last day."""
+        return self._transport.value(api.get_deletion(self.name))
+
     def post(self, event: api.NewEvent, *, key: str | None = RANDOM) -> api.Event:
         """Posts an event.
 

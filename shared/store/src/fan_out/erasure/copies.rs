@@ -56,7 +56,8 @@ impl ErasureRun<'_> {
             let begun = from.filter(|from| from.source == *source).and_then(|from| from.at.clone());
             let stored = op.source(source).stored().await?;
             if begun.is_none() {
-                let places = entries.iter().flat_map(|entry| places_at_source(entry.id, source, &stored.coverage));
+                let places =
+                    entries.iter().flat_map(|entry| places_at_source(entry.id, source, &stored.coverage));
                 counts.entries += op.table.existing(&places.collect::<Vec<_>>()).await?.len() as u64;
             }
             let entries: Vec<_> = entries.iter().copied().filter(|entry| entry.fans_out).collect();
@@ -119,8 +120,11 @@ impl ErasureRun<'_> {
         entries: &[&TimelineEntry],
         followers: &'u [Follower],
     ) -> Result<BTreeSet<(&'u User, Source)>, TableError> {
-        let actors: BTreeSet<Source> =
-            entries.iter().filter_map(|entry| entry.sources().next()).filter(|actor| actor != source).collect();
+        let actors: BTreeSet<Source> = entries
+            .iter()
+            .filter_map(|entry| entry.sources().next())
+            .filter(|actor| actor != source)
+            .collect();
         let mut asked: HashMap<Key, (&User, Source)> = HashMap::new();
         for actor in &actors {
             asked.extend(followers.iter().map(|it| (Edge::key(&it.user, actor), (&it.user, actor.clone()))));
@@ -152,7 +156,9 @@ impl ErasureRun<'_> {
         for ListedEvents { topic, ids, .. } in events {
             for announced in op.topic(topic).announcements().await? {
                 let consumer = announced.consumer;
-                keys.extend(ids.iter().map(|id| LateEventKey { consumer: consumer.clone(), id: *id }.encode()));
+                keys.extend(
+                    ids.iter().map(|id| LateEventKey { consumer: consumer.clone(), id: *id }.encode()),
+                );
             }
         }
         Ok(op.table.existing(&keys).await?.into_iter().collect())

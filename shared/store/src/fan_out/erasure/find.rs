@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{
-    EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, SourcePartition, Timeline, UserSessionKey,
+    EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, SourcePartition, Timeline,
+    UserSessionKey,
 };
 use lately_keys::{Actor, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis, User};
 use lately_model::{ISSUES_TOPIC, reported_issue};
@@ -19,7 +20,8 @@ use crate::event::{decode, is_keyed};
 use crate::fan_out::erasure::ErasureRun;
 use crate::follow::FollowerRange;
 use crate::limits::{
-    ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASED_SESSIONS_PER_STEP, ERASURE_TOPICS_AT_ONCE, WRITES_AT_ONCE,
+    ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASED_SESSIONS_PER_STEP, ERASURE_TOPICS_AT_ONCE,
+    WRITES_AT_ONCE,
 };
 use crate::session::keys_of_listed;
 use crate::topic::TopicError;
@@ -32,7 +34,9 @@ impl ErasureRun<'_> {
     pub(super) async fn look(self, next: &mut ErasureStep) -> Result<bool, TableError> {
         let (actor, user) = (self.step.actor.as_ref(), self.step.user.as_ref());
         match (next.at.stage, actor, user) {
-            (Stage::Mark | Stage::MarkAgain | Stage::Unmark, Some(actor), _) => self.mark_topics(actor, next).await,
+            (Stage::Mark | Stage::MarkAgain | Stage::Unmark, Some(actor), _) => {
+                self.mark_topics(actor, next).await
+            }
             (Stage::OfUser, _, Some(user)) => self.look_for_issues(&Actor::from(user), next).await,
             (Stage::OfActor, Some(actor), _) => self.look_for_issues(actor, next).await,
             (Stage::Feed, _, Some(user)) => self.look_at_feed(user, next).await,
@@ -82,7 +86,8 @@ impl ErasureRun<'_> {
         let mut groups: BTreeMap<(&Topic, bool), ListedEvents> = BTreeMap::new();
         for item in self.fan_out.op.table.get_parts(&wanted, "pk, sk, a, v").await? {
             let Key { pk, sk } = item.key()?;
-            let Some(key) = by_key.get(&(pk, sk)).filter(|_| item.text("a").is_ok_and(|a| a == actor.as_str()))
+            let Some(key) =
+                by_key.get(&(pk, sk)).filter(|_| item.text("a").is_ok_and(|a| a == actor.as_str()))
             else {
                 continue;
             };
@@ -160,7 +165,11 @@ impl ErasureRun<'_> {
     async fn enter(self, topic: &Topic, at: &mut Place) -> Result<bool, TableError> {
         let newest = Directory::of(self.fan_out.op, topic).remaining(None, 1).await?.entries.pop();
         let stage = at.stage;
-        *at = Place { topic: Some(topic.clone()), bucket: newest.map(|entry| entry.bucket), ..Place::of(stage) };
+        *at = Place {
+            topic: Some(topic.clone()),
+            bucket: newest.map(|entry| entry.bucket),
+            ..Place::of(stage)
+        };
         Ok(at.bucket.is_some())
     }
 
@@ -264,7 +273,8 @@ impl ErasureRun<'_> {
 
     /// Lists some of the sources that the user follows. They are unfollowed before the next look.
     async fn look_for_follows(self, user: &User, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let query = Query::partition(ProfileKey::partition(user)).begins_with(FollowKey::PREFIX).consistent(true);
+        let query =
+            Query::partition(ProfileKey::partition(user)).begins_with(FollowKey::PREFIX).consistent(true);
         let page = self.fan_out.op.table.query(&query.limit(ERASED_FOLLOWS_PER_STEP)).await?;
         for item in &page.items {
             next.listed.follows.push(item.key_as::<FollowKey>()?.source);

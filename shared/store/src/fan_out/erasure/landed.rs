@@ -37,7 +37,11 @@ impl<'a> MarkedErasure<'a> {
 
     /// Erases an event that landed at a time, in whole seconds. Returns false if the event stays: it landed after the
     /// end.
-    pub(in crate::fan_out) async fn erase(&self, key: &EventKey, landed_at: UnixMillis) -> Result<bool, TableError> {
+    pub(in crate::fan_out) async fn erase(
+        &self,
+        key: &EventKey,
+        landed_at: UnixMillis,
+    ) -> Result<bool, TableError> {
         let Self { op, step } = self;
         if !step.covers(landed_at) {
             return Ok(false);
@@ -54,7 +58,11 @@ impl<'a> MarkedErasure<'a> {
 
 impl FanOut<'_> {
     /// Erases the events of an actor that a backlog held back until the erasure had passed.
-    pub(in crate::fan_out) async fn erase_left(&self, actor: &Actor, items: &[BacklogItem]) -> Result<(), TableError> {
+    pub(in crate::fan_out) async fn erase_left(
+        &self,
+        actor: &Actor,
+        items: &[BacklogItem],
+    ) -> Result<(), TableError> {
         let written = items.iter().filter_map(|item| Some((item.written.as_ref()?, &item.events)));
         let mut known: Vec<(&Topic, Option<MarkedErasure<'_>>)> = Vec::new();
         for ((topic, width), events) in written {
@@ -62,7 +70,8 @@ impl FanOut<'_> {
                 let announced = self.op.topic(topic).announced().await?;
                 known.push((topic, MarkedErasure::of(self.op, &announced.erasing, actor).await?));
             }
-            let erasure = known.iter().find(|(known, _)| *known == topic).and_then(|(_, erasure)| erasure.as_ref());
+            let erasure =
+                known.iter().find(|(known, _)| *known == topic).and_then(|(_, erasure)| erasure.as_ref());
             let Some(erasure) = erasure else { continue };
             for LeftEvent { id, at, .. } in events {
                 let id: EventId = *id;

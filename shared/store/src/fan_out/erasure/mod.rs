@@ -13,9 +13,9 @@ mod find;
 pub(super) mod landed;
 mod remove;
 
+use lately_keys::TableKey;
 use lately_keys::UnixMillis;
 use lately_keys::table::{ErasureLockKey, ErasureStepKey};
-use lately_keys::TableKey;
 use lately_table::{Condition, Rounds, TableError, Update};
 
 use crate::erasure::ids::{self, ErasedIds};
@@ -59,12 +59,16 @@ impl FanOut<'_> {
             let is_done = match &step.finished {
                 None => {
                     let update = Update::of(key).add("landed", 1_u64);
-                    self.op.table.update(&update.only_if(step.is_stored().and(Condition::absent("finished")))).await?
+                    self.op
+                        .table
+                        .update(&update.only_if(step.is_stored().and(Condition::absent("finished"))))
+                        .await?
                 }
                 Some(finished) => {
                     let ids = ErasedIds { op: self.op, erasure: key.erasure }.all().await?;
                     let finished = Finished { ids_sha256: ids::hash(&ids), ..finished.clone() };
-                    let mut next = ErasureStep { finished: Some(finished), landed: step.landed + 1, ..step.clone() };
+                    let mut next =
+                        ErasureStep { finished: Some(finished), landed: step.landed + 1, ..step.clone() };
                     next.counts.events = ids.len() as u64;
                     let put = self.op.table.put_if(&next.encode(), &step.is_stored()).await?;
                     put == lately_table::PutIf::Done

@@ -39,11 +39,8 @@ impl ErasureRun<'_> {
         ids.sort_unstable();
         ErasedIds { op, erasure: self.step.erasure }.put_page(self.step.number, &ids).await?;
         for keyed in events.iter().filter(|events| events.is_keyed) {
-            let notes: Vec<_> = keyed
-                .ids
-                .iter()
-                .map(async |id| op.topic(&keyed.topic).note_deletion(*id).await)
-                .collect();
+            let notes: Vec<_> =
+                keyed.ids.iter().map(async |id| op.topic(&keyed.topic).note_deletion(*id).await).collect();
             stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
         }
         self.delete_each(&self.late_keys(events).await?).await?;
@@ -93,7 +90,8 @@ impl ErasureRun<'_> {
     /// Replaces the name of those who opened issues.
     async fn forget_opener(self, issues: &[Key]) -> Result<(), TableError> {
         let op = self.fan_out.op;
-        let (actor, user) = (self.step.actor.as_ref().map(Actor::as_str), self.step.user.as_ref().map(User::as_str));
+        let (actor, user) =
+            (self.step.actor.as_ref().map(Actor::as_str), self.step.user.as_ref().map(User::as_str));
         let is_opener = actor.into_iter().chain(user).map(|name| Condition::equals("opened_by", name));
         let Some(is_opener) = is_opener.reduce(Condition::or) else { return Ok(()) };
         let updates: Vec<_> = issues

@@ -1,0 +1,86 @@
+// The deletion of a topic: first what there is to delete and its price, then the question for the topic's name, then the
+// progress until nothing is left.
+
+import { call, path } from "./api.js";
+import { announce, button, card, el, factList, field, form, nameInput } from "./dom.js";
+import { count, moment, plural } from "./format.js";
+import { untilDone } from "./progress.js";
+import { pressed, showLast } from "./task.js";
+
+export class Deletion {
+  /** `begun` is called when the topic is being deleted. */
+  constructor(topic, signal, begun) {
+    Object.assign(this, { topic, signal, begun, target: path("topics", topic) });
+    this.shown = el("div", {});
+    this.said = el("div", { class: "said" });
+    this.element = card("Delete this topic", this.shown, this.said);
+    this.#offer();
+  }
+
+  /** Shows the progress if the topic is being deleted. Returns whether it is. */
+  async isUnderWay(signal) {
+    const found = await call("GET", `${this.target}/deletion`, { signal }).catch((error) => {
+      // Only an admin may ask.
+      if (error.status === 404 || error.status === 403) return null;
+      throw error;
+    });
+    if (found?.data.state !== "deleting") return false;
+    this.#follow(found.data);
+    return true;
+  }
+
+  #offer() {
+    const ask = button("Delete…", () => pressed(ask, this.said, () => this.#ask()), { class: "quiet danger" });
+    this.shown.replaceChildren(
+      el("p", { class: "muted" }, "Deletes the topic's events with their copies in timelines and feeds, its consumers and its settings. Needs an admin's token."),
+      el("div", { class: "actions" }, ask),
+    );
+  }
+
+  async #ask() {
+    const { data: found } = await call("DELETE", `${this.target}?dry_run=true`, { signal: this.signal });
+    const about = found.sampled < found.partitions ? "about " : "";
+    const name = nameInput({ name: "confirm", required: true });
+    const submit = el("button", { type: "submit", class: "danger" }, "Delete topic");
+    const keep = button("Cancel", () => this.#offer(), { class: "quiet" });
+    const check = () => name.setCustomValidity(name.value === this.topic ? "" : "Enter the name of this topic.");
+    this.shown.replaceChildren(
+      factList([
+        ["events", about + count(found.events)],
+        ["buckets", `${count(found.buckets)}, with ${plural(found.partitions, "partition")}`],
+        ["consumers", count(found.consumers)],
+        ["price", `about ${count(found.write_units)} write units and ${count(found.read_units)} read units`],
+      ]),
+      form(
+        { class: "fields", oninput: check },
+        () => pressed(submit, this.said, () => this.#delete()),
+        field("Name of the topic", name, { wide: true, hint: "A deletion cannot be undone." }),
+        el("div", { class: "actions wide" }, submit, keep),
+      ),
+    );
+    check();
+    name.focus();
+  }
+
+  async #delete() {
+    const { data } = await call("DELETE", `${this.target}?confirm=${encodeURIComponent(this.topic)}`, { signal: this.signal });
+    announce(`The deletion of ${this.topic} has begun.`);
+    this.#follow(data);
+  }
+
+  #follow(deletion) {
+    const state = el("p", { role: "status" });
+    const facts = el("div", {});
+    this.shown.replaceChildren(state, facts);
+    const show = ({ state: now, events, buckets, consumers, begun_at: begun, finished_at: finished }) => {
+      const text = now === "done" ? "Nothing is left. The name may be used again." : "The topic is being deleted.";
+      if (state.textContent !== text) state.textContent = text;
+      const counts = { "deleted events": events, "deleted buckets": buckets, "deleted consumers": consumers };
+      const times = [["began", moment(begun)], ...(finished ? [["ended", moment(finished)]] : [])];
+      facts.replaceChildren(factList([...Object.entries(counts).map(([name, value]) => [name, count(value)]), ...times]));
+    };
+    show(deletion);
+    this.begun();
+    showLast(this.said, this.signal, (signal) => untilDone(`${this.target}/deletion`, show, signal));
+  }
+}

@@ -1,0 +1,55 @@
+//! A line that says how far a command is: redrawn on a terminal, or else printed anew every few seconds.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// The time between two updates: on a terminal, and elsewhere.
+const EVERY: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
+
+/// Moves the cursor to the start of the line and clears the line.
+pub(super) const REDRAW: &str = "\r\u{1b}[K";
+
+/// The line, and the time of its next update.
+#[derive(Debug)]
+pub(super) struct StatusLine {
+    pub(super) due: Instant,
+    pub(super) terminal: bool,
+    drawn: bool,
+}
+
+impl StatusLine {
+    /// A line on standard error. The first update is due after a while.
+    pub(super) fn begun(now: Instant) -> Self {
+        let terminal = io::stderr().is_terminal();
+        Self { due: now + every(terminal), terminal, drawn: false }
+    }
+
+    /// Shows a text if an update is due.
+    pub(super) fn show(
+        &mut self,
+        now: Instant,
+        told: &mut dyn Write,
+        text: impl FnOnce() -> String,
+    ) -> io::Result<()> {
+        if now < self.due {
+            return Ok(());
+        }
+        self.due = now + every(self.terminal);
+        if !self.terminal {
+            return writeln!(told, "{}", text());
+        }
+        self.drawn = true;
+        write!(told, "{REDRAW}{}", text())?;
+        told.flush()
+    }
+
+    /// Removes the line from the terminal.
+    pub(super) fn clear(&mut self, told: &mut dyn Write) -> io::Result<()> {
+        if std::mem::take(&mut self.drawn) { write!(told, "{REDRAW}") } else { Ok(()) }
+    }
+}
+
+fn every(terminal: bool) -> Duration {
+    let [drawn, line] = EVERY;
+    if terminal { drawn } else { line }
+}

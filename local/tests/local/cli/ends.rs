@@ -1,0 +1,37 @@
+//! The commands that end things: the deletion of a topic.
+
+use serde_json::json;
+
+use crate::cli::{cells, run};
+use crate::program::{Program, until};
+
+#[test]
+fn a_topic_is_deleted_under_its_name_and_shows_its_progress() {
+    let program = Program::started(&["--no-demo"]);
+    let api = program.api();
+    run(api, &["topic", "delete", "posts", "--confirm", "posts"]).failed(4, &["topic-not-found"]);
+    run(api, &["topic", "create", "posts"]).fine();
+    run(api, &["post", "posts", "--type", "a", "--actor", "ada"]).fine();
+    let estimate = run(api, &["topic", "delete", "posts", "--dry-run"]).fine();
+    let shown = |name: &str| cells(&estimate).into_iter().find(|row| row[0] == name).unwrap()[1].to_owned();
+    assert_eq!((shown("events"), shown("partitions")), ("1".to_owned(), "1, 1 of them counted".to_owned()));
+    let estimate = run(api, &["topic", "delete", "posts", "--dry-run", "--json"]).json();
+    assert_eq!(estimate["events"], 1);
+
+    // Without a terminal, nobody can be asked for the name.
+    run(api, &["topic", "delete", "posts"]).failed(2, &["add --confirm posts"]);
+    run(api, &["topic", "delete", "posts", "--confirm", "Posts"]).failed(3, &["400", "/confirm"]);
+    run(api, &["topic", "delete", "posts", "--confirm", "posts", "--token", "ada"])
+        .failed(3, &["403", "admin"]);
+    run(api, &["topic", "delete", "posts", "--confirm", "posts", "--dry-run"]).failed(2, &["--dry-run"]);
+    run(api, &["topic", "deletion", "posts"]).failed(4, &["not-found"]);
+    run(api, &["topic", "show", "posts"]).fine();
+
+    let begun = run(api, &["topic", "delete", "posts", "--confirm", "posts"]);
+    assert_eq!(begun.last(), "the deletion goes on: lately topic deletion posts --wait");
+    assert!(begun.fine().starts_with("topic        posts\nstate        deleting\n"));
+    let deletion = || run(api, &["topic", "deletion", "posts", "--json"]).json();
+    until("the event is deleted", || deletion()["events"] == 1);
+    assert_eq!(deletion()["state"], json!("deleting"));
+    run(api, &["topic", "create", "posts"]).failed(5, &["409", "topic-is-being-deleted"]);
+}
