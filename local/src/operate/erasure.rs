@@ -54,7 +54,9 @@ pub enum ErasureCheckError {
     #[error("the file is no receipt of an erasure: {0}")]
     NoReceipt(serde_json::Error),
     /// The receipt names nobody.
-    #[error("the receipt names nobody: `lately erase show ID --actor ACTOR --user USER --json` adds the names")]
+    #[error(
+        "the receipt names nobody: `lately erase show ID --actor ACTOR --user USER --json` adds the names"
+    )]
     Nameless,
     /// The erasure was not done when the receipt was printed.
     #[error("the erasure was not done yet: `lately erase show {0} --wait --json` prints the receipt")]

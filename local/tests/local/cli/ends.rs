@@ -66,7 +66,8 @@ fn an_erasure_is_proven_by_its_receipt() {
     assert!(out.contains("ids            as in the table\n") && told.contains("read_units="), "{out} {told}");
 
     // An item of eve that nothing has erased.
-    let item = json!({"pk": {"S": "USER#eve"}, "sk": {"S": "PROFILE"}, "d": {"S": "{}"}, "revision": {"N": "1"}});
+    let item =
+        json!({"pk": {"S": "USER#eve"}, "sk": {"S": "PROFILE"}, "d": {"S": "{}"}, "revision": {"N": "1"}});
     call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": item}));
     let (done, out, told) = proven();
     assert!(!done && out.starts_with("left  USER#eve / PROFILE\n"), "{out}");
