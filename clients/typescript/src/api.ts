@@ -231,7 +231,7 @@ export interface TopicDeletion {
   consumers: number;
 }
 
-/** What the deletion of a topic would delete, and its price. */
+/** The estimate of a topic's deletion, and its price. */
 export interface DeletionEstimate {
   topic: Name;
   /** The buckets of the directory. */
@@ -306,7 +306,7 @@ export interface Erasure {
   not_covered: string[];
 }
 
-/** What an erasure would erase, estimated, and its price. */
+/** The estimate of an erasure, and its price. */
 export interface ErasureEstimate {
   counts: ErasureCounts;
   /** The read units that the erasure would cost. */

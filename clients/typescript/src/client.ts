@@ -172,7 +172,7 @@ export class Erasures {
     return (await this.transport.value(api.postErasure(erasure))) as api.Erasure;
   }
 
-  /** What an erasure would erase, and its price. Nothing is erased. */
+  /** Estimates an erasure and its price. Nothing is erased. */
   async estimate(erasure: Omit<api.NewErasure, "dry_run">): Promise<api.ErasureEstimate> {
     return (await this.transport.value(api.postErasure({ ...erasure, dry_run: true }))) as api.ErasureEstimate;
   }

@@ -200,7 +200,7 @@ class TopicDeletion(TypedDict):
 
 
 class DeletionEstimate(TypedDict):
-    """What the deletion of a topic would delete, and its price."""
+    """The estimate of a topic's deletion, and its price."""
 
     topic: Name
     buckets: int
@@ -253,7 +253,7 @@ class Erasure(TypedDict):
 
 
 class ErasureEstimate(TypedDict):
-    """What an erasure would erase, estimated, and its price."""
+    """The estimate of an erasure, and its price."""
 
     counts: ErasureCounts
     read_units: int

@@ -204,7 +204,7 @@ class Erasures:
         return begun  # type: ignore[no-any-return]
 
     def estimate(self, erasure: api.NewErasure) -> api.ErasureEstimate:
-        """What an erasure would erase, and its price. Nothing is erased."""
+        """Estimates an erasure and its price. Nothing is erased."""
         estimate: Any = self._transport.value(api.post_erasure({**erasure, "dry_run": True}))
         return estimate  # type: ignore[no-any-return]
 
