@@ -98,8 +98,8 @@ pub(crate) async fn run(
         if said.is_err() {
             return;
         }
-        let left = found.iter().filter(|finding| finding.trace == ErasureTrace::Left);
-        said = left.map(|it| writeln!(out, "left  {} / {}", it.key.pk, it.key.sk)).collect();
+        let mut left = found.iter().filter(|finding| finding.trace == ErasureTrace::Left);
+        said = left.try_for_each(|it| writeln!(out, "left  {} / {}", it.key.pk, it.key.sk));
         if said.is_ok() && clock::monotonic_now() >= due {
             due = clock::monotonic_now() + PROGRESS;
             said = writeln!(told, "{} read so far", counted(check.items, "item"));

@@ -62,14 +62,26 @@ pub const ENDING_EVENTS_PER_STEP: usize = 500;
 /// The most queries that one such step makes.
 pub const ENDING_QUERIES_PER_STEP: usize = 64;
 
+/// The most entries that a step of a deletion waits for, as a sample of all.
+pub const AWAITED_EVENTS: usize = 8;
+
+/// The pause of a step that waits.
+pub const ENDING_PAUSE: Duration = Duration::from_millis(100);
+
+/// After this long, a deletion no longer waits for an entry: fan-out may have given up the entry's record.
+pub const ENDING_WAIT_MILLIS: u64 = 10 * 60 * 1000;
+
 /// The time for which one such step deletes a consumer.
 pub const CONSUMER_DELETION_TIME: Duration = Duration::from_secs(2);
 
-/// An estimate of a deletion reads the newest events of about this many buckets …
+/// An estimate of a deletion reads events of about this many buckets …
 pub const ESTIMATE_BUCKETS: usize = 8;
 
-/// … so many of each …
-pub const ESTIMATE_EVENTS: u32 = 100;
+/// … at this many places in each …
+pub const ESTIMATE_PROBES: u64 = 4;
+
+/// … so many at each place …
+pub const ESTIMATE_EVENTS: u32 = 500;
 
 /// … and at most this many queries of the directory …
 pub const ESTIMATE_DIRECTORY_QUERIES: usize = 8;

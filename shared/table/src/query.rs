@@ -109,7 +109,13 @@ impl Query {
     /// Returns the items' keys only. DynamoDB bills the whole items.
     #[must_use]
     pub fn keys_only(self) -> Self {
-        Self { attributes: Some("pk, sk"), ..self }
+        self.parts("pk, sk")
+    }
+
+    /// Returns only these attributes of the items. DynamoDB bills the whole items.
+    #[must_use]
+    pub fn parts(self, attributes: &'static str) -> Self {
+        Self { attributes: Some(attributes), ..self }
     }
 
     /// Returns the number of items only. DynamoDB bills the whole items.

@@ -1,4 +1,4 @@
-//! The commands that end things: the deletion of a topic, and the proof of an erasure.
+//! The commands that end things: the deletion of a topic, the erasure of a person, and the proof of an erasure.
 
 use serde_json::json;
 

@@ -18,7 +18,6 @@ use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
 use lately_model::Revision;
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
-use crate::consumer::ConsumerHandle;
 use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, incarnation, is_of};
 use crate::consumer::counters::Counters;
 use crate::consumer::ledger::{Ledger, LedgerHandle};
@@ -138,7 +137,7 @@ impl<'a> AnnouncementHandle<'a> {
 }
 
 impl AnnouncementHandle<'_> {
-    fn key(self) -> AnnouncementKey {
+    pub(super) fn key(self) -> AnnouncementKey {
         Announcement::key(&self.checkpoint.consumer)
     }
 
@@ -191,20 +190,6 @@ impl AnnouncementHandle<'_> {
     pub(crate) async fn end(self) -> Result<(), TableError> {
         let is_ours = Condition::at_most("incarnation", self.checkpoint.incarnation.get());
         self.op.table.update(&Update::of(&self.key()).set(ENDED, true).only_if(is_ours)).await.map(drop)
-    }
-
-    /// Deletes the announcement, unless it belongs to a later incarnation.
-    pub(crate) async fn delete(self) -> Result<(), TableError> {
-        let Checkpoint { consumer, incarnation, .. } = self.checkpoint;
-        self.op.consumer(consumer).delete_up_to(self.key().encode(), *incarnation).await
-    }
-}
-
-impl ConsumerHandle<'_> {
-    /// Deletes the announcement of a consumer whose deletion died just before.
-    pub(crate) async fn delete_ended_announcement(self) -> Result<(), TableError> {
-        let key = Announcement::key(self.consumer).encode();
-        self.op.table.delete_if(key, &Condition::no_item().or(Condition::exists(ENDED))).await.map(drop)
     }
 }
 

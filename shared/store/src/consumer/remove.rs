@@ -1,8 +1,8 @@
 //! Deleting a consumer, with everything that was written for it.
 //!
 //! The deletion first marks the consumer, so that nothing new is begun for it. It ends the announcement next, so that
-//! fan-out notes nothing more. Then it deletes the runs and the ledger, and last the consumer itself and its
-//! announcement, which lists it. A later request that finds the mark continues the deletion. A deletion that is delayed deletes only items of its own
+//! fan-out notes nothing more. Then it deletes the runs and the ledger, and last the consumer itself together
+//! with its announcement. A later request that finds the mark continues the deletion. A deletion that is delayed deletes only items of its own
 //! incarnation or of an earlier one.
 //!
 //! A fan-out batch that read the announcement before may still note an event. Nobody reads that entry, and a later
@@ -13,7 +13,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{LateEventKey, LatePageKey, RunKey};
 use lately_keys::{Key, TableKey};
 use lately_model::Revision;
-use lately_table::{Condition, Query, TableError};
+use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};
 
 use crate::consumer::ConsumerHandle;
 use crate::consumer::announcement::AnnouncementHandle;
@@ -52,9 +52,23 @@ impl ConsumerHandle<'_> {
                 return Ok(false);
             }
         }
-        self.delete_up_to(consumer.encode(), marked.incarnation).await?;
-        announcement.delete().await?;
-        Ok(true)
+        // Both at once: the announcements list all consumers that there are, and no others.
+        let mut rounds = Rounds::of(&self.op.table, "the consumer");
+        loop {
+            let transaction = Transaction::new(self.op.ambient())
+                .delete_if(consumer.encode(), is_up_to(marked.incarnation))
+                .delete_if(announcement.key().encode(), is_up_to(marked.incarnation));
+            match self.op.table.transact(&transaction).await? {
+                Transacted::Done => return Ok(true),
+                // A later consumer has this name.
+                Transacted::Cancelled { faults, .. }
+                    if faults.iter().any(|fault| matches!(fault, Fault::Condition(_))) =>
+                {
+                    return Ok(true);
+                }
+                Transacted::Cancelled { .. } => rounds.lose_and_pause().await?,
+            }
+        }
     }
 
     /// Deletes the items that a query finds, except those of later incarnations. Returns false if the time is over.
@@ -84,8 +98,12 @@ impl ConsumerHandle<'_> {
     }
 
     /// Deletes an item, unless it belongs to a later incarnation.
-    pub(super) async fn delete_up_to(self, key: Key, ours: Revision) -> Result<(), TableError> {
-        let is_ours = Condition::no_item().or(Condition::at_most("incarnation", ours.get()));
-        self.op.table.delete_if(key, &is_ours).await.map(drop)
+    async fn delete_up_to(self, key: Key, ours: Revision) -> Result<(), TableError> {
+        self.op.table.delete_if(key, &is_up_to(ours)).await.map(drop)
     }
+}
+
+/// The condition that there is no item of a later incarnation.
+fn is_up_to(ours: Revision) -> Condition {
+    Condition::no_item().or(Condition::at_most("incarnation", ours.get()))
 }

@@ -1,31 +1,30 @@
 //! The estimate of a topic's deletion, and of its price: counted by the directory and a sample.
 
 use lately_keys::table::EventPartition;
-use lately_keys::{Bucket, EventId, Shard, UnixMillis};
+use lately_keys::{Bucket, EventId, Shard, SortKey, UnixMillis};
 use lately_model::DeletionEstimate;
-use lately_table::{Item, Query, TableError};
+use lately_table::{Item, Page as QueryPage, Query, TableError};
 
 use crate::directory::{Directory, Entry};
-use crate::event::decode;
 use crate::limits::{
     ENDING_EVENTS_PER_STEP, ESTIMATE_BUCKETS, ESTIMATE_DIRECTORY_ENTRIES, ESTIMATE_DIRECTORY_QUERIES,
-    ESTIMATE_EVENTS,
+    ESTIMATE_EVENTS, ESTIMATE_PROBES,
 };
 use crate::topic::{TopicError, TopicHandle};
 
-/// A partition of which the newest events were read.
+/// A partition of which some events were read.
+#[derive(Default)]
 struct SampledPartition {
     /// The number of events in the partition, as far as the events that were read tell.
     events: u64,
-    /// The events that were read, and the write units and 4-KB units of these.
+    /// The number of events that were read, the write units that they took, and their bytes.
     read: u64,
     write_units: u64,
     bytes: u64,
 }
 
 impl TopicHandle<'_> {
-    /// Counts what a deletion of the topic would delete. The directory is read, and of some partitions the newest
-    /// events. Copies in feeds are not counted: their number is known only when they are looked for.
+    /// Counts what a deletion of the topic would delete. The directory is read, and some events of some partitions. Copies in feeds are not counted: their number is known only when they are looked for.
     ///
     /// # Errors
     /// See [`TopicError`].
@@ -40,7 +39,7 @@ impl TopicHandle<'_> {
         let every = entries.len().div_ceil(ESTIMATE_BUCKETS).max(1);
         let (mut sampled, mut of_sample, mut in_sample) = (Vec::new(), 0, 0);
         for entry in entries.iter().step_by(every) {
-            let partition = self.sample(entry.bucket, stored.oldest_kept(self.op.now())).await?;
+            let partition = self.sample(entry.bucket).await?;
             of_sample += shards(entry);
             in_sample += partition.events * shards(entry);
             sampled.push(partition);
@@ -83,31 +82,65 @@ impl TopicHandle<'_> {
         Ok(entries)
     }
 
-    /// Reads the newest events of the first partition of a bucket.
-    async fn sample(self, bucket: Bucket, oldest: UnixMillis) -> Result<SampledPartition, TableError> {
-        let partition = EventPartition { topic: self.topic.clone(), bucket, shard: Shard::from(0) };
-        let query = Query::partition(partition.to_string()).limit(ESTIMATE_EVENTS);
+    /// Reads some events of the first partition of a bucket: the newest, and some at even distances before them.
+    async fn sample(self, bucket: Bucket) -> Result<SampledPartition, TableError> {
+        let partition =
+            EventPartition { topic: self.topic.clone(), bucket, shard: Shard::from(0) }.to_string();
+        let newest = self.probe(&partition, bucket.last()).await?;
+        let mut sampled = SampledPartition::default();
+        sampled.add(&newest.items);
+        let (Some(_), Some(last)) = (&newest.next, newest.items.first()) else {
+            sampled.events = sampled.read;
+            return Ok(sampled);
+        };
+        let (newest_at, oldest) = (id_of(last)?.at(), self.oldest(&partition).await?);
+        let whole = newest_at.get().saturating_sub(oldest.get());
+        let mut seen = span(&newest.items, newest_at)?;
+        for part in 1..ESTIMATE_PROBES {
+            let at = newest_at.saturating_sub(whole / ESTIMATE_PROBES * part);
+            let probe = self.probe(&partition, at).await?;
+            sampled.add(&probe.items);
+            seen += span(&probe.items, at)?;
+        }
+        // The rest of the partition is taken to be as full as the parts that were read.
+        let events = u128::from(sampled.read) * u128::from(whole) / u128::from(seen.max(1));
+        sampled.events = u64::try_from(events).unwrap_or(u64::MAX).max(sampled.read);
+        Ok(sampled)
+    }
+
+    /// The events of a partition from a moment back.
+    async fn probe(self, partition: &str, from: UnixMillis) -> Result<QueryPage, TableError> {
+        let after = EventId::last_of(from).sort_key().to_string();
+        let query = Query::partition(partition).after(after).limit(ESTIMATE_EVENTS);
         let page = self.op.table.query(&query).await?;
         self.op.table.meter().items(page.read);
-        let ids: Vec<EventId> =
-            page.items.iter().map(|item| decode(item).map(|event| event.id)).collect::<Result<_, _>>()?;
-        let sizes = page.items.iter().map(Item::stored_bytes);
-        let read = ids.len() as u64;
-        // The rest of the bucket is taken to be as full as the part that was read.
-        let events = match (page.next, ids.first(), ids.last()) {
-            (Some(_), Some(first), Some(last)) => {
-                let millis = |from: UnixMillis, to: UnixMillis| to.get().saturating_sub(from.get()).max(1);
-                let seen = millis(last.at(), first.at());
-                let whole = millis(bucket.first().max(oldest), first.at());
-                read * whole / seen
-            }
-            _ => read,
-        };
-        Ok(SampledPartition {
-            events,
-            read,
-            write_units: sizes.clone().map(|bytes| bytes.div_ceil(1024) as u64).sum(),
-            bytes: sizes.map(|bytes| bytes as u64).sum(),
-        })
+        Ok(page)
     }
+
+    /// The time of the oldest event of a partition.
+    async fn oldest(self, partition: &str) -> Result<UnixMillis, TableError> {
+        let query = Query::partition(partition).backward(true).limit(1_u16);
+        let page = self.op.table.query(&query).await?;
+        let oldest = page.items.first().map(id_of).transpose()?;
+        Ok(oldest.map_or(UnixMillis::MIN, EventId::at))
+    }
+}
+
+impl SampledPartition {
+    fn add(&mut self, items: &[Item]) {
+        let sizes = items.iter().map(|item| item.stored_bytes() as u64);
+        self.read += items.len() as u64;
+        self.write_units += sizes.clone().map(|bytes| bytes.div_ceil(1024)).sum::<u64>();
+        self.bytes += sizes.sum::<u64>();
+    }
+}
+
+/// The milliseconds that some events reach back from a moment.
+fn span(events: &[Item], from: UnixMillis) -> Result<u64, TableError> {
+    let last = events.last().map(id_of).transpose()?;
+    Ok(last.map_or(0, |last| from.get().saturating_sub(last.at().get())))
+}
+
+fn id_of(item: &Item) -> Result<EventId, TableError> {
+    Ok(item.parsed::<SortKey>("sk")?.id())
 }

@@ -4,6 +4,7 @@
 //! JOB#DELETION#{topic} / STEP
 //!   begun N (milliseconds), step N (its number), bucket S (the width of the topic's buckets)
 //!   listed B (16 bytes for each event that the step deletes), over S? (labels of the buckets that it deletes then)
+//!   awaited L? of S (some of the listed or deleted events, each with a source), since N? (when they were deleted)
 //!   at S?, shard N? (of the bucket with this label, this many shards hold no more events)
 //!   events N, buckets N (deleted so far, those listed included), consumers N (that the topic had)
 //!   finished N? (milliseconds), expires_at N? (once nothing is left)
@@ -14,7 +15,7 @@
 //! ```
 
 use lately_keys::table::{Ending, EndingStepKey};
-use lately_keys::{Bucket, BucketWidth, EventId, Shard, Topic, UnixMillis};
+use lately_keys::{Bucket, BucketWidth, EventId, Shard, Source, Topic, UnixMillis};
 use lately_model::{EndingState, RetentionDays, TopicDeletion};
 use lately_table::{Condition, Corrupt, Item, Value};
 
@@ -61,6 +62,10 @@ pub(crate) struct DeletionStep {
     pub(crate) listed: Vec<EventId>,
     /// … and then of the directory's entries for these buckets.
     pub(crate) over: Vec<Bucket>,
+    /// Some of the events that were deleted, each with a source. The step waits until fan-out has removed their entries.
+    pub(crate) awaited: Vec<(EventId, Source)>,
+    /// When they were deleted.
+    pub(crate) waiting_since: Option<UnixMillis>,
     /// A bucket, and the number of its shards that hold no more events.
     pub(crate) at: Option<(Bucket, u16)>,
     pub(crate) events: u64,
@@ -78,6 +83,8 @@ impl DeletionStep {
             width,
             listed: Vec::new(),
             over: Vec::new(),
+            awaited: Vec::new(),
+            waiting_since: None,
             at: None,
             events: 0,
             buckets: 0,
@@ -95,11 +102,14 @@ impl DeletionStep {
     pub(crate) fn encode(&self, topic: &Topic) -> Item {
         let listed: Vec<u8> = self.listed.iter().flat_map(|id| *id.as_uuid().as_bytes()).collect();
         let over: Vec<_> = self.over.iter().map(ToString::to_string).collect();
+        let awaited = self.awaited.iter().map(|(id, source)| format!("{id} {source}"));
         self.name
             .item(topic, Ending::Deletion)
             .with("bucket", self.width.as_str())
             .with("listed", Value::bytes(listed))
             .with_some("over", (!over.is_empty()).then(|| over.join(" ")))
+            .with_some("awaited", (!self.awaited.is_empty()).then(|| Value::list(awaited)))
+            .with_some("since", self.waiting_since.map(UnixMillis::get))
             .with_some("at", self.at.map(|(bucket, _)| bucket.to_string()))
             .with_some("shard", self.at.map(|(_, shards)| shards))
             .with("events", self.events)
@@ -118,6 +128,8 @@ impl DeletionStep {
             width: item.parsed("bucket")?,
             listed: listed.ok_or_else(|| item.corrupt("listed"))?,
             over: over.map_err(|_| item.corrupt("over"))?,
+            awaited: if item.has("awaited") { awaited(item)? } else { Vec::new() },
+            waiting_since: if item.has("since") { Some(item.millis("since")?) } else { None },
             at: match item.optional_parsed("at")? {
                 Some(bucket) => Some((bucket, item.number("shard")?)),
                 None => None,
@@ -138,6 +150,15 @@ impl DeletionStep {
         let begun_at = self.name.begun;
         TopicDeletion { topic: topic.clone(), state, begun_at, finished_at, events, buckets, consumers }
     }
+}
+
+fn awaited(item: &Item) -> Result<Vec<(EventId, Source)>, Corrupt> {
+    let parse = |text: &str| {
+        let (id, source) = text.split_once(' ')?;
+        Some((id.parse().ok()?, source.parse().ok()?))
+    };
+    let awaited = item.text_list("awaited")?.into_iter().map(parse);
+    awaited.collect::<Option<_>>().ok_or_else(|| item.corrupt("awaited"))
 }
 
 /// The next step of a change of the retention.
@@ -209,6 +230,8 @@ mod tests {
         let step = DeletionStep {
             listed: vec![ID.parse().unwrap()],
             over: vec!["2024-07-12".parse().unwrap(), "2024-07-11".parse().unwrap()],
+            awaited: vec![(ID.parse().unwrap(), "subject:repo:octo:hello".parse().unwrap())],
+            waiting_since: Some(millis(1_000_600)),
             at: Some(("2024-07-10".parse().unwrap(), 3)),
             events: 7,
             buckets: 2,
@@ -221,6 +244,8 @@ mod tests {
             .with("step", 1_u64)
             .with("listed", Value::bytes(bytes))
             .with("over", "2024-07-12 2024-07-11")
+            .with("awaited", Value::list([format!("{ID} subject:repo:octo:hello")]))
+            .with("since", 1_000_600_u64)
             .with("at", "2024-07-10")
             .with("shard", 3_u64)
             .with("events", 7_u64)

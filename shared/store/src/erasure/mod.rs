@@ -7,7 +7,8 @@
 //! These rules must hold:
 //! - A step puts the item on the condition that the item still has the step's number. So a record that is delivered
 //!   again begins nothing, and of two processes that take the same step one continues.
-//! - What is removed was listed and counted in the step before. So it is counted once, however often a step is repeated.
+//! - A step removes only items that the step before has listed and counted. So each item is counted once, however often a
+//!   step is repeated.
 //! - Deleting an event is what removes its entries and its copies: fan-out does so for every deleted event.
 //! - The mark is durable in every topic before the search for events begins (`mark.rs`). An event whose entry stood in
 //!   the actor's timeline by then is found there. For any other event, fan-out reads the marks after it has written the

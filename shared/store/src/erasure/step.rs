@@ -14,8 +14,8 @@
 //!   once it is done: finished N (milliseconds), ids_sha256 S
 //! ```
 //!
-//! What is listed is durable before it is removed, and is counted when it is listed. So each item is counted once,
-//! however often a step is repeated.
+//! The list is durable before its items are removed, and items are counted when they are listed. So each item is counted
+//! once, however often a step is repeated.
 
 use lately_keys::table::{ErasedNames, ErasureId, ErasureStepKey};
 use lately_keys::{Actor, Bucket, BucketWidth, EventId, Key, Shard, Source, Topic, UnixMillis, User};
@@ -87,7 +87,7 @@ impl Stage {
     }
 }
 
-/// Where a step begins to look for what is left.
+/// The place at which a step begins to look for what is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) stage: Stage,
@@ -119,7 +119,7 @@ pub(crate) struct ListedEvents {
     pub(crate) ids: Vec<EventId>,
 }
 
-/// Where the count of copies goes on.
+/// The place at which the count of copies goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CountPlace {
     pub(crate) source: Source,
@@ -127,7 +127,7 @@ pub(crate) struct CountPlace {
     pub(crate) at: Option<(Shard, Option<User>)>,
 }
 
-/// What the next step removes.
+/// The items that the next step removes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) events: Vec<ListedEvents>,
@@ -163,7 +163,7 @@ pub(crate) struct ErasureStep {
     pub(crate) user: Option<User>,
     pub(crate) begun: UnixMillis,
     pub(crate) number: u32,
-    /// How often ids were added while the receipt was made, or later.
+    /// The number of times that ids were added while the receipt was made, or later.
     pub(crate) landed: u64,
     pub(crate) at: Place,
     /// True if the erasure must look for events once more, because topics were created meanwhile.
@@ -315,7 +315,7 @@ impl ErasureStep {
     }
 }
 
-/// What an erasure does not reach, as its receipt says.
+/// The data that an erasure does not reach, as its receipt says.
 const NOT_COVERED: [&str; 7] = [
     "report files",
     "backups, point-in-time recovery and exports of the table",

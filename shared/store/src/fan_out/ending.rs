@@ -6,6 +6,9 @@
 //! So a deletion costs one write unit for each KB of an event, one for each of its entries, and two hundredths for its
 //! place in a list.
 //!
+//! A step waits until the entries of some events of the step before are gone. So a deletion is as fast as fan-out removes
+//! entries, and holds up no others for long; and when it is done, so are the entries.
+//!
 //! An entry of the directory is deleted after all events of its bucket. An event that lands in the meantime, from a
 //! process that does not know of the deletion, is deleted when its record comes (`late.rs`).
 //!
@@ -16,18 +19,19 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{
     DirectoryKey, Ending, EndingMarkKey, EndingStepKey, EventKey, EventPartition, Timeline, WatchKey,
 };
-use lately_keys::{Bucket, EventId, Key, Shard, SortKey, TableKey, Topic, UnixMillis};
+use lately_keys::{Bucket, EventId, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis};
 use lately_model::RetentionDays;
 use lately_table::{Condition, Item, PutIf, Query, TableError, Update};
 
 use crate::directory::{Directory, DirectoryPage, Entry};
 use crate::ending::mark::EndingMark;
 use crate::ending::step::{DeletionStep, RetentionPlace, RetentionStep, StepName};
+use crate::entry::{TimelineEntry, places_at_source};
 use crate::event::{expiry, is_over};
 use crate::fan_out::FanOut;
 use crate::limits::{
-    CONSUMER_DELETION_TIME, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS, ENDING_EVENTS_PER_STEP,
-    ENDING_QUERIES_PER_STEP, WRITES_AT_ONCE,
+    AWAITED_EVENTS, CONSUMER_DELETION_TIME, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS,
+    ENDING_EVENTS_PER_STEP, ENDING_PAUSE, ENDING_QUERIES_PER_STEP, ENDING_WAIT_MILLIS, WRITES_AT_ONCE,
 };
 use crate::op::Op;
 use crate::topic;
@@ -70,6 +74,9 @@ impl FanOut<'_> {
         self.delete_each(step.over.iter().map(entry).collect()).await?;
 
         let mut next = step.next();
+        if self.must_wait(step, &mut next).await? {
+            return Ok(next);
+        }
         let announced = self.op.topic(topic).announced().await?;
         let consumers = announced.consumers.into_iter().map(|it| it.consumer).chain(announced.ended);
         let consumers: Vec<_> = consumers.collect();
@@ -78,9 +85,7 @@ impl FanOut<'_> {
         } else if let Some(consumer) = consumers.first() {
             // As far as the time allows; the next step goes on.
             let op = self.op.step_within(CONSUMER_DELETION_TIME);
-            if op.consumer(consumer).delete_some().await? {
-                op.consumer(consumer).delete_ended_announcement().await?;
-            }
+            op.consumer(consumer).delete_some().await?;
             return Ok(next);
         }
         self.list(topic, &mut next).await?;
@@ -89,6 +94,31 @@ impl FanOut<'_> {
             self.finish(topic, &mut next).await?;
         }
         Ok(next)
+    }
+
+    /// True if the next step is to wait for the entries of events that this step, or an earlier one, has deleted.
+    async fn must_wait(&self, step: &DeletionStep, next: &mut DeletionStep) -> Result<bool, TableError> {
+        let now = self.op.now();
+        if !step.listed.is_empty() {
+            next.waiting_since = Some(now);
+            return Ok(!step.awaited.is_empty());
+        }
+        let places = |(id, source): &(EventId, Source)| {
+            places_at_source(*id, source, &self.op.source(source).known_coverage())
+        };
+        let all: Vec<_> = step.awaited.iter().flat_map(places).collect();
+        let there = self.op.table.existing(&all).await?;
+        next.awaited.retain(|awaited| places(awaited).iter().any(|place| there.contains(place)));
+        let waited = step.waiting_since.map_or(0, |since| now.get().saturating_sub(since.get()));
+        if waited > ENDING_WAIT_MILLIS {
+            tracing::warn!(%now, "a topic's deletion goes on without waiting for entries of deleted events");
+            next.awaited.clear();
+        }
+        if next.awaited.is_empty() {
+            return Ok(false);
+        }
+        tokio::time::sleep(ENDING_PAUSE).await;
+        Ok(true)
     }
 
     /// Deletes items of a topic, each with a call of its own: fan-out's role may delete events, and may not put any.
@@ -140,11 +170,17 @@ impl FanOut<'_> {
         next: &mut DeletionStep,
     ) -> Result<bool, TableError> {
         let partition = EventPartition { topic: topic.clone(), bucket, shard };
-        let query = Query::partition(partition.to_string()).keys_only().limit(small(room)).consistent(true);
+        let query = Query::partition(partition.to_string()).parts(PARTS).limit(small(room)).consistent(true);
         let page = self.op.table.query(&query).await?;
         self.op.table.meter().items(page.read);
-        for item in &page.items {
-            next.listed.push(item.parsed::<SortKey>("sk")?.id());
+        for (place, item) in page.items.iter().enumerate() {
+            let key: EventKey = item.key_as()?;
+            next.listed.push(key.id());
+            // Some events stand for all.
+            if place % (ENDING_EVENTS_PER_STEP / AWAITED_EVENTS) == 0 && next.awaited.len() < AWAITED_EVENTS {
+                let entry = TimelineEntry::of(&key, item, key.id().at())?;
+                next.awaited.extend(entry.iter().flat_map(TimelineEntry::sources).map(|it| (key.id(), it)));
+            }
         }
         next.events += page.items.len() as u64;
         Ok(page.next.is_none())
@@ -279,6 +315,9 @@ pub(super) async fn stamp(op: &Op, key: Key, expires_at: Option<u64>) -> Result<
     };
     op.table.update(&update.only_if(Condition::exists("pk"))).await.map(drop)
 }
+
+/// The attributes of an event that its sources follow from.
+const PARTS: &str = "pk, sk, t, a, s, v";
 
 /// All shards that may hold events of an entry's bucket.
 fn shards_of(entry: &Entry) -> Vec<Shard> {

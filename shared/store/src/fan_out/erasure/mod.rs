@@ -42,7 +42,10 @@ impl FanOut<'_> {
         // id was added: then the item's new record takes the step again.
         self.op.table.put_if(&next.encode(), &step.is_stored()).await?;
         if next.finished.is_some() {
-            self.op.table.delete(ErasureLockKey { names: next.names }.encode()).await?;
+            // The same names may be erased once more already.
+            let is_ours = Condition::no_item().or(Condition::equals("erasure", key.erasure.to_string()));
+            let lock = ErasureLockKey { names: next.names };
+            self.op.table.delete_if(lock.encode(), &is_ours).await?;
         }
         Ok(())
     }
