@@ -1,4 +1,4 @@
-// Profiles of users and settings of applications: JSON objects with revisions.
+// Profiles of users and settings of applications: JSON objects with revisions. Below them, a person can be erased.
 //
 // A record is saved with the revision that was read. If somebody else has changed the record since, the API responds 412,
 // and the page shows the fields that differ. The user can then apply the own changes to the current version. Text that is
@@ -6,6 +6,7 @@
 
 import { apiUrl, call, exactly, path, query, tokenUser } from "./api.js";
 import { announce, button, card, el, empty, field, form, heading, loading, nameInput, select, table } from "./dom.js";
+import { erasureCard } from "./erasure.js";
 import { cost } from "./format.js";
 import { watch } from "./live.js";
 import { asking, pressed, showLast } from "./task.js";
@@ -40,6 +41,7 @@ export function open(place, parameters, signal) {
   );
   if (name) new RecordForm(place, kind, name, signal).start();
   else place.append(el("div", { class: "card" }, empty("No record is selected.", "Enter the name of a user or an application.")));
+  place.append(erasureCard(signal, parameters.get("erasure")));
 }
 
 class RecordForm {

@@ -288,7 +288,7 @@ impl Erasures {
         self.transport.value(&Request::to(Method::POST, ["erasures"]).json(&erasure)).await
     }
 
-    /// What an erasure would erase, and its price. Nothing is erased.
+    /// Estimates an erasure and its price. Nothing is erased.
     ///
     /// # Errors
     /// Like every call.

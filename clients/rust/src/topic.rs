@@ -85,7 +85,7 @@ impl Topic {
         self.transport().value(&request.parameter("confirm", Some(&self.name))).await
     }
 
-    /// What a deletion would delete, and its price. Nothing is deleted.
+    /// Estimates a deletion and its price. Nothing is deleted.
     ///
     /// # Errors
     /// Like every call.

@@ -231,7 +231,7 @@ export interface TopicDeletion {
   consumers: number;
 }
 
-/** What the deletion of a topic would delete, and its price. */
+/** The estimate of a topic's deletion, and its price. */
 export interface DeletionEstimate {
   topic: Name;
   /** The buckets of the directory. */
@@ -247,6 +247,71 @@ export interface DeletionEstimate {
   /** The read units that the deletion would cost. */
   read_units: number;
   /** The write units that the deletion would cost. */
+  write_units: number;
+}
+
+/** The name of an erasure: a UUID in lower case. */
+export type ErasureId = string;
+
+/** An actor, a user, or both. */
+export interface NewErasure {
+  /** The actor whose events are erased. */
+  actor?: Name;
+  /** The user whose data is erased. */
+  user?: Name;
+  /** If true, nothing is erased, and the response says what an erasure would erase, and its price. */
+  dry_run?: boolean;
+}
+
+/** The number of erased items of each kind. */
+export interface ErasureCounts {
+  /** Events of the actor. */
+  events: number;
+  /** Entries in the timelines of the events' sources. */
+  entries: number;
+  /** Copies of the events in feeds. */
+  copies: number;
+  /** Sources that the user followed. */
+  follows: number;
+  /** Followers of the actor. */
+  followers: number;
+  /** The user's profile. */
+  profile: number;
+  /** Sessions of the user. */
+  sessions: number;
+  /** Items of the user's feed. */
+  feed: number;
+  /** Idempotency items of the user's requests. */
+  idempotency: number;
+  /** Late events in consumers' ledgers, in their batches and in the notes of live timelines. */
+  late: number;
+  /** Fan-out jobs and backlogs. */
+  jobs: number;
+  /** Issues whose `opened_by` was replaced. */
+  issues: number;
+}
+
+/** An erasure, with its counts so far. When `state` is `done`, this is the receipt. */
+export interface Erasure {
+  id: ErasureId;
+  /** `done`: nothing is left that the erasure covers. */
+  state: "erasing" | "done";
+  counts: ErasureCounts;
+  /** The SHA-256, in hexadecimal, over the erased event ids as text, sorted, each followed by a newline. */
+  ids_sha256?: string;
+  started_at: Time;
+  /** The time at which nothing was left. */
+  finished_at?: Time;
+  /** Data that the erasure cannot reach, such as report files and backups. */
+  not_covered: string[];
+}
+
+/** The estimate of an erasure, and its price. */
+export interface ErasureEstimate {
+  counts: ErasureCounts;
+  /** The read units that the erasure would cost. */
+  read_units: number;
+  /** The write units that the erasure would cost. */
   write_units: number;
 }
 
@@ -990,6 +1055,19 @@ export const getSession = (id: SessionId): Request<Session> => ({
 export const deleteSession = (id: SessionId): Request<void> => ({
   method: "DELETE",
   path: path`/sessions/${id}`,
+});
+
+/** Erase an actor, a user, or both: `POST /erasures`. */
+export const postErasure = (body: NewErasure): Request<ErasureEstimate | Erasure> => ({
+  method: "POST",
+  path: path`/erasures`,
+  body,
+});
+
+/** Get an erasure: `GET /erasures/{id}`. */
+export const getErasure = (id: ErasureId): Request<Erasure> => ({
+  method: "GET",
+  path: path`/erasures/${id}`,
 });
 
 /** Check that the service runs: `GET /health`. */

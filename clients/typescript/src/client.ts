@@ -79,6 +79,10 @@ export class Lately {
     return new Sessions(this.#transport);
   }
 
+  get erasures(): Erasures {
+    return new Erasures(this.#transport);
+  }
+
   health(): Promise<api.Health> {
     return this.#transport.value(api.getHealth());
   }
@@ -156,5 +160,25 @@ export class Sessions {
 
   revokeAll(user: string): Promise<api.RevokedSessions> {
     return this.transport.value(api.deleteSessions({ user }));
+  }
+}
+
+/** Erasures of actors and users (scope `admin`). */
+export class Erasures {
+  constructor(private readonly transport: Transport) {}
+
+  /** Erases an actor, a user, or both. This call ends when the erasure has begun; `get` says how far it is. */
+  async begin(erasure: Omit<api.NewErasure, "dry_run">): Promise<api.Erasure> {
+    return (await this.transport.value(api.postErasure(erasure))) as api.Erasure;
+  }
+
+  /** Estimates an erasure and its price. Nothing is erased. */
+  async estimate(erasure: Omit<api.NewErasure, "dry_run">): Promise<api.ErasureEstimate> {
+    return (await this.transport.value(api.postErasure({ ...erasure, dry_run: true }))) as api.ErasureEstimate;
+  }
+
+  /** An erasure; when its state is `done`, the receipt. */
+  get(id: string): Promise<api.Erasure> {
+    return this.transport.value(api.getErasure(id));
   }
 }

@@ -34,7 +34,7 @@ export class Topic extends Timeline<api.GetLatestQuery, api.Page> {
     return (await this.transport.value(api.deleteTopic(this.name, { confirm: this.name }))) as api.TopicDeletion;
   }
 
-  /** What a deletion would delete, and its price. Nothing is deleted. */
+  /** Estimates a deletion and its price. Nothing is deleted. */
   async estimateDeletion(): Promise<api.DeletionEstimate> {
     return (await this.transport.value(api.deleteTopic(this.name, { dry_run: true }))) as api.DeletionEstimate;
   }

@@ -1,4 +1,4 @@
-//! Topics, profiles, settings, sessions, issues, and the routes that need no table.
+//! Topics, profiles, settings, sessions, issues, erasures, and the routes that need no table.
 //!
 //! | route | does |
 //! | --- | --- |
@@ -23,10 +23,13 @@
 //! | `GET /sessions/self` | returns the caller's own session |
 //! | `GET /sessions/{id}` | returns a session without its token |
 //! | `DELETE /sessions/{id}` | revokes a session |
+//! | `POST /erasures` | begins to erase an actor or a user, or says what there is to erase |
+//! | `GET /erasures/{id}` | says how far an erasure is, and returns its receipt |
 //! | `GET /health` | confirms that the function runs |
 //! | `GET /openapi.json` | returns the description of all routes |
 
 mod document;
+mod erasure;
 mod issue;
 mod service;
 mod session;
@@ -63,6 +66,8 @@ pub fn routes(store: Store) -> Routes {
         .on(Method::GET, "/sessions/self", session::get_own)
         .on(Method::GET, "/sessions/{id}", session::get)
         .on(Method::DELETE, "/sessions/{id}", session::delete)
+        .on(Method::POST, "/erasures", erasure::post)
+        .on(Method::GET, "/erasures/{id}", erasure::get)
         .on(Method::GET, "/health", service::health)
         .on(Method::GET, "/openapi.json", service::openapi_json)
         .with_store(&store)

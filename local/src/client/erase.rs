@@ -12,6 +12,7 @@ use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session, or_dash, read};
 use crate::client::wait::{Work, until_done};
 use crate::counted::counted;
+use crate::operate::erasure::{self, ErasureCheckCommand};
 
 /// Erase an actor, a user, or both, and print the receipt (scope admin)
 #[derive(Clone, Debug, clap::Args)]
@@ -57,6 +58,8 @@ enum EraseCommand {
         #[command(flatten)]
         access: Access,
     },
+    #[command(flatten)]
+    Check(ErasureCheckCommand),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -79,6 +82,7 @@ pub(super) async fn run(options: EraseOptions, screen: Screen<'_>) -> Result<(),
             let found = session.ask(&progress(id)).await?;
             print(&mut session, found, Names { actor, user }, wait).await
         }
+        Some(EraseCommand::Check(command)) => Ok(erasure::run(command, screen.out, screen.told).await?),
         None => {
             let mut session = Session::open(access, screen)?;
             let body = NewErasure { actor, user, dry_run };

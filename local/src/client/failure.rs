@@ -18,7 +18,7 @@ use lately_client::Problem;
 use reqwest::StatusCode;
 
 use crate::client::text::plain;
-use crate::operate::FeedError;
+use crate::operate::{ErasureCheckError, FeedError};
 
 /// Why a command of the API failed.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +68,9 @@ pub enum Failure {
     /// A feed could not be verified or rebuilt.
     #[error(transparent)]
     Feed(#[from] FeedError),
+    /// An erasure could not be proven.
+    #[error(transparent)]
+    Erasure(#[from] ErasureCheckError),
     /// Something could not be read or printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -150,6 +153,7 @@ impl Failure {
             | Self::Foreign(_)
             | Self::Client(_)
             | Self::Feed(_)
+            | Self::Erasure(_)
             | Self::Io(_) => 1,
         }
     }
@@ -158,7 +162,9 @@ impl Failure {
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
         let io = match self {
-            Self::Io(error) | Self::Feed(FeedError::Io(error)) => error,
+            Self::Io(error)
+            | Self::Feed(FeedError::Io(error))
+            | Self::Erasure(ErasureCheckError::Io(error)) => error,
             _ => return false,
         };
         io.kind() == ErrorKind::BrokenPipe

@@ -105,8 +105,8 @@ pub enum ApiCommand {
     Session(SessionOptions),
     /// Erase an actor, a user, or both, and print the receipt (scope admin)
     ///
-    /// An actor's events are erased in all topics, with their copies in timelines and feeds. Of a user, profile,
-    /// sessions, feed and follows are erased. The receipt counts what was erased; it names the data that an erasure
+    /// An actor's events are erased in all topics, with their copies in timelines and feeds. A user's profile, sessions,
+    /// feed and follows are erased. The receipt counts what was erased; it names the data that an erasure
     /// cannot reach. Keep the receipt: --json prints it in the form that lately erase verify reads.
     Erase(Box<EraseOptions>),
     /// Show the user for whom a token acts, what it may do, and when it expires

@@ -13,9 +13,9 @@ use crate::client::status_line::StatusLine;
 /// The time between two looks.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How far the work is, as text for people; none if it is done.
+/// Work that is done, or goes on.
 pub(super) trait Work: DeserializeOwned {
-    /// The text.
+    /// The progress as text for people; none if the work is done.
     fn progress(&self) -> Option<String>;
 }
 

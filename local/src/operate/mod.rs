@@ -2,6 +2,7 @@
 
 mod dead_letters;
 pub mod dlq;
+pub(crate) mod erasure;
 pub(crate) mod feed_repair;
 pub mod import;
 pub mod migrate;
@@ -9,5 +10,6 @@ pub mod report;
 mod table;
 pub mod token;
 
+pub use erasure::ErasureCheckError;
 pub use feed_repair::FeedError;
 pub use table::PlaceError;

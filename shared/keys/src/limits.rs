@@ -36,6 +36,9 @@ pub const JOB_PAGE: u32 = 99_999_999;
 /// Highest page number of a run's late events: numbers are stored with eight digits.
 pub const LATE_PAGE: u32 = 99_999_999;
 
+/// Highest page number of an erasure's ids: numbers are stored with eight digits.
+pub const ERASED_PAGE: u32 = 99_999_999;
+
 /// Longest text of a cursor. Longer text is refused without decoding.
 pub const CURSOR_TEXT_BYTES: usize = 256;
 

@@ -93,6 +93,8 @@ pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::POST, "/topics/{topic}/consumers/{name}/seek", Rule::OnTopic(Scope::Consume), Price::Write),
     (Method::GET, "/topics/{topic}/consumers/{name}/runs", Rule::OnTopic(Scope::Consume), Price::Read),
     (Method::DELETE, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume), Price::Write),
+    (Method::POST, "/erasures", Rule::Unlimited(Scope::Admin), Price::Write),
+    (Method::GET, "/erasures/{id}", Rule::Unlimited(Scope::Admin), Price::Read),
     (Method::GET, "/health", Rule::Open, Price::Free),
     (Method::GET, "/openapi.json", Rule::Open, Price::Free),
 ];

@@ -8,8 +8,8 @@ use axum::http::header::CONTENT_LENGTH;
 use lately_model::limits::BODY_BYTES;
 
 use lately_model::{
-    Backfill, BodyError, Commit, Document, IssueChange, NewConsumer, NewIssue, NewSession, PollRequest, Seek,
-    Seen, TopicChange,
+    Backfill, BodyError, Commit, Document, IssueChange, NewConsumer, NewErasure, NewIssue, NewSession,
+    PollRequest, Seek, Seen, TopicChange,
 };
 
 use crate::code::Code;
@@ -83,7 +83,7 @@ macro_rules! json_bodies {
 
 json_bodies! {
     Backfill = InvalidBody, Commit = InvalidBody, Document = InvalidBody, IssueChange = InvalidBody,
-    NewConsumer = InvalidBody, NewIssue = InvalidBody, NewSession = InvalidBody, PollRequest = InvalidBody,
+    NewConsumer = InvalidBody, NewErasure = InvalidBody, NewIssue = InvalidBody, NewSession = InvalidBody, PollRequest = InvalidBody,
     Seek = InvalidBody, Seen = InvalidBody, TopicChange = InvalidTopic
 }
 

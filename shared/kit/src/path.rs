@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
-use lately_keys::table::{IssueNumber, SessionId};
+use lately_keys::table::{ErasureId, IssueNumber, SessionId};
 use lately_keys::{Actor, App, Consumer, EventId, Owner, Repo, Source, Subject, Topic, User};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
@@ -38,6 +38,10 @@ impl PathPart for EventId {
 }
 
 impl PathPart for SessionId {
+    const NAME: &str = "id";
+}
+
+impl PathPart for ErasureId {
     const NAME: &str = "id";
 }
 

@@ -59,7 +59,7 @@ impl DeletionQuery {
     }
 }
 
-/// How far the deletion of a topic is.
+/// The state of a topic's deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EndingState {
@@ -74,7 +74,7 @@ pub enum EndingState {
 pub struct TopicDeletion {
     /// The topic's name.
     pub topic: Topic,
-    /// How far the deletion is.
+    /// The state.
     pub state: EndingState,
     /// When the deletion began.
     pub begun_at: UnixMillis,
@@ -89,8 +89,8 @@ pub struct TopicDeletion {
     pub consumers: u64,
 }
 
-/// What the deletion of a topic would delete, and its price: counted by the directory, and estimated from a sample of
-/// the partitions.
+/// The estimate of a topic's deletion and its price: buckets are counted by the directory, and events estimated from a
+/// sample of the partitions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletionEstimate {
     /// The topic's name.
@@ -188,7 +188,7 @@ pub struct ErasureCounts {
     pub issues: u64,
 }
 
-/// How far an erasure is.
+/// The state of an erasure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ErasureState {
@@ -204,7 +204,7 @@ pub enum ErasureState {
 pub struct Erasure {
     /// Its id.
     pub id: ErasureId,
-    /// How far it is.
+    /// Its state.
     pub state: ErasureState,
     /// The erased items, by kind.
     pub counts: ErasureCounts,
@@ -220,7 +220,7 @@ pub struct Erasure {
     pub not_covered: Vec<String>,
 }
 
-/// What an erasure would erase, estimated, and its price.
+/// The estimate of an erasure and its price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasureEstimate {
     /// The items, by kind.

@@ -32,7 +32,7 @@
 //! | query strings | [`EventQuery`], [`SourceQuery`], [`FeedQuery`], [`ListQuery`], [`SessionQuery`], [`RevocationQuery`], [`DeletionQuery`], [`RecordQuery`], [`PageSize`], [`TimeRange`] |
 //! | topics | [`TopicChange`], [`TopicSettings`], [`TopicView`], [`Views`], [`RetentionDays`] |
 //! | records | [`Document`], [`Revision`], [`Precondition`] |
-//! | issues | [`NewIssue`], [`IssueChange`], [`Issue`], [`IssueQuery`], [`IssueList`], [`Labels`], [`issue_opened`], [`issue_changed`] |
+//! | issues | [`NewIssue`], [`IssueChange`], [`Issue`], [`IssueQuery`], [`IssueList`], [`Labels`], [`issue_opened`], [`issue_changed`], [`reported_issue`] |
 //! | sessions | [`NewSession`], [`Session`], [`Scope`], [`Scopes`], [`RateLimits`] |
 //! | faults | [`BodyError`], [`Fault`], [`Faults`], [`Malformed`] |
 //! | consumers | [`NewConsumer`], [`PollRequest`], [`Polled`], [`Commit`], [`Seek`], [`ConsumerView`] |
@@ -95,7 +95,7 @@ pub use follow::{
 pub use issue::{
     ISSUES_TOPIC, Issue, IssueBody, IssueBodyError, IssueChange, IssueList, IssueQuery, IssueTitle,
     IssueTitleError, IssueView, IssuesAwaited, Label, LabelError, Labels, LabelsError, NewIssue,
-    issue_changed, issue_opened,
+    issue_changed, issue_opened, reported_issue,
 };
 pub use malformed::Malformed;
 pub use page::{Page, PageSize, PageSizeError, WaitSeconds, WaitSecondsError};

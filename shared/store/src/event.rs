@@ -139,7 +139,7 @@ impl TopicHandle<'_> {
 
     /// Notes the deletion of an event, before the event is deleted. From then on, no retry of the event's request
     /// writes the event again.
-    async fn note_deletion(self, id: EventId) -> Result<(), TableError> {
+    pub(crate) async fn note_deletion(self, id: EventId) -> Result<(), TableError> {
         let note = Item::at(&DeletedEventKey { topic: self.topic.clone(), id })
             .with("expires_at", self.op.now().get() / 1000 + DELETION_SECONDS);
         self.op.table.put(&note).await
@@ -148,6 +148,11 @@ impl TopicHandle<'_> {
 
 /// The letter of events that were written under an idempotency key.
 const KEYED: &str = "k";
+
+/// True if the event of an item was written under an idempotency key.
+pub(crate) fn is_keyed(item: &Item) -> Result<bool, Corrupt> {
+    Ok(item.optional_text("v")?.is_some_and(|letters| letters.contains(KEYED)))
+}
 
 /// The circumstances in which a request was first accepted. The letters of the request's events follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

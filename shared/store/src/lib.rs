@@ -23,6 +23,7 @@
 //! | profiles and settings | `record.rs` |
 //! | issues, and the upgrade of older ones | `issue/` |
 //! | following | `follow/`, `source.rs` |
+//! | erasing an actor or a user | `erasure/` |
 //! | the work that follows from the table's stream | `fan_out/` |
 //! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
 //! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs` |
@@ -35,6 +36,7 @@ mod consumer;
 mod directory;
 mod ending;
 mod entry;
+mod erasure;
 mod error;
 mod event;
 mod fan_out;
@@ -67,6 +69,9 @@ mod write;
 
 pub use consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound};
 pub use ending::{DeletionError, DeletionNotFound};
+pub use erasure::{
+    ErasureCheck, ErasureError, ErasureFinding, ErasureNotFound, ErasureTrace, ErasuresHandle,
+};
 pub use error::FindError;
 pub use event::{DeleteEventError, EventNotFound, GetEventError};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lately_keys::ShardCount;
 use lately_keys::limits::{NAME_BYTES, SUBJECT_BYTES};
+use lately_model::PageSize;
 use lately_model::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
 
 /// Entries that the comparison of a feed looks at together: their keys are one `BatchGetItem`.
@@ -97,6 +98,41 @@ pub const DELETION_SHOWN_SECONDS: u64 = 24 * 60 * 60;
 
 /// Fan-out recognises events that land in a deleted topic, or with an earlier retention, for this long.
 pub const ENDING_MARK_SECONDS: u64 = 2 * 24 * 60 * 60;
+
+/// The most events or entries that one step of an erasure lists.
+pub const ERASED_EVENTS_PER_STEP: u32 = 500;
+
+/// The most follows that one step of an erasure ends. Each is a transaction, and those of one source run one after
+/// another.
+pub const ERASED_FOLLOWS_PER_STEP: u32 = 25;
+
+/// Unfollows of one user that an erasure makes at the same time. They work on different sources.
+pub const UNFOLLOWS_AT_ONCE: usize = 4;
+
+/// The most sessions, or notes of live timelines, that one step of an erasure deletes. A session is three items.
+pub const ERASED_SESSIONS_PER_STEP: u32 = 25;
+
+/// The most looks that one step of an erasure makes for what is left. Each is a few queries.
+pub const ERASURE_QUERIES_PER_STEP: usize = 16;
+
+/// Topics that one look of an erasure marks, or looks at.
+pub const ERASURE_TOPICS_AT_ONCE: PageSize = match PageSize::new(25) {
+    Ok(size) => size,
+    Err(_) => unreachable!(),
+};
+
+/// Places of copies that one step of an erasure looks at, to count the copies: 20 calls.
+pub const COUNTED_PLACES_PER_STEP: usize = 2_000;
+
+/// A source counts as so many of these places: its item, its counts and its followers are read too.
+pub const COUNTED_PLACES_PER_SOURCE: usize = 40;
+
+/// The pages of erased ids are kept for this long, so that a receipt can be checked against them. The marks of an erasure
+/// last as long, unless the erasure ends before: it takes some seconds for each thousand events.
+pub const ERASED_IDS_SECONDS: u64 = 30 * 24 * 60 * 60;
+
+/// The name that replaces an erased user's in issues.
+pub const ERASED_BY: &str = "erased";
 
 /// An oldest-first page ends this long before now, because an event gets its id before its write lands.
 pub const ASCENDING_LAG_MILLIS: u64 = 2_000;

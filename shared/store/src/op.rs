@@ -27,6 +27,7 @@ use lately_model::{RequestsPerMinute, Revision};
 use lately_table::{Ambient, Cost, Table};
 
 use crate::consumer::ConsumerHandle;
+use crate::erasure::ErasuresHandle;
 use crate::feed::FeedHandle;
 use crate::follow::UserHandle;
 use crate::issue::{IssueHandle, IssuesHandle, RepositoryHandle};
@@ -195,6 +196,12 @@ impl Op {
     #[must_use]
     pub const fn sessions(&self) -> SessionsHandle<'_> {
         SessionsHandle { op: self }
+    }
+
+    /// All erasures.
+    #[must_use]
+    pub const fn erasures(&self) -> ErasuresHandle<'_> {
+        ErasuresHandle { op: self }
     }
 
     /// A quota of a caller with this limit.

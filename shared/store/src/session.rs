@@ -29,7 +29,7 @@
 
 use lately_keys::table::{SessionId, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey};
 use lately_keys::{
-    Cursor, CursorError, Fingerprint, Order, Place, Position, TableKey, Topic, UnixMillis, User,
+    Cursor, CursorError, Fingerprint, Key, Order, Place, Position, TableKey, Topic, UnixMillis, User,
 };
 use lately_model::{NewSession, PageSize, RateLimits, RequestsPerMinute, Session, SessionList, SessionQuery};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
@@ -243,6 +243,12 @@ impl SessionsHandle<'_> {
         let page = self.op.table.query(&session).await?;
         Ok(page.items.first().map(stored_hash).transpose()?)
     }
+}
+
+/// The keys of the items of a session: its item in its user's list, which is given, the session itself, and its name.
+pub(crate) fn keys_of_listed(item: &Item) -> Result<[Key; 3], Corrupt> {
+    let UserSessionKey { id, .. } = item.key_as()?;
+    Ok([item.key()?, SessionKey { hash: decode_hash(item)? }.encode(), SessionNameKey { id }.encode()])
 }
 
 fn stored_hash(item: &Item) -> Result<TokenHash, Corrupt> {

@@ -5,6 +5,7 @@
 //!   bucket S, retention_days N?, min_shards N, max_shards N, fan_out BOOL, views S ("actor subject type"),
 //!   created_at N (milliseconds), revision N, gsi1pk, gsi1sk
 //!   deleting N? (milliseconds: when the topic's deletion began; such a topic is in no list)
+//!   by_actor BOOL? (the view `actor` was on ever since the topic's creation, so actors' timelines list all events)
 //!   expires_at N? (of a deleted topic: from then on, its name is free)
 //! ```
 
@@ -30,6 +31,8 @@ pub(crate) struct StoredTopic {
     pub(crate) settings: TopicSettings,
     pub(crate) created_at: UnixMillis,
     pub(crate) revision: Revision,
+    /// True if the topic kept the view `actor` ever since its creation. Then the timelines of actors list all events.
+    pub(crate) lists_by_actor: bool,
     /// When the topic's deletion began.
     pub(crate) deleting: Option<UnixMillis>,
     /// From then on, the name of a deleted topic is free; in unix seconds.
@@ -123,8 +126,10 @@ impl TopicHandle<'_> {
             let wanted = match known {
                 None => {
                     self.forget_deletion().await?;
+                    let settings = change.create().map_err(TopicFault::from)?;
                     StoredTopic {
-                        settings: change.create().map_err(TopicFault::from)?,
+                        settings,
+                        lists_by_actor: settings.views.actor,
                         created_at: self.op.now(),
                         revision: self.op.first_revision(),
                         deleting: None,
@@ -135,7 +140,8 @@ impl TopicHandle<'_> {
                     let settings = change.apply_to(&known.settings)?;
                     let changed = settings != known.settings;
                     let revision = if changed { known.revision.next() } else { known.revision };
-                    StoredTopic { settings, revision, ..known }
+                    let lists_by_actor = known.lists_by_actor && settings.views.actor;
+                    StoredTopic { settings, revision, lists_by_actor, ..known }
                 }
             };
             if known == Some(wanted) {
@@ -194,7 +200,7 @@ impl TopicsHandle<'_> {
     }
 
     /// The first topics after `after`, and whether there may be more.
-    async fn all(
+    pub(crate) async fn all(
         self,
         after: Option<Topic>,
         limit: PageSize,
@@ -306,7 +312,7 @@ pub(crate) fn key_of(topic: &Topic) -> Key {
 }
 
 pub(crate) fn encode(topic: &Topic, stored: StoredTopic) -> Item {
-    let StoredTopic { settings, created_at, revision, deleting, expires_at } = stored;
+    let StoredTopic { settings, created_at, revision, lists_by_actor, deleting, expires_at } = stored;
     let views: Vec<_> = settings.views.iter().map(View::as_str).collect();
     let item = Item::at(&TopicKey { topic: topic.clone() });
     let item = if deleting.is_none() { item.also_at(&TopicListKey { topic: topic.clone() }) } else { item };
@@ -318,6 +324,7 @@ pub(crate) fn encode(topic: &Topic, stored: StoredTopic) -> Item {
         .with("views", views.join(" "))
         .with("created_at", created_at.get())
         .with(REVISION, revision.get())
+        .with_flag("by_actor", lists_by_actor)
         .with_some("deleting", deleting.map(UnixMillis::get))
         .with_some("expires_at", expires_at)
 }
@@ -336,6 +343,7 @@ fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
         settings,
         created_at: item.millis("created_at")?,
         revision: revision_of(item)?,
+        lists_by_actor: item.flag("by_actor"),
         deleting: if item.has("deleting") { Some(item.millis("deleting")?) } else { None },
         expires_at: item.optional_number("expires_at")?,
     })

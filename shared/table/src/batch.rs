@@ -55,6 +55,14 @@ impl Table {
         Ok(found.iter().map(Item::key).collect::<Result<_, _>>()?)
     }
 
+    /// As [`Table::get_many`], read consistently, with some attributes of each item. The price is that of the whole items.
+    ///
+    /// # Errors
+    /// If the table could not be read.
+    pub async fn get_parts(&self, keys: &[Key], attributes: &'static str) -> Result<Vec<Item>, TableError> {
+        self.get_attributes(keys, Some(attributes), true).await
+    }
+
     async fn get_attributes(
         &self,
         keys: &[Key],

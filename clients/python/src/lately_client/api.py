@@ -200,7 +200,7 @@ class TopicDeletion(TypedDict):
 
 
 class DeletionEstimate(TypedDict):
-    """What the deletion of a topic would delete, and its price."""
+    """The estimate of a topic's deletion, and its price."""
 
     topic: Name
     buckets: int
@@ -208,6 +208,54 @@ class DeletionEstimate(TypedDict):
     sampled: int
     events: int
     consumers: int
+    read_units: int
+    write_units: int
+
+
+ErasureId: TypeAlias = str
+
+
+class NewErasure(TypedDict):
+    """An actor, a user, or both."""
+
+    actor: NotRequired[Name]
+    user: NotRequired[Name]
+    dry_run: NotRequired[bool]
+
+
+class ErasureCounts(TypedDict):
+    """The number of erased items of each kind."""
+
+    events: int
+    entries: int
+    copies: int
+    follows: int
+    followers: int
+    profile: int
+    sessions: int
+    feed: int
+    idempotency: int
+    late: int
+    jobs: int
+    issues: int
+
+
+class Erasure(TypedDict):
+    """An erasure, with its counts so far. When `state` is `done`, this is the receipt."""
+
+    id: ErasureId
+    state: Literal["erasing", "done"]
+    counts: ErasureCounts
+    ids_sha256: NotRequired[str]
+    started_at: Time
+    finished_at: NotRequired[Time]
+    not_covered: list[str]
+
+
+class ErasureEstimate(TypedDict):
+    """The estimate of an erasure, and its price."""
+
+    counts: ErasureCounts
     read_units: int
     write_units: int
 
@@ -720,6 +768,16 @@ def get_session(id: SessionId) -> Request[Session]:
 def delete_session(id: SessionId) -> Request[None]:
     """Revoke a session: `DELETE /sessions/{id}`."""
     return Request("DELETE", f"/sessions/{part(id)}")
+
+
+def post_erasure(body: NewErasure) -> Request[ErasureEstimate | Erasure]:
+    """Erase an actor, a user, or both: `POST /erasures`."""
+    return Request("POST", f"/erasures", body=body)
+
+
+def get_erasure(id: ErasureId) -> Request[Erasure]:
+    """Get an erasure: `GET /erasures/{id}`."""
+    return Request("GET", f"/erasures/{part(id)}")
 
 
 def get_health() -> Request[Health]:

@@ -43,6 +43,7 @@ const FILES: &[File] = files![
     "deletion.js",
     "designs.js",
     "dom.js",
+    "erasure.js",
     "event.js",
     "faults.js",
     "feeds.js",

@@ -1,9 +1,9 @@
-//! The commands that end things: the deletion of a topic.
+//! The commands that end things: the deletion of a topic, the erasure of a person, and the proof of an erasure.
 
 use serde_json::json;
 
 use crate::cli::{cells, run};
-use crate::program::{Program, until};
+use crate::program::{Program, call_dynamodb, command, until};
 
 #[test]
 fn a_topic_is_deleted_under_its_name_and_shows_its_progress() {
@@ -34,4 +34,83 @@ fn a_topic_is_deleted_under_its_name_and_shows_its_progress() {
     until("the event is deleted", || deletion()["events"] == 1);
     assert_eq!(deletion()["state"], json!("deleting"));
     run(api, &["topic", "create", "posts"]).failed(5, &["409", "topic-is-being-deleted"]);
+}
+
+#[test]
+fn a_person_is_erased_and_the_receipt_has_the_names() {
+    let program = Program::started(&["--no-demo"]);
+    let api = program.api();
+    run(api, &["topic", "create", "posts"]).fine();
+    run(api, &["post", "posts", "--type", "a", "--actor", "eve"]).fine();
+    run(api, &["profile", "set", "eve", "{}"]).fine();
+    run(api, &["erase"]).failed(2, &["--actor", "--user"]);
+    run(api, &["erase", "--user", "eve", "--token", "ada"]).failed(3, &["403", "admin"]);
+    run(api, &["erase", "show", "019aa0b7-9a40-7c3e-8000-5f3c9e1d2a77"]).failed(4, &["not-found"]);
+    let person = ["erase", "--actor", "eve", "--user", "eve"];
+    let estimate = run(api, &[&person[..], &["--dry-run", "--json"]].concat()).json();
+    assert_eq!((&estimate["counts"]["events"], &estimate["counts"]["profile"]), (&json!(1), &json!(1)));
+    run(api, &["profile", "show", "eve"]).fine();
+
+    let begun = run(api, &person);
+    let id = begun.last().rsplit(' ').nth(1).unwrap().to_owned();
+    assert_eq!(begun.last(), format!("the erasure goes on: lately erase show {id} --wait"));
+    assert!(begun.fine().contains("\nactor        eve\nuser         eve\nstate        erasing\n"));
+    let show = |more: &[&str]| run(api, &[&["erase", "show", &*id], more].concat());
+    until("everything is erased", || show(&["--json"]).json()["counts"]["profile"] == 1);
+    let receipt = show(&["--actor", "eve", "--user", "eve", "--json"]).json();
+    assert_eq!((&receipt["actor"], &receipt["user"]), (&json!("eve"), &json!("eve")));
+    assert_eq!((&receipt["id"], &receipt["counts"]["events"]), (&json!(id), &json!(1)));
+    assert!(show(&[]).fine().contains("not covered  report files\n"));
+    run(api, &["profile", "show", "eve"]).failed(4, &["404"]);
+}
+
+#[test]
+fn an_erasure_is_proven_by_its_receipt() {
+    let program = Program::started(&["--no-demo"]);
+    let api = program.api();
+    run(api, &["topic", "create", "posts"]).fine();
+    run(api, &["follow", "bob", "actor:eve"]).fine();
+    for actor in ["eve", "eve", "bob"] {
+        run(api, &["post", "posts", "--type", "a", "--actor", actor]).fine();
+    }
+    let shown = || run(api, &["feed", "show", "bob", "--json"]).json();
+    until("the events are in the feed", || shown()["events"].as_array().unwrap().len() == 3);
+    let receipt = run(api, &["erase", "--actor", "eve", "--user", "eve", "--wait", "--json"]).json();
+    // The events are in eve's own feed, too.
+    assert_eq!((&receipt["counts"]["events"], &receipt["counts"]["copies"]), (&json!(2), &json!(2)));
+    assert_eq!((&receipt["counts"]["followers"], &receipt["counts"]["feed"]), (&json!(1), &json!(2)));
+    until("the copies are gone", || shown()["events"].as_array().unwrap().len() == 1);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("receipt.json");
+    let verify = |receipt: &serde_json::Value| {
+        std::fs::write(&path, receipt.to_string()).unwrap();
+        command(&program, &["erase", "verify", path.to_str().unwrap(), "--table", "lately"])
+    };
+    let proven = || verify(&receipt);
+    until("all records of the erasure are handled", || proven().0);
+    let (_, out, told) = proven();
+    assert!(out.contains("left           0\n") && out.contains("receipt        as in the table\n"), "{out}");
+    assert!(out.contains("ids            as in the table\n") && told.contains("read_units="), "{out} {told}");
+
+    // An item of eve that nothing has erased.
+    let item =
+        json!({"pk": {"S": "USER#eve"}, "sk": {"S": "PROFILE"}, "d": {"S": "{}"}, "revision": {"N": "1"}});
+    call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": item}));
+    let (done, out, told) = proven();
+    assert!(!done && out.starts_with("left  USER#eve / PROFILE\n"), "{out}");
+    assert!(told.contains("1 item of the erased person left"), "{told}");
+    let key = json!({"pk": {"S": "USER#eve"}, "sk": {"S": "PROFILE"}});
+    call_dynamodb(&program, "DeleteItem", &json!({"TableName": "lately", "Key": key}));
+
+    let mut other = receipt.clone();
+    other["counts"]["events"] = json!(3);
+    assert!(verify(&other).2.contains("the receipt is not the one in the table"));
+    other["state"] = json!("erasing");
+    assert!(verify(&other).2.contains("the erasure was not done yet"));
+    for name in ["actor", "user"] {
+        other.as_object_mut().unwrap().remove(name);
+    }
+    assert!(verify(&other).2.contains("the receipt names nobody"));
+    assert!(verify(&json!({})).2.contains("the file is no receipt of an erasure"));
 }

@@ -201,7 +201,7 @@ async fn a_batch_that_fan_out_gave_up_on_is_listed_and_redriven() {
     assert!(record["pk"].as_str().unwrap().starts_with("EVENTS#posts#"), "{record}");
     assert_eq!(running.get("/local/state").await["failures"], 1);
     running.call("DELETE /local/faults", &Value::Null).await.is_ok(200);
-    assert_eq!(running.ids("/feeds/bob").await, [first.clone()]);
+    assert_eq!(running.ids("/feeds/bob").await, [first.as_str()]);
 
     let redrive =
         format!("POST /local/failures/{}/redrive", failure["name"].as_str().unwrap().replace('/', "%2F"));

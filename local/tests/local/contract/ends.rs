@@ -1,5 +1,8 @@
-//! `DELETE /topics/{topic}` and `GET /topics/{topic}/deletion`, and another retention for events that are there.
+//! `DELETE /topics/{topic}`, `GET /topics/{topic}/deletion` and `/erasures`, and another retention for events that are there.
 
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 
 use crate::support::{Api, event, event_ago};
@@ -113,4 +116,99 @@ async fn a_shorter_retention_hides_at_once_and_a_longer_one_brings_nothing_back(
         pump.settled().await;
         assert_eq!(shown().await, 1, "{days}");
     }
+}
+
+#[tokio::test]
+async fn an_erasure_names_a_person_and_needs_an_admin() {
+    let api = Api::with_posts().await;
+    let before = api.items().await;
+    for (body, faults) in [
+        ("{}", vec![""]),
+        (r#"{"dry_run":true}"#, vec![""]),
+        (r#"{"actor":"a#b","user":null,"name":"ada"}"#, vec!["/name", "/actor", "/user"]),
+        (r#"{"user":"ada","dry_run":1}"#, vec!["/dry_run"]),
+    ] {
+        let refused = api.call("dev", "POST /erasures", body).await;
+        assert_eq!(refused.is(422, "invalid-body").faults(), faults, "{body}");
+    }
+    api.call("dev", "POST /erasures", "").await.is(400, "malformed-json");
+    api.call("ada", "POST /erasures", r#"{"user":"ada"}"#).await.is(403, "forbidden");
+    api.call("dev", "GET /erasures/42", "").await.is(400, "invalid-id");
+    let unknown = "GET /erasures/019aa0b7-9a40-7c3e-8000-5f3c9e1d2a77";
+    api.call("dev", unknown, "").await.is(404, "not-found");
+    api.call("ada", unknown, "").await.is(403, "forbidden");
+    assert_eq!(api.items().await, before);
+}
+
+#[tokio::test]
+async fn a_person_is_erased_and_nobody_else() {
+    let api = Api::with_posts().await;
+    let (pump, _) = api.fan_out();
+    for user in ["ada", "bob"] {
+        api.call(user, &format!("PUT /users/{user}/profile"), "{}").await.is_ok(201);
+        let event = json!({"type": "post.created", "actor": user}).to_string();
+        api.call(user, "POST /topics/posts/events", event).await.is_ok(201);
+    }
+    api.call("bob", "PUT /users/bob/following/actor:ada", "").await.is_ok(201);
+    pump.settled().await;
+    let actors = async |line: &str| -> Vec<String> {
+        let page = api.call("dev", line, "").await.is_ok(200).json();
+        let events = page["events"].as_array().unwrap();
+        events.iter().map(|event| event["actor"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(actors("GET /feeds/bob").await, ["bob", "ada"]);
+
+    let ada = json!({"actor": "ada", "user": "ada"});
+    let estimate = json!({"actor": "ada", "user": "ada", "dry_run": true});
+    let before = api.items().await;
+    let estimate = api.call("dev", "POST /erasures", estimate.to_string()).await.is_ok(200).json();
+    assert!(estimate["counts"]["events"].as_u64() >= Some(1), "{estimate}");
+    assert_eq!(api.items().await, before);
+
+    let begun = api.call("dev", "POST /erasures", ada.to_string()).await;
+    let erasure = begun.is_ok(202).json();
+    let at = format!("/erasures/{}", erasure["id"].as_str().unwrap());
+    assert_eq!((begun.header("location"), &erasure["state"]), (Some(&*at), &json!("erasing")));
+    pump.settled().await;
+    let receipt = api.later(120).call("dev", &format!("GET {at}"), "").await.is_ok(200).json();
+    assert_eq!(receipt["state"], "done", "{receipt}");
+    let counted = ["events", "followers", "profile"].map(|kind| receipt["counts"][kind].as_u64().unwrap());
+    assert_eq!(counted, [1, 1, 1], "{receipt}");
+    assert_eq!(receipt["ids_sha256"].as_str().unwrap().len(), 64);
+    assert!(!receipt["not_covered"].as_array().unwrap().is_empty(), "{receipt}");
+    assert!(!receipt.to_string().contains("ada"), "the receipt has no name: {receipt}");
+
+    assert_eq!(actors("GET /topics/posts/events").await, ["bob"]);
+    assert_eq!(actors("GET /feeds/bob").await, ["bob"]);
+    assert_eq!(actors("GET /actors/ada/events").await, Vec::<String>::new());
+    // The sessions of the user are erased, so only another token can ask.
+    api.call("dev", "GET /users/ada/profile", "").await.is(404, "not-found");
+    api.call("bob", "GET /users/bob/profile", "").await.is_ok(200);
+}
+
+#[tokio::test]
+async fn a_deletion_whose_record_was_lost_continues_when_its_step_is_touched() {
+    let api = Api::with_posts().await;
+    api.call("dev", "POST /topics/posts/events", event().to_string()).await.is_ok(201);
+    api.call("dev", DELETE, "").await.is_ok(202);
+    let stream = api.system.engine.stream("lately").unwrap();
+    let lost = stream.all().len();
+    // As the page on operations says.
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let touch = api.system.engine.client().update_item().table_name("lately");
+    let touch = touch.key("pk", text("JOB#DELETION#posts")).key("sk", text("STEP"));
+    let touch = touch.update_expression("SET touched = :at").condition_expression("attribute_exists(pk)");
+    let touch = touch.expression_attribute_values(":at", AttributeValue::N("7".to_owned()));
+    touch.send().await.unwrap();
+    let mut handled = lost;
+    while handled < stream.all().len() {
+        let record = stream.all()[handled].clone();
+        let batch = stream.lambda_event(&[record]);
+        let answer =
+            lately_fan_out::handle(&api.system.store, batch.as_bytes(), Duration::from_secs(10)).await;
+        assert!(answer.unwrap().is_done());
+        handled += 1;
+    }
+    let shown = api.call("dev", "GET /topics/posts/deletion", "").await.is_ok(200).json();
+    assert_eq!((&shown["events"], &shown["buckets"]), (&json!(1), &json!(1)), "{shown}");
 }

@@ -122,6 +122,7 @@ async fn each_function_is_granted_exactly_its_actions() {
     rare::limits(&watched).await;
     Box::pin(rare::ends(&watched)).await;
     rare::live(&watched).await;
+    Box::pin(rare::erasures(&watched)).await;
     Box::pin(rare::reports(&watched)).await;
     given_up(&watched);
     let template = Template::parse(TEMPLATE).unwrap();

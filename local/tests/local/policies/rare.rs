@@ -20,7 +20,7 @@ use lately_table::Connection;
 use serde_json::{Value, json};
 
 use crate::policies::{Watched, live_of};
-use crate::support::{Api, Later, PATIENCE, event, event_ago, old_issue, put_item};
+use crate::support::{Api, Later, PATIENCE, ago, event, event_ago, old_issue, put_item, request};
 
 /// The time of an invocation of the report function.
 const TIME: Duration = Duration::from_secs(292);
@@ -330,4 +330,61 @@ pub(super) async fn ends(watched: &Watched) {
     pump.settled().await;
     let deletion = api.call("dev", "GET /topics/ended/deletion", "").await.is_ok(200).json();
     assert_eq!((&deletion["events"], &deletion["consumers"]), (&json!(4), &json!(1)), "{deletion}");
+}
+
+/// A person who has left traces everywhere is erased.
+pub(super) async fn erasures(watched: &Watched) {
+    let Watched { api, pump, .. } = watched;
+    let call = async |line: &str, body: &Value| api.call("dev", line, body.to_string()).await;
+    // A topic that does not list events by actor is walked through.
+    let unlisted = json!({"fan_out": false, "views": []});
+    call("PUT /topics/unlisted", &unlisted).await.is_ok(201);
+    call("PUT /topics/unlisted/consumers/nightly", &json!({"start": "earliest", "settle_seconds": 0}))
+        .await
+        .is_ok(201);
+    call("POST /topics/unlisted/consumers/nightly/poll", &json!({})).await;
+    call("PUT /users/gus/profile", &json!({"name": "Gus"})).await.is_ok(201);
+    for (user, source) in [("gus", "actor:ada"), ("lea", "actor:gus")] {
+        call(&format!("PUT /users/{user}/following/{source}"), &json!({})).await.is_ok(201);
+        pump.settled().await;
+    }
+    let session = json!({"user": "gus", "scopes": ["read", "write", "import"], "ttl_seconds": 600});
+    let made = call("POST /sessions", &session).await.is_ok(201).json();
+    let token = made["token"].as_str().unwrap();
+    let of_gus = |at: Option<String>| {
+        let mut event =
+            json!({"type": "post.created", "actor": "gus", "subject": "thing:1", "data": {"n": 1}});
+        at.into_iter().for_each(|at| event["at"] = at.into());
+        event
+    };
+    for (topic, event) in [
+        ("posts", of_gus(None)),
+        ("posts", of_gus(Some(ago(3_600)))),
+        ("unlisted", of_gus(None)),
+        ("unlisted", of_gus(Some(ago(3_600)))),
+    ] {
+        let line = format!("POST /topics/{topic}/events");
+        let request = request(&line).header("authorization", format!("Bearer {token}"));
+        let request = request.header("idempotency-key", format!("{topic}-{}", event["at"].is_null()));
+        api.send(request, event.to_string()).await.is_ok(201);
+        pump.settled().await;
+    }
+    let page = api.call("dev", "GET /feeds/gus", "").await.is_ok(200).json();
+    call("PUT /feeds/gus/seen", &json!({"id": page["events"][0]["id"]})).await.is_ok(204);
+    let issue = json!({"title": "It forgets"});
+    api.call(token, "POST /repos/octo/hello/issues", issue.to_string()).await.is_ok(201);
+    pump.settled().await;
+    let names = json!({"actor": "gus", "user": "gus"});
+    let mut dry_run = names.clone();
+    dry_run["dry_run"] = true.into();
+    call("POST /erasures", &dry_run).await.is_ok(200);
+    let begun = call("POST /erasures", &names).await;
+    let id = begun.is_ok(202).json()["id"].as_str().unwrap().to_owned();
+    call("POST /erasures", &names).await.is_ok(202);
+    pump.settled().await;
+    let done = call(&format!("GET /erasures/{id}"), &Value::Null).await.is_ok(200).json();
+    assert_eq!((&done["counts"]["events"], &done["counts"]["issues"]), (&json!(5), &json!(1)), "{done}");
+    // Nora's timeline was followed live, with a late event.
+    call("POST /erasures", &json!({"actor": "nora"})).await.is_ok(202);
+    pump.settled().await;
 }

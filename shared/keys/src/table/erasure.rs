@@ -1,12 +1,28 @@
-//! An erasure of an actor or a user, named by its id.
+//! The erasure of an actor or a user: its steps, the ids that it erased, and its mark in every topic.
+//!
+//! ```text
+//! table   pk  JOB#ERASURE#{erasure}                                     sk  STEP               the next step, then the receipt
+//!                                                                       sk  IDS#{8 digits}     a page of erased ids
+//!                                                                       sk  {id}               event that landed meanwhile
+//!         pk  JOB#ERASING#{SHA-256 of the names, 64 hexadecimal digits}    sk  LOCK               the erasure of these names
+//!         pk  ANNOUNCED#{topic}                                         sk  #ERASING#{actor}   the mark of an actor
+//! ```
+//!
+//! The mark stands beside the announcements, because fan-out reads these for every new event anyway. `#` sorts before
+//! all names of consumers.
 
 use std::fmt;
 use std::str::FromStr;
 
+use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
-use crate::id::parse_hyphenated;
-use crate::text::serde_as_text;
+use super::{AnnouncementKey, TokenHash};
+use crate::id::{EventId, parse_hyphenated};
+use crate::key::{Key, Place, TableKey};
+use crate::limits::ERASED_PAGE;
+use crate::name::{Actor, Topic, User};
+use crate::text::{canonical, eight_digits, segments, serde_as_text};
 use crate::time::UnixMillis;
 
 /// An erasure's public name: a UUID, of version 7 when made here. Its text is hyphenated and in lower case, and no other
@@ -59,3 +75,215 @@ impl fmt::Display for ErasureId {
 }
 
 serde_as_text!(ErasureId);
+
+impl ErasureId {
+    /// The partition of the erasure's items.
+    #[must_use]
+    pub fn partition(self) -> String {
+        format!("JOB#ERASURE#{self}")
+    }
+
+    fn of_partition(pk: &str) -> Option<Self> {
+        let ["JOB", "ERASURE", id] = segments(pk)? else { return None };
+        id.parse().ok()
+    }
+}
+
+/// The item with an erasure's next step. When the erasure is done, it is the receipt.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::ErasureStepKey;
+///
+/// let erasure = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+/// let key = ErasureStepKey { erasure }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("JOB#ERASURE#0190a4cd-d3e7-7222-9f99-fdb74feee752", "STEP"));
+/// # Ok::<(), lately_keys::table::ErasureIdError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ErasureStepKey {
+    /// The erasure.
+    pub erasure: ErasureId,
+}
+
+impl TableKey for ErasureStepKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: self.erasure.partition(), sk: "STEP".to_owned() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        (sk == "STEP").then_some(Self { erasure: ErasureId::of_partition(pk)? })
+    }
+}
+
+/// The item with a page of the ids that an erasure has erased.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::ErasedPageKey;
+///
+/// let erasure = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+/// assert_eq!(ErasedPageKey::new(erasure, 7).expect("pages have eight digits").encode().sk, "IDS#00000007");
+/// # Ok::<(), lately_keys::table::ErasureIdError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ErasedPageKey {
+    erasure: ErasureId,
+    page: u32,
+}
+
+impl ErasedPageKey {
+    /// The key of a page; `None` above page 99,999,999.
+    #[must_use]
+    pub fn new(erasure: ErasureId, page: u32) -> Option<Self> {
+        (page <= ERASED_PAGE).then_some(Self { erasure, page })
+    }
+}
+
+impl TableKey for ErasedPageKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: self.erasure.partition(), sk: format!("IDS#{:08}", self.page) }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        Self::new(ErasureId::of_partition(pk)?, eight_digits(sk.strip_prefix("IDS#")?)?)
+    }
+}
+
+/// The item that says that an erasure has erased an event that landed meanwhile.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::ErasedEventKey;
+///
+/// let erasure = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+/// let key = ErasedEventKey { erasure, id: "0190a4cd-d3e7-7333-9f99-fdb74feee752".parse()? }.encode();
+/// assert_eq!(key.sk, "0190a4cd-d3e7-7333-9f99-fdb74feee752");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ErasedEventKey {
+    /// The erasure.
+    pub erasure: ErasureId,
+    /// The event.
+    pub id: EventId,
+}
+
+impl TableKey for ErasedEventKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: self.erasure.partition(), sk: self.id.to_string() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        Some(Self { erasure: ErasureId::of_partition(pk)?, id: canonical(sk)? })
+    }
+}
+
+/// The SHA-256 of the names that an erasure erases. It stays when the names are forgotten.
+///
+/// ```
+/// use lately_keys::table::ErasedNames;
+///
+/// let names = ErasedNames::of(Some(&"ada".parse()?), None);
+/// assert_eq!(names, ErasedNames::of(Some(&"ada".parse()?), None));
+/// assert_ne!(names, ErasedNames::of(None, Some(&"ada".parse()?)));
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ErasedNames([u8; 32]);
+
+impl ErasedNames {
+    /// The hash of an actor's and a user's name.
+    #[must_use]
+    pub fn of(actor: Option<&Actor>, user: Option<&User>) -> Self {
+        let line =
+            |kind: &str, name: Option<&str>| name.map(|name| format!("{kind}:{name}\n")).unwrap_or_default();
+        let actor = line("actor", actor.map(Actor::as_str));
+        Self(Sha256::digest(actor + &line("user", user.map(User::as_str))).into())
+    }
+}
+
+impl fmt::Display for ErasedNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for ErasedNames {
+    type Err = ErasedNamesError;
+
+    fn from_str(text: &str) -> Result<Self, ErasedNamesError> {
+        TokenHash::parse(text).map(|hash| Self(*hash.as_bytes())).ok_or(ErasedNamesError)
+    }
+}
+
+/// The text is not a hash of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be 64 hexadecimal digits in lower case")]
+pub struct ErasedNamesError;
+
+/// The item that names the erasure of some names, so that the same request again finds the erasure that is under way.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::{ErasedNames, ErasureLockKey};
+///
+/// let key = ErasureLockKey { names: ErasedNames::of(Some(&"ada".parse()?), None) }.encode();
+/// assert!(key.pk.starts_with("JOB#ERASING#") && key.sk == "LOCK");
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ErasureLockKey {
+    /// The names.
+    pub names: ErasedNames,
+}
+
+impl TableKey for ErasureLockKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: format!("JOB#ERASING#{}", self.names), sk: "LOCK".to_owned() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let ["JOB", "ERASING", names] = segments(pk)? else { return None };
+        (sk == "LOCK").then_some(Self { names: names.parse().ok()? })
+    }
+}
+
+/// The item that says that an actor's events in a topic are erased.
+///
+/// ```
+/// use lately_keys::TableKey;
+/// use lately_keys::table::ErasureMarkKey;
+///
+/// let key = ErasureMarkKey { topic: "posts".parse()?, actor: "ada".parse()? }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("ANNOUNCED#posts", "#ERASING#ada"));
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ErasureMarkKey {
+    /// The topic.
+    pub topic: Topic,
+    /// The actor.
+    pub actor: Actor,
+}
+
+impl TableKey for ErasureMarkKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        Key { pk: AnnouncementKey::partition(&self.topic), sk: format!("#ERASING#{}", self.actor) }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let ["ANNOUNCED", topic] = segments(pk)? else { return None };
+        Some(Self { topic: topic.parse().ok()?, actor: sk.strip_prefix("#ERASING#")?.parse().ok()? })
+    }
+}

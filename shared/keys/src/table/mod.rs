@@ -38,6 +38,11 @@
 //! | [`WatchKey`] | `ANNOUNCED#{topic}`, `LIVE#SOURCE#{source}`, `LIVE#FEED#{user}` | `#WATCH` | |
 //! | [`EndingMarkKey`] | `ANNOUNCED#{topic}` | `#DELETION`, `#RETENTION` | |
 //! | [`EndingStepKey`] | `JOB#DELETION#{topic}`, `JOB#RETENTION#{topic}` | `STEP` | |
+//! | [`ErasureStepKey`] | `JOB#ERASURE#{erasure}` | `STEP` | |
+//! | [`ErasedPageKey`] | `JOB#ERASURE#{erasure}` | `IDS#{8 digits}` | |
+//! | [`ErasedEventKey`] | `JOB#ERASURE#{erasure}` | id | |
+//! | [`ErasureLockKey`] | `JOB#ERASING#{hash of the names}` | `LOCK` | |
+//! | [`ErasureMarkKey`] | `ANNOUNCED#{topic}` | `#ERASING#{actor}` | |
 //! | [`LateNoteKey`] | `LIVE#TOPIC#{topic}`, `LIVE#SOURCE#{source}`, `LIVE#FEED#{user}` | id | |
 //!
 //! ```
@@ -88,7 +93,10 @@ pub use consumer::ConsumerKey;
 pub use deleted::DeletedEventKey;
 pub use directory::DirectoryKey;
 pub use ending::{Ending, EndingMarkKey, EndingStepKey};
-pub use erasure::{ErasureId, ErasureIdError};
+pub use erasure::{
+    ErasedEventKey, ErasedNames, ErasedNamesError, ErasedPageKey, ErasureId, ErasureIdError, ErasureLockKey,
+    ErasureMarkKey, ErasureStepKey,
+};
 pub use event::{EventKey, EventPartition, TypeViewKey, TypeViewPartition};
 pub use feed::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
 pub use follow::FollowKey;
@@ -205,5 +213,10 @@ any_key! {
     Watch(WatchKey),
     EndingMark(EndingMarkKey),
     EndingStep(EndingStepKey),
+    ErasureStep(ErasureStepKey),
+    ErasedPage(ErasedPageKey),
+    ErasedEvent(ErasedEventKey),
+    ErasureLock(ErasureLockKey),
+    ErasureMark(ErasureMarkKey),
     LateNote(LateNoteKey),
 }

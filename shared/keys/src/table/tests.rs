@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::arbitrary::{
-    app, bucket_width, caller, consumer, event_type, id, owner, repo, session_id, shard, source, topic, user,
+    actor, app, bucket_width, caller, consumer, event_type, id, owner, repo, session_id, shard, source,
+    topic, user,
 };
 use crate::limits::SORT_KEY_BYTES;
 use crate::{BucketWidth, EventId, UnixMillis};
@@ -184,6 +185,22 @@ fn golden_bytes_of_live_timelines() {
 }
 
 #[test]
+fn golden_bytes_of_erasures() {
+    let erasure = || parse(ID);
+    let pk = format!("JOB#ERASURE#{ID}");
+    assert_golden(&ErasureStepKey { erasure: erasure() }, &pk, "STEP");
+    assert_golden(&ErasedPageKey::new(erasure(), 12).unwrap(), &pk, "IDS#00000012");
+    assert_eq!(ErasedPageKey::new(erasure(), 100_000_000), None);
+    assert_golden(&ErasedEventKey { erasure: erasure(), id: parse(ID) }, &pk, ID);
+    // printf 'actor:ada\nuser:bob\n' | sha256sum
+    let names = ErasedNames::of(Some(&parse("ada")), Some(&parse("bob")));
+    let text = "5ff6f2cb408f4e1a74017aa1ca45fde92efaf09109402870551231c5c78ff4d6";
+    assert_golden(&ErasureLockKey { names }, &format!("JOB#ERASING#{text}"), "LOCK");
+    let mark = ErasureMarkKey { topic: parse("posts"), actor: parse("ada") };
+    assert_golden(&mark, "ANNOUNCED#posts", "#ERASING#ada");
+}
+
+#[test]
 fn every_late_event_lies_in_a_listed_partition() {
     let consumer = ConsumerKey { topic: parse("billing"), name: parse("nightly") };
     let listed: Vec<_> = LateEventKey::partitions(&consumer).collect();
@@ -300,6 +317,10 @@ fn timeline() -> impl Strategy<Value = Timeline> {
     ]
 }
 
+fn erasure() -> impl Strategy<Value = ErasureId> {
+    (id(), any::<u128>()).prop_map(|(id, entropy)| ErasureId::new(id.at(), entropy))
+}
+
 fn job() -> impl Strategy<Value = JobKey> {
     let task = prop::sample::select(vec![
         JobTask::Push,
@@ -376,6 +397,15 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         (topic(), consumer()).prop_map(|(topic, name)| AnnouncementKey { topic, name }.into()),
         (consumer_key(), id()).prop_map(|(consumer, id)| LateEventKey { consumer, id }.into()),
         timeline().prop_map(|timeline| WatchKey { timeline }.into()),
+        erasure().prop_map(|erasure| ErasureStepKey { erasure }.into()),
+        (erasure(), 0..=99_999_999_u32)
+            .prop_map(|(erasure, page)| ErasedPageKey::new(erasure, page).unwrap().into()),
+        (erasure(), id()).prop_map(|(erasure, id)| ErasedEventKey { erasure, id }.into()),
+        (actor(), user())
+            .prop_map(
+                |(actor, user)| ErasureLockKey { names: ErasedNames::of(Some(&actor), Some(&user)) }.into()
+            ),
+        (topic(), actor()).prop_map(|(topic, actor)| ErasureMarkKey { topic, actor }.into()),
         (timeline(), id()).prop_map(|(timeline, id)| LateNoteKey { timeline, id }.into()),
     ]
 }

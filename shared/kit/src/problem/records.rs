@@ -1,11 +1,11 @@
-//! The problems of the table itself, lists, timelines, feeds, profiles, settings, sessions and issues: everything
-//! except topics.
+//! The problems of the table itself, lists, timelines, feeds, profiles, settings, sessions, issues and erasures:
+//! everything except topics.
 
 use axum::http::header::ETAG;
 use lately_model::Fault;
 use lately_store::{
-    ChangeIssueError, DocumentNotFound, FindError, FollowError, IssueNotFound, IssuesError, ListError,
-    OpenIssueError, SeeError, SessionNotFound, TableError, TimelineError, WriteDocumentError,
+    ChangeIssueError, DocumentNotFound, ErasureNotFound, FindError, FollowError, IssueNotFound, IssuesError,
+    ListError, OpenIssueError, SeeError, SessionNotFound, TableError, TimelineError, WriteDocumentError,
 };
 
 use super::{Problem, RETRY_SECONDS};
@@ -86,6 +86,12 @@ fn in_future(code: Code, path: &str) -> Problem {
 impl From<SessionNotFound> for Problem {
     fn from(_: SessionNotFound) -> Self {
         Self::new(Code::NotFound, "The session never existed, was revoked, or has expired.")
+    }
+}
+
+impl From<ErasureNotFound> for Problem {
+    fn from(_: ErasureNotFound) -> Self {
+        Self::new(Code::NotFound, "There is no erasure with this id.")
     }
 }
 

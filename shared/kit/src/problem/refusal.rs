@@ -1,6 +1,6 @@
 //! The problems of input that keys or model refuse.
 
-use lately_keys::table::{IssueNumberError, SessionIdError};
+use lately_keys::table::{ErasureIdError, IssueNumberError, SessionIdError};
 use lately_keys::{CursorError, IdError, NameError, SourceError};
 use lately_model::{BatchError, BodyError, TopicFault};
 
@@ -65,6 +65,12 @@ impl Problem {
 
 impl From<SessionIdError> for Problem {
     fn from(refused: SessionIdError) -> Self {
+        Self::new(Code::InvalidId, refused.to_string())
+    }
+}
+
+impl From<ErasureIdError> for Problem {
+    fn from(refused: ErasureIdError) -> Self {
         Self::new(Code::InvalidId, refused.to_string())
     }
 }

@@ -4,13 +4,13 @@
 //! issues. The event names the changed fields and shows the issue as a list does. It leaves out the body, which may be
 //! as large as a whole event.
 
-use lately_keys::table::{IssuePriority, IssueStatus};
+use lately_keys::table::{IssueKey, IssueNumber, IssuePriority, IssueStatus, RepositoryKey};
 use lately_keys::{Actor, Subject};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Issue, IssueTitle};
 use crate::data::Data;
-use crate::event::NewEvent;
+use crate::event::{Event, NewEvent};
 
 /// The topic of these events.
 pub const ISSUES_TOPIC: &str = "issues";
@@ -53,6 +53,20 @@ pub fn issue_changed(before: &Issue, after: &Issue, by: &Actor) -> Option<NewEve
         }
     };
     Some(told(event_type, after, &changed, by))
+}
+
+/// The issue that an event reports; `None` if the event reports none.
+#[must_use]
+pub fn reported_issue(event: &Event) -> Option<IssueKey> {
+    #[derive(Deserialize)]
+    struct Reported {
+        number: u32,
+    }
+
+    let (owner, repo) = event.subject.as_ref()?.as_str().strip_prefix("repo:")?.split_once(':')?;
+    let repository = RepositoryKey { owner: owner.parse().ok()?, repo: repo.parse().ok()? };
+    let Reported { number } = serde_json::from_str(event.data.as_ref()?.as_str()).ok()?;
+    Some(IssueKey { repository, number: IssueNumber::try_from(number).ok()? })
 }
 
 fn changed(before: &Issue, after: &Issue) -> Vec<&'static str> {
@@ -117,6 +131,23 @@ mod tests {
             event.data.unwrap().as_str(),
             r#"{"number":7,"title":"It says \"goodbye\"","status":"open","priority":"medium","changed":[]}"#
         );
+    }
+
+    #[test]
+    fn an_event_names_the_issue_that_it_reports() {
+        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
+        let event = Event::of(issue_opened(&issue()), id);
+        let key = IssueKey { repository: issue().repository, number: issue().number };
+        assert_eq!(reported_issue(&event), Some(key));
+        for (subject, data) in [
+            ("octo:hello", r#"{"number":7}"#),
+            ("repo:octo", r#"{"number":7}"#),
+            ("repo:octo:hello", r#"{"number":0}"#),
+        ] {
+            let (subject, data) = (subject.parse().ok(), data.parse().ok());
+            assert_eq!(reported_issue(&Event { subject, data, ..event.clone() }), None);
+        }
+        assert_eq!(reported_issue(&Event { subject: None, ..event }), None);
     }
 
     #[test]

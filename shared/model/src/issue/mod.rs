@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 use crate::revision::Revision;
 
 pub use change::{IssueChange, NewIssue};
-pub use event::{ISSUES_TOPIC, issue_changed, issue_opened};
+pub use event::{ISSUES_TOPIC, issue_changed, issue_opened, reported_issue};
 pub use label::{Label, LabelError, Labels, LabelsError};
 pub use query::{IssueQuery, IssueView, IssuesAwaited};
 pub use text::{IssueBody, IssueBodyError, IssueTitle, IssueTitleError};

@@ -112,10 +112,10 @@ impl LeftWork {
 
 /// An item of a backlog.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct BacklogItem {
+pub(super) struct BacklogItem {
     key: BacklogKey,
-    written: LeftIn,
-    events: Vec<LeftEvent>,
+    pub(super) written: LeftIn,
+    pub(super) events: Vec<LeftEvent>,
     step: u64,
 }
 
@@ -250,7 +250,12 @@ impl FanOut<'_> {
             until: self.op.ambient().monotonic() + BACKLOG_STEP_TIME,
         };
         match backlog {
-            Backlog::Source(source) => step.handle_again(source, &items).await?,
+            Backlog::Source(source) => {
+                step.handle_again(source, &items).await?;
+                if let Source::Actor(actor) = source {
+                    self.erase_left(actor, &items).await?;
+                }
+            }
             Backlog::Feed(user) => step.settle_in_feed(user, &items).await?,
         }
         let mut rest = left.take(backlog);

@@ -11,6 +11,8 @@
 //! With the announcements come the marks of what the topic is going through (`ending/`): events that land in a deleted
 //! topic are deleted, and events that land with an earlier retention get the new expiry.
 //!
+//! Also with them come the marks of erased actors: their events are erased (`erasure/landed.rs`).
+//!
 //! These rules must hold. An entry is put before its partition is counted. A partition is counted also if the entry was
 //! there already and still waits, because the process that put it may have died before it counted. A record is handled
 //! when both writes are durable.
@@ -27,7 +29,9 @@ use crate::consumer::announcement::Announcement;
 use crate::consumer::ledger::Ledger;
 use crate::consumer::ledger::LedgerHandle;
 use crate::ending::mark::EndingMark;
+use crate::erasure::mark::ErasureMark;
 use crate::fan_out::ending::stamp_event;
+use crate::fan_out::erasure::landed::MarkedErasure;
 use crate::fan_out::record::{Landed, Record};
 use crate::fan_out::{Done, count, plan};
 use crate::limits::{CLOCKS_APART_MILLIS, RAILS_AT_ONCE, WRITES_AT_ONCE};
@@ -87,6 +91,8 @@ impl LateNotes<'_> {
         if announced.marks.iter().any(|mark| matches!(mark, EndingMark::Deletion { .. })) {
             return unnoted;
         }
+        let (landed, failures) = self.keep_unerased(&announced.erasing, landed).await;
+        unnoted.extend(failures);
         if announced.is_watched {
             // The time of landing is rounded down to a second, so an event that landed two seconds after its own time
             // is always noted, and some earlier ones are, too. Followers recognise these.
@@ -103,6 +109,39 @@ impl LateNotes<'_> {
             unnoted.extend(self.note_for(&announcement, &landed).await);
         }
         unnoted
+    }
+
+    /// Erases the events of erased actors. Returns all other events, and the places of the records for which this
+    /// failed.
+    async fn keep_unerased<'l>(
+        &self,
+        marks: &[ErasureMark],
+        landed: Vec<Placed<'l>>,
+    ) -> (Vec<Placed<'l>>, BTreeSet<usize>) {
+        let (mut kept, mut unerased, mut known) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
+        for (place, landed) in landed {
+            let Some(actor) =
+                landed.actor.as_ref().filter(|actor| marks.iter().any(|it| it.actor == **actor))
+            else {
+                kept.push((place, landed));
+                continue;
+            };
+            let erased = async {
+                if !known.contains_key(actor) {
+                    known.insert(actor, MarkedErasure::of(self.op, marks, actor).await?);
+                }
+                match known.get(actor) {
+                    Some(Some(erasure)) => erasure.erase(&landed.key, landed.at).await,
+                    _ => Ok(false),
+                }
+            };
+            match erased.await {
+                Ok(true) => {}
+                Ok(false) => kept.push((place, landed)),
+                Err(error) => unerased.extend(failed([place], &error)),
+            }
+        }
+        (kept, unerased)
     }
 
     /// Deletes what landed in a deleted topic, or gives it the expiry of another retention, because its writer did not

@@ -14,6 +14,8 @@
 //! | a step of a topic's deletion, or of a change of its retention, was put | the step is taken | `ending.rs` |
 //! | an event got another expiry | so do its entries | `post.rs` |
 //! | an event landed in a deleted topic | it is deleted | `late.rs` |
+//! | a step of an erasure was put | the step is taken | `erasure/` |
+//! | an event of an erased actor landed | it is erased | `late.rs`, `erasure/landed.rs` |
 //!
 //! Records may be delivered twice, late, and in any order between items, and a process may die anywhere. Still these
 //! rules must hold:
@@ -24,7 +26,7 @@
 //!   event or of a follow removes the entries that were written before.
 //!
 //! A *rail* is one item: its records are handled in order, and those of different items at the same time. A record that
-//! fails stops its own rail and no other. Late events are noted beside the rails, for the whole batch.
+//! fails stops its own rail and no other. Late events are noted after the rails, for the whole batch.
 //!
 //! Fan-out gives up nothing while the stream keeps its record: a call is retried until the invocation's deadline, and a
 //! record until it is too old. Writes to a busy partition are left to its backlog, so all other records of the batch go
@@ -35,6 +37,7 @@ mod backlog;
 mod belongs;
 mod cleanup;
 mod ending;
+mod erasure;
 mod job;
 mod late;
 mod page;
@@ -50,7 +53,6 @@ mod writer;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures_util::future;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{Backlog, Job, JobPage};
 use lately_keys::{EventId, Key, UnixMillis};
@@ -119,7 +121,8 @@ impl Op {
             plan::rails(records).into_iter().map(|rail| writer.rail(fan_out.run(records, rail))).collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
         let notes = LateNotes { op: &op, done: &done };
-        let work = future::join(rails, Box::pin(notes.note(records)));
+        // The marks of erasures are read after the entries are written (`erasure/landed.rs`).
+        let work = async { (rails.await, Box::pin(notes.note(records)).await) };
         let (stopped, unnoted) = writer.during(work).await;
         let unleft = fan_out.put_left(&left).await;
         let failures: BTreeSet<usize> = stopped.into_iter().flatten().chain(unnoted).chain(unleft).collect();
@@ -232,6 +235,8 @@ impl FanOut<'_> {
                 self.source_changed(source, *was_pushed, stored, at).await
             }
             What::Restamped(entry) => Box::pin(self.restamped(entry, at)).await,
+            What::Erasure(key, number) => Box::pin(self.erase(key, *number)).await,
+            What::Erased(key) => Box::pin(self.recount(key)).await,
             What::Ending(key, name) => Box::pin(self.end(key, *name)).await,
             What::Job(key, work) => Box::pin(JobStep { fan_out: *self, key, work }.run()).await,
             What::Backlog(key) => Box::pin(self.work_off(&key.backlog, &[key.id].into())).await,

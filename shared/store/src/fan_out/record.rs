@@ -13,9 +13,10 @@ use std::collections::HashMap;
 
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
 use lately_keys::table::{
-    AnyKey, BacklogKey, DirectoryKey, EndingStepKey, EventKey, FollowerCountKey, FollowerKey, JobKey,
+    AnyKey, BacklogKey, DirectoryKey, EndingStepKey, ErasureStepKey, EventKey, FollowerCountKey, FollowerKey,
+    JobKey,
 };
-use lately_keys::{EventId, Key, Source, TimeError, UnixMillis};
+use lately_keys::{Actor, EventId, Key, Source, TimeError, UnixMillis};
 use lately_table::{Corrupt, Item};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -50,6 +51,8 @@ pub(super) struct Landed {
     pub(super) at: UnixMillis,
     /// When it expires, in unix seconds.
     pub(super) expires_at: Option<u64>,
+    /// Its actor; `None` if the record does not say.
+    pub(super) actor: Option<Actor>,
 }
 
 /// A text that is no batch of records. The error names the place in the text, and quotes nothing.
@@ -107,6 +110,10 @@ pub(super) enum What {
     Job(JobKey, JobWork),
     /// A step of a topic's deletion, or of a change of its retention, was put.
     Ending(EndingStepKey, StepName),
+    /// The step of an erasure with this number was put.
+    Erasure(ErasureStepKey, u32),
+    /// An event was erased that landed while its erasure ran, or whose record came later.
+    Erased(ErasureStepKey),
     /// An item of a backlog was put.
     Backlog(BacklogKey),
 }
@@ -239,7 +246,8 @@ impl Delivered {
         };
         let expires_at =
             self.after.as_ref().map(|after| after.optional_number("expires_at")).transpose()?.flatten();
-        Ok(Some(Landed { key: key.clone(), at: self.at()?, expires_at }))
+        let actor = self.after.as_ref().and_then(|after| after.parsed("a").ok());
+        Ok(Some(Landed { key: key.clone(), at: self.at()?, expires_at, actor }))
     }
 
     fn change(&self, key: Option<AnyKey>, sequence: &str) -> Result<Option<Change>, Poison> {
@@ -287,6 +295,13 @@ impl Delivered {
                 Some(What::Job(key, work))
             }
             AnyKey::EndingStep(key) if !removed => Some(What::Ending(key, StepName::of(self.after()?)?)),
+            AnyKey::ErasureStep(key) if !removed => {
+                let step = self.after()?;
+                (!step.has("finished")).then_some(What::Erasure(key, step.number("step")?))
+            }
+            AnyKey::ErasedEvent(key) if !removed => {
+                Some(What::Erased(ErasureStepKey { erasure: key.erasure }))
+            }
             AnyKey::Backlog(key) if !removed => Some(What::Backlog(key)),
             _ => None,
         })
@@ -347,7 +362,8 @@ mod tests {
         };
         let record = told("INSERT");
         assert!(matches!(record.change, Ok(None)), "no view lists the event");
-        let Landed { key, at, expires_at } = record.landed.unwrap();
+        let Landed { key, at, expires_at, actor } = record.landed.unwrap();
+        assert_eq!(actor, "ada".parse().ok());
         let topic = key.partition().topic.as_str();
         assert_eq!((topic, key.id(), at.get()), ("logs", id, 1_479_499_740_000));
         assert_eq!(expires_at, None);

@@ -4,7 +4,8 @@
 //! ```text
 //! USER#{user} / FOLLOWS#{source}     n N (the follower shard), since N (milliseconds)
 //! FOLLOWERS#{source}#{n} / {user}    since N, k N (how many older events the user wants)
-//! FOLLOWERS#{source}#{n} / #COUNT    here N (followers now), left N (all who ever left), left_at N? (the last)
+//! FOLLOWERS#{source}#{n} / #COUNT    here N (followers now), left N (all who ever left), left_at N? (the last),
+//!                                    expires_at N? (of an erased actor, until somebody follows again)
 //! FOLLOWERS#{source}#{n} / #LEFT#…   expires_at N
 //! ```
 

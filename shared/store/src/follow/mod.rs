@@ -187,7 +187,7 @@ impl UserHandle<'_> {
 
     fn follow_writes(self, source: &Source, shard: Shard, follower: &Follower) -> Transaction {
         let edge = Edge { source: source.clone(), shard, since: follower.since };
-        let counts = Update::under(Counts::key(source, shard)).add("here", 1_u64);
+        let counts = Update::under(Counts::key(source, shard)).add("here", 1_u64).remove("expires_at");
         Transaction::new(self.op.ambient())
             .put_if(edge.encode(self.user), Condition::no_item())
             .put(follower.encode(source, shard))

@@ -168,7 +168,7 @@ impl IssuesHandle<'_> {
 }
 
 /// The time that a number of items takes at a rate.
-fn time_for(items: u64, per_second: NonZeroU32) -> Duration {
+pub(crate) fn time_for(items: u64, per_second: NonZeroU32) -> Duration {
     let per_second = u64::from(per_second.get());
     let whole = Duration::from_secs(items / per_second);
     whole + Duration::from_nanos((items % per_second) * 1_000_000_000 / per_second)

@@ -12,6 +12,7 @@ mod consumer_prices;
 mod consumers;
 mod deletes;
 mod ends;
+mod erasure;
 mod fan_out;
 mod fan_out_crashes;
 mod fan_out_prices;

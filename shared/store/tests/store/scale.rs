@@ -304,6 +304,7 @@ async fn items_keep_their_stored_form() {
         ("max_shards", n(64)),
         ("fan_out", AttributeValue::Bool(true)),
         ("views", s("actor subject type")),
+        ("by_actor", AttributeValue::Bool(true)),
         ("created_at", n(1_773_489_600_000_u64)),
         ("revision", n(1_773_489_600_000_000_u64)),
     ]);

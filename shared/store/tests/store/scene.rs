@@ -70,6 +70,13 @@ impl Scene {
         stream.lambda_event(&batch.records)
     }
 
+    /// All records that the stream ever had.
+    pub(crate) fn all_news(&self) -> String {
+        let stream = self.engine.stream(TABLE).unwrap();
+        let batch = stream.read(0, SequenceNumber::START, usize::MAX, u64::MAX);
+        stream.lambda_event(&batch.records)
+    }
+
     /// Hands fan-out the new records, and the records that result from them, until there are none.
     pub(crate) async fn settle(&mut self) -> Vec<FanOutOutcome> {
         let mut outcomes = Vec::new();

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 import httpx
 
@@ -89,6 +89,10 @@ class AsyncLately:
     @property
     def sessions(self) -> "Sessions":
         return Sessions(self._transport)
+
+    @property
+    def erasures(self) -> "Erasures":
+        return Erasures(self._transport)
 
     async def health(self) -> api.Health:
         return await self._transport.value(api.get_health())
@@ -183,3 +187,24 @@ class Sessions:
 
     async def revoke_all(self, user: str) -> api.RevokedSessions:
         return await self._transport.value(api.delete_sessions(user=user))
+
+
+class Erasures:
+    """Erasures of actors and users (scope `admin`)."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def begin(self, erasure: api.NewErasure) -> api.Erasure:
+        """Erases an actor, a user, or both. This call ends when the erasure has begun; `get` says how far it is."""
+        begun: Any = await self._transport.value(api.post_erasure({**erasure, "dry_run": False}))
+        return begun  # type: ignore[no-any-return]
+
+    async def estimate(self, erasure: api.NewErasure) -> api.ErasureEstimate:
+        """Estimates an erasure and its price. Nothing is erased."""
+        estimate: Any = await self._transport.value(api.post_erasure({**erasure, "dry_run": True}))
+        return estimate  # type: ignore[no-any-return]
+
+    async def get(self, id: str) -> api.Erasure:
+        """An erasure; when its state is `done`, the receipt."""
+        return await self._transport.value(api.get_erasure(id))

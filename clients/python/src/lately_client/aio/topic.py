@@ -34,7 +34,7 @@ class Topic(Timeline[api.Page, api.Event]):
         return begun  # type: ignore[no-any-return]
 
     async def estimate_deletion(self) -> api.DeletionEstimate:
-        """What a deletion would delete, and its price. Nothing is deleted."""
+        """Estimates a deletion and its price. Nothing is deleted."""
         estimate: Any = await self._transport.value(api.delete_topic(self.name, dry_run=True))
         return estimate  # type: ignore[no-any-return]
 

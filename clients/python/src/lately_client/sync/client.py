@@ -5,7 +5,7 @@ The client: a handle for each thing of the API. A handle sends nothing until one
 
 from collections.abc import Iterator, Callable
 from functools import partial
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 import httpx
 
@@ -92,6 +92,10 @@ class Lately:
     @property
     def sessions(self) -> "Sessions":
         return Sessions(self._transport)
+
+    @property
+    def erasures(self) -> "Erasures":
+        return Erasures(self._transport)
 
     def health(self) -> api.Health:
         return self._transport.value(api.get_health())
@@ -186,3 +190,24 @@ class Sessions:
 
     def revoke_all(self, user: str) -> api.RevokedSessions:
         return self._transport.value(api.delete_sessions(user=user))
+
+
+class Erasures:
+    """Erasures of actors and users (scope `admin`)."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def begin(self, erasure: api.NewErasure) -> api.Erasure:
+        """Erases an actor, a user, or both. This call ends when the erasure has begun; `get` says how far it is."""
+        begun: Any = self._transport.value(api.post_erasure({**erasure, "dry_run": False}))
+        return begun  # type: ignore[no-any-return]
+
+    def estimate(self, erasure: api.NewErasure) -> api.ErasureEstimate:
+        """Estimates an erasure and its price. Nothing is erased."""
+        estimate: Any = self._transport.value(api.post_erasure({**erasure, "dry_run": True}))
+        return estimate  # type: ignore[no-any-return]
+
+    def get(self, id: str) -> api.Erasure:
+        """An erasure; when its state is `done`, the receipt."""
+        return self._transport.value(api.get_erasure(id))

@@ -1,7 +1,7 @@
 //! The story of a seed: users act, and the stream's records are delivered, each with its own faults and pace.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Lag, Operation, Options};
 use lately_keys::table::AnyKey;
 use lately_keys::{EventId, Source, Topic, User};
-use lately_model::{Backfill, NewEvent};
+use lately_model::{Backfill, NewErasure, NewEvent};
 use lately_store::{Ambient, FeedSettings, Record, Store};
 use lately_table::Connection;
 
@@ -65,6 +65,35 @@ pub(super) async fn tell(seed: u64) -> Story {
         story.tell_again_of_the_deleted().await;
     }
     story
+}
+
+/// Runs the story of a seed in which ada is erased. In the end, all records are delivered once more. Returns what was
+/// asked for, too.
+pub(super) async fn tell_of_erasure(seed: u64) -> (Story, NewErasure) {
+    let story = Story::begin(seed).await;
+    let asked = if seed.is_multiple_of(4) { r#"{"actor":"ada"}"# } else { r#"{"actor":"ada","user":"ada"}"# };
+    let new = NewErasure::parse(asked.as_bytes()).unwrap();
+    story.state.borrow_mut().active = ACTIVE + 1;
+    let mut at_once: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
+    for _ in 0..ACTIVE {
+        at_once.push(Box::pin(story.user()));
+    }
+    for shard in story.shards() {
+        at_once.push(Box::pin(story.shard(shard)));
+    }
+    at_once.push(Box::pin(story.redrive()));
+    at_once.push(Box::pin(story.erase(&new)));
+    if story.deletes_a_topic() {
+        at_once.push(Box::pin(story.delete_topic()));
+    }
+    join_all(at_once).await;
+    pass(HELD_BACK).await;
+    story.settle().await;
+    // The end is at the next whole second, by a clock that may be wrong.
+    pass(Duration::from_secs(4)).await;
+    story.deliver_again().await;
+    story.settle().await;
+    (story, new)
 }
 
 /// A world whose wall clock is slightly wrong.
@@ -143,6 +172,8 @@ pub(super) struct State {
     followed: Vec<(User, Source)>,
     /// For each event, the last sequence number at which its record or its jobs pushed it.
     pub(super) pushed: BTreeMap<EventId, u64>,
+    /// Events that somebody asked to delete.
+    pub(super) deleted: BTreeSet<EventId>,
     /// The clients of all processes. They list the calls that were made.
     clients: Vec<FaultyClient>,
 }
@@ -176,6 +207,7 @@ impl Story {
             posted: Vec::new(),
             followed: Vec::new(),
             pushed: BTreeMap::new(),
+            deleted: BTreeSet::new(),
             clients: Vec::new(),
         };
         let story = Self { world, engine, seed, settings, state: RefCell::new(state) };
@@ -271,9 +303,12 @@ impl Story {
                 }
             }
             _ => {
-                let State { posted, random, .. } = &mut *self.state.borrow_mut();
+                let State { posted, random, deleted, .. } = &mut *self.state.borrow_mut();
                 match take(posted, random) {
-                    Some((topic, id)) => Act::Delete { topic, id },
+                    Some((topic, id)) => {
+                        deleted.insert(id);
+                        Act::Delete { topic, id }
+                    }
                     None => Act::Unfollow { user, source },
                 }
             }
@@ -445,6 +480,28 @@ impl Story {
             pass(Duration::from_millis(self.one(&[0, 0, 5, 10, 50, 50, 1_000, 20_000]))).await;
         }
         self.state.borrow_mut().active -= 1;
+    }
+
+    /// Asks for an erasure, until somebody hears of it.
+    async fn erase(&self, new: &NewErasure) {
+        pass(Duration::from_millis(self.one(&[0, 5, 50, 500, 5_000, 20_000]))).await;
+        loop {
+            let faulty = self.once_in(4);
+            let (client, store) = self.process(faulty);
+            let begun = client.run(async { store.op().erasures().begin(new).await }).await;
+            if matches!(begun, Some(Ok(_))) {
+                break;
+            }
+            assert!(faulty, "{begun:?}");
+        }
+        self.state.borrow_mut().active -= 1;
+    }
+
+    /// Delivers all records once more, as a redrive does.
+    async fn deliver_again(&self) {
+        for shard in self.shards() {
+            self.deliver(shard, SequenceNumber::START, usize::MAX, false).await;
+        }
     }
 
     /// Delivers one shard's records, batch by batch. Sometimes a batch is delivered twice.

@@ -1,0 +1,120 @@
+// The erasure of a person: first what there is to erase and its price, then the progress, then the receipt.
+//
+// The service keeps no erased name, so the receipt gets the names from the form. The address has only the erasure's id.
+
+import { note } from "./address.js";
+import { call, path } from "./api.js";
+import { saveButton } from "./copy.js";
+import { announce, button, card, el, factList, field, form, nameInput, table } from "./dom.js";
+import { count, moment } from "./format.js";
+import { untilDone } from "./progress.js";
+import { pressed, showLast } from "./task.js";
+
+/** The kinds of the counts, in the order of the receipt. */
+const KINDS = {
+  events: "events of the actor",
+  entries: "entries in timelines",
+  copies: "copies in feeds",
+  follows: "followed sources",
+  followers: "followers of the actor",
+  profile: "profile",
+  sessions: "sessions",
+  feed: "items of the user's feed",
+  idempotency: "idempotency items",
+  late: "late events of consumers and live timelines",
+  jobs: "jobs and backlogs",
+  issues: "issues that the user opened",
+};
+
+/** The card that erases an actor, a user, or both. With an id, it shows that erasure. */
+export function erasureCard(signal, id) {
+  const erasure = new Erasure(signal);
+  if (id) erasure.follow({ id }, {});
+  return card("Erase a person", erasure.shown, erasure.said);
+}
+
+class Erasure {
+  constructor(signal) {
+    this.signal = signal;
+    this.shown = el("div", {});
+    this.said = el("div", { class: "said" });
+    this.#offer();
+  }
+
+  #offer(names = {}) {
+    const [actor, user] = ["actor", "user"].map((name) => nameInput({ name, value: names[name] ?? "" }));
+    const submit = el("button", { type: "submit", class: "danger" }, "Erase…");
+    const given = () => {
+      const all = [["actor", actor.value.trim()], ["user", user.value.trim()]];
+      return Object.fromEntries(all.filter(([, name]) => name !== ""));
+    };
+    const check = () => actor.setCustomValidity(Object.keys(given()).length > 0 ? "" : "Name an actor, a user, or both.");
+    this.shown.replaceChildren(
+      el("p", { class: "muted" }, "Erases an actor's events in all topics, with their copies, and a user's profile, sessions, feed and follows. Everybody else's data stays. Needs an admin's token."),
+      form(
+        { class: "fields", oninput: check },
+        () => pressed(submit, this.said, () => this.#ask(given())),
+        field("Actor", actor, { hint: "The name in events" }),
+        field("User", user, { hint: "The name of the account" }),
+        el("div", { class: "actions wide" }, submit),
+      ),
+    );
+    check();
+  }
+
+  async #ask(names) {
+    const { data: found } = await call("POST", "/erasures", { body: { ...names, dry_run: true }, signal: this.signal });
+    const sure = button("Erase", () => pressed(sure, this.said, () => this.#erase(names)), { class: "danger" });
+    const keep = button("Cancel", () => this.#offer(names), { class: "quiet" });
+    const question = `Erase ${Object.entries(names).map(([kind, name]) => `the ${kind} ${name}`).join(" and ")}? This cannot be undone.`;
+    this.shown.replaceChildren(
+      counts("What there is to erase, about", found.counts),
+      el("p", {}, `It costs about ${count(found.write_units)} write units and ${count(found.read_units)} read units.`),
+      el("div", { class: "actions", role: "group", "aria-label": "Erase" }, el("p", {}, question), sure, keep),
+    );
+    announce(question);
+    keep.focus();
+  }
+
+  async #erase(names) {
+    const { data } = await call("POST", "/erasures", { body: names, signal: this.signal });
+    announce("The erasure has begun.");
+    note({ erasure: data.id });
+    this.follow(data, names);
+  }
+
+  /** Shows an erasure until it is done, and then its receipt. */
+  follow({ id }, names) {
+    const state = el("p", { role: "status" }, "The erasure is under way.");
+    const facts = el("div", {});
+    this.shown.replaceChildren(state, facts);
+    const show = (erasure) => {
+      const { state: now, counts: found, started_at: began, finished_at: ended, not_covered: left, ids_sha256: hash } = erasure;
+      facts.replaceChildren(
+        counts("What is erased", found),
+        factList([["id", el("code", {}, id)], ["began", moment(began)], ...(ended ? [["ended", moment(ended)]] : [])]),
+      );
+      if (now !== "done") return;
+      const text = () => `${JSON.stringify({ ...names, ...erasure }, null, 2)}\n`;
+      state.textContent = "Everything is erased. Keep the receipt: the service keeps no erased name.";
+      facts.append(
+        factList([["hash of the ids", el("code", {}, hash ?? "none")]]),
+        el("p", {}, "The erasure does not reach:"),
+        el("ul", {}, left.map((it) => el("li", {}, it))),
+        el("div", { class: "actions" }, saveButton("Save the receipt", `erasure-${id}.json`, text), this.#another()),
+      );
+    };
+    showLast(this.said, this.signal, (signal) => untilDone(path("erasures", id), show, signal));
+  }
+
+  #another() {
+    const begin = () => {
+      note({ erasure: null });
+      this.#offer();
+    };
+    return button("Erase another", begin, { class: "quiet" });
+  }
+}
+
+const counts = (caption, found) =>
+  table(caption, ["Kind", "Number"], Object.entries(KINDS).map(([kind, label]) => [label, count(found[kind])]), { class: "items" });

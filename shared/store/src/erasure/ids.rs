@@ -1,0 +1,98 @@
+//! The ids that an erasure has erased, and their hash.
+//!
+//! ```text
+//! JOB#ERASURE#{id} / IDS#{8 digits}    e B (16 bytes for each event that a step erased), expires_at N
+//! JOB#ERASURE#{id} / {id}              expires_at N (an event that landed meanwhile, and that fan-out erased)
+//! ```
+//!
+//! A step and fan-out may list the same event. The hash is over the set of all ids, so each id counts once.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use lately_keys::EventId;
+use lately_keys::table::{AnyKey, ErasedEventKey, ErasedPageKey, ErasureId};
+use lately_table::{Condition, Item, Query, TableError};
+use sha2::{Digest, Sha256};
+
+use crate::consumer::checkpoint::{decode_ids, encode_ids};
+use crate::limits::ERASED_IDS_SECONDS;
+use crate::op::Op;
+
+/// The erased ids of one erasure, in one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErasedIds<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) erasure: ErasureId,
+}
+
+impl ErasedIds<'_> {
+    /// Puts the page of a step.
+    pub(crate) async fn put_page(self, step: u32, ids: &[EventId]) -> Result<(), TableError> {
+        let key = ErasedPageKey::new(self.erasure, step);
+        let key = key.ok_or_else(|| TableError::unavailable("an erasure has too many steps"))?;
+        self.op.table.put(&Item::at(&key).with("e", encode_ids(ids)).with("expires_at", self.expiry())).await
+    }
+
+    /// Adds an event that landed meanwhile.
+    pub(crate) async fn add(self, id: EventId) -> Result<(), TableError> {
+        let item = Item::at(&ErasedEventKey { erasure: self.erasure, id }).with("expires_at", self.expiry());
+        self.op.table.put_if(&item, &Condition::no_item()).await.map(drop)
+    }
+
+    fn expiry(self) -> u64 {
+        self.op.now().get() / 1000 + ERASED_IDS_SECONDS
+    }
+
+    /// All ids: 16 bytes each in memory.
+    pub(crate) async fn all(self) -> Result<BTreeSet<EventId>, TableError> {
+        let mut query = Query::partition(self.erasure.partition()).consistent(true);
+        let mut ids = BTreeSet::new();
+        loop {
+            let page = self.op.table.query(&query).await?;
+            self.op.table.meter().items(page.items.len());
+            for item in &page.items {
+                let key = item.key()?;
+                match AnyKey::decode(&key.pk, &key.sk) {
+                    Some(AnyKey::ErasedPage(_)) => ids.extend(decode_ids(item, "e")?),
+                    Some(AnyKey::ErasedEvent(key)) => ids.extend([key.id]),
+                    _ => {}
+                }
+            }
+            if page.next.is_none() {
+                return Ok(ids);
+            }
+            query = query.start(page.next);
+        }
+    }
+}
+
+/// The SHA-256 over ids as text, sorted, each followed by a newline: in hexadecimal.
+pub(crate) fn hash(ids: &BTreeSet<EventId>) -> String {
+    let mut sha256 = Sha256::new();
+    for id in ids {
+        sha256.update(id.to_string());
+        sha256.update("\n");
+    }
+    sha256.finalize().iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a text takes every byte");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_over_the_sorted_ids_with_newlines() {
+        let ids = ["0190a4cd-d3e7-7333-9f99-fdb74feee752", "0190a4cd-d3e7-7222-9f99-fdb74feee752"];
+        let ids = ids.into_iter().map(|id| id.parse().unwrap()).collect();
+        // printf '%s\n' the ids, sorted | sha256sum
+        assert_eq!(hash(&ids), "2af29f1e90dbdd676c1375ff08a17a6f60563541cc1163c7ed2163a8a36d942a");
+        assert_eq!(
+            hash(&BTreeSet::new()),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+    }
+}

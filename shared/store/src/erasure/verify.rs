@@ -1,0 +1,276 @@
+//! The proof of an erasure: every item of the table is looked at, and nothing of the person may be left.
+//!
+//! This is a scan, for an operator, at a given rate. An item is the person's if its key names the person, or if it holds
+//! an event of the actor. Such an item is *left*, unless it is younger than the receipt, expires by itself, or holds
+//! numbers alone.
+
+use std::num::NonZeroU32;
+
+use lately_keys::table::{AnyKey, Backlog, ErasedNames, QuotaHolder, Timeline};
+use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
+use lately_model::{Erasure, ErasureReceipt};
+use lately_table::{Corrupt, Item, TableError};
+
+use crate::entry::TimelineEntry;
+use crate::erasure::ErasuresHandle;
+use crate::erasure::ids::{self, ErasedIds};
+use crate::issue::time_for;
+use crate::limits::MIGRATION_PAGE;
+use crate::op::Op;
+
+/// An item that names the erased person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErasureFinding {
+    /// The item's key.
+    pub key: Key,
+    /// Why the item is there.
+    pub trace: ErasureTrace,
+}
+
+/// Why an item that names an erased person is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErasureTrace {
+    /// The erasure has missed it.
+    Left,
+    /// It is younger than the receipt.
+    New,
+    /// It expires by itself.
+    Expires,
+    /// It stays: it holds numbers alone, or belongs to an erasure that is under way.
+    Kept,
+}
+
+/// The outcome of a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErasureCheck {
+    /// Items of the table that were looked at.
+    pub items: u64,
+    /// Items of the person that the erasure has missed.
+    pub left: u64,
+    /// Items of the person that are younger than the receipt.
+    pub new: u64,
+    /// Items of the person that expire by themselves.
+    pub expiring: u64,
+    /// Items of the person that stay, because they hold numbers alone.
+    pub kept: u64,
+    /// True if the table has the same receipt, for the same names; `None` if the table has no such receipt.
+    pub receipt: Option<bool>,
+    /// True if the stored ids have the hash of the receipt; `None` if they have expired.
+    pub ids: Option<bool>,
+}
+
+impl ErasureCheck {
+    /// True if nothing is left, and the receipt is the table's.
+    #[must_use]
+    pub fn is_proven(&self) -> bool {
+        self.left == 0 && self.receipt != Some(false) && self.ids != Some(false)
+    }
+}
+
+impl ErasuresHandle<'_> {
+    /// Compares a receipt with the table, and looks at all items of the table, at most so many in a second. After each
+    /// page of items, it calls `progress` with the figures so far and the items of the person on the page.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub async fn verify(
+        self,
+        receipt: &ErasureReceipt,
+        items_per_second: NonZeroU32,
+        mut progress: impl FnMut(&ErasureCheck, &[ErasureFinding]),
+    ) -> Result<ErasureCheck, TableError> {
+        let begun = self.op.ambient().monotonic();
+        let mut check = self.compare(receipt).await?;
+        let person = Person {
+            actor: receipt.actor.as_ref(),
+            user: receipt.user.as_ref(),
+            since: receipt.erasure.started_at,
+            until: receipt.erasure.finished_at.unwrap_or(UnixMillis::MAX),
+        };
+        // All sort keys begin with a letter, a digit or `#`.
+        let all = ["!".to_owned(), "~".to_owned()];
+        let limit = items_per_second.get().min(MIGRATION_PAGE);
+        let mut start = None;
+        // One round for each page of the table.
+        loop {
+            let op = self.op.step();
+            let page = op.table.scan(all.clone(), limit, start).await?;
+            check.items += page.read as u64;
+            start = page.next;
+            let mut found = Vec::new();
+            for item in &page.items {
+                let Some(mut finding) = person.trace(item)? else { continue };
+                if let Some(since) = followed_since(&op, person, item).await? {
+                    finding.trace = unless_before(person.since, since);
+                }
+                found.push(finding);
+            }
+            for finding in &found {
+                match finding.trace {
+                    ErasureTrace::Left => check.left += 1,
+                    ErasureTrace::New => check.new += 1,
+                    ErasureTrace::Expires => check.expiring += 1,
+                    ErasureTrace::Kept => check.kept += 1,
+                }
+            }
+            progress(&check, &found);
+            if start.is_none() {
+                return Ok(check);
+            }
+            let due = begun + time_for(check.items, items_per_second);
+            tokio::time::sleep(due.saturating_sub(self.op.ambient().monotonic())).await;
+        }
+    }
+
+    /// Compares a receipt with the table's.
+    async fn compare(self, receipt: &ErasureReceipt) -> Result<ErasureCheck, TableError> {
+        let ErasureReceipt { actor, user, erasure } = receipt;
+        let op = self.op.step();
+        let stored = op.erasures().step(erasure.id).await?;
+        let is_same = stored.map(|step| {
+            let names = ErasedNames::of(actor.as_ref(), user.as_ref());
+            let Erasure { state, counts, ids_sha256, finished_at, .. } = step.view(op.now());
+            let stored = (state, counts, ids_sha256, finished_at, step.names);
+            stored == (erasure.state, erasure.counts, erasure.ids_sha256.clone(), erasure.finished_at, names)
+        });
+        let ids = ErasedIds { op: &op, erasure: erasure.id }.all().await?;
+        let has_ids = !ids.is_empty() || erasure.counts.events == 0;
+        let ids = has_ids.then(|| Some(ids::hash(&ids)) == erasure.ids_sha256);
+        Ok(ErasureCheck { receipt: is_same, ids, ..ErasureCheck::default() })
+    }
+}
+
+/// The person that a receipt is about.
+#[derive(Clone, Copy, Debug)]
+struct Person<'a> {
+    actor: Option<&'a Actor>,
+    user: Option<&'a User>,
+    /// When the erasure began. Records and follows that are younger may stay.
+    since: UnixMillis,
+    /// When the erasure was done. Events that landed before are erased.
+    until: UnixMillis,
+}
+
+impl Person<'_> {
+    /// Why an item of the person is there; `None` if the item is not the person's.
+    fn trace(self, item: &Item) -> Result<Option<ErasureFinding>, Corrupt> {
+        let key = item.key()?;
+        let Some(known) = AnyKey::decode(&key.pk, &key.sk) else { return Ok(None) };
+        if !self.is_named(&known, item)? {
+            return Ok(None);
+        }
+        let expires = || if item.has("expires_at") { ErasureTrace::Expires } else { ErasureTrace::Left };
+        let by_time = |at: UnixMillis| unless_before(self.since, at);
+        let by_end = |at: UnixMillis| unless_before(self.until, at);
+        let trace = match known {
+            AnyKey::Event(key) => by_end(key.id().at()),
+            AnyKey::SourceEntry(key) => by_end(key.id.at()),
+            // A pointer that was put for the author before fan-out had the event. It shows nothing without the event.
+            AnyKey::FeedEntry(key) if item.has("w") && by_end(key.id.at()) == ErasureTrace::Left => expires(),
+            AnyKey::FeedEntry(key) => by_end(key.id.at()),
+            AnyKey::Follow(_) | AnyKey::Follower(_) => by_time(item.millis("since")?),
+            AnyKey::Profile(_) => by_time(millis(item.number::<u64>("revision")? / 1000)),
+            AnyKey::Session(_) => by_time(item.millis("created_at")?),
+            AnyKey::UserSession(key) => by_time(key.id.made_at().unwrap_or(UnixMillis::MIN)),
+            AnyKey::Issue(_) => by_time(item.millis("opened_at")?),
+            AnyKey::FollowerCount(_) if !item.has("expires_at") => {
+                // Somebody follows, or followed, since.
+                let left_at = item.optional_number("left_at")?.map_or(UnixMillis::MIN, millis);
+                let here = item.optional_number::<u64>("here")?.unwrap_or_default();
+                if here > 0 { ErasureTrace::New } else { by_time(left_at) }
+            }
+            AnyKey::SourceItem(_) => ErasureTrace::Kept,
+            AnyKey::ErasureStep(_) => ErasureTrace::Kept,
+            _ => expires(),
+        };
+        Ok(Some(ErasureFinding { key, trace }))
+    }
+
+    /// True if the key of an item names the person, or if the item holds an event of the actor.
+    fn is_named(self, key: &AnyKey, item: &Item) -> Result<bool, Corrupt> {
+        let is_actor = |actor: &Actor| self.actor == Some(actor);
+        let is_user = |user: &User| self.user == Some(user);
+        let is_source = |source: &Source| matches!(source, Source::Actor(actor) if is_actor(actor));
+        let is_timeline = |timeline: &Timeline| match timeline {
+            Timeline::Topic(_) => false,
+            Timeline::Source(source) => is_source(source),
+            Timeline::Feed(user) => is_user(user),
+        };
+        let is_by_actor = || Ok(item.optional_parsed("a")?.as_ref().is_some_and(is_actor));
+        let has_user = |name| Ok(item.optional_parsed(name)?.as_ref().is_some_and(is_user));
+        Ok(match key {
+            AnyKey::Event(_) => is_by_actor()?,
+            AnyKey::SourceEntry(key) => is_source(&key.source) || is_by_actor()?,
+            AnyKey::FeedEntry(key) => is_user(&key.user) || is_by_actor()?,
+            AnyKey::Job(key) => is_source(&key.job.source) || is_by_actor()? || has_user("user")?,
+            AnyKey::Begun(key) => is_source(&key.0.job.source),
+            AnyKey::Backlog(key) => match &key.backlog {
+                Backlog::Source(source) => is_source(source),
+                Backlog::Feed(user) => is_user(user),
+            },
+            AnyKey::Follow(key) => is_user(&key.user) || is_source(&key.source),
+            AnyKey::Follower(key) => is_user(&key.user) || is_source(&key.source),
+            AnyKey::FollowerCount(key) => is_source(&key.source),
+            AnyKey::Leaver(key) => is_user(&key.user) || is_source(&key.source),
+            AnyKey::SourceItem(key) => is_source(&key.source),
+            AnyKey::PullMarker(key) => is_user(&key.user) || is_source(&key.source),
+            AnyKey::SeenMark(key) => is_user(&key.user),
+            AnyKey::Idempotency(key) => matches!(&key.caller, Caller::User(user) if is_user(user)),
+            AnyKey::Profile(key) => is_user(&key.user),
+            AnyKey::Session(_) => has_user("user")?,
+            AnyKey::UserSession(key) => is_user(&key.user),
+            AnyKey::Quota(key) => matches!(&key.holder, QuotaHolder::Jwt { user, .. } if is_user(user)),
+            AnyKey::Issue(_) => has_user("opened_by")?,
+            AnyKey::Watch(key) => is_timeline(&key.timeline),
+            AnyKey::LateNote(key) => is_timeline(&key.timeline),
+            AnyKey::ErasureMark(key) => is_actor(&key.actor),
+            AnyKey::ErasureStep(_) => {
+                has_user("user")? || item.optional_parsed("actor")?.as_ref().is_some_and(is_actor)
+            }
+            AnyKey::Directory(_)
+            | AnyKey::Topic(_)
+            | AnyKey::DeletedEvent(_)
+            | AnyKey::Settings(_)
+            | AnyKey::SessionName(_)
+            | AnyKey::Repository(_)
+            | AnyKey::Consumer(_)
+            | AnyKey::Run(_)
+            | AnyKey::LatePage(_)
+            | AnyKey::Announcement(_)
+            | AnyKey::LateEvent(_)
+            | AnyKey::EndingMark(_)
+            | AnyKey::EndingStep(_)
+            | AnyKey::ErasedPage(_)
+            | AnyKey::ErasedEvent(_)
+            | AnyKey::ErasureLock(_) => false,
+        })
+    }
+}
+
+/// The time since which a user follows the source of a feed's marker or entry; `None` if nobody does. An entry of the
+/// actor does not belong to any feed.
+async fn followed_since(op: &Op, person: Person<'_>, item: &Item) -> Result<Option<UnixMillis>, TableError> {
+    let key = item.key()?;
+    match AnyKey::decode(&key.pk, &key.sk) {
+        Some(AnyKey::PullMarker(key)) => {
+            Ok(op.user(&key.user).edge(&key.source).await?.map(|edge| edge.since))
+        }
+        Some(AnyKey::FeedEntry(key)) => {
+            let entry = TimelineEntry::decode(item)?;
+            if person.actor == Some(&entry.actor) {
+                return Ok(None);
+            }
+            let edges = op.user(&key.user).edges(std::slice::from_ref(&entry)).await?;
+            Ok(edges.into_values().map(|edge| edge.since).max())
+        }
+        _ => Ok(None),
+    }
+}
+
+fn unless_before(limit: UnixMillis, at: UnixMillis) -> ErasureTrace {
+    if at < limit { ErasureTrace::Left } else { ErasureTrace::New }
+}
+
+fn millis(millis: u64) -> UnixMillis {
+    UnixMillis::new(millis).unwrap_or(UnixMillis::MAX)
+}

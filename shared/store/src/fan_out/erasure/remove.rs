@@ -1,0 +1,105 @@
+//! The removal of what a step lists. Everything here may be done twice.
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::table::{FollowerCountKey, IssueKey};
+use lately_keys::{Actor, Key, Source, TableKey, User};
+use lately_table::{Condition, TableError, Update};
+
+use crate::entry::place_in_feed;
+use crate::erasure::ids::ErasedIds;
+use crate::erasure::step::Listed;
+use crate::fan_out::erasure::ErasureRun;
+use crate::limits::{ERASED_BY, REDELIVERED_SECONDS, UNFOLLOWS_AT_ONCE, WRITES_AT_ONCE};
+
+impl ErasureRun<'_> {
+    pub(super) async fn remove_listed(self) -> Result<(), TableError> {
+        let Listed { feed, keys, follows, followers, issues, .. } = &self.step.listed;
+        self.remove_events().await?;
+        if let Some(user) = &self.step.user {
+            let entries = feed.iter().map(|id| place_in_feed(*id, user)).collect();
+            self.fan_out.delete(entries).await?;
+            self.unfollow(user, follows).await?;
+        }
+        self.forget_opener(issues).await?;
+        self.delete_each(keys).await?;
+        match &self.step.actor {
+            Some(actor) => self.leave(actor, followers).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes events, after their ids are in the pages. Fan-out removes their entries when the events' records come.
+    async fn remove_events(self) -> Result<(), TableError> {
+        let op = self.fan_out.op;
+        let events = &self.step.listed.events;
+        let mut ids: Vec<_> = events.iter().flat_map(|events| events.ids.iter().copied()).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        ids.sort_unstable();
+        ErasedIds { op, erasure: self.step.erasure }.put_page(self.step.number, &ids).await?;
+        for keyed in events.iter().filter(|events| events.is_keyed) {
+            let notes: Vec<_> =
+                keyed.ids.iter().map(async |id| op.topic(&keyed.topic).note_deletion(*id).await).collect();
+            stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
+        }
+        self.delete_each(&self.late_keys(events).await?).await?;
+        let keys = events.iter().flat_map(|events| events.keys().map(|key| key.encode()));
+        self.fan_out.delete(keys.collect()).await
+    }
+
+    /// Deletes items one by one: no right covers a batch of them.
+    async fn delete_each(self, keys: &[Key]) -> Result<(), TableError> {
+        let deletes: Vec<_> = keys.iter().map(|key| self.fan_out.op.table.delete(key.clone())).collect();
+        stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+    }
+
+    async fn unfollow(self, user: &User, sources: &[Source]) -> Result<(), TableError> {
+        let op = self.fan_out.op;
+        let unfollows: Vec<_> =
+            sources.iter().map(async |source| op.user(user).unfollow(source).await).collect();
+        stream::iter(unfollows).buffer_unordered(UNFOLLOWS_AT_ONCE).try_collect().await
+    }
+
+    /// Lets users no longer follow the actor.
+    async fn leave(self, actor: &Actor, followers: &[User]) -> Result<(), TableError> {
+        let op = self.fan_out.op;
+        let source = Source::Actor(actor.clone());
+        // All of them change the same counts, so they wait for each other anyway.
+        for follower in followers {
+            op.user(follower).unfollow(&source).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets the numbers of a source's followers expire, where nobody is left.
+    pub(super) async fn expire_counts(self, source: &Source) -> Result<(), TableError> {
+        let op = self.fan_out.op;
+        for (shard, counts) in op.source(source).counts(op.source(source).stored().await?.shards).await? {
+            if counts.here == 0 && counts.left > 0 {
+                let expires_at = op.now().get() / 1000 + REDELIVERED_SECONDS;
+                let update = Update::of(&FollowerCountKey { source: source.clone(), shard })
+                    .set("expires_at", expires_at)
+                    .only_if(Condition::equals("here", 0_u64));
+                op.table.update(&update).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the name of those who opened issues.
+    async fn forget_opener(self, issues: &[Key]) -> Result<(), TableError> {
+        let op = self.fan_out.op;
+        let (actor, user) =
+            (self.step.actor.as_ref().map(Actor::as_str), self.step.user.as_ref().map(User::as_str));
+        let is_opener = actor.into_iter().chain(user).map(|name| Condition::equals("opened_by", name));
+        let Some(is_opener) = is_opener.reduce(Condition::or) else { return Ok(()) };
+        let updates: Vec<_> = issues
+            .iter()
+            .filter_map(|key| IssueKey::decode(&key.pk, &key.sk))
+            .map(|key| Update::of(&key).set("opened_by", ERASED_BY).only_if(is_opener.clone()))
+            .map(async |update| op.table.update(&update).await.map(drop))
+            .collect();
+        stream::iter(updates).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+    }
+}

@@ -1,0 +1,526 @@
+//! Erasures: everything of a person goes, all else stays, and the receipt is exact.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use lately_engine::Operation;
+use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target, Throttle, When};
+use lately_keys::table::{AnyKey, ConsumerKey, ErasureId, TokenHash};
+use lately_keys::{EventId, Topic};
+use lately_model::{
+    Document, Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewConsumer, NewErasure, NewEvent,
+    NewSession, PollRequest, Precondition,
+};
+use lately_store::{ErasureCheck, ErasureError, ErasureTrace, FeedSettings, Idempotency, Store, Submission};
+
+use crate::issues::support as issues;
+use crate::listed::user;
+use crate::scene::{MINUTE, Scene, fan_out, key, small_jobs};
+use crate::support::{Item, change, event, items, pass, store, submission, topic};
+
+fn asked(json: &str) -> NewErasure {
+    NewErasure::parse(json.as_bytes()).unwrap()
+}
+
+/// The erasure of everything that is named ada.
+fn of_ada() -> NewErasure {
+    asked(r#"{"actor":"ada","user":"ada"}"#)
+}
+
+fn by(actor: &str, subject: Option<&str>) -> NewEvent {
+    let subject = subject.map(|subject| subject.parse().unwrap());
+    NewEvent { actor: actor.parse().unwrap(), subject, ..event("note", Some("1".to_owned())) }
+}
+
+/// A scene in which ada and bob have left every trace that they can leave.
+async fn lived(settings: FeedSettings) -> Scene {
+    let mut scene = Scene::new(settings).await;
+    let unlisted = topic("unlisted");
+    let op = scene.store.op();
+    op.topic(&unlisted)
+        .put(&change(r#"{"views":["subject"],"fan_out":false,"min_shards":2}"#))
+        .await
+        .unwrap();
+    for (who, what) in [
+        ("bob", "actor:ada"),
+        ("cy", "actor:ada"),
+        ("cy", "subject:s"),
+        ("dee", "subject:s"),
+        ("dee", "actor:bob"),
+        ("ada", "actor:bob"),
+        ("ada", "subject:t"),
+        ("ada", "actor:ada"),
+    ] {
+        scene.follow(who, what, 0).await;
+    }
+    scene.settle().await;
+    consume(&scene.store, &scene.posts).await;
+    let late = scene.world.now().saturating_sub(600_000);
+    let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
+    for (topic, late) in [(&posts, None), (&logs, None), (&unlisted, None), (&posts, Some(late))] {
+        for (actor, subject) in
+            [("ada", Some("s")), ("bob", Some("s")), ("bob", Some("t")), ("ada", None), ("cy", Some("s"))]
+        {
+            scene.post(topic, vec![NewEvent { at: late, ..by(actor, subject) }]).await;
+        }
+    }
+    let keyed = Submission { idempotency: Some(idempotency()), ..submission(&posts, vec![by("ada", None)]) };
+    scene.store.op().write(keyed).await.unwrap();
+    issues::open(&scene.store, r#"{"title":"of ada"}"#).await;
+    let of_bob = scene.store.op();
+    of_bob
+        .repository(&issues::repository())
+        .open(&issues::new(r#"{"title":"of bob"}"#), &"bob".parse().unwrap())
+        .await
+        .unwrap();
+    for (n, who) in (0_u8..).zip(["ada", "bob"]) {
+        let who = user(who);
+        let document = Document::parse(br#"{"likes":"tea"}"#).unwrap();
+        let profile = lately_keys::table::ProfileKey { user: who.clone() };
+        op.record(&profile).put(&document, Precondition::Absent).await.unwrap();
+        let session = format!(r#"{{"user":"{who}","scopes":["read"],"ttl_seconds":3600}}"#);
+        let session = NewSession::parse(session.as_bytes()).unwrap();
+        op.sessions().create(&session, TokenHash::from([n; 32])).await.unwrap();
+    }
+    scene.settle().await;
+    let seen = scene.shown("ada").await[0];
+    op.feed(&user("ada")).see(seen).await.unwrap();
+    op.feed(&user("bob")).see(seen).await.unwrap();
+    pass(Duration::from_secs(1)).await;
+    scene.settle().await;
+    scene
+}
+
+fn idempotency() -> Idempotency {
+    Idempotency { caller: "user:bob".parse().unwrap(), key: "once".parse().unwrap(), body_hash: [1; 32] }
+}
+
+/// Creates a consumer that has announced that it reads up to now.
+async fn consume(store: &Store, topic: &Topic) {
+    let consumer = ConsumerKey { topic: topic.clone(), name: "nightly".parse().unwrap() };
+    let op = store.op();
+    op.consumer(&consumer).put(&NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap()).await.unwrap();
+    op.consumer(&consumer).poll(PollRequest::default()).await.unwrap();
+}
+
+/// Delivers all records, and waits until the erasure's end has passed.
+async fn finish(scene: &mut Scene, id: ErasureId) -> Erasure {
+    scene.settle().await;
+    pass(Duration::from_secs(2)).await;
+    let erasure = scene.store.op().erasures().get(id).await.unwrap();
+    assert_eq!(erasure.state, ErasureState::Done);
+    erasure
+}
+
+async fn erase(scene: &mut Scene, new: &NewErasure) -> Erasure {
+    let begun = scene.store.op().erasures().begin(new).await.unwrap();
+    assert_eq!(begun.state, ErasureState::Erasing);
+    finish(scene, begun.id).await
+}
+
+/// Compares a receipt with the table. Returns the items that are left, too.
+async fn verified(scene: &Scene, new: &NewErasure, erasure: &Erasure) -> (ErasureCheck, Vec<String>) {
+    let receipt =
+        ErasureReceipt { actor: new.actor.clone(), user: new.user.clone(), erasure: erasure.clone() };
+    let (op, mut left) = (scene.store.op_within(MINUTE), Vec::new());
+    let rate = NonZeroU32::new(1_000_000).unwrap();
+    let check = op.erasures().verify(&receipt, rate, |_, found| {
+        let found = found.iter().filter(|finding| finding.trace == ErasureTrace::Left);
+        left.extend(found.map(|finding| format!("{} / {}", finding.key.pk, finding.key.sk)));
+    });
+    (check.await.unwrap(), left)
+}
+
+async fn assert_proven(scene: &Scene, new: &NewErasure, erasure: &Erasure) {
+    let (check, left) = verified(scene, new, erasure).await;
+    assert_eq!((left, check.left), (Vec::new(), 0));
+    assert_eq!((check.receipt, check.ids), (Some(true), Some(true)));
+    assert!(check.is_proven());
+}
+
+fn text<'a>(item: &'a Item, name: &str) -> &'a str {
+    item.get(name).map_or("", |text| text.as_s().unwrap())
+}
+
+/// The items that are nobody's but others' than ada's, and that the work of an erasure does not change.
+async fn of_others(scene: &Scene) -> BTreeMap<(String, String), BTreeMap<String, String>> {
+    let is_others = |item: &Item| match key(item) {
+        AnyKey::Event(_) | AnyKey::SourceEntry(_) => text(item, "a") != "ada",
+        AnyKey::FeedEntry(key) => key.user != user("ada") && text(item, "a") != "ada",
+        AnyKey::Follow(key) => key.user != user("ada") && key.source.to_string() != "actor:ada",
+        AnyKey::Follower(key) => key.user != user("ada") && key.source.to_string() != "actor:ada",
+        AnyKey::Profile(key) => key.user != user("ada"),
+        AnyKey::Session(_) => text(item, "user") != "ada",
+        AnyKey::UserSession(key) => key.user != user("ada"),
+        AnyKey::SeenMark(key) => key.user != user("ada"),
+        AnyKey::Issue(_) => text(item, "opened_by") != "ada" && text(item, "opened_by") != "erased",
+        AnyKey::Topic(_) | AnyKey::Directory(_) | AnyKey::Consumer(_) | AnyKey::Announcement(_) => true,
+        AnyKey::Idempotency(_) | AnyKey::Repository(_) | AnyKey::Settings(_) => true,
+        _ => false,
+    };
+    let sorted = |item: Item| item.into_iter().map(|(name, value)| (name, format!("{value:?}"))).collect();
+    let items = items(&scene.engine).await.into_iter().filter(is_others);
+    items.map(|item| ((text(&item, "pk").to_owned(), text(&item, "sk").to_owned()), sorted(item))).collect()
+}
+
+/// The counts that an erasure of ada must have, by the items that are there.
+async fn countable(scene: &Scene) -> (ErasureCounts, BTreeSet<EventId>) {
+    let (mut counts, mut ids) = (ErasureCounts::default(), BTreeSet::new());
+    let items = items(&scene.engine).await;
+    for item in &items {
+        let is_adas = text(item, "a") == "ada";
+        match key(item) {
+            AnyKey::Event(key) if is_adas => ids.extend([key.id()]),
+            AnyKey::SourceEntry(_) if is_adas => counts.entries += 1,
+            AnyKey::FeedEntry(key) if key.user == user("ada") => counts.feed += 1,
+            AnyKey::FeedEntry(_) if is_adas => counts.copies += 1,
+            AnyKey::SeenMark(key) if key.user == user("ada") => counts.feed += 1,
+            AnyKey::PullMarker(key) if key.user == user("ada") => counts.feed += 1,
+            AnyKey::Follow(key) if key.user == user("ada") => counts.follows += 1,
+            AnyKey::Follower(key) if key.source.to_string() == "actor:ada" && key.user != user("ada") => {
+                counts.followers += 1;
+            }
+            AnyKey::Profile(key) if key.user == user("ada") => counts.profile += 1,
+            AnyKey::UserSession(key) if key.user == user("ada") => counts.sessions += 1,
+            AnyKey::Issue(_) if text(item, "opened_by") == "ada" => counts.issues += 1,
+            _ => {}
+        }
+    }
+    let late = items.iter().filter_map(|item| match key(item) {
+        AnyKey::LateEvent(key) => Some(key.id),
+        _ => None,
+    });
+    counts.late = late.filter(|id| ids.contains(id)).count() as u64;
+    counts.events = ids.len() as u64;
+    (counts, ids)
+}
+
+fn sha256(ids: &BTreeSet<EventId>) -> String {
+    use sha2::Digest;
+    let text: String = ids.iter().map(|id| format!("{id}\n")).collect();
+    sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_of_the_person_is_left_and_all_else_stays() {
+    let promoting = FeedSettings { fan_out_limit: 1, ..small_jobs() };
+    for settings in [FeedSettings::default(), small_jobs(), promoting] {
+        let mut scene = lived(settings).await;
+        let (expected, ids) = countable(&scene).await;
+        assert!(expected.events > 8 && expected.entries > 8 && expected.late > 0, "{expected:?}");
+        assert!(expected.copies > 4 || settings.fan_out_limit == 1, "{expected:?}");
+        let before = of_others(&scene).await;
+        let erasure = erase(&mut scene, &of_ada()).await;
+        assert_eq!(erasure.counts, expected, "{settings:?}");
+        assert_eq!(erasure.ids_sha256, Some(sha256(&ids)));
+        assert_proven(&scene, &of_ada(), &erasure).await;
+        assert_eq!(of_others(&scene).await, before);
+        assert_eq!(issues::now(&scene.store, 1).await.opened_by.as_str(), "erased");
+        assert_eq!(issues::now(&scene.store, 2).await.opened_by.as_str(), "bob");
+        // Nothing of the receipt names the person.
+        let (again, _) = countable(&scene).await;
+        assert_eq!(again, ErasureCounts::default());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_actor_or_a_user_alone_is_erased() {
+    for new in [asked(r#"{"actor":"ada"}"#), asked(r#"{"user":"ada"}"#)] {
+        let mut scene = lived(FeedSettings::default()).await;
+        let (both, _) = countable(&scene).await;
+        let before = of_others(&scene).await;
+        let counts = erase(&mut scene, &new).await.counts;
+        let erasure = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
+        assert_eq!(of_others(&scene).await, before);
+        assert_eq!(counts.events == both.events, new.actor.is_some());
+        assert_eq!(counts.entries == both.entries, new.actor.is_some());
+        assert_eq!(counts.follows == both.follows, new.user.is_some());
+        assert_eq!((counts.profile, counts.sessions) == (1, 1), new.user.is_some());
+        assert_eq!(counts.issues, 1);
+        if new.actor.is_some() {
+            // The own posts in ada's feed are copies of the actor's events, and ada follows the actor, too.
+            assert_eq!((counts.feed, counts.followers), (0, both.followers + 1));
+            assert!(counts.copies > both.copies);
+        } else {
+            assert_eq!((counts.feed, counts.copies), (both.feed, 0));
+        }
+        let erasure = finish(&mut scene, erasure.id).await;
+        assert_proven(&scene, &of_ada(), &erasure).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_request_returns_the_erasure_that_is_under_way() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let op = scene.store.op();
+    let first = op.erasures().begin(&of_ada()).await.unwrap();
+    assert_eq!(op.erasures().begin(&of_ada()).await.unwrap(), first);
+    assert_ne!(op.erasures().begin(&asked(r#"{"actor":"ada"}"#)).await.unwrap().id, first.id);
+    let unknown = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
+    assert!(matches!(op.erasures().get(unknown).await, Err(ErasureError::NotFound(_))));
+    let done = finish(&mut scene, first.id).await;
+    assert_eq!(done.counts, ErasureCounts::default());
+    assert_eq!(done.ids_sha256, Some(sha256(&BTreeSet::new())));
+    assert_ne!(scene.store.op().erasures().begin(&of_ada()).await.unwrap().id, first.id);
+    // The receipt does not name anybody.
+    let receipt = items(&scene.engine)
+        .await
+        .into_iter()
+        .find(|item| matches!(key(item), AnyKey::ErasureStep(key) if key.erasure == first.id));
+    let receipt = format!("{receipt:?}");
+    assert!(!receipt.contains("\"ada\""), "{receipt}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_lands_during_an_erasure_is_erased_and_a_later_one_stays() {
+    let mut scene = lived(FeedSettings::default()).await;
+    let posts = scene.posts.clone();
+    let (_, mut ids) = countable(&scene).await;
+    let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
+    let mut steps = 0;
+    while scene.has_news() {
+        let news = scene.news();
+        fan_out(&scene.store, &news).await;
+        steps += 1;
+        if steps < 8 {
+            ids.extend(scene.post(&posts, vec![by("ada", Some("s"))]).await);
+        }
+    }
+    assert!(steps > 8, "{steps} steps");
+    let erasure = finish(&mut scene, begun.id).await;
+    assert_eq!((erasure.counts.events, erasure.ids_sha256.clone()), (ids.len() as u64, Some(sha256(&ids))));
+    assert_proven(&scene, &of_ada(), &erasure).await;
+
+    let later = scene.post(&posts, vec![by("ada", Some("s"))]).await;
+    let all = scene.all_news();
+    scene.settle().await;
+    assert_eq!(fan_out(&scene.store, &all).await.failed, None);
+    scene.settle().await;
+    assert_eq!(scene.store.op().topic(&posts).event(later[0]).await.unwrap().id, later[0]);
+    assert_eq!(scene.shown("dee").await.first(), Some(&later[0]));
+    assert_eq!(scene.store.op().erasures().get(begun.id).await.unwrap(), erasure);
+    let (check, left) = verified(&scene, &of_ada(), &erasure).await;
+    assert_eq!(left, Vec::<String>::new());
+    assert!(check.new > 0 && check.is_proven(), "{check:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_whose_record_comes_after_the_end_is_erased_and_counted() {
+    let mut scene = lived(FeedSettings::default()).await;
+    let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
+    let (_, mut ids) = countable(&scene).await;
+    ids.extend(scene.post(&posts, vec![by("ada", Some("s"))]).await);
+    ids.extend(scene.post(&logs, vec![by("ada", None)]).await);
+    let held = scene.news();
+    let erasure = erase(&mut scene, &of_ada()).await;
+    assert_eq!(erasure.counts.events, ids.len() as u64 - 2);
+    let (check, left) = verified(&scene, &of_ada(), &erasure).await;
+    assert_eq!((check.left, left.len()), (2, 2));
+
+    for _ in 0..2 {
+        assert_eq!(fan_out(&scene.store, &held).await.failed, None);
+        scene.settle().await;
+    }
+    let erasure = scene.store.op().erasures().get(erasure.id).await.unwrap();
+    assert_eq!((erasure.counts.events, erasure.ids_sha256.clone()), (ids.len() as u64, Some(sha256(&ids))));
+    assert_proven(&scene, &of_ada(), &erasure).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_a_backlog_held_back_is_erased() {
+    let mut scene = lived(FeedSettings::default()).await;
+    let posts = scene.posts.clone();
+    let (_, mut ids) = countable(&scene).await;
+    let busy = Faults::default().rule(
+        Target::operation(Operation::BatchWriteItem).partition("SOURCE#actor:ada"),
+        When::Always,
+        Fault::Throttle(Throttle::TableKeyRange),
+    );
+    let busy = store(scene.engine.client_with(busy).client(), &scene.world);
+    ids.extend(scene.post(&posts, vec![by("ada", None)]).await);
+    let news = scene.news();
+    assert_eq!(fan_out(&busy, &news).await.left, 1);
+    // The record of the backlog comes after the end.
+    let held = scene.news();
+    let erasure = erase(&mut scene, &of_ada()).await;
+    assert_eq!(erasure.counts.events, ids.len() as u64 - 1);
+    assert_eq!(fan_out(&scene.store, &held).await.failed, None);
+    let erasure = finish(&mut scene, erasure.id).await;
+    assert_eq!((erasure.counts.events, erasure.ids_sha256.clone()), (ids.len() as u64, Some(sha256(&ids))));
+    assert_proven(&scene, &of_ada(), &erasure).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_topic_that_is_created_meanwhile_is_searched_too() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
+    // The topics are marked by the first step.
+    let news = scene.news();
+    let more = topic("more");
+    fan_out(&scene.store, &news).await;
+    let unlisted = r#"{"views":[],"fan_out":false}"#;
+    scene.store.op().topic(&more).put(&change(unlisted)).await.unwrap();
+    let ids = scene.post(&more, vec![by("ada", None); 3]).await;
+    // The records of these events are read before the new topic has a mark.
+    let erasure = finish(&mut scene, begun.id).await;
+    assert_eq!(erasure.ids_sha256, Some(sha256(&ids.into_iter().collect())));
+    assert_proven(&scene, &of_ada(), &erasure).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_writes_an_erased_event_again() {
+    let mut scene = lived(FeedSettings::default()).await;
+    let posts = scene.posts.clone();
+    // The request of a keyed event has not come to its end.
+    let unfinished = Idempotency { key: "half".parse().unwrap(), ..idempotency() };
+    let crash = Faults::default().rule(
+        Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#"),
+        When::Always,
+        Fault::InternalServerError,
+    );
+    let broken = store(scene.engine.client_with(crash).client(), &scene.world);
+    let keyed =
+        || Submission { idempotency: Some(unfinished.clone()), ..submission(&posts, vec![by("ada", None)]) };
+    broken.op().write(keyed()).await.unwrap();
+    scene.settle().await;
+    let erasure = erase(&mut scene, &of_ada()).await;
+    assert!(scene.store.op().write(keyed()).await.unwrap().replayed);
+    scene.settle().await;
+    assert_proven(&scene, &of_ada(), &erasure).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follow_after_an_erasure_counts_again() {
+    let mut scene = lived(FeedSettings::default()).await;
+    erase(&mut scene, &of_ada()).await;
+    let counts = async |scene: &Scene| {
+        let of_ada = |item: &Item| matches!(key(item), AnyKey::FollowerCount(key) if key.source.to_string() == "actor:ada");
+        let item = items(&scene.engine).await.into_iter().find(of_ada).unwrap();
+        (item["here"].as_n().unwrap().clone(), item.contains_key("expires_at"))
+    };
+    assert_eq!(counts(&scene).await, ("0".to_owned(), true));
+    scene.follow("bob", "actor:ada", 5).await;
+    assert_eq!(counts(&scene).await, ("1".to_owned(), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_erasure_costs_one_unit_for_each_item_and_little_more() {
+    const EVENTS: usize = 1_000;
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let posts = scene.posts.clone();
+    for follower in ["bob", "cy", "dee"] {
+        scene.follow(follower, "actor:ada", 0).await;
+    }
+    scene.settle().await;
+    for _ in 0..EVENTS / 100 {
+        scene.post(&posts, vec![by("ada", None); 100]).await;
+        scene.settle().await;
+    }
+    let begun = scene.store.op().erasures().begin(&asked(r#"{"actor":"ada"}"#)).await.unwrap();
+    let outcomes = scene.settle().await;
+    let counts = finish(&mut scene, begun.id).await.counts;
+    // Three followers' copies, and those in the author's own feed.
+    let (events, copies) = (EVENTS as u64, 4 * EVENTS as u64);
+    assert_eq!((counts.events, counts.entries, counts.copies, counts.followers), (events, events, copies, 3));
+    let items = counts.events + counts.entries + counts.copies;
+    let halves: u64 = outcomes.iter().map(|outcome| outcome.cost.write_units.halves).sum();
+    assert!(halves * 100 <= items * 2 * 105, "{halves} half units for {items} items");
+
+    // The user's feed holds the entries of others.
+    scene.follow("ada", "actor:bob", 0).await;
+    scene.settle().await;
+    for _ in 0..EVENTS / 100 {
+        scene.post(&posts, vec![by("bob", None); 100]).await;
+        scene.settle().await;
+    }
+    let begun = scene.store.op().erasures().begin(&asked(r#"{"user":"ada"}"#)).await.unwrap();
+    let outcomes = scene.settle().await;
+    let counts = finish(&mut scene, begun.id).await.counts;
+    assert_eq!((counts.feed, counts.follows), (events, 1));
+    let halves: u64 = outcomes.iter().map(|outcome| outcome.cost.write_units.halves).sum();
+    assert!(halves * 100 <= counts.feed * 2 * 105, "{halves} half units for {} entries", counts.feed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_estimate_says_what_there_is_and_erases_nothing() {
+    let scene = lived(FeedSettings::default()).await;
+    let (expected, _) = countable(&scene).await;
+    let before = items(&scene.engine).await.len();
+    let estimate = scene.store.op().erasures().estimate(&of_ada()).await.unwrap();
+    let ErasureCounts { follows, profile, sessions, feed, .. } = estimate.counts;
+    assert_eq!((follows, profile, sessions), (expected.follows, expected.profile, expected.sessions));
+    assert_eq!(feed, expected.feed);
+    assert!(estimate.counts.events > 0 && estimate.write_units > estimate.counts.events);
+    assert_eq!(items(&scene.engine).await.len(), before);
+}
+
+/// A small life: one trace of each kind.
+async fn lived_shortly(settings: FeedSettings) -> Scene {
+    let mut scene = Scene::new(settings).await;
+    let unlisted = topic("unlisted");
+    let op = scene.store.op();
+    op.topic(&unlisted).put(&change(r#"{"views":[],"fan_out":false}"#)).await.unwrap();
+    for (who, what) in [("bob", "actor:ada"), ("cy", "subject:s"), ("ada", "actor:bob")] {
+        scene.follow(who, what, 0).await;
+    }
+    scene.settle().await;
+    consume(&scene.store, &scene.posts).await;
+    let late = Some(scene.world.now().saturating_sub(50_000));
+    let posts = scene.posts.clone();
+    for (topic, actor, at) in [(&posts, "ada", late), (&posts, "bob", None), (&unlisted, "ada", None)] {
+        scene.post(topic, vec![NewEvent { at, ..by(actor, Some("s")) }]).await;
+    }
+    issues::open(&scene.store, r#"{"title":"of ada"}"#).await;
+    let profile = lately_keys::table::ProfileKey { user: user("ada") };
+    op.record(&profile).put(&Document::parse(b"{}").unwrap(), Precondition::Absent).await.unwrap();
+    let session = NewSession::parse(br#"{"user":"ada","scopes":["read"],"ttl_seconds":3600}"#).unwrap();
+    op.sessions().create(&session, TokenHash::from([1; 32])).await.unwrap();
+    scene.settle().await;
+    scene
+}
+
+/// Erases ada by a process that may die, and by another one if it dies. Returns whether it died.
+async fn erase_by(scene: &mut Scene, victim: &FaultyClient) -> (Erasure, bool) {
+    let victims = store(victim.client(), &scene.world).with_feeds(scene.settings);
+    let mut died = victim.run(async { victims.op().erasures().begin(&of_ada()).await }).await.is_none();
+    let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
+    while scene.has_news() {
+        let news = scene.news();
+        match victim.run(fan_out(&victims, &news)).await {
+            Some(outcome) => assert_eq!(outcome.failed, None),
+            None => {
+                died = true;
+                assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+            }
+        }
+    }
+    (finish(scene, begun.id).await, died)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_call_does_not_change_the_receipt() {
+    // Every third call, and the others after it. The simulation crashes at any call, too.
+    for (settings, moment, first) in [
+        (FeedSettings::default(), Moment::After, 1),
+        (small_jobs(), Moment::Before, 2),
+        (small_jobs(), Moment::After, 3),
+    ] {
+        for n in (first..).step_by(3) {
+            let mut scene = lived_shortly(settings).await;
+            let (expected, ids) = countable(&scene).await;
+            let before = of_others(&scene).await;
+            let crash = Faults::default().nth(n, Target::any(), Fault::Crash(moment));
+            let victim = scene.engine.client_with(crash);
+            let (erasure, died) = erase_by(&mut scene, &victim).await;
+            assert_eq!(erasure.counts, expected, "call {n}, {moment:?}");
+            assert_eq!(erasure.ids_sha256, Some(sha256(&ids)), "call {n}, {moment:?}");
+            assert_proven(&scene, &of_ada(), &erasure).await;
+            assert_eq!(of_others(&scene).await, before, "call {n}, {moment:?}");
+            if !died {
+                assert!(n > 100, "{n} calls were made");
+                break;
+            }
+        }
+    }
+}
