@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use lately_engine::Operation;
-use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target, Throttle, When};
+use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Stall, Target, Throttle, When};
 use lately_keys::table::{AnyKey, ConsumerKey, ErasureId, TokenHash};
 use lately_keys::{EventId, Topic};
 use lately_model::{
@@ -522,5 +522,30 @@ async fn a_crash_at_any_call_does_not_change_the_receipt() {
                 break;
             }
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_stalls_at_any_call_leaves_no_event_behind() {
+    let stalls = (1..=12).flat_map(|call| [Moment::Before, Moment::After].map(|moment| (call, moment)));
+    for (call, moment) in stalls {
+        let mut scene = lived_shortly(FeedSettings::default()).await;
+        let posts = scene.posts.clone();
+        let (_, mut ids) = countable(&scene).await;
+        ids.extend(scene.post(&posts, vec![by("ada", Some("s"))]).await);
+        let news = scene.news();
+        let stall = Some(Stall { call, moment, time: MINUTE / 2 });
+        let network = Network { seed: 1, longest: Duration::from_millis(3), stall };
+        let slow = store(scene.engine.client_with(Faults::default()).over(network), &scene.world);
+        // The erasure comes to its end while the batch stands still.
+        let erasing = async {
+            pass(Duration::from_secs(1)).await;
+            erase(&mut scene, &of_ada()).await.id
+        };
+        let (outcome, id) = futures_util::future::join(fan_out(&slow, &news), erasing).await;
+        assert_eq!(outcome.failed, None);
+        let erasure = finish(&mut scene, id).await;
+        assert_eq!(erasure.ids_sha256, Some(sha256(&ids)), "call {call}, {moment:?}");
+        assert_proven(&scene, &of_ada(), &erasure).await;
     }
 }
