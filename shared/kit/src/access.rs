@@ -170,8 +170,8 @@ fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
     Err(Problem::new(Code::Forbidden, "The token is limited to other topics. Use a token for this topic."))
 }
 
-/// Passes a request to its handler if the route's rule admits the caller, and the caller is not over its limit. Gives the handler the store's handle of the
-/// request, and adds the cost to the response.
+/// Passes a request to its handler if the route's rule admits the caller, and the caller is not over its limit. Gives
+/// the handler the store's handle of the request, and adds the cost to the response.
 pub(crate) async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
     let Gate { rule, price, cap, store } = gate;
     if let Some(cap) = cap {

@@ -83,8 +83,8 @@ macro_rules! json_bodies {
 
 json_bodies! {
     Backfill = InvalidBody, Commit = InvalidBody, Document = InvalidBody, IssueChange = InvalidBody,
-    NewConsumer = InvalidBody, NewErasure = InvalidBody, NewIssue = InvalidBody, NewSession = InvalidBody, PollRequest = InvalidBody,
-    Seek = InvalidBody, Seen = InvalidBody, TopicChange = InvalidTopic
+    NewConsumer = InvalidBody, NewErasure = InvalidBody, NewIssue = InvalidBody, NewSession = InvalidBody,
+    PollRequest = InvalidBody, Seek = InvalidBody, Seen = InvalidBody, TopicChange = InvalidTopic
 }
 
 impl<T: JsonBody, S: Send + Sync> FromRequest<S> for Body<T> {

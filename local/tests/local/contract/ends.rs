@@ -1,4 +1,5 @@
-//! `DELETE /topics/{topic}`, `GET /topics/{topic}/deletion` and `/erasures`, and another retention for events that are there.
+//! `DELETE /topics/{topic}`, `GET /topics/{topic}/deletion` and `/erasures`, and another retention for events that are
+//! there.
 
 use std::time::Duration;
 

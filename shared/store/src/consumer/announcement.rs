@@ -9,9 +9,9 @@
 //!   ended BOOL? (the consumer is being deleted: the announcement counts as absent)
 //! ```
 //!
-//! An announcement exists as long as its consumer does, so the announcements list a topic's consumers. One transaction creates both, and every later write requires
-//! the announcement of the same incarnation. So a process that wakes after its consumer was deleted brings nothing
-//! back.
+//! An announcement exists as long as its consumer does, so the announcements list a topic's consumers. One transaction
+//! creates both, and every later write requires the announcement of the same incarnation. So a process that wakes after
+//! its consumer was deleted brings nothing back.
 
 use lately_keys::table::{AnnouncementKey, AnyKey, ConsumerKey};
 use lately_keys::{Consumer, EventId, TableKey, UnixMillis};

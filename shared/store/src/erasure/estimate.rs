@@ -11,9 +11,9 @@ use crate::erasure::ErasuresHandle;
 const BEFORE_ENTRIES: &str = "$";
 
 impl ErasuresHandle<'_> {
-    /// Estimates the items that an erasure would erase, and its price. The actor's events are counted by the actor's timeline, so events of
-    /// topics without the view `actor` are missing. The copies are those of followers who have all of these events.
-    /// Counts end where one request must end: then there is more.
+    /// Estimates the items that an erasure would erase, and its price. The actor's events are counted by the actor's
+    /// timeline, so events of topics without the view `actor` are missing. The copies are those of followers who have
+    /// all of these events. Counts end where one request must end: then there is more.
     ///
     /// # Errors
     /// If the table could not be read.
