@@ -64,7 +64,7 @@ async fn measure(program: &Path, mut push: impl FnMut(String, Cell), progress: &
 
     let shared = format!("{STREAMS} streams of one topic");
     let topics = vec![TOPIC.to_owned(); STREAMS];
-    let Price { memory, processor, delays } = price(program, &topics, SHARED_EVENTS).await?;
+    let StreamsPrice { memory, processor, delays } = price(program, &topics, SHARED_EVENTS).await?;
     push(format!("{shared}, memory a stream"), memory);
     push(format!("{shared}, idle, of one processor"), processor);
     push_spread(&mut push, &format!("{shared}, from the answered post"), delays);
@@ -73,7 +73,7 @@ async fn measure(program: &Path, mut push: impl FnMut(String, Cell), progress: &
     let single = format!("{TOPICS} streams of {TOPICS} topics");
     let topics: Vec<_> = (0..TOPICS).map(|number| format!("{TOPIC}-{number}")).collect();
     // The memory in which the topics were created is used again by the streams, so it tells nothing here.
-    let Price { processor, .. } = price(program, &topics, 0).await?;
+    let StreamsPrice { processor, .. } = price(program, &topics, 0).await?;
     push(format!("{single}, idle, of one processor"), processor);
     progress.done(&single);
     Ok(())
@@ -130,7 +130,7 @@ async fn delays(address: SocketAddr) -> Result<[Vec<Duration>; 2]> {
 }
 
 /// The price of open streams.
-struct Price {
+struct StreamsPrice {
     /// The memory of one stream.
     memory: Cell,
     /// The processor time of all streams while nothing comes, as a share of one processor.
@@ -140,7 +140,7 @@ struct Price {
 }
 
 /// Measures a stream of each of these topics, and the delays of a number of events; then all streams are of one topic.
-async fn price(program: &Path, topics: &[String], events: usize) -> Result<Price> {
+async fn price(program: &Path, topics: &[String], events: usize) -> Result<StreamsPrice> {
     let (process, address) = start(program)?;
     let mut writer = Connection::open(address).await?;
     for topic in topics.iter().collect::<BTreeSet<_>>() {
@@ -173,7 +173,7 @@ async fn price(program: &Path, topics: &[String], events: usize) -> Result<Price
 
     let mut delays = Vec::new();
     if events == 0 {
-        return Ok(Price { memory, processor, delays });
+        return Ok(StreamsPrice { memory, processor, delays });
     }
     // The program closes a connection that sends nothing for long, so this is a new one.
     let mut writer = Connection::open(address).await?;
@@ -185,5 +185,5 @@ async fn price(program: &Path, topics: &[String], events: usize) -> Result<Price
             delays.extend((number > 0).then(|| shown.saturating_duration_since(answered)));
         }
     }
-    Ok(Price { memory, processor, delays })
+    Ok(StreamsPrice { memory, processor, delays })
 }

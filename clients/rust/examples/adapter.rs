@@ -121,14 +121,15 @@ where
 }
 
 impl Adapter {
-    /// Calls a method, such as `topic.consumer.poll`.
+    /// Calls a method, such as `feed.unread`.
     async fn begin(&self, path: &str, arguments: &Arguments) -> Answer {
+        if let Some(method) = path.strip_prefix("topic.") {
+            return self.begin_on_topic(method, arguments).await;
+        }
         let (lately, with, name) =
             (&self.lately, |index| arguments.body(index), |index| arguments.name(index));
-        let topic = lately.topic(name(0));
         let feed = lately.feed(name(0));
         let user = lately.user(name(0));
-        let consumer = topic.consumer(name(1));
         let source = lately.source(name(0));
         let repo = lately.repo(name(0), name(1));
         let issue = repo.issue(name(2).parse().unwrap_or_default());
@@ -137,26 +138,6 @@ impl Adapter {
         Ok(match path {
             "health" => value(lately.health().await.map(|()| json!({ "status": "ok" }))?),
             "topics" => return entries(lately.topics(arguments.query())),
-            "topic.get" => value(topic.get().await?),
-            "topic.put" => value(topic.put(&with(0)).await?),
-            "topic.post" => value(topic.post_under(&arguments.key(), &with(0)).await?),
-            "topic.post_all" => {
-                let events = with(0);
-                value(topic.post_all(&arguments.key(), events.as_array().into_iter().flatten()).await?)
-            }
-            "topic.event" => value(topic.event(text(&with(0))).await?),
-            "topic.delete_event" => value(topic.delete_event(text(&with(0))).await?),
-            "topic.delete" => value(topic.delete().await?),
-            "topic.estimate_deletion" => value(topic.estimate_deletion().await?),
-            "topic.deletion" => value(topic.deletion().await?),
-            "topic.consumer.get" => value(consumer.get().await?),
-            "topic.consumer.put" => value(consumer.put(&with(0)).await?),
-            "topic.consumer.delete" => value(consumer.delete().await?),
-            "topic.consumer.poll" => value(consumer.poll(&with(0)).await?),
-            "topic.consumer.commit" => value(consumer.commit(text(&with(0))).await?),
-            "topic.consumer.seek" => value(consumer.seek(text(&with(0))).await?),
-            "topic.consumer.runs" => return entries(consumer.runs(arguments.query())),
-            "topic.consumer.batches" => return entries(consumer.batches(&with(0))),
             "feed.page" => value(feed.page(&arguments.query()).await?),
             "feed.unread" => value(feed.unread().await?),
             "feed.seen" => value(feed.seen(text(&with(0))).await?),
@@ -190,7 +171,6 @@ impl Adapter {
             "erasures.estimate" => value(lately.erasures().estimate(&arguments.erasure()).await?),
             "erasures.get" => value(lately.erasures().get(text(&with(0))).await?),
             _ => match path.split_once('.') {
-                Some(("topic", method)) => return timeline(&topic, method, arguments).await,
                 Some(("feed", method)) => return timeline(&feed, method, arguments).await,
                 Some(("actor", method)) => return timeline(&lately.actor(name(0)), method, arguments).await,
                 Some(("subject", method)) => {
@@ -198,6 +178,36 @@ impl Adapter {
                 }
                 _ => panic!("{path} is no method"),
             },
+        })
+    }
+
+    /// Calls a method of a topic, such as `consumer.poll`.
+    async fn begin_on_topic(&self, method: &str, arguments: &Arguments) -> Answer {
+        let with = |index| arguments.body(index);
+        let topic = self.lately.topic(arguments.name(0));
+        let consumer = topic.consumer(arguments.name(1));
+        Ok(match method {
+            "get" => value(topic.get().await?),
+            "put" => value(topic.put(&with(0)).await?),
+            "post" => value(topic.post_under(&arguments.key(), &with(0)).await?),
+            "post_all" => {
+                let events = with(0);
+                value(topic.post_all(&arguments.key(), events.as_array().into_iter().flatten()).await?)
+            }
+            "event" => value(topic.event(text(&with(0))).await?),
+            "delete_event" => value(topic.delete_event(text(&with(0))).await?),
+            "delete" => value(topic.delete().await?),
+            "estimate_deletion" => value(topic.estimate_deletion().await?),
+            "deletion" => value(topic.deletion().await?),
+            "consumer.get" => value(consumer.get().await?),
+            "consumer.put" => value(consumer.put(&with(0)).await?),
+            "consumer.delete" => value(consumer.delete().await?),
+            "consumer.poll" => value(consumer.poll(&with(0)).await?),
+            "consumer.commit" => value(consumer.commit(text(&with(0))).await?),
+            "consumer.seek" => value(consumer.seek(text(&with(0))).await?),
+            "consumer.runs" => return entries(consumer.runs(arguments.query())),
+            "consumer.batches" => return entries(consumer.batches(&with(0))),
+            _ => return timeline(&topic, method, arguments).await,
         })
     }
 

@@ -25,7 +25,7 @@ use lately_engine::{Engine, Options, TableDefinition};
 use lately_table::{Ambient, Connection};
 use lately_template::Template;
 
-pub use seeds::{Seed, are_named, seeds};
+pub use seeds::{Seed, are_named, for_each_seed, seeds};
 pub use world::{Process, START, World};
 
 /// The table's name.

@@ -12,6 +12,9 @@
 use std::env;
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
+use std::thread;
+
+use crate::simulate;
 
 /// The lowest drawn seed. All fixed seeds are smaller.
 const FIRST_DRAWN: u64 = 1_000_000;
@@ -48,9 +51,33 @@ pub fn seeds(count: u64) -> impl DoubleEndedIterator<Item = Seed> + Clone {
             (0..count - drawn, (0..drawn).map(|_| draw()).collect())
         }
     };
-    let test = std::thread::current().name().unwrap_or_default().to_owned();
+    let test = thread::current().name().unwrap_or_default().to_owned();
     eprintln!("seeds of {test}: {fixed:?}, drawn: {drawn:?}");
     fixed.chain(drawn).map(Seed)
+}
+
+/// Tells the story of every seed in simulated time, and returns what the stories return. Two threads share the seeds.
+///
+/// # Panics
+/// If a story panics.
+pub fn for_each_seed<T: Send>(count: u64, story: impl AsyncFn(u64) -> T + Sync) -> Vec<T> {
+    let seeds = seeds(count);
+    let half = |rest| {
+        let seeds = seeds.clone().filter(move |seed| seed.0 % 2 == rest);
+        simulate(async {
+            let mut ends = Vec::new();
+            for seed in seeds {
+                ends.push(story(seed.0).await);
+            }
+            ends
+        })
+    };
+    thread::scope(|scope| {
+        let odd = scope.spawn(|| half(1));
+        let even = half(0);
+        let odd = odd.join().expect("the stories of the odd seeds pass");
+        odd.into_iter().chain(even).collect()
+    })
 }
 
 /// True if the environment names the seeds. These may be too few for a test's assertions about many seeds.

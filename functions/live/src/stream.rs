@@ -22,7 +22,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use lately_kit::problem::Problem;
 use lately_model::TimelineEvent;
-use lately_store::{Follower, Told};
+use lately_store::{LiveFollower, LiveMessage};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -38,7 +38,7 @@ pub(crate) enum EventForm {
 
 /// One client's stream.
 pub(crate) struct LiveStream {
-    follower: Follower,
+    follower: LiveFollower,
     form: EventForm,
     access: Access,
     stopped: watch::Receiver<()>,
@@ -52,7 +52,7 @@ pub(crate) struct LiveStream {
 
 /// Why a stream turns from its follower.
 enum Turn {
-    Told(Result<Told, Problem>),
+    Told(Result<LiveMessage, Problem>),
     Check,
     Beat,
     End,
@@ -61,7 +61,7 @@ enum Turn {
 impl LiveStream {
     /// A stream of what a follower tells, for as long as the caller has access. `spread` is a random number.
     pub(crate) fn new(
-        follower: Follower,
+        follower: LiveFollower,
         form: EventForm,
         access: Access,
         stopped: watch::Receiver<()>,
@@ -147,11 +147,11 @@ impl LiveStream {
     }
 }
 
-fn tell(piece: &mut String, told: &Told, form: EventForm) {
+fn tell(piece: &mut String, told: &LiveMessage, form: EventForm) {
     let (name, cursor, event) = match told {
-        Told::Event { cursor, event } => ("event", cursor, Some(event)),
-        Told::Late { cursor, event } => ("late", cursor, Some(event)),
-        Told::Settled { cursor } => ("settled", cursor, None),
+        LiveMessage::Event { cursor, event } => ("event", cursor, Some(event)),
+        LiveMessage::Late { cursor, event } => ("late", cursor, Some(event)),
+        LiveMessage::Settled { cursor } => ("settled", cursor, None),
     };
     match event.map_or_else(|| Ok("{}".to_owned()), |event| json(event, form)) {
         Ok(data) => message(piece, name, Some(cursor), &data),

@@ -317,6 +317,7 @@ fn every_figure_equals_its_constant() {
         store::CLOCKS_APART_MILLIS = millis,
         store::ENDING_EVENTS_PER_STEP = |n: usize| count(n as u128),
         store::ENDING_QUERIES_PER_STEP = |n: usize| count(n as u128),
+        store::ENDING_SETTLE_MILLIS = millis,
         store::DELETION_SETTLE_SECONDS = |n: u64| seconds(n.into()),
         store::DELETION_SHOWN_SECONDS = |n: u64| seconds(n.into()),
         store::ENDING_MARK_SECONDS = |n: u64| seconds(n.into()),

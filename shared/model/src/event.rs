@@ -139,7 +139,7 @@ impl Event {
         deserializer: D,
     ) -> Result<(Option<Topic>, Self), D::Error> {
         #[derive(Deserialize)]
-        struct Fields {
+        struct EventFields {
             id: EventId,
             topic: Option<Topic>,
             #[serde(rename = "type")]
@@ -149,7 +149,8 @@ impl Event {
             #[serde(default, deserialize_with = "present")]
             data: Option<Data>,
         }
-        let Fields { id, topic, event_type, actor, subject, data } = Fields::deserialize(deserializer)?;
+        let EventFields { id, topic, event_type, actor, subject, data } =
+            EventFields::deserialize(deserializer)?;
         Ok((topic, Self { id, event_type, actor, subject, data }))
     }
 }

@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for FeedPage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         /// Raw JSON, as an event's data is, cannot be read through `flatten`.
         #[derive(Deserialize)]
-        struct Fields {
+        struct PageFields {
             events: Vec<TimelineEvent>,
             next: Option<String>,
             newer: Option<String>,
@@ -71,8 +71,8 @@ impl<'de> Deserialize<'de> for FeedPage {
             #[serde(default)]
             unread_more: bool,
         }
-        let Fields { events, next, newer, has_more, unread, unread_more } =
-            Fields::deserialize(deserializer)?;
+        let PageFields { events, next, newer, has_more, unread, unread_more } =
+            PageFields::deserialize(deserializer)?;
         let unread = unread.map(|unread| PageUnread { unread, unread_more });
         Ok(Self { page: Page { events, next, newer, has_more }, unread })
     }

@@ -32,8 +32,8 @@ use lately_model::{AcceptedTimes, RetentionDays, TopicSettings};
 use lately_table::{Condition, Corrupt, Item, PutIf, Query, Rounds, TableError, Update, Value};
 
 use crate::limits::{DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, SPREAD_MILLIS, TYPES_PER_BUCKET};
+use crate::memory::{Aged, Sent};
 use crate::op::Op;
-use crate::store::{Aged, Sent};
 use crate::topic::{oldest_kept, retention_days, shard_count};
 
 /// Attempts to add a spread, if other writers change the entry meanwhile. Their spreads mostly suffice.
@@ -168,13 +168,14 @@ impl Directory<'_> {
         let DirectoryRange { topic: _, order, oldest, newest } = range;
         let value = self.query_entries(*order, *oldest, *newest, DIRECTORY_ENTRIES).await?;
         let page = Arc::new(Aged { value, sent });
-        self.op.store.cache_directory_page(range.clone(), Arc::clone(&page));
+        self.op.memory().directory_pages.insert(range.clone(), Arc::clone(&page));
         Ok(page)
     }
 
     /// As [`Directory::read`], or a page that was read a short time ago (D3).
     pub(crate) async fn recent(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
-        match self.op.store.cached_directory_page(range, self.op.directory_age) {
+        let known = self.op.memory().directory_pages.get(range);
+        match known.filter(|page| page.sent.is_within(self.op.directory_age, self.op.ambient())) {
             Some(page) => Ok(page),
             None => Directory::of(self.op, range.topic()).read(range).await,
         }
@@ -208,7 +209,7 @@ impl Directory<'_> {
         let name = (topic.clone(), bucket);
         let mut rounds = Rounds::of(&self.op.table, "the directory");
         loop {
-            let known = match self.op.store.entries().get(&name) {
+            let known = match self.op.memory().entries.get(&name) {
                 Some(entry) => Some(entry),
                 None => self.read_entry(&name).await?,
             };
@@ -224,7 +225,7 @@ impl Directory<'_> {
                 return Ok(entry);
             }
             // Another writer was first, or the entry has been deleted: read it again.
-            self.op.store.entries().remove(&name);
+            self.op.memory().entries.remove(&name);
             rounds.lose()?;
         }
     }
@@ -242,11 +243,11 @@ impl Directory<'_> {
             return;
         }
         // If many writers are refused at once, one of them grows the bucket; the others retry their writes.
-        let Ok(_one_at_a_time) = self.op.store.growing().try_lock() else { return };
+        let Ok(_one_at_a_time) = self.op.memory().growing.try_lock() else { return };
         let is_import = AcceptedTimes::new(self.op.now(), None).is_import(refused);
         // New events get the present time, so the spread of the present decides. Imports keep their times.
         let at = if is_import { refused } else { self.op.now().min(bucket.last()).max(refused) };
-        let known = self.op.store.entries().get(&name);
+        let known = self.op.memory().entries.get(&name);
         if known.is_some_and(|known| known.coverage.shards_at(at) > under) {
             return;
         }
@@ -268,7 +269,7 @@ impl Directory<'_> {
         let spread = Spread { shards: to, first: bucket.first(), last: bucket.last() };
         let mut rounds = Rounds::of(&self.op.table, "the directory");
         loop {
-            let Some(entry) = self.op.store.entries().get(&name) else {
+            let Some(entry) = self.op.memory().entries.get(&name) else {
                 if self.read_entry(&name).await?.is_some() {
                     continue;
                 }
@@ -277,7 +278,7 @@ impl Directory<'_> {
             if entry.coverage.covers_always(to) || self.put_spread(&name, &entry, spread).await?.is_some() {
                 return Ok(());
             }
-            self.op.store.entries().remove(&name);
+            self.op.memory().entries.remove(&name);
             rounds.lose()?;
         }
     }
@@ -289,7 +290,7 @@ impl Directory<'_> {
         name: &EntryName,
         choose: impl Fn(&Coverage) -> Option<Spread>,
     ) -> Result<bool, TableError> {
-        let mut known = self.op.store.entries().get(name);
+        let mut known = self.op.memory().entries.get(name);
         for _ in 0..SPREAD_ATTEMPTS {
             let entry = match known.take() {
                 Some(entry) => entry,
@@ -376,7 +377,7 @@ impl Directory<'_> {
 
     fn remember_entry(self, name: &EntryName, entry: Entry) -> Arc<Entry> {
         let entry = Arc::new(entry);
-        self.op.store.entries().insert(name.clone(), Arc::clone(&entry));
+        self.op.memory().entries.insert(name.clone(), Arc::clone(&entry));
         entry
     }
 
@@ -416,7 +417,7 @@ impl Directory<'_> {
         if put != PutIf::Done {
             return Ok(None);
         }
-        self.op.store.forget_directory_pages(topic);
+        self.op.memory().forget_directory_pages(topic);
         Ok(Some(self.remember_entry(name, entry)))
     }
 
@@ -449,7 +450,7 @@ impl Directory<'_> {
     /// Updates an entry, and remembers the updated entry. `None` if the update's condition failed.
     async fn update_entry(self, name: &EntryName, update: &Update) -> Result<Option<Arc<Entry>>, TableError> {
         let Some(item) = self.op.table.update_and_get(update).await? else { return Ok(None) };
-        self.op.store.forget_directory_pages(&name.0);
+        self.op.memory().forget_directory_pages(&name.0);
         Ok(Some(self.remember_entry(name, decode(&item)?)))
     }
 }

@@ -50,6 +50,7 @@ mod latest;
 pub mod limits;
 mod list;
 mod live;
+mod memory;
 mod op;
 mod placing;
 mod pull_marker;
@@ -86,7 +87,7 @@ pub use issue::{
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
 pub use latest::LatestError;
 pub use list::ListError;
-pub use live::{Follower, LiveError, Told};
+pub use live::{LiveError, LiveFollower, LiveMessage};
 pub use op::Op;
 pub use quota::{OverQuota, QuotaHandle};
 pub use range::Range;

@@ -68,6 +68,14 @@ pub const AWAITED_EVENTS: usize = 8;
 /// The pause of a step that waits.
 pub const ENDING_PAUSE: Duration = Duration::from_millis(100);
 
+/// An erasure begins its search, and a deletion its last look, this long after their begin. By then, what was written
+/// before can be seen: a topic is in the index of topics, and a transaction no longer shows only some of its items.
+/// DynamoDB states no bound; a second is much.
+pub const ENDING_SETTLE_MILLIS: u64 = 10_000;
+
+/// The pause of a step that waits for this.
+pub const ENDING_SETTLE_PAUSE: Duration = Duration::from_secs(1);
+
 /// After this long, a deletion no longer waits for an entry: fan-out may have given up the entry's record.
 pub const ENDING_WAIT_MILLIS: u64 = 10 * 60 * 1000;
 

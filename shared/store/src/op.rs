@@ -32,6 +32,7 @@ use crate::feed::FeedHandle;
 use crate::follow::UserHandle;
 use crate::issue::{IssueHandle, IssuesHandle, RepositoryHandle};
 use crate::limits::DIRECTORY_AGE;
+use crate::memory::Memory;
 use crate::quota::QuotaHandle;
 use crate::record::{DocumentKey, RecordHandle};
 use crate::run::{Run, RunHandle, RunsHandle};
@@ -125,6 +126,10 @@ impl Op {
 
     pub(crate) fn ambient(&self) -> &dyn Ambient {
         self.store.ambient()
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        self.store.memory()
     }
 
     /// The first revision of a record that is created now.

@@ -216,7 +216,7 @@ impl Range {
         if lanes <= FULL_PAGES {
             return None;
         }
-        let known = self.op.store.event_bytes().get(&self.topic).unwrap_or(EXPECTED_EVENT_BYTES);
+        let known = self.op.memory().event_bytes.get(&self.topic).unwrap_or(EXPECTED_EVENT_BYTES);
         let mean = self.seen.1.checked_div(self.seen.0).and_then(|mean| u32::try_from(mean).ok());
         let bytes = mean.unwrap_or(known).max(1);
         let room = u32::try_from(READ_AHEAD_BYTES / lanes).unwrap_or(u32::MAX);

@@ -21,7 +21,7 @@ use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::{
     COUNTED_AFTER_MILLIS, COUNTED_SLICES, EXPECTED_EVENT_BYTES, LISTED_AFTER_MILLIS, RENEWAL_CHANCE,
-    RENEWAL_DUE_MILLIS, RENEWAL_MILLIS, SHARD_UNITS, SOURCE_SHARDS, SPREAD_MILLIS,
+    RENEWAL_DUE_MILLIS, RENEWAL_MILLIS, RENEWAL_PAUSE, SHARD_UNITS, SOURCE_SHARDS, SPREAD_MILLIS,
 };
 use crate::op::Op;
 use crate::source::SourceHandle;
@@ -41,9 +41,14 @@ pub(crate) enum Spreading<'a> {
 impl Spreading<'_> {
     /// Looks after the spread of a time, near which a writer has just written, if the spread ends soon.
     pub(crate) async fn look_after(self, coverage: &Coverage, at: UnixMillis) {
-        if !self.is_due(coverage, at) || !self.op().store.may_look_after(self.partition(0.into())) {
+        if !self.is_due(coverage, at) {
             return;
         }
+        let (looked_after, partition) = (&self.op().memory().looked_after, self.partition(0.into()));
+        if looked_after.is_noted(&partition, RENEWAL_PAUSE, self.op().ambient()) {
+            return;
+        }
+        looked_after.note(partition, self.op().ambient());
         // Few requests come here, so their writes alone pay for the memory of this future.
         if let Err(error) = Box::pin(self.renew(at)).await {
             tracing::warn!(%error, "the shards of a busy timeline could not be renewed");
@@ -140,7 +145,7 @@ impl<'a> Spreading<'a> {
     fn event_bytes(self) -> u32 {
         match self {
             Self::Bucket(Directory { op, topic }, ..) => {
-                op.store.event_bytes().get(topic).unwrap_or(EXPECTED_EVENT_BYTES)
+                op.memory().event_bytes.get(topic).unwrap_or(EXPECTED_EVENT_BYTES)
             }
             Self::Source(_) => EXPECTED_EVENT_BYTES,
         }

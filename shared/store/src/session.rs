@@ -51,7 +51,7 @@ pub struct SessionNotFound {
 pub type SessionError = FindError<SessionNotFound>;
 
 /// Sessions as they are stored, newest first, ended ones included.
-struct Listed {
+struct StoredSessions {
     sessions: Vec<Item>,
     /// The list continues after this session; `None` at the end of the list.
     next: Option<SessionId>,
@@ -136,7 +136,7 @@ impl SessionsHandle<'_> {
         let (mut revoked, mut after) = (0, None);
         // Each page has a session, and the operation's time bounds their number.
         loop {
-            let Listed { sessions, next } = self.of_user(user, after, PageSize::MAX).await?;
+            let StoredSessions { sessions, next } = self.of_user(user, after, PageSize::MAX).await?;
             let now = self.op.now();
             for session in &sessions {
                 if decode(session)?.expires_at > now && self.end(stored_hash(session)?).await? {
@@ -189,10 +189,10 @@ impl SessionsHandle<'_> {
     }
 
     /// A page of all sessions.
-    async fn all(self, after: Option<SessionId>, limit: PageSize) -> Result<Listed, TableError> {
+    async fn all(self, after: Option<SessionId>, limit: PageSize) -> Result<StoredSessions, TableError> {
         let (sessions, next) =
             self.page(Query::of(Place::Gsi1, SessionListKey::PARTITION), after, limit).await?;
-        Ok(Listed { sessions, next })
+        Ok(StoredSessions { sessions, next })
     }
 
     /// A page of a user's sessions, read consistently.
@@ -201,7 +201,7 @@ impl SessionsHandle<'_> {
         user: &User,
         after: Option<SessionId>,
         limit: PageSize,
-    ) -> Result<Listed, TableError> {
+    ) -> Result<StoredSessions, TableError> {
         let entries = Query::partition(UserSessionKey::partition(user)).consistent(true);
         let (entries, next) = self.page(entries, after, limit).await?;
         let keys: Result<Vec<_>, Corrupt> =
@@ -209,7 +209,7 @@ impl SessionsHandle<'_> {
         let mut sessions = self.op.table.get_many(&keys?, true).await?;
         sessions.sort_by_cached_key(|session| session.text("gsi1sk").map(str::to_owned).ok());
         sessions.reverse();
-        Ok(Listed { sessions, next })
+        Ok(StoredSessions { sessions, next })
     }
 
     /// The newest items of a list after a session, and the session after which the list continues.

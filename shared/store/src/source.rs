@@ -30,10 +30,12 @@ use crate::directory::SPREAD_ATTEMPTS;
 use crate::entry::{TimelineEntry, places_at_source};
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
-use crate::limits::{FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS, SOURCE_GROWTH, SOURCE_SHARDS, SPREAD_MILLIS};
+use crate::limits::{
+    FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS, SOURCE_GROWTH, SOURCE_GROWTH_PAUSE, SOURCE_SHARDS, SPREAD_MILLIS,
+};
+use crate::memory::{KnownSource, Sent};
 use crate::op::Op;
 use crate::pull_marker::PullMarker;
-use crate::store::{KnownSource, Sent};
 use crate::topic::shard_count;
 
 /// A source as it is stored.
@@ -148,12 +150,12 @@ impl SourceHandle<'_> {
     }
 
     fn learn(self, coverage: Arc<Coverage>, is_stored: bool, sent: Sent) -> Arc<Coverage> {
-        self.op.store.learn_source(self.source, KnownSource { coverage, is_stored }, sent)
+        self.op.memory().learn_source(self.source, KnownSource { coverage, is_stored }, sent)
     }
 
     /// The coverage that this process knows, however old it is.
     pub(crate) fn known_coverage(self) -> Arc<Coverage> {
-        let known = self.op.store.known_source(self.source);
+        let known = self.op.memory().sources.get(self.source);
         known.map_or_else(|| Arc::new(Coverage::of_source()), |known| Arc::clone(&known.value.coverage))
     }
 
@@ -174,7 +176,9 @@ impl SourceHandle<'_> {
 
     /// The coverage, if this process has read it within the age of the request's directory pages.
     pub(crate) fn recent_coverage(self) -> Option<Arc<Coverage>> {
-        self.op.store.recent_coverage(self.source, self.op.directory_age)
+        let known = self.op.memory().sources.get(self.source);
+        let recent = known.filter(|known| known.sent.is_within(self.op.directory_age, self.op.ambient()));
+        recent.map(|known| Arc::clone(&known.value.coverage))
     }
 
     /// The coverage, and the first entries of a range that begins with the newest possible entry, with one query: the
@@ -186,7 +190,7 @@ impl SourceHandle<'_> {
     ) -> Result<(Arc<Coverage>, LanePage<TimelineEntry>), TableError> {
         let op = self.op;
         let sent = Sent::now(op.ambient());
-        let is_expected = op.store.known_source(self.source).is_none_or(|known| known.value.is_stored);
+        let is_expected = op.memory().sources.get(self.source).is_none_or(|known| known.value.is_stored);
         let query = Query::partition(range.partition)
             .up_to(range.ids.oldest.sort_key().to_string())
             .limit(wanted.saturating_add(u32::from(is_expected)))
@@ -273,11 +277,12 @@ impl SourceHandle<'_> {
         if let Some(known) = Some(self.known_coverage()).filter(is_wider) {
             return Some(known);
         }
-        let _one_at_a_time = self.op.store.growing_source().lock().await;
+        let _one_at_a_time = self.op.memory().growing_source.lock().await;
         if let Some(known) = Some(self.known_coverage()).filter(is_wider) {
             return Some(known);
         }
-        if !self.op.store.may_grow(self.source) {
+        let not_grown = &self.op.memory().not_grown;
+        if not_grown.is_noted(self.source, SOURCE_GROWTH_PAUSE, self.op.ambient()) {
             return None;
         }
         let op = self.op.step_within(SOURCE_GROWTH).until_deadline();
@@ -290,7 +295,7 @@ impl SourceHandle<'_> {
             }
             Ok(false) => {}
             Err(error) => {
-                self.op.store.note_not_grown(self.source);
+                not_grown.note(self.source.clone(), self.op.ambient());
                 tracing::warn!(%error, source = %self.source, "a busy source could not be grown");
             }
         }

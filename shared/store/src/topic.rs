@@ -21,9 +21,10 @@ use lately_table::{Corrupt, Guarded, Item, Query, REVISION, Rounds, TableError, 
 
 use crate::directory::{Directory, DirectoryRange, Entry};
 use crate::error::FindError;
+use crate::limits::TOPIC_AGE;
 use crate::list::{ListError, Pager};
+use crate::memory::{Aged, Sent};
 use crate::op::Op;
-use crate::store::{Aged, Sent};
 
 /// A topic as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,7 +246,8 @@ impl TopicHandle<'_> {
 
     /// The topic, which may be some seconds old.
     pub(crate) async fn stored(self) -> Result<StoredTopic, TopicError> {
-        if let Some(known) = self.op.store.cached_topic(self.topic) {
+        let known = self.op.memory().topics.get(self.topic);
+        if let Some(known) = known.filter(|known| known.sent.is_within(TOPIC_AGE, self.op.ambient())) {
             return Ok(known.value);
         }
         let sent = Sent::now(self.op.ambient());
@@ -272,11 +274,11 @@ impl TopicHandle<'_> {
     }
 
     fn remember(self, value: StoredTopic, sent: Sent) {
-        let known = self.op.store.known_topic(self.topic);
+        let known = self.op.memory().topics.get(self.topic);
         if !known.is_some_and(|known| value.continues(&known.value)) {
-            self.op.store.forget_directory(self.topic);
+            self.op.memory().forget_directory(self.topic);
         }
-        self.op.store.cache_topic(self.topic.clone(), Arc::new(Aged { value, sent }));
+        self.op.memory().topics.insert(self.topic.clone(), Arc::new(Aged { value, sent }));
     }
 
     async fn read(self) -> Result<StoredTopic, TopicError> {

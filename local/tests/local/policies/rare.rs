@@ -15,7 +15,7 @@ use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::world::World;
 use lately_model::{LiveQuery, NewEvent, RunSpec};
 use lately_report::{Outcome, Report};
-use lately_store::{Follower, Idempotency, Store, Submission, Told};
+use lately_store::{Idempotency, LiveFollower, LiveMessage, Store, Submission};
 use lately_table::Connection;
 use serde_json::{Value, json};
 
@@ -278,15 +278,15 @@ pub(super) async fn live(watched: &Watched) {
     told_late(&mut feed, &posted).await;
 }
 
-async fn follow(store: &Store, timeline: Timeline) -> Follower {
+async fn follow(store: &Store, timeline: Timeline) -> LiveFollower {
     store.op().follow(timeline, &LiveQuery::default(), None).await.unwrap()
 }
 
-async fn told_late(follower: &mut Follower, late: &str) {
+async fn told_late(follower: &mut LiveFollower, late: &str) {
     let told = async {
         loop {
             match follower.next().await.unwrap() {
-                Told::Late { event, .. } if event.event.id.to_string() == late => break,
+                LiveMessage::Late { event, .. } if event.event.id.to_string() == late => break,
                 _ => {}
             }
         }

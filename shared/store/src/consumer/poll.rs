@@ -28,7 +28,7 @@ use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, Outstanding, Sweep};
 use crate::consumer::counters::Counters;
 use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
 use crate::consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound, existing};
-use crate::latest::page::{Ending, PageDraft, Sent};
+use crate::latest::page::{PageDraft, PageEnd, PageItem};
 use crate::latest::span::{IdRange, Span};
 use crate::limits::{PAGE_BYTES, POINTERS_AT_FIRST};
 use crate::op::Op;
@@ -295,7 +295,7 @@ impl Polling<'_> {
         let topic = &checkpoint.consumer.topic;
         let ending = self.op.topic(topic).fill(&mut draft, stored, &query, &span).await?;
         let mut events = draft.finish(ending).events;
-        let complete = matches!(ending, Ending::Exhausted | Ending::Full { more: false });
+        let complete = matches!(ending, PageEnd::Exhausted | PageEnd::Full { more: false });
         // A page takes its first event whatever the event's size. But in this response, late events come before it.
         if let ([only], false) = (&*events, late.events.is_empty())
             && late.bytes + only.sent_bytes() > PAGE_BYTES
@@ -304,8 +304,8 @@ impl Polling<'_> {
             return Ok(Ahead { events, upto: None, complete: false });
         }
         let looked_upto = match ending {
-            Ending::Cut { at } => at,
-            Ending::Full { .. } | Ending::Exhausted => None,
+            PageEnd::Cut { at } => at,
+            PageEnd::Full { .. } | PageEnd::Exhausted => None,
         };
         let upto = looked_upto.max(events.last().map(|event| event.id));
         Ok(Ahead { events, upto, complete })

@@ -77,7 +77,7 @@ impl ConsumerHandle<'_> {
         if self.op.table.transact(&transaction).await? == Transacted::Done {
             return Ok(());
         }
-        self.op.store.forget_topic(topic);
+        self.op.memory().forget_topic(topic);
         self.op.topic(topic).stored().await.map(drop)
     }
 

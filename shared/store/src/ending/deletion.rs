@@ -49,7 +49,7 @@ impl TopicHandle<'_> {
                 .put(EndingMark::of_deletion(topic, now))
                 .put(first.encode(topic));
             if self.op.table.transact(&transaction).await? == Transacted::Done {
-                self.op.store.forget_topic(topic);
+                self.op.memory().forget_topic(topic);
                 return Ok(first.view(topic, now));
             }
             rounds.lose_and_pause().await?;

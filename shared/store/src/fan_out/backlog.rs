@@ -40,7 +40,7 @@ use crate::fan_out::spread::in_first_shard;
 use crate::fan_out::{FanOut, count, fresh_id};
 use crate::limits::{
     BACKLOG_EVENTS_AT_ONCE, BACKLOG_EVENTS_PER_ITEM, BACKLOG_EVENTS_PER_STEP, BACKLOG_ITEMS_PER_STEP,
-    BACKLOG_STEP_TIME, RAILS_AT_ONCE, WRITES_AT_ONCE,
+    BACKLOG_STEP_TIME, BUSY_FOR, RAILS_AT_ONCE, WRITES_AT_ONCE,
 };
 use crate::op::Op;
 
@@ -173,7 +173,7 @@ impl FanOut<'_> {
             let entry = self.listed(&mut write);
             let key = write.key()?;
             let is_ours = || Backlog::of(&key).as_ref() == self.backlog;
-            if self.op.store.is_busy(&key.pk) && !is_ours() {
+            if self.op.memory().busy.is_noted(&key.pk, BUSY_FOR, self.op.ambient()) && !is_ours() {
                 left.push(key);
                 continue;
             }
@@ -182,7 +182,7 @@ impl FanOut<'_> {
         }
         let mut again = Vec::new();
         for key in self.writer.write_or_refuse(asked).await? {
-            self.op.store.note_busy(&key.pk);
+            self.op.memory().busy.note(key.pk.clone(), self.op.ambient());
             match listed.remove(&key) {
                 Some(entry) => again.push((key, entry)),
                 None => left.push(key),

@@ -31,10 +31,16 @@ use crate::event::{expiry, is_over};
 use crate::fan_out::FanOut;
 use crate::limits::{
     AWAITED_EVENTS, CONSUMER_DELETION_TIME, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS,
-    ENDING_EVENTS_PER_STEP, ENDING_PAUSE, ENDING_QUERIES_PER_STEP, ENDING_WAIT_MILLIS, WRITES_AT_ONCE,
+    ENDING_EVENTS_PER_STEP, ENDING_PAUSE, ENDING_QUERIES_PER_STEP, ENDING_SETTLE_MILLIS, ENDING_SETTLE_PAUSE,
+    ENDING_WAIT_MILLIS, WRITES_AT_ONCE,
 };
 use crate::op::Op;
 use crate::topic;
+
+/// True if everything that was written before an ending began can be seen.
+pub(super) fn is_settled(op: &Op, begun: UnixMillis) -> bool {
+    op.now() >= begun.saturating_add(ENDING_SETTLE_MILLIS)
+}
 
 impl FanOut<'_> {
     /// Takes a step, unless it was taken before.
@@ -91,7 +97,10 @@ impl FanOut<'_> {
         self.list(topic, &mut next).await?;
         let is_empty = next.listed.is_empty() && next.over.is_empty() && next.at.is_none();
         if is_empty && consumers.is_empty() {
-            self.finish(topic, &mut next).await?;
+            match is_settled(self.op, step.name.begun) {
+                true => self.finish(topic, &mut next).await?,
+                false => tokio::time::sleep(ENDING_SETTLE_PAUSE).await,
+            }
         }
         Ok(next)
     }

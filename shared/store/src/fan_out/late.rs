@@ -39,12 +39,12 @@ use crate::op::Op;
 use crate::run::cover::Covering;
 
 /// A record's place in the batch, and the record's event.
-type Placed<'a> = (usize, &'a Landed);
+type Landing<'a> = (usize, &'a Landed);
 
 /// The news of one topic.
 #[derive(Default)]
 struct NewInTopic<'a> {
-    landed: Vec<Placed<'a>>,
+    landed: Vec<Landing<'a>>,
     /// Entries of the directory, with the places of their records.
     opened: Vec<(usize, &'a DirectoryKey)>,
 }
@@ -116,8 +116,8 @@ impl LateNotes<'_> {
     async fn keep_unerased<'l>(
         &self,
         marks: &[ErasureMark],
-        landed: Vec<Placed<'l>>,
-    ) -> (Vec<Placed<'l>>, BTreeSet<usize>) {
+        landed: Vec<Landing<'l>>,
+    ) -> (Vec<Landing<'l>>, BTreeSet<usize>) {
         let (mut kept, mut unerased, mut known) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
         for (place, landed) in landed {
             let Some(actor) =
@@ -149,7 +149,7 @@ impl LateNotes<'_> {
     async fn heed(
         &self,
         mark: &EndingMark,
-        landed: &[Placed<'_>],
+        landed: &[Landing<'_>],
         opened: &[(usize, &DirectoryKey)],
     ) -> BTreeSet<usize> {
         let changes: Vec<(usize, BoxFuture<'_, Result<(), TableError>>)> = match mark {
@@ -167,7 +167,7 @@ impl LateNotes<'_> {
                 events.chain(opened).map(delete).collect()
             }
             EndingMark::Retention(days) => {
-                let stamp = |(place, landed): &Placed<'_>| {
+                let stamp = |(place, landed): &Landing<'_>| {
                     (
                         *place,
                         stamp_event(self.op, landed.key.encode(), landed.expires_at, landed.key.id(), *days)
@@ -185,7 +185,7 @@ impl LateNotes<'_> {
     }
 
     /// Notes the candidates of one consumer, and then counts them.
-    async fn note_for(&self, announced: &Announcement, landed: &[Placed<'_>]) -> BTreeSet<usize> {
+    async fn note_for(&self, announced: &Announcement, landed: &[Landing<'_>]) -> BTreeSet<usize> {
         let Announcement { consumer, incarnation, .. } = announced;
         let ledger = Ledger { consumer, incarnation: *incarnation };
         let mut unnoted = BTreeSet::new();

@@ -46,12 +46,12 @@ impl FanOut<'_> {
                 continue;
             };
             // The shard takes only a part of the entries from now on.
-            self.op.store.forgive(&key.pk);
+            self.op.memory().busy.forget(&key.pk);
             self.writer.forgive(&key.pk);
             writes.push(Write::Put(placed(&item, &source, id, wider.shards_at(id.at()))));
         }
         for key in self.writer.write_or_refuse(writes).await? {
-            self.op.store.note_busy(&key.pk);
+            self.op.memory().busy.note(key.pk.clone(), self.op.ambient());
             left.push(key);
         }
         Ok(left)

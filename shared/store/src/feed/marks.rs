@@ -76,7 +76,7 @@ impl FeedHandle<'_> {
         wanted: u32,
     ) -> Result<(Marks, Option<LanePage<TimelineEntry>>), TableError> {
         let user = self.user;
-        let expected = self.op.store.pulls_of().get(user).unwrap_or(0);
+        let expected = self.op.memory().pulls.get(user).unwrap_or(0);
         // One more item, for the seen mark. Without such a mark, one more entry says whether the feed continues.
         let limit = wanted.saturating_add(expected).saturating_add(1);
         let query = Query::partition(FeedEntryKey::partition(user))
@@ -97,7 +97,7 @@ impl FeedHandle<'_> {
             }
             stopped_at => Some(LanePage::of(entries, stopped_at.flatten(), TimelineEntry::decode)?),
         };
-        self.op.store.pulls_of().insert(user.clone(), u32::try_from(marks.pulls.len()).unwrap_or(u32::MAX));
+        self.op.memory().pulls.insert(user.clone(), u32::try_from(marks.pulls.len()).unwrap_or(u32::MAX));
         Ok((marks, found))
     }
 }

@@ -25,7 +25,7 @@ use lately_table::TableError;
 
 use crate::entry::{TimelineEntry, place_in_feed};
 use crate::feed::marks::Marks;
-use crate::latest::page::{Budget, Ending, PageDraft};
+use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::Wave;
 use crate::limits::{EXPECTED_EVENT_BYTES, WAITING_LOOK_TIME};
@@ -75,7 +75,7 @@ impl FeedHandle<'_> {
         span.may_wait(&query.page)?;
         let mut draft = PageDraft::new(query.page.limit, fingerprint, &span);
         let Some(ids) = span.ids else {
-            let page = draft.finish(Ending::Exhausted);
+            let page = draft.finish(PageEnd::Exhausted);
             return Ok(FeedPage { page, unread: None });
         };
         let mut reading = TimelineReading {

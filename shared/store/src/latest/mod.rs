@@ -34,7 +34,7 @@ use lately_keys::{CursorError, EventType, Fingerprint, Order, Topic, UnixMillis}
 use lately_model::{Event, EventQuery, Page, WaitSeconds};
 use lately_table::TableError;
 
-use crate::latest::page::{Budget, Ending, PageDraft};
+use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::run::LatestReading;
 use crate::latest::span::Span;
 use crate::limits::{WAITING_LOOK_TIME, WAVE_BUCKETS};
@@ -97,7 +97,7 @@ impl TopicHandle<'_> {
         stored: &StoredTopic,
         query: &EventQuery,
         span: &Span,
-    ) -> Result<Ending, TableError> {
+    ) -> Result<PageEnd, TableError> {
         let topic = self.topic;
         let mut reading = LatestReading::new(self.op, topic, stored, query, span);
         let mut budget = Budget::default();
@@ -105,7 +105,7 @@ impl TopicHandle<'_> {
         let ending = loop {
             let missing = draft.missing();
             if missing == 0 {
-                break Ending::Full { more: reading.has_more() };
+                break PageEnd::Full { more: reading.has_more() };
             }
             let Some(mut wave) = reading.next_wave(buckets.min(missing), &budget).await? else {
                 break reading.ending();

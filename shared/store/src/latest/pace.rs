@@ -55,7 +55,7 @@ pub(super) struct Reach {
 
 /// The state of a page when a round begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Progress {
+pub(super) struct PageState {
     pub(super) order: Order,
     /// The tick at which the page's wave began.
     pub(super) began: Tick,
@@ -83,8 +83,8 @@ pub(super) struct LaneAsk {
 impl Reach {
     /// The reach of the next round; `found` are the times of the events found so far, in the order of the walk. Events
     /// that lie far behind the time that all lanes are known for come from few lanes, and tell no pace.
-    pub(super) fn next(progress: Progress, found: &[Tick], slice: u64) -> Self {
-        let Progress { order, began, at, fresh, is_begun, pace, missing, tau, event_bytes } = progress;
+    pub(super) fn next(progress: PageState, found: &[Tick], slice: u64) -> Self {
+        let PageState { order, began, at, fresh, is_begun, pace, missing, tau, event_bytes } = progress;
         let fresh = fresh.map_or(at, |fresh| later(fresh, at, order));
         let first = found.first().copied();
         let seeks = is_begun && first.is_none_or(|first| distance(at, first, order) > 0);

@@ -3,7 +3,7 @@
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::{Event, Page, PageSize, TimelineEvent};
 
-use crate::latest::rank::Placed;
+use crate::latest::rank::Ranked;
 use crate::latest::span::Span;
 use crate::latest::wave::WaveEdge;
 use crate::limits::{FILTERED_ITEMS_PER_PAGE, PAGE_BYTES, QUERIES_PER_PAGE};
@@ -13,12 +13,12 @@ use crate::op::Op;
 const ENVELOPE_BYTES: usize = 144;
 
 /// An item of a page.
-pub(crate) trait Sent: Placed {
+pub(crate) trait PageItem: Ranked {
     /// The item's size in bytes as sent, or slightly more.
     fn sent_bytes(&self) -> usize;
 }
 
-impl Sent for Event {
+impl PageItem for Event {
     fn sent_bytes(&self) -> usize {
         let subject = self.subject.as_ref().map_or(0, |subject| subject.as_str().len());
         let data = self.data.as_ref().map_or(0, |data| data.as_str().len());
@@ -26,13 +26,13 @@ impl Sent for Event {
     }
 }
 
-impl Placed for TimelineEvent {
+impl Ranked for TimelineEvent {
     fn id(&self) -> EventId {
         self.event.id
     }
 }
 
-impl Sent for TimelineEvent {
+impl PageItem for TimelineEvent {
     fn sent_bytes(&self) -> usize {
         r#""topic":"","#.len() + self.topic.as_str().len() + self.event.sent_bytes()
     }
@@ -56,7 +56,7 @@ impl Budget {
 
 /// Why a page ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum PageEnd {
     /// The page holds as much as it may.
     Full {
         /// True if there may be more events behind the page.
@@ -93,7 +93,7 @@ pub(crate) struct DraftEnd<T> {
     pub(crate) has_more: bool,
 }
 
-impl<T: Sent> PageDraft<T> {
+impl<T: PageItem> PageDraft<T> {
     pub(crate) fn new(limit: PageSize, query: Fingerprint, span: &Span) -> Self {
         Self::beside(0, limit.get().into(), query, span)
     }
@@ -121,33 +121,33 @@ impl<T: Sent> PageDraft<T> {
 
     /// Adds the events of a wave. Returns how the page ends if it ends here. `rest` is the number of the wave's events
     /// that are not passed.
-    pub(crate) fn take(&mut self, events: Vec<T>, rest: usize, edge: WaveEdge) -> Option<Ending> {
+    pub(crate) fn take(&mut self, events: Vec<T>, rest: usize, edge: WaveEdge) -> Option<PageEnd> {
         for event in events {
             let bytes = event.sent_bytes();
             if bytes > self.room() && !self.events.is_empty() {
-                return Some(Ending::Full { more: true });
+                return Some(PageEnd::Full { more: true });
             }
             self.bytes += bytes;
             self.events.push(event);
         }
         if self.missing() == 0 {
-            return (rest > 0 || edge.more).then_some(Ending::Full { more: true });
+            return (rest > 0 || edge.more).then_some(PageEnd::Full { more: true });
         }
-        (edge.cut && rest == 0).then_some(Ending::Cut { at: edge.frontier })
+        (edge.cut && rest == 0).then_some(PageEnd::Cut { at: edge.frontier })
     }
 
     /// The page's events, and where it ends.
-    pub(crate) fn end(self, ending: Ending) -> DraftEnd<T> {
+    pub(crate) fn end(self, ending: PageEnd) -> DraftEnd<T> {
         let last = self.events.last().map(T::id).or(self.position);
         let (position, has_more) = match ending {
-            Ending::Full { more } => (last, more),
-            Ending::Cut { at } => (at.or(last), true),
-            Ending::Exhausted => (last, false),
+            PageEnd::Full { more } => (last, more),
+            PageEnd::Cut { at } => (at.or(last), true),
+            PageEnd::Exhausted => (last, false),
         };
         DraftEnd { events: self.events, position, has_more }
     }
 
-    pub(crate) fn finish(self, ending: Ending) -> Page<T> {
+    pub(crate) fn finish(self, ending: PageEnd) -> Page<T> {
         let (query, order, settled) = (self.query, self.order, self.settled);
         let DraftEnd { events, position, has_more } = self.end(ending);
         let cursor = |order, position: Option<EventId>| {

@@ -6,18 +6,18 @@ use lately_model::Event;
 use crate::entry::TimelineEntry;
 
 /// An event, or an item that stands for an event in a walk.
-pub(crate) trait Placed {
+pub(crate) trait Ranked {
     /// The event's id.
     fn id(&self) -> EventId;
 }
 
-impl Placed for Event {
+impl Ranked for Event {
     fn id(&self) -> EventId {
         self.id
     }
 }
 
-impl Placed for TimelineEntry {
+impl Ranked for TimelineEntry {
     fn id(&self) -> EventId {
         self.id
     }

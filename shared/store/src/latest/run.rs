@@ -11,7 +11,7 @@ use lately_table::{Condition, TableError};
 use crate::event::decode;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::pace::{Pace, PaceName};
-use crate::latest::page::{Budget, Ending, Sent};
+use crate::latest::page::{Budget, PageEnd, PageItem};
 use crate::latest::span::Span;
 use crate::latest::walk::{DirectoryStop, DirectoryWalk};
 use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane, bucket_end};
@@ -53,8 +53,8 @@ impl<'a> LatestReading<'a> {
             now: span.now,
             begins_now: span.order == Order::NewestFirst
                 && span.ids.is_some_and(|ids| ids.newest.at() >= span.now),
-            pace: op.store.paces().get(&(topic.clone(), event_type.clone())),
-            expected_bytes: op.store.event_bytes().get(topic).unwrap_or(EXPECTED_EVENT_BYTES),
+            pace: op.memory().paces.get(&(topic.clone(), event_type.clone())),
+            expected_bytes: op.memory().event_bytes.get(topic).unwrap_or(EXPECTED_EVENT_BYTES),
             seen: (0, 0),
         }
     }
@@ -88,8 +88,8 @@ impl<'a> LatestReading<'a> {
     }
 
     /// The page's ending if there is no further wave.
-    pub(super) fn ending(&self) -> Ending {
-        if self.walk.has_more() { Ending::Cut { at: self.walk.at } } else { Ending::Exhausted }
+    pub(super) fn ending(&self) -> PageEnd {
+        if self.walk.has_more() { PageEnd::Cut { at: self.walk.at } } else { PageEnd::Exhausted }
     }
 
     /// True if there may be buckets behind the ones that were read.
@@ -138,11 +138,11 @@ impl<'a> LatestReading<'a> {
         if let [first, .., last] = found {
             let now = self.begins_now.then_some(Tick::first_of(self.now));
             let pace = Pace::of(first.id, last.id, found.len(), now, self.pace);
-            self.op.store.paces().insert(self.pace_name(), pace);
+            self.op.memory().paces.insert(self.pace_name(), pace);
         }
         let (events, bytes) = self.seen;
         if let Some(mean) = bytes.checked_div(events) {
-            self.op.store.event_bytes().insert(self.topic.clone(), u32::try_from(mean).unwrap_or(u32::MAX));
+            self.op.memory().event_bytes.insert(self.topic.clone(), u32::try_from(mean).unwrap_or(u32::MAX));
         }
     }
 

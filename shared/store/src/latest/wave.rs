@@ -8,8 +8,8 @@ use std::sync::Arc;
 use lately_keys::{Bucket, Coverage, EventId, Order, Shard, ShardCount, Stretch, Tick};
 
 use crate::latest::ask::{first_ask, unit_of};
-use crate::latest::pace::{LaneAsk, Pace, Progress, Reach};
-use crate::latest::rank::{Placed, Rank, ahead, behind};
+use crate::latest::pace::{LaneAsk, Pace, PageState, Reach};
+use crate::latest::rank::{Rank, Ranked, ahead, behind};
 use crate::latest::span::IdRange;
 use crate::limits::FILTERED_ITEMS_AT_FIRST;
 
@@ -106,7 +106,7 @@ pub(crate) struct Wave<T> {
     began: Option<Tick>,
 }
 
-impl<T: Placed> Wave<T> {
+impl<T: Ranked> Wave<T> {
     pub(crate) fn new(order: Order, lanes: Vec<WaveLane>, end: EventId) -> Self {
         let mut wave = Self {
             order,
@@ -217,7 +217,7 @@ impl<T: Placed> Wave<T> {
         let slice = narrowest.map(|slices| slices.coverage.most_shards().slice_ticks()).min()?;
         let at = self.next_tick()?;
         let missing = wanted.saturating_sub(self.settled().len());
-        let progress = Progress {
+        let progress = PageState {
             order: self.order,
             began: self.began.unwrap_or(at),
             at,

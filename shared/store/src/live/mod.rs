@@ -62,7 +62,7 @@ pub enum LiveError {
 
 /// A message of a follower.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum LiveMessage {
     /// An event. A follower that begins at the cursor tells all events that were not told before.
     Event {
         /// The settled position.
@@ -86,7 +86,7 @@ pub enum Told {
 
 /// The follower of a timeline, for one client.
 #[derive(Debug)]
-pub struct Follower {
+pub struct LiveFollower {
     store: Store,
     timeline: Timeline,
     shared: Arc<Loop>,
@@ -97,7 +97,7 @@ pub struct Follower {
     /// All events up to here were told; `None` at the start of the timeline.
     position: Option<EventId>,
     /// The messages to give next.
-    ahead: VecDeque<Told>,
+    ahead: VecDeque<LiveMessage>,
     /// The state of the loop up to which this follower has to catch up.
     catching_up: Option<Snapshot>,
     /// Its reader while it catches up.
@@ -119,7 +119,7 @@ impl Op {
         timeline: Timeline,
         query: &LiveQuery,
         topic: Option<&Topic>,
-    ) -> Result<Follower, LiveError> {
+    ) -> Result<LiveFollower, LiveError> {
         let page = EventQuery { event_type: query.event_type.clone(), ..EventQuery::default() };
         let fingerprint = match &timeline {
             Timeline::Topic(topic) => crate::latest::fingerprint(topic, &page),
@@ -131,7 +131,7 @@ impl Op {
         let Some((snapshot, news)) = shared.join() else { return Err(is_over().into()) };
         let late = snapshot.late.back().map_or(0, |(number, _)| *number);
         let topics = self.allowed_topics().map(Into::into);
-        Ok(Follower {
+        Ok(LiveFollower {
             store: self.store.clone(),
             timeline,
             shared,
@@ -174,12 +174,12 @@ impl Snapshot {
     }
 }
 
-impl Follower {
+impl LiveFollower {
     /// Waits for the next message. If the future is dropped, no message is lost.
     ///
     /// # Errors
     /// See [`LiveError`]. The follower is then at its end.
-    pub async fn next(&mut self) -> Result<Told, LiveError> {
+    pub async fn next(&mut self) -> Result<LiveMessage, LiveError> {
         loop {
             if let Some(told) = self.ahead.pop_front() {
                 return Ok(told);
@@ -293,13 +293,13 @@ impl Follower {
         self.recent.push(id);
         let cursor = self.cursor();
         self.ahead.push_back(match telling {
-            Telling::Settled | Telling::Early => Told::Event { cursor, event },
-            Telling::Late => Told::Late { cursor, event },
+            Telling::Settled | Telling::Early => LiveMessage::Event { cursor, event },
+            Telling::Late => LiveMessage::Late { cursor, event },
         });
     }
 
     fn tell_settled(&mut self) {
         self.settled_told = Some(self.store.ambient().monotonic());
-        self.ahead.push_back(Told::Settled { cursor: self.cursor() });
+        self.ahead.push_back(LiveMessage::Settled { cursor: self.cursor() });
     }
 }

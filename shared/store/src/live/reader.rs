@@ -14,7 +14,7 @@ use lately_table::TableError;
 
 use crate::entry::{TimelineEntry, place_in_feed, places_at_source};
 use crate::feed::marks::Marks;
-use crate::latest::page::{Budget, DraftEnd, Ending, PageDraft};
+use crate::latest::page::{Budget, DraftEnd, PageDraft, PageEnd};
 use crate::latest::span::{IdRange, Span};
 use crate::limits::PAGE_BYTES;
 use crate::op::Op;
@@ -108,7 +108,7 @@ impl Reader {
         lens: &Lens,
         ids: IdRange,
         draft: &mut PageDraft<TimelineEvent>,
-    ) -> Result<Ending, TableError> {
+    ) -> Result<PageEnd, TableError> {
         if let Timeline::Feed(_) = &self.timeline {
             self.refresh_marks(op).await?;
         }

@@ -26,7 +26,7 @@ use crate::limits::{
 };
 use crate::live::reader::{Lens, Reader};
 use crate::live::watch::watch;
-use crate::live::window::{Telling, Window};
+use crate::live::window::{LiveWindow, Telling};
 use crate::op::Op;
 use crate::store::Store;
 use crate::topic::TopicError;
@@ -89,7 +89,7 @@ struct LoopState {
 impl Loop {
     /// The loop of a timeline. It runs when this returns: its watch is there.
     pub(super) async fn of(store: &Store, timeline: &Timeline) -> Result<Arc<Self>, TopicError> {
-        let shared = store.loops().get(timeline);
+        let shared = store.memory().loops.get(timeline);
         let begin = || async {
             let op = store.op();
             let looking = Looking::begin(&op, timeline.clone()).await?;
@@ -103,7 +103,7 @@ impl Loop {
                 });
                 state.news = Some(broadcast::channel(NEWS_KEPT).0);
             }
-            let ending = Ending(Arc::downgrade(&shared));
+            let ending = EndsLoop(Arc::downgrade(&shared));
             tokio::spawn(run(store.clone(), looking, ending));
             Ok::<_, TopicError>(())
         };
@@ -146,9 +146,9 @@ impl Loop {
 }
 
 /// Ends a loop for its followers, also if its task panics.
-struct Ending(Weak<Loop>);
+struct EndsLoop(Weak<Loop>);
 
-impl Drop for Ending {
+impl Drop for EndsLoop {
     fn drop(&mut self) {
         if let Some(shared) = self.0.upgrade() {
             let mut state = lock(&shared.state);
@@ -159,7 +159,7 @@ impl Drop for Ending {
 }
 
 /// Looks again and again until there are no followers, or until too many looks in a row have failed.
-async fn run(store: Store, mut looking: Looking, ending: Ending) {
+async fn run(store: Store, mut looking: Looking, ending: EndsLoop) {
     let mut failed = 0;
     while failed < FAILED_LOOKS {
         tokio::time::sleep(looking.pause(store.ambient())).await;
@@ -182,7 +182,7 @@ async fn run(store: Store, mut looking: Looking, ending: Ending) {
 #[derive(Debug)]
 struct Looking {
     reader: Reader,
-    window: Window,
+    window: LiveWindow,
     /// The last events that were told, to recognise those that a note names as well.
     told: Recent<TOLD_KEPT>,
     /// Notes from before this time are not read.
@@ -204,7 +204,7 @@ impl Looking {
         let now = op.ambient().monotonic();
         let mut looking = Self {
             reader,
-            window: Window::new(settled_before(op.now(), ASCENDING_LAG_MILLIS)),
+            window: LiveWindow::new(settled_before(op.now(), ASCENDING_LAG_MILLIS)),
             told: Recent::default(),
             began: op.now(),
             noted: BTreeMap::new(),

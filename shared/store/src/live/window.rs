@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use lately_keys::EventId;
 
-use crate::latest::rank::Placed;
+use crate::latest::rank::Ranked;
 use crate::latest::span::IdRange;
 use crate::limits::{ASCENDING_LAG_MILLIS, WINDOW_EVENTS};
 
@@ -36,7 +36,7 @@ pub(super) struct WindowLook {
 }
 
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct LiveWindow {
     /// All events up to here have been told.
     settled: EventId,
     /// True if the settled position comes from the clock, and not from an event.
@@ -46,7 +46,7 @@ pub(super) struct Window {
     is_crowded: bool,
 }
 
-impl Window {
+impl LiveWindow {
     pub(super) const fn new(settled: EventId) -> Self {
         Self { settled, is_line: true, early: BTreeSet::new(), is_crowded: false }
     }
@@ -74,7 +74,7 @@ impl Window {
 
     /// Takes the events that a look has found, oldest first. Returns those to tell, in their order, and whether the
     /// next look need not wait. With `cut`, the look has found nothing behind that id.
-    pub(super) fn absorb<T: Placed>(
+    pub(super) fn absorb<T: Ranked>(
         &mut self,
         look: WindowLook,
         events: Vec<T>,
@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    impl Placed for EventId {
+    impl Ranked for EventId {
         fn id(&self) -> EventId {
             *self
         }
@@ -166,9 +166,9 @@ mod tests {
 
     #[test]
     fn an_event_is_told_early_and_not_again() {
-        let mut window = Window::new(line(START));
+        let mut window = LiveWindow::new(line(START));
         let event = id(START + 100, 1);
-        let look = |window: &Window, now| window.look(line(now), EventId::last_of(at(now + 5_000)));
+        let look = |window: &LiveWindow, now| window.look(line(now), EventId::last_of(at(now + 5_000)));
         let first = look(&window, START + 200);
         assert_eq!(window.absorb(first, vec![event], None), (vec![(Telling::Early, event)], false));
         for now in [START + 300, START + 2_500] {
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_crowded_window_tells_settled_events_only_until_the_rate_falls() {
-        let mut window = Window::new(line(START));
+        let mut window = LiveWindow::new(line(START));
         let landed: BTreeMap<_, _> = (0..2_000).map(|n| (id(START + n, 1), START + n)).collect();
         let (mut told, mut crowded) = (Vec::new(), 0);
         for now in (START..START + 20_000).step_by(100) {
@@ -209,7 +209,7 @@ mod tests {
                 .iter()
                 .map(|((after, low), late)| (id(START + after, *low), (START + after).saturating_add_signed(*late)))
                 .collect();
-            let mut window = Window::new(line(START - 1_000));
+            let mut window = LiveWindow::new(line(START - 1_000));
             let (mut told, mut in_order) = (Vec::new(), Vec::new());
             let mut now = START - 1_000;
             // At the end, there is time for everything to settle.

@@ -4,12 +4,12 @@
 //! back: so a lease and a refusal count only between their begin and their end.
 
 use crate::limits::{QUOTA_DEMAND_SLOTS, QUOTA_WINDOW_SLOTS};
-use crate::quota::window::{Slot, Window};
+use crate::quota::window::{QuotaWindow, Slot};
 
 /// The memory of one process about a quota.
 #[derive(Debug, Default)]
 pub(super) struct Holding {
-    lease: Option<Lease>,
+    lease: Option<QuotaLease>,
     /// The version of the item that this process put last.
     version: Option<u64>,
     /// The room that the item had left then.
@@ -22,7 +22,7 @@ pub(super) struct Holding {
 
 /// Requests that the process may make without a call.
 #[derive(Debug)]
-pub(super) struct Lease {
+pub(super) struct QuotaLease {
     since: Slot,
     /// The last slot in which they may be made, and in which the item has them.
     ends: Slot,
@@ -33,7 +33,7 @@ pub(super) struct Lease {
     made: Vec<(Slot, u32)>,
 }
 
-impl Lease {
+impl QuotaLease {
     pub(super) const fn new(since: Slot, ends: Slot, left: u32) -> Self {
         Self { since, ends, left, booked: left, made: Vec::new() }
     }
@@ -144,28 +144,28 @@ impl Holding {
 
     /// Books the lease's requests in the slots in which they were made, and takes the booking of the whole lease back.
     /// Returns the rest, which the caller books again: nothing if the lease has ended.
-    pub(super) fn settle(&self, window: &mut Window, now: Slot) -> u32 {
+    pub(super) fn settle(&self, window: &mut QuotaWindow, now: Slot) -> u32 {
         let Some(lease) = &self.lease else { return 0 };
         window.unbook(lease.ends, lease.booked);
         lease.made.iter().for_each(|(slot, count)| window.book_if_it_counts(*slot, *count, now));
         if lease.is_valid(now) { lease.left } else { 0 }
     }
 
-    pub(super) fn drop_lease(&mut self) -> Option<Lease> {
+    pub(super) fn drop_lease(&mut self) -> Option<QuotaLease> {
         self.lease.take()
     }
 
-    pub(super) fn hold_again(&mut self, lease: Option<Lease>) {
+    pub(super) fn hold_again(&mut self, lease: Option<QuotaLease>) {
         self.lease = lease;
     }
 
     /// Holds a lease that this version of the item has booked.
-    pub(super) fn hold(&mut self, lease: Lease, version: u64, room: u32) {
+    pub(super) fn hold(&mut self, lease: QuotaLease, version: u64, room: u32) {
         (self.lease, self.version, self.room) = (Some(lease), Some(version), room);
     }
 
     /// Holds a lease that the item does not know.
-    pub(super) fn hold_unbooked(&mut self, lease: Lease) {
-        self.lease = Some(Lease { booked: 0, ..lease });
+    pub(super) fn hold_unbooked(&mut self, lease: QuotaLease) {
+        self.lease = Some(QuotaLease { booked: 0, ..lease });
     }
 }

@@ -24,8 +24,8 @@ use crate::limits::{
     QUOTA_SLOTS_BETWEEN_LOOKS, QUOTA_TIMEOUT, QUOTAS_REMEMBERED,
 };
 use crate::op::Op;
-use crate::quota::holding::{Holding, Lease};
-use crate::quota::window::{Answer, Ask, Slot, Window, capacity, large_lease};
+use crate::quota::holding::{Holding, QuotaLease};
+use crate::quota::window::{Answer, Claim, QuotaWindow, Slot, capacity, large_lease};
 
 /// A quota, in one request.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl QuotaHandle<'_> {
     /// # Errors
     /// If the caller is over its limit. Then nothing is taken.
     pub async fn take(self, count: u32) -> Result<(), OverQuota> {
-        let shared = self.op.store.quotas().of(self.key);
+        let shared = self.op.memory().quotas.of(self.key);
         let mut holding = shared.lock().await;
         let now = self.now();
         holding.ask(now, count);
@@ -85,12 +85,12 @@ impl QuotaHandle<'_> {
 
     /// Gives back permission that this request has taken and not used.
     pub async fn give_back(self, count: u32) {
-        self.op.store.quotas().of(self.key).lock().await.give_back(count);
+        self.op.memory().quotas.of(self.key).lock().await.give_back(count);
     }
 
     /// The requests that the caller may make now, as far as this process knows.
     pub async fn remaining(self) -> u32 {
-        self.op.store.quotas().of(self.key).lock().await.remaining(self.now()).min(self.limit.get())
+        self.op.memory().quotas.of(self.key).lock().await.remaining(self.now()).min(self.limit.get())
     }
 
     fn now(self) -> Slot {
@@ -112,14 +112,14 @@ impl QuotaHandle<'_> {
             let item = table.get(self.key.encode()).await?;
             let now = self.now();
             let version: Option<u64> = item.as_ref().map(|item| item.number("version")).transpose()?;
-            let window = item.as_ref().map(|item| Window::decode(item, now)).transpose()?;
+            let window = item.as_ref().map(|item| QuotaWindow::decode(item, now)).transpose()?;
             let mut window = window.unwrap_or_default();
             let is_alone = window.total() == 0 || holding.wrote(version);
             let (kept, ends) = (holding.settle(&mut window, now), now + QUOTA_LEASE_SLOTS);
             window.book(ends, kept);
             let needed = count.saturating_sub(kept);
             let (demand, is_patient) = (holding.demand(), holding.is_patient(now));
-            let answer = window.decide(&Ask { limit: self.limit, needed, demand, is_patient, is_alone });
+            let answer = window.decide(&Claim { limit: self.limit, needed, demand, is_patient, is_alone });
             let left = match answer {
                 Answer::Lease(leased) => {
                     if leased < demand.min(large_lease(self.limit)) {
@@ -142,7 +142,7 @@ impl QuotaHandle<'_> {
             let before = holding.drop_lease();
             if table.try_put_if(&window.encode(self.key, next), &known).await? {
                 let room = capacity(self.limit).saturating_sub(window.total());
-                holding.hold(Lease::new(now, ends, left), next, room);
+                holding.hold(QuotaLease::new(now, ends, left), next, room);
                 return Ok(answer);
             }
             holding.hold_again(before);
@@ -153,7 +153,7 @@ impl QuotaHandle<'_> {
     fn permit_alone(self, holding: &mut Holding, error: &TableError) {
         tracing::warn!(%error, "a quota cannot be asked for: each process permits a tenth of its window for 6 s");
         let (now, ends) = (self.now(), self.now() + QUOTA_OUTAGE_SLOTS);
-        holding.hold_unbooked(Lease::new(now, ends - 1, large_lease(self.limit)));
+        holding.hold_unbooked(QuotaLease::new(now, ends - 1, large_lease(self.limit)));
         // Until then the item is not asked again, so an outage does not delay every request.
         holding.refuse(now, ends, ends, 0);
     }

@@ -21,14 +21,14 @@ pub(super) type Slot = u64;
 
 /// The requests that are booked in the slots of a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct QuotaWindow {
     from: Slot,
     booked: Vec<u32>,
 }
 
 /// The question of a process to a window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ask {
+pub(super) struct Claim {
     pub(super) limit: RequestsPerMinute,
     /// The requests that the process must be given, or else it refuses one.
     pub(super) needed: u32,
@@ -61,7 +61,7 @@ pub(super) const fn large_lease(limit: RequestsPerMinute) -> u32 {
     if limit.get() < 10 { 1 } else { capacity(limit) / 10 }
 }
 
-impl Window {
+impl QuotaWindow {
     /// The window of an item, at this time. Older slots no longer count. Slots that lie further ahead than any lease
     /// come from a clock that is wrong, and do not count either.
     pub(super) fn decode(item: &Item, now: Slot) -> Result<Self, Corrupt> {
@@ -130,8 +130,8 @@ impl Window {
     /// A process is given what it is asked for in some seconds. So what processes hold together is a small part of the
     /// limit, and a process with many requests needs few leases. While there is room, a lease may be larger: a process
     /// that is alone gets up to half of the room, and one of several gets little.
-    pub(super) fn decide(&self, ask: &Ask) -> Answer {
-        let Ask { limit, needed, demand, is_patient, is_alone } = *ask;
+    pub(super) fn decide(&self, ask: &Claim) -> Answer {
+        let Claim { limit, needed, demand, is_patient, is_alone } = *ask;
         let room = capacity(limit).saturating_sub(self.total());
         let most = large_lease(limit);
         let wanted = needed.max(demand.min(most));
@@ -175,8 +175,8 @@ mod tests {
         QuotaKey { holder, kind: QuotaKind::Writes }
     }
 
-    fn window(booked: &[(Slot, u32)]) -> Window {
-        let mut window = Window::default();
+    fn window(booked: &[(Slot, u32)]) -> QuotaWindow {
+        let mut window = QuotaWindow::default();
         booked.iter().for_each(|(slot, count)| window.book(*slot, *count));
         window
     }
@@ -192,15 +192,15 @@ mod tests {
         let expected =
             expected.with("from", NOW).with("version", 7_u64).with("expires_at", 1_800_000_070_u64);
         assert_eq!(window.encode(&key(), 7), expected);
-        assert_eq!(Window::decode(&expected, NOW), Ok(window));
-        assert!(Window::decode(&Item::from([("booked", "1,,2")]).with("from", NOW), NOW).is_err());
+        assert_eq!(QuotaWindow::decode(&expected, NOW), Ok(window));
+        assert!(QuotaWindow::decode(&Item::from([("booked", "1,,2")]).with("from", NOW), NOW).is_err());
     }
 
     #[test]
     fn slots_count_for_32_slots_and_strays_never() {
         let item = window(&[(NOW - 32, 1), (NOW - 31, 2), (NOW, 4), (NOW + 60, 8), (NOW + 61, 16)]);
         let item = item.encode(&key(), 7);
-        assert_eq!(Window::decode(&item, NOW).unwrap().total(), 2 + 4 + 8);
+        assert_eq!(QuotaWindow::decode(&item, NOW).unwrap().total(), 2 + 4 + 8);
     }
 
     #[test]
@@ -216,19 +216,19 @@ mod tests {
     #[test]
     fn a_lease_follows_demand_and_room() {
         let ask =
-            |demand, is_alone| Ask { limit: limit(1_000), needed: 1, demand, is_patient: true, is_alone };
-        let empty = Window::default();
+            |demand, is_alone| Claim { limit: limit(1_000), needed: 1, demand, is_patient: true, is_alone };
+        let empty = QuotaWindow::default();
         assert_eq!(empty.decide(&ask(1, true)), Answer::Lease(110), "a tenth of the window");
         assert_eq!(empty.decide(&ask(1, false)), Answer::Lease(1_100 / 32));
         assert_eq!(empty.decide(&ask(70, false)), Answer::Lease(70));
         assert_eq!(empty.decide(&ask(700, false)), Answer::Lease(165));
-        let batch = Ask { needed: 500, ..ask(500, false) };
+        let batch = Claim { needed: 500, ..ask(500, false) };
         assert_eq!(empty.decide(&batch), Answer::Lease(500));
         let nearly_full = window(&[(NOW - 30, 20), (NOW - 1, 1_030)]);
         assert_eq!(nearly_full.decide(&ask(40, true)), Answer::Lease(40));
         assert_eq!(nearly_full.decide(&ask(60, true)), Answer::NotBefore(NOW + 2));
         assert_eq!(nearly_full.decide(&batch), Answer::NotBefore(NOW + 31));
-        let impatient = Ask { is_patient: false, ..ask(60, true) };
+        let impatient = Claim { is_patient: false, ..ask(60, true) };
         assert_eq!(nearly_full.decide(&impatient), Answer::Lease(50), "all that is left");
     }
 
@@ -245,14 +245,14 @@ mod tests {
             let limit = limit(number);
             let needed = needed.min(number);
             let window = window(&booked);
-            let ask = Ask { limit, needed, demand, is_patient, is_alone };
+            let ask = Claim { limit, needed, demand, is_patient, is_alone };
             match window.decide(&ask) {
                 Answer::Lease(count) => {
                     prop_assert!(count >= needed && window.total() + count <= capacity(limit));
                 }
                 Answer::NotBefore(slot) => {
                     let item = window.encode(&key(), 7);
-                    let at = |now| Window::decode(&item, now).unwrap().decide(&ask);
+                    let at = |now| QuotaWindow::decode(&item, now).unwrap().decide(&ask);
                     prop_assert!(matches!(at(slot), Answer::Lease(_)));
                     prop_assert!(!is_patient || matches!(at(slot - 1), Answer::NotBefore(_)));
                 }

@@ -27,7 +27,7 @@ pub enum Begun {
 
 /// The lease that a process asks for.
 #[derive(Clone, Copy, Debug)]
-struct Lease {
+struct RunLease {
     until: UnixMillis,
     /// Random bits: they tell the process's own lease from every other one.
     holder: u64,
@@ -90,13 +90,13 @@ impl RunsHandle<'_> {
         }
     }
 
-    fn lease(self, time: Duration) -> Lease {
+    fn lease(self, time: Duration) -> RunLease {
         let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        Lease { until: self.op.now().saturating_add(millis), holder: entropy_u64(self.op.ambient()) }
+        RunLease { until: self.op.now().saturating_add(millis), holder: entropy_u64(self.op.ambient()) }
     }
 
     /// The run under way, if no process has a valid lease. `None` if another process was first.
-    async fn take_over(self, checkpoint: &Checkpoint, lease: Lease) -> Result<Option<Begun>, TableError> {
+    async fn take_over(self, checkpoint: &Checkpoint, lease: RunLease) -> Result<Option<Begun>, TableError> {
         let Some(to) = checkpoint.running else { return Ok(None) };
         // The consumer may have been deleted and created again since the checkpoint was read.
         let run = self.stored(to).await?.filter(|run| run.incarnation == checkpoint.incarnation);
@@ -108,7 +108,7 @@ impl RunsHandle<'_> {
         if run.lease > self.op.now() {
             return Ok(Some(Begun::Busy { until: run.lease }));
         }
-        let Lease { until, holder } = lease;
+        let RunLease { until, holder } = lease;
         let is_free =
             Condition::equals("lease", run.lease.get()).and(Condition::equals("holder", run.holder));
         let update = Update::of(&run.key()).set("lease", until.get()).set("holder", holder).only_if(is_free);
@@ -121,7 +121,7 @@ impl RunsHandle<'_> {
         self,
         checkpoint: &Checkpoint,
         spec: &RunSpec,
-        lease: Lease,
+        lease: RunLease,
     ) -> Result<Option<Begun>, TableError> {
         let at = self.op.now();
         let to = checkpoint.watermark(at);

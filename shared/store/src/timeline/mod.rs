@@ -23,7 +23,7 @@ use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent, WaitSeconds};
 use lately_table::TableError;
 
 use crate::entry::{TimelineEntry, place_at_source, places_at_source};
-use crate::latest::page::{Budget, Ending, PageDraft};
+use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::span::Span;
 use crate::limits::{WAITED_FOR_SECONDS, WAITING_LOOK_TIME};
 use crate::op::Op;
@@ -92,7 +92,7 @@ impl TimelineHandle<'_> {
         span.may_wait(&query.page)?;
         let mut draft = PageDraft::new(query.page.limit, fingerprint, &span);
         let Some(ids) = span.ids else {
-            return Ok(draft.finish(Ending::Exhausted));
+            return Ok(draft.finish(PageEnd::Exhausted));
         };
         let mut reading = TimelineReading {
             op: self.op,

@@ -19,7 +19,7 @@ use lately_table::limits::BATCH_KEYS;
 
 use crate::entry::TimelineEntry;
 use crate::event::unless_over;
-use crate::latest::page::Sent;
+use crate::latest::page::PageItem;
 use crate::limits::POINTERS_AT_FIRST;
 use crate::timeline::reading::TimelineReading;
 use crate::topic::TopicError;

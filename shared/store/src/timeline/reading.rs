@@ -18,7 +18,7 @@ use lately_table::TableError;
 
 use crate::entry::TimelineEntry;
 use crate::lane::{LanePage, LaneRange};
-use crate::latest::page::{Budget, Ending, PageDraft};
+use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::span::IdRange;
 use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
@@ -129,7 +129,7 @@ impl TimelineReading<'_> {
         &mut self,
         wave: &mut Wave<TimelineEntry>,
         draft: &mut PageDraft<TimelineEvent>,
-    ) -> Result<Ending, TableError> {
+    ) -> Result<PageEnd, TableError> {
         let mut taken = 0;
         loop {
             let wanted = taken + draft.missing();
@@ -143,14 +143,14 @@ impl TimelineReading<'_> {
                 return Ok(ending);
             }
             if draft.missing() == 0 {
-                return Ok(Ending::Full { more: false });
+                return Ok(PageEnd::Full { more: false });
             }
             if rest == 0 && !edge.more {
-                return Ok(Ending::Exhausted);
+                return Ok(PageEnd::Exhausted);
             }
             if rest > 0 && self.is_spent() {
                 let last = taken.checked_sub(1).and_then(|last| wave.settled().get(last));
-                return Ok(Ending::Cut { at: last.map(|last| last.id) });
+                return Ok(PageEnd::Cut { at: last.map(|last| last.id) });
             }
         }
     }

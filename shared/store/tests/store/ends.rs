@@ -15,7 +15,7 @@ use lately_store::{
 
 use crate::listed::{source, user};
 use crate::scene::{Scene, about, key};
-use crate::support::{Item, change, event, ids, items, pass, query, store, submission, topic};
+use crate::support::{Item, TABLE, change, event, ids, items, pass, query, store, submission, topic};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const SETTLED: Duration = Duration::from_secs(60);
@@ -165,15 +165,21 @@ async fn what_lands_from_a_process_that_does_not_know_is_deleted() {
     let posts = scene.posts.clone();
     let stale = store(scene.engine.client(), &scene.world);
     let late = |at| NewEvent { at, ..about("x") };
-    stale.op().write(submission(&posts, vec![late(None)])).await.unwrap();
+    let past = |days: u64| Some(scene.world.now().saturating_sub(days * 24 * 3_600_000));
+    let (past, far_past) = (past(3), past(9));
+    stale.op().write(submission(&posts, vec![late(None), late(far_past)])).await.unwrap();
+    let is_written = |item: &Item| matches!(key(item), AnyKey::Event(_) | AnyKey::Directory(_));
+    let written: Vec<_> = items(&scene.engine).await.into_iter().filter(is_written).collect();
+    assert_eq!(written.len(), 4);
     scene.settle().await;
     scene.delete().await;
-    // In a bucket that is there, and in a new one, before and after the walk.
-    let past = scene.world.now().saturating_sub(3 * 24 * 3_600_000);
-    let far_past = scene.world.now().saturating_sub(9 * 24 * 3_600_000);
-    stale.op().write(submission(&posts, vec![late(None), late(Some(past))])).await.unwrap();
+    // In a bucket that is there, and in a new one, before the walk and after it.
+    stale.op().write(submission(&posts, vec![late(None), late(past)])).await.unwrap();
     scene.settle().await;
-    stale.op().write(submission(&posts, vec![late(None), late(Some(far_past))])).await.unwrap();
+    for item in written {
+        let put = scene.engine.client().put_item().table_name(TABLE).set_item(Some(item));
+        put.send().await.unwrap();
+    }
     scene.settle().await;
     assert_eq!(scene.left().await, Vec::<String>::new());
     pass(SETTLED).await;

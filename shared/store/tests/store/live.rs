@@ -7,7 +7,7 @@ use lately_engine::Options;
 use lately_keys::table::Timeline;
 use lately_keys::{CursorError, EventId, Topic};
 use lately_model::{EventQuery, FeedQuery, LiveQuery, NewEvent, SourceQuery};
-use lately_store::{FeedSettings, Follower, LatestError, LiveError, Store, Tally, Told, Units};
+use lately_store::{FeedSettings, LatestError, LiveError, LiveFollower, LiveMessage, Store, Tally, Units};
 
 use crate::listed::{source, user};
 use crate::scene::{Scene, about};
@@ -15,20 +15,20 @@ use crate::support::{World, change, engine, event, ids, pass, query, store, subm
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn follow(store: &Store, timeline: &Timeline, cursor: Option<&str>) -> Follower {
+async fn follow(store: &Store, timeline: &Timeline, cursor: Option<&str>) -> LiveFollower {
     let query = LiveQuery { cursor: cursor.map(str::to_owned), ..LiveQuery::default() };
     store.op().follow(timeline.clone(), &query, None).await.unwrap()
 }
 
 /// The events that a follower tells within some time: `+` for an event, `~` for a late one; with its cursor.
-async fn told(follower: &mut Follower, within: Duration) -> Vec<(char, EventId, String)> {
+async fn told(follower: &mut LiveFollower, within: Duration) -> Vec<(char, EventId, String)> {
     let mut all = Vec::new();
     let end = tokio::time::Instant::now() + within;
     while let Ok(told) = tokio::time::timeout_at(end, follower.next()).await {
         match told.unwrap() {
-            Told::Event { cursor, event } => all.push(('+', event.event.id, cursor)),
-            Told::Late { cursor, event } => all.push(('~', event.event.id, cursor)),
-            Told::Settled { .. } => {}
+            LiveMessage::Event { cursor, event } => all.push(('+', event.event.id, cursor)),
+            LiveMessage::Late { cursor, event } => all.push(('~', event.event.id, cursor)),
+            LiveMessage::Settled { .. } => {}
         }
     }
     all
@@ -123,7 +123,7 @@ async fn late_events_are_told_as_late_on_topics_timelines_and_feeds() {
     for timeline in &timelines {
         followers.push(follow(&scene.store, timeline, None).await);
     }
-    let all_told = async |followers: &mut Vec<Follower>, within: Duration| {
+    let all_told = async |followers: &mut Vec<LiveFollower>, within: Duration| {
         join_all(followers.iter_mut().map(|follower| told(follower, within))).await
     };
     all_told(&mut followers, 5 * SECOND).await;
@@ -203,7 +203,7 @@ async fn the_settled_position_is_told_every_fifteen_seconds_also_while_events_fl
     let reader = async {
         let (mut last, mut count) = (world.now(), 0);
         loop {
-            if let Told::Settled { .. } = follower.next().await.unwrap() {
+            if let LiveMessage::Settled { .. } = follower.next().await.unwrap() {
                 let now = world.now();
                 assert!(now.get() - last.get() <= 15_000, "{}", now.get() - last.get());
                 (last, count) = (now, count + 1);

@@ -9,7 +9,7 @@ use lately_engine::Engine;
 use lately_keys::table::{DirectoryKey, EventKey};
 use lately_keys::{Bucket, Coverage, EventId, ShardCount, Spread, TableKey, Topic};
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
-pub(crate) use lately_rig::{BUDGET, Seed, TABLE, World, connection, engine, seeds};
+pub(crate) use lately_rig::{BUDGET, TABLE, World, connection, engine, seeds};
 use lately_store::{Store, Submission};
 
 pub(crate) type Item = HashMap<String, AttributeValue>;

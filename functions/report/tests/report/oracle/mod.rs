@@ -19,7 +19,7 @@ use lately_keys::EventId;
 use lately_keys::table::{AnyKey, ConsumerKey};
 use lately_model::{NewConsumer, NewEvent, PollRequest};
 use lately_report::{Outcome, Report};
-use lately_rig::{Seed, seeds};
+use lately_rig::for_each_seed;
 use lately_store::{ConsumerError, Record, Submission};
 
 use crate::rig::{Effect, Plan, Process, Reporter, Rig, paid, pass, store};
@@ -369,22 +369,6 @@ async fn tell(seed: u64) -> Story {
 
 const SEEDS: u64 = 1_000;
 
-/// Runs stories and checks the end of each. Returns the outcomes of the report's invocations.
-fn tell_and_check(seeds: impl Iterator<Item = Seed>) -> BTreeMap<&'static str, u32> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.unwrap().block_on(async {
-        let mut ends = BTreeMap::new();
-        for seed in seeds {
-            let story = tell(seed.0).await;
-            story.check().await;
-            for (end, count) in &story.state.borrow().ends {
-                *ends.entry(*end).or_default() += count;
-            }
-        }
-        ends
-    })
-}
-
 /// Calls take a short time, and one of them may stall.
 const fn network(seed: u64, stall: Option<Stall>) -> Network {
     Network { seed, longest: Duration::from_millis(50), stall }
@@ -392,15 +376,14 @@ const fn network(seed: u64, stall: Option<Stall>) -> Network {
 
 #[test]
 fn each_event_is_reported_once_and_polled_at_least_once() {
-    let seeds = seeds(SEEDS);
-    let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed.0 % 2 == rest));
-    let (even, odd) = std::thread::scope(|scope| {
-        let odd = scope.spawn(|| half(1));
-        (half(0), odd.join().unwrap())
+    let ends = for_each_seed(SEEDS, async |seed| {
+        let story = tell(seed).await;
+        story.check().await;
+        story.state.into_inner().ends
     });
     if !lately_rig::are_named() {
         for end in ["died", "failed", "busy", "unfinished", "finished"] {
-            let count = even.get(end).unwrap_or(&0) + odd.get(end).unwrap_or(&0);
+            let count: u32 = ends.iter().filter_map(|ends| ends.get(end)).sum();
             assert!(count >= 100, "{end}: {count} of {SEEDS} stories' invocations");
         }
     }

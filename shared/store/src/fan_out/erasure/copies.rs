@@ -61,27 +61,46 @@ impl ErasureRun<'_> {
                 counts.entries += op.table.existing(&places.collect::<Vec<_>>()).await?.len() as u64;
             }
             let entries: Vec<_> = entries.iter().copied().filter(|entry| entry.fans_out).collect();
-            if entries.is_empty() {
-                continue;
+            let begun = begun.unwrap_or((Shard::from(0), None));
+            let counted = self.count_feeds(source, &stored, &entries, begun, &mut room, counts);
+            if let Some(at) = counted.await? {
+                return Ok(place(Some(at)));
             }
-            let (first, mut after) = begun.unwrap_or((Shard::from(0), None));
-            let audience = op.source(source).counts(stored.shards).await?;
-            let held = audience.into_iter().filter(|(shard, counts)| *shard >= first && counts.here > 0);
-            for (shard, _) in held {
-                after = after.filter(|_| shard == first);
-                loop {
-                    if room == 0 {
-                        return Ok(place(Some((shard, after))));
-                    }
-                    let limit = (room / entries.len()).max(1);
-                    let range = FollowerRange { shard, after };
-                    let page = op.source(source).followers_of(&range, limit, true).await?;
-                    room = room.saturating_sub((page.followers.len() * entries.len()).max(1));
-                    counts.copies += self.copies_of(source, &stored, &entries, &page.followers).await?;
-                    after = page.followers.last().map(|last| last.user.clone()).filter(|_| page.more);
-                    if after.is_none() {
-                        break;
-                    }
+        }
+        Ok(None)
+    }
+
+    /// Counts the copies in the feeds of a source's followers, while there is room. Returns the follower behind whom the
+    /// next step goes on.
+    async fn count_feeds(
+        self,
+        source: &Source,
+        stored: &StoredSource,
+        entries: &[&TimelineEntry],
+        (first, mut after): (Shard, Option<User>),
+        room: &mut usize,
+        counts: &mut ErasureCounts,
+    ) -> Result<Option<(Shard, Option<User>)>, TableError> {
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        let op = self.fan_out.op;
+        let audience = op.source(source).counts(stored.shards).await?;
+        let held = audience.into_iter().filter(|(shard, counts)| *shard >= first && counts.here > 0);
+        for (shard, _) in held {
+            after = after.filter(|_| shard == first);
+            loop {
+                if *room == 0 {
+                    return Ok(Some((shard, after)));
+                }
+                let limit = (*room / entries.len()).max(1);
+                let range = FollowerRange { shard, after };
+                let page = op.source(source).followers_of(&range, limit, true).await?;
+                *room = room.saturating_sub((page.followers.len() * entries.len()).max(1));
+                counts.copies += self.copies_of(source, stored, entries, &page.followers).await?;
+                after = page.followers.last().map(|last| last.user.clone()).filter(|_| page.more);
+                if after.is_none() {
+                    break;
                 }
             }
         }

@@ -21,7 +21,8 @@ use lately_table::{Condition, Rounds, TableError, Update};
 use crate::erasure::ids::{self, ErasedIds};
 use crate::erasure::step::{ErasureStep, Finished, Place, Stage};
 use crate::fan_out::FanOut;
-use crate::limits::ERASURE_QUERIES_PER_STEP;
+use crate::fan_out::ending::is_settled;
+use crate::limits::{ENDING_SETTLE_PAUSE, ERASURE_QUERIES_PER_STEP};
 
 /// A step that is being taken.
 #[derive(Clone, Copy)]
@@ -99,6 +100,10 @@ impl ErasureRun<'_> {
         for _ in 0..ERASURE_QUERIES_PER_STEP {
             if next.at.stage == Stage::Finish {
                 self.finish(&mut next).await?;
+                return Ok(next);
+            }
+            if next.at.stage == Stage::Mark.next() && !is_settled(self.fan_out.op, next.begun) {
+                tokio::time::sleep(ENDING_SETTLE_PAUSE).await;
                 return Ok(next);
             }
             let is_over = !self.look(&mut next).await?;

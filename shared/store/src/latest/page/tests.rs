@@ -52,7 +52,7 @@ fn an_events_json_is_no_longer_than_counted() {
 #[test]
 fn a_full_page_continues_behind_its_last_event() {
     let mut draft = draft(Order::NewestFirst, 2, None);
-    let full = Ending::Full { more: true };
+    let full = PageEnd::Full { more: true };
     assert_eq!(draft.take(vec![event(9, 10), event(8, 10)], 1, EXACT), Some(full));
     let page = draft.finish(full);
     assert!(page.has_more);
@@ -67,7 +67,7 @@ fn newer_begins_at_least_two_seconds_before_now() {
         let span = Span { order: Order::NewestFirst, ids: None, position: None, now };
         let mut draft = PageDraft::new(PageSize::default(), query(), &span);
         draft.take(vec![event(newest, 10)], 0, EXACT);
-        let page = draft.finish(Ending::Exhausted);
+        let page = draft.finish(PageEnd::Exhausted);
         assert_eq!(place(page.newer.as_deref()), (Order::OldestFirst, Some(begins)));
     }
 }
@@ -77,7 +77,7 @@ fn a_full_page_ends_at_once_if_a_lane_holds_more() {
     let events = || vec![event(9, 10), event(8, 10)];
     assert_eq!(draft(Order::NewestFirst, 2, None).take(events(), 0, EXACT), None);
     let more = WaveEdge { frontier: Some(id(8)), more: true, ..EXACT };
-    let full = Some(Ending::Full { more: true });
+    let full = Some(PageEnd::Full { more: true });
     assert_eq!(draft(Order::NewestFirst, 2, None).take(events(), 0, more), full);
 }
 
@@ -86,7 +86,7 @@ fn a_page_ends_before_the_event_that_does_not_fit() {
     let mut draft = draft(Order::NewestFirst, 200, None);
     let events = (0..20).map(|n| event(100 - n, 200_000)).collect();
     let ending = draft.take(events, 0, EXACT).unwrap();
-    assert_eq!(ending, Ending::Full { more: true });
+    assert_eq!(ending, PageEnd::Full { more: true });
     let page = draft.finish(ending);
     assert_eq!(page.events.len(), PAGE_BYTES / 200_200, "each is a little more than its data");
     assert!(serde_json::to_vec(&page).unwrap().len() <= PAGE_BYTES + 256);
@@ -119,7 +119,7 @@ fn a_page_cut_short_continues_where_it_stopped() {
 fn newest_first_has_no_next_cursor_at_the_end() {
     let mut draft = draft(Order::NewestFirst, 50, Some(id(20)));
     assert_eq!(draft.take(vec![event(9, 10)], 0, EXACT), None);
-    let page = draft.finish(Ending::Exhausted);
+    let page = draft.finish(PageEnd::Exhausted);
     assert_eq!((page.next, page.has_more), (None, false));
 }
 
@@ -128,7 +128,7 @@ fn oldest_first_always_has_a_next_cursor() {
     let end = |events: Vec<Event>, position| {
         let mut draft = draft(Order::OldestFirst, 50, position);
         assert_eq!(draft.take(events, 0, EXACT), None);
-        let page = draft.finish(Ending::Exhausted);
+        let page = draft.finish(PageEnd::Exhausted);
         assert_eq!((page.has_more, &page.newer), (false, &None));
         place(page.next.as_deref())
     };

@@ -11,15 +11,16 @@ use lately_engine::stream::EventName;
 use lately_keys::table::AnyKey;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{ErasureReceipt, ErasureState, NewErasure};
+use lately_rig::for_each_seed;
 use lately_store::{ErasureTrace, Store};
 use lately_table::Connection;
 use sha2::Digest;
 
 use crate::scene::key;
 use crate::simulation::story::{DELETED, Story, tell_of_erasure};
-use crate::support::{Seed, TABLE, items, seeds};
+use crate::support::{TABLE, items};
 
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 1_000;
 
 impl Story {
     /// Asserts that nothing of ada is left that is older than the receipt, and that the receipt is exact.
@@ -116,24 +117,11 @@ impl Story {
     }
 }
 
-fn tell_and_check(seeds: impl Iterator<Item = Seed>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.unwrap().block_on(async {
-        for seed in seeds {
-            let (story, new) = tell_of_erasure(seed.0).await;
-            story.check().await;
-            story.check_erasure(&new).await;
-        }
-    });
-}
-
 #[test]
 fn nothing_older_than_the_receipt_is_left_of_an_erased_person() {
-    let seeds = seeds(SEEDS);
-    let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed.0 % 2 == rest));
-    std::thread::scope(|scope| {
-        let odd = scope.spawn(|| half(1));
-        half(0);
-        odd.join().unwrap();
+    for_each_seed(SEEDS, async |seed| {
+        let (story, new) = tell_of_erasure(seed).await;
+        story.check().await;
+        story.check_erasure(&new).await;
     });
 }

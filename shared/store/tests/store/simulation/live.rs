@@ -22,12 +22,13 @@ use lately_engine::{Engine, Lag, Options};
 use lately_keys::table::{EventKey, Timeline};
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position, TableKey, Topic, UnixMillis};
 use lately_model::{Backfill, LiveQuery, NewEvent};
+use lately_rig::for_each_seed;
 use lately_store::limits::FOLLOWER_TOLD_KEPT;
-use lately_store::{Ambient, Record, Store, Told};
+use lately_store::{Ambient, LiveMessage, Record, Store};
 use lately_table::Connection;
 
 use crate::listed::{source, user};
-use crate::support::{Seed, TABLE, World, change, engine, event, pass, seeds, submission, topic};
+use crate::support::{TABLE, World, change, engine, event, pass, submission, topic};
 
 const SEEDS: u64 = 150;
 
@@ -259,9 +260,9 @@ impl Story {
                 let cut = tokio::time::Instant::now() + if is_last { ENDING } else { self.millis(most) };
                 while let Ok(Ok(told)) = tokio::time::timeout_at(cut, follower.next()).await {
                     let (event, late, at) = match told {
-                        Told::Event { cursor, event } => (Some(event), false, cursor),
-                        Told::Late { cursor, event } => (Some(event), true, cursor),
-                        Told::Settled { cursor } => (None, false, cursor),
+                        LiveMessage::Event { cursor, event } => (Some(event), false, cursor),
+                        LiveMessage::Late { cursor, event } => (Some(event), true, cursor),
+                        LiveMessage::Settled { cursor } => (None, false, cursor),
                     };
                     let position = self.position(&at);
                     connected.told.push((event.map(|event| event.event.id), late, position, self.now()));
@@ -346,22 +347,7 @@ async fn tell(seed: u64) -> Story {
     story
 }
 
-fn tell_and_check(seeds: impl Iterator<Item = Seed>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.unwrap().block_on(async {
-        for seed in seeds {
-            tell(seed.0).await.check();
-        }
-    });
-}
-
 #[test]
 fn a_client_that_continues_with_its_last_cursor_misses_nothing() {
-    let seeds = seeds(SEEDS);
-    let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed.0 % 2 == rest));
-    std::thread::scope(|scope| {
-        let odd = scope.spawn(|| half(1));
-        half(0);
-        odd.join().unwrap();
-    });
+    for_each_seed(SEEDS, async |seed| tell(seed).await.check());
 }

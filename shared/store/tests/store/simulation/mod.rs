@@ -11,33 +11,16 @@ mod live;
 mod model;
 mod story;
 
+use lately_rig::for_each_seed;
+
 use crate::simulation::story::tell;
-use crate::support::{Seed, seeds};
 
 const SEEDS: u64 = 1_000;
 
-/// Runs the story of each seed and checks its end. Returns the numbers of decided cases and of open ones.
-fn tell_and_check(seeds: impl Iterator<Item = Seed>) -> (u64, u64) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.unwrap().block_on(async {
-        let (mut decided, mut open) = (0, 0);
-        for seed in seeds {
-            let checked = tell(seed.0).await.check().await;
-            (decided, open) = (decided + checked.0, open + checked.1);
-        }
-        (decided, open)
-    })
-}
-
 #[test]
 fn feeds_settle_to_the_models_entries() {
-    let seeds = seeds(SEEDS);
-    let half = |rest| tell_and_check(seeds.clone().filter(move |seed| seed.0 % 2 == rest));
-    let (even, odd) = std::thread::scope(|scope| {
-        let odd = scope.spawn(|| half(1));
-        (half(0), odd.join().unwrap())
-    });
-    let (decided, open) = (odd.0 + even.0, odd.1 + even.1);
+    let checked = for_each_seed(SEEDS, async |seed| tell(seed).await.check().await);
+    let (decided, open) = checked.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     // A run of a few named seeds may leave a larger share open.
     assert!(
         lately_rig::are_named() || decided >= 10 * open,
