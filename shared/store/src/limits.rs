@@ -62,8 +62,8 @@ pub const ENDING_EVENTS_PER_STEP: usize = 500;
 /// The most queries that one such step makes.
 pub const ENDING_QUERIES_PER_STEP: usize = 64;
 
-/// The most entries that a step of a deletion waits for, as a sample of all.
-pub const AWAITED_EVENTS: usize = 8;
+/// The most entries or copies of deleted events that a step waits for, as a sample of all.
+pub const AWAITED_PLACES: usize = 8;
 
 /// The pause of a step that waits.
 pub const ENDING_PAUSE: Duration = Duration::from_millis(100);

@@ -10,6 +10,7 @@
 //!     feed B? (ids of entries of the user's feed), keys L? of S (pk and sk of other items, in turn)
 //!     follows L? of S (sources), followers L? of S (users), issues L? of S (pk and sk, in turn)
 //!   where the count of the listed events' copies goes on: source S?, at N? (a follower shard), last S? (a user)
+//!   what the step waits for: awaited L? of S (pk and sk of entries and copies, in turn), waiting N? (milliseconds, since when)
 //!   again BOOL? (topics were created meanwhile), landed N (how often ids were added at the end)
 //!   once it is done: finished N (milliseconds), ids_sha256 S
 //! ```
@@ -49,6 +50,8 @@ pub(crate) enum Stage {
     Live,
     /// The mark is put in topics that were created meanwhile.
     MarkAgain,
+    /// Entries in the actor's timeline that fan-out has not removed yet.
+    Left,
     /// The marks get an expiry.
     Unmark,
     /// The receipt is made.
@@ -56,7 +59,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    const ALL: [(Self, &'static str); 13] = [
+    const ALL: [(Self, &'static str); 14] = [
         (Self::Mark, "mark"),
         (Self::OfUser, "issues of the user"),
         (Self::OfActor, "issues of the actor"),
@@ -68,6 +71,7 @@ impl Stage {
         (Self::Followers, "followers"),
         (Self::Live, "live"),
         (Self::MarkAgain, "mark again"),
+        (Self::Left, "left"),
         (Self::Unmark, "unmark"),
         (Self::Finish, "finish"),
     ];
@@ -171,6 +175,9 @@ pub(crate) struct ErasureStep {
     pub(crate) listed: Listed,
     /// The listed events' copies are still being counted, from there.
     pub(crate) counting: Option<CountPlace>,
+    /// Some entries and copies of the events that were removed last. The step waits until fan-out has removed them.
+    pub(crate) awaited: Vec<Key>,
+    pub(crate) waiting_since: Option<UnixMillis>,
     pub(crate) counts: ErasureCounts,
     pub(crate) finished: Option<Finished>,
 }
@@ -194,6 +201,8 @@ impl ErasureStep {
             again: false,
             listed: Listed::default(),
             counting: None,
+            awaited: Vec::new(),
+            waiting_since: None,
             counts: ErasureCounts::default(),
             finished: None,
         }
@@ -243,6 +252,8 @@ impl ErasureStep {
             .with_some("follows", names(&mut listed.follows.iter().map(ToString::to_string)))
             .with_some("followers", names(&mut listed.followers.iter().map(ToString::to_string)))
             .with_some("issues", keys(&listed.issues))
+            .with_some("awaited", keys(&self.awaited))
+            .with_some("waiting", self.waiting_since.map(UnixMillis::get))
             .with_some("source", self.counting.as_ref().map(|counting| counting.source.to_string()))
             .with_some("at", counted.map(|(shard, _)| shard.get()))
             .with_some("last", counted.and_then(|(_, last)| last.as_ref()).map(User::as_str))
@@ -295,6 +306,11 @@ impl ErasureStep {
             again: item.flag("again"),
             listed,
             counting,
+            awaited: keys_of(item, "awaited")?,
+            waiting_since: match item.has("waiting") {
+                true => Some(item.millis("waiting")?),
+                false => None,
+            },
             counts: decode_counts(item)?,
             finished,
         })
@@ -424,6 +440,8 @@ mod tests {
                 source: "subject:s".parse().unwrap(),
                 at: Some((Shard::from(3), "dee".parse().ok())),
             }),
+            awaited: vec![key()],
+            waiting_since: Some(millis(1_000_700)),
             counts: ErasureCounts { events: 7, issues: 12, ..ErasureCounts::default() },
             ..first().next()
         };
@@ -443,6 +461,8 @@ mod tests {
             .with("follows", Value::list(["actor:ada"]))
             .with("followers", Value::list(["cy"]))
             .with("issues", Value::list(["a", "b"]))
+            .with("awaited", Value::list(["a", "b"]))
+            .with("waiting", 1_000_700_u64)
             .with("source", "subject:s")
             .with("at", 3_u64)
             .with("last", "dee")

@@ -30,7 +30,7 @@ use crate::entry::{TimelineEntry, places_at_source};
 use crate::event::{expiry, is_over};
 use crate::fan_out::FanOut;
 use crate::limits::{
-    AWAITED_EVENTS, CONSUMER_DELETION_TIME, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS,
+    AWAITED_PLACES, CONSUMER_DELETION_TIME, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS,
     ENDING_EVENTS_PER_STEP, ENDING_PAUSE, ENDING_QUERIES_PER_STEP, ENDING_SETTLE_MILLIS, ENDING_SETTLE_PAUSE,
     ENDING_WAIT_MILLIS, WRITES_AT_ONCE,
 };
@@ -186,7 +186,7 @@ impl FanOut<'_> {
             let key: EventKey = item.key_as()?;
             next.listed.push(key.id());
             // Some events stand for all.
-            if place % (ENDING_EVENTS_PER_STEP / AWAITED_EVENTS) == 0 && next.awaited.len() < AWAITED_EVENTS {
+            if place % (ENDING_EVENTS_PER_STEP / AWAITED_PLACES) == 0 && next.awaited.len() < AWAITED_PLACES {
                 let entry = TimelineEntry::of(&key, item, key.id().at())?;
                 next.awaited.extend(entry.iter().flat_map(TimelineEntry::sources).map(|it| (key.id(), it)));
             }

@@ -13,6 +13,7 @@ use lately_model::{
     NewSession, PollRequest, Precondition,
 };
 use lately_store::{ErasureCheck, ErasureError, ErasureTrace, FeedSettings, Idempotency, Store, Submission};
+use serde_json::{Value, json};
 
 use crate::issues::support as issues;
 use crate::listed::user;
@@ -325,6 +326,35 @@ async fn an_event_whose_record_comes_after_the_end_is_erased_and_counted() {
     let erasure = scene.store.op().erasures().get(erasure.id).await.unwrap();
     assert_eq!((erasure.counts.events, erasure.ids_sha256.clone()), (ids.len() as u64, Some(sha256(&ids))));
     assert_proven(&scene, &of_ada(), &erasure).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_erasure_is_not_done_while_fan_out_is_behind() {
+    let mut scene = lived(FeedSettings::default()).await;
+    let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
+    let now = scene.world.now();
+    let mut held = Vec::new();
+    while scene.world.now() < now.saturating_add(120_000) {
+        let news: Value = serde_json::from_str(&scene.news()).unwrap();
+        let is_step = |record: &Value| text_of_key(record).starts_with("JOB#ERASURE#");
+        let records = news["Records"].as_array().unwrap().iter().cloned();
+        let (steps, others): (Vec<_>, Vec<_>) = records.partition(is_step);
+        held.extend(others);
+        assert_eq!(fan_out(&scene.store, &json!({ "Records": steps }).to_string()).await.failed, None);
+        pass(Duration::from_millis(100)).await;
+    }
+    let get = async |scene: &Scene| scene.store.op().erasures().get(begun.id).await.unwrap();
+    assert_eq!(get(&scene).await.state, ErasureState::Erasing);
+    assert_eq!(fan_out(&scene.store, &json!({ "Records": held }).to_string()).await.failed, None);
+    scene.settle().await;
+    pass(Duration::from_secs(1)).await;
+    let erasure = get(&scene).await;
+    assert_eq!(erasure.state, ErasureState::Done);
+    assert_proven(&scene, &of_ada(), &erasure).await;
+}
+
+fn text_of_key(record: &Value) -> &str {
+    record["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap()
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,30 +14,40 @@ use lately_model::ErasureCounts;
 use lately_table::TableError;
 
 use crate::entry::{TimelineEntry, own_feed, place_in_feed, places_at_source};
-use crate::erasure::step::{CountPlace, ListedEvents};
+use crate::erasure::step::{CountPlace, ErasureStep, ListedEvents};
 use crate::fan_out::erasure::ErasureRun;
 use crate::follow::{Edge, Follower, FollowerRange};
-use crate::limits::{COUNTED_PLACES_PER_SOURCE, COUNTED_PLACES_PER_STEP};
+use crate::limits::{AWAITED_PLACES, COUNTED_PLACES_PER_SOURCE, COUNTED_PLACES_PER_STEP};
 use crate::source::StoredSource;
 
 /// The attributes of an event that its entries follow from, without its data.
 const PARTS: &str = "pk, sk, t, a, s, v";
 
+/// What a step counts, as far as it has room for more places.
+struct Counting<'a> {
+    counts: &'a mut ErasureCounts,
+    awaited: &'a mut Vec<Key>,
+    room: usize,
+}
+
 impl ErasureRun<'_> {
-    /// Counts some of the places that hold something of the events. Returns where the next step goes on.
+    /// Counts some of the places that hold something of the next step's events. Returns where the step behind it goes
+    /// on.
     pub(super) async fn count_copies(
         self,
-        events: &[ListedEvents],
+        next: &mut ErasureStep,
         from: Option<&CountPlace>,
-        counts: &mut ErasureCounts,
     ) -> Result<Option<CountPlace>, TableError> {
+        let ErasureStep { counts, awaited, listed, .. } = next;
+        let (events, counting) =
+            (&listed.events, &mut Counting { counts, awaited, room: COUNTED_PLACES_PER_STEP });
         let op = self.fan_out.op;
         let entries = self.entries_of(events).await?;
         if from.is_none() {
-            counts.late += self.late_keys(events).await?.len() as u64;
+            counting.counts.late += self.late_keys(events).await?.len() as u64;
             let own = entries.iter().filter(|entry| entry.fans_out);
             let own = own.filter_map(|entry| Some(place_in_feed(entry.id, &own_feed(&entry.actor)?)));
-            counts.copies += op.table.existing(&own.collect::<Vec<_>>()).await?.len() as u64;
+            counting.counts.copies += self.count_places(own.collect(), counting.awaited).await?;
         }
         let mut by_source: BTreeMap<Source, Vec<&TimelineEntry>> = BTreeMap::new();
         for entry in &entries {
@@ -46,24 +56,22 @@ impl ErasureRun<'_> {
             }
         }
         let first = from.map_or(Bound::Unbounded, |from| Bound::Included(from.source.clone()));
-        let mut room = COUNTED_PLACES_PER_STEP;
         for (source, entries) in by_source.range((first, Bound::Unbounded)) {
             let place = |at| Some(CountPlace { source: source.clone(), at });
-            if room == 0 {
+            if counting.room == 0 {
                 return Ok(place(None));
             }
-            room = room.saturating_sub(COUNTED_PLACES_PER_SOURCE);
+            counting.room = counting.room.saturating_sub(COUNTED_PLACES_PER_SOURCE);
             let begun = from.filter(|from| from.source == *source).and_then(|from| from.at.clone());
             let stored = op.source(source).stored().await?;
             if begun.is_none() {
                 let places =
                     entries.iter().flat_map(|entry| places_at_source(entry.id, source, &stored.coverage));
-                counts.entries += op.table.existing(&places.collect::<Vec<_>>()).await?.len() as u64;
+                counting.counts.entries += self.count_places(places.collect(), counting.awaited).await?;
             }
             let entries: Vec<_> = entries.iter().copied().filter(|entry| entry.fans_out).collect();
             let begun = begun.unwrap_or((Shard::from(0), None));
-            let counted = self.count_feeds(source, &stored, &entries, begun, &mut room, counts);
-            if let Some(at) = counted.await? {
+            if let Some(at) = self.count_feeds(source, &stored, &entries, begun, counting).await? {
                 return Ok(place(Some(at)));
             }
         }
@@ -78,8 +86,7 @@ impl ErasureRun<'_> {
         stored: &StoredSource,
         entries: &[&TimelineEntry],
         (first, mut after): (Shard, Option<User>),
-        room: &mut usize,
-        counts: &mut ErasureCounts,
+        counting: &mut Counting<'_>,
     ) -> Result<Option<(Shard, Option<User>)>, TableError> {
         if entries.is_empty() {
             return Ok(None);
@@ -90,14 +97,15 @@ impl ErasureRun<'_> {
         for (shard, _) in held {
             after = after.filter(|_| shard == first);
             loop {
-                if *room == 0 {
+                if counting.room == 0 {
                     return Ok(Some((shard, after)));
                 }
-                let limit = (*room / entries.len()).max(1);
+                let limit = (counting.room / entries.len()).max(1);
                 let range = FollowerRange { shard, after };
                 let page = op.source(source).followers_of(&range, limit, true).await?;
-                *room = room.saturating_sub((page.followers.len() * entries.len()).max(1));
-                counts.copies += self.copies_of(source, stored, entries, &page.followers).await?;
+                counting.room = counting.room.saturating_sub((page.followers.len() * entries.len()).max(1));
+                let copies = self.copies_of(source, stored, entries, &page.followers).await?;
+                counting.counts.copies += self.count_places(copies, counting.awaited).await?;
                 after = page.followers.last().map(|last| last.user.clone()).filter(|_| page.more);
                 if after.is_none() {
                     break;
@@ -107,15 +115,23 @@ impl ErasureRun<'_> {
         Ok(None)
     }
 
-    /// The number of copies that some followers of a source have of some events.
+    /// The number of places that hold something. Some of them are awaited.
+    async fn count_places(self, places: Vec<Key>, awaited: &mut Vec<Key>) -> Result<u64, TableError> {
+        let there = self.fan_out.op.table.existing(&places).await?;
+        let apart = there.len().div_ceil(2).max(1);
+        awaited.extend(places.into_iter().filter(|place| there.contains(place)).step_by(apart));
+        awaited.drain(..awaited.len().saturating_sub(AWAITED_PLACES));
+        Ok(there.len() as u64)
+    }
+
+    /// The places at which some followers of a source may have copies of some events.
     async fn copies_of(
         self,
         source: &Source,
         stored: &StoredSource,
         entries: &[&TimelineEntry],
         followers: &[Follower],
-    ) -> Result<u64, TableError> {
-        let op = self.fan_out.op;
+    ) -> Result<Vec<Key>, TableError> {
         let followed_twice = self.followers_of_actors(source, entries, followers).await?;
         let mut places = Vec::new();
         for Follower { user, since, .. } in followers {
@@ -129,7 +145,7 @@ impl ErasureRun<'_> {
                 }
             }
         }
-        Ok(op.table.existing(&places).await?.len() as u64)
+        Ok(places)
     }
 
     /// The followers among these who also follow the actors of the events.

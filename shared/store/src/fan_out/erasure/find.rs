@@ -43,13 +43,15 @@ impl ErasureRun<'_> {
             (Stage::Follows, _, Some(user)) => self.look_for_follows(user, next).await,
             (Stage::Records, _, Some(user)) => self.look_for_records(user, next).await,
             (Stage::Timeline, Some(actor), _) => {
-                let (keys, more) = self.walk_timeline(actor, &mut next.at, |_| true).await?;
+                let (found, more) = self.walk_timeline(actor, &mut next.at, |_| true).await?;
+                let keys: Vec<_> = found.into_iter().map(|(key, _)| key).collect();
                 self.list(actor, &keys, next).await?;
                 Ok(more)
             }
             (Stage::Topics, Some(actor), _) => self.look_in_topics(actor, next).await,
             (Stage::Followers, Some(actor), _) => self.look_for_followers(actor, next).await,
             (Stage::Live, ..) => self.look_for_notes(next).await,
+            (Stage::Left, Some(actor), _) => self.clear_timeline(actor, next).await,
             _ => Ok(false),
         }
     }
@@ -101,14 +103,14 @@ impl ErasureRun<'_> {
         Ok(())
     }
 
-    /// Walks on through an actor's timeline. Returns the keys of the events of the wanted entries, and whether there
-    /// may be more.
+    /// Walks on through an actor's timeline. Returns the wanted entries, each with the key of its event, and whether
+    /// there may be more.
     async fn walk_timeline(
         self,
         actor: &Actor,
         at: &mut Place,
         is_wanted: impl Fn(&TimelineEntry) -> bool,
-    ) -> Result<(Vec<EventKey>, bool), TableError> {
+    ) -> Result<(Vec<(EventKey, TimelineEntry)>, bool), TableError> {
         let op = self.fan_out.op;
         let source = Source::Actor(actor.clone());
         let coverage = op.source(&source).stored().await?.coverage;
@@ -116,9 +118,9 @@ impl ErasureRun<'_> {
         let after = at.behind.map_or(BEFORE_ENTRIES.to_owned(), |behind| behind.sort_key().to_string());
         let query = Query::partition(partition).after(after).limit(ERASED_EVENTS_PER_STEP).consistent(true);
         let page = op.lane_page(&query, TimelineEntry::decode).await?;
-        let mut keys = Vec::new();
-        for entry in page.items.iter().filter(|entry| is_wanted(entry)) {
-            keys.extend(match entry.pointer() {
+        let mut found = Vec::new();
+        for entry in page.items.into_iter().filter(is_wanted) {
+            let key = match entry.pointer() {
                 Some(key) => Some(key),
                 None => match op.topic(&entry.topic).settings().await {
                     Ok(settings) => Some(EventKey::new(entry.topic.clone(), settings.bucket, entry.id)),
@@ -126,16 +128,30 @@ impl ErasureRun<'_> {
                     Err(TopicError::NotFound(_)) => None,
                     Err(TopicError::Table(error)) => return Err(error),
                 },
-            });
+            };
+            found.extend(key.map(|key| (key, entry)));
         }
         at.behind = page.stopped_at;
         if at.behind.is_some() {
-            return Ok((keys, true));
+            return Ok((found, true));
         }
         let shards = coverage.shards_within(UnixMillis::MIN, UnixMillis::MAX).into_iter();
         let next = shards.filter(|shard| *shard > at.shard).min();
         at.shard = next.unwrap_or(at.shard);
-        Ok((keys, next.is_some()))
+        Ok((found, next.is_some()))
+    }
+
+    /// Removes what the actor's timeline still lists of events that are gone: they expired, or fan-out is behind.
+    async fn clear_timeline(self, actor: &Actor, next: &mut ErasureStep) -> Result<bool, TableError> {
+        let op = self.fan_out.op;
+        let (found, more) = self.walk_timeline(actor, &mut next.at, |_| true).await?;
+        let keys: Vec<_> = found.iter().map(|(key, _)| key.encode()).collect();
+        let there = op.table.existing(&keys).await?;
+        let gone =
+            found.iter().zip(keys).filter(|(_, key)| !there.contains(key)).map(|((_, entry), _)| entry);
+        let cleared: Vec<_> = gone.map(async |entry| self.fan_out.deleted(entry, op.now()).await).collect();
+        stream::iter(cleared).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
+        Ok(more)
     }
 
     /// Walks on through the topics whose events the actor's timeline may not list.
@@ -225,7 +241,8 @@ impl ErasureRun<'_> {
         };
         let (keys, more) = if stored.lists_by_actor {
             let opened = |entry: &TimelineEntry| entry.topic == topic && entry.event_type.as_str() == OPENED;
-            self.walk_timeline(actor, &mut next.at, opened).await?
+            let (found, more) = self.walk_timeline(actor, &mut next.at, opened).await?;
+            (found.into_iter().map(|(key, _)| key).collect(), more)
         } else {
             if next.at.topic.is_none() && !self.enter(&topic, &mut next.at).await? {
                 return Ok(false);

@@ -22,7 +22,7 @@ use crate::erasure::ids::{self, ErasedIds};
 use crate::erasure::step::{ErasureStep, Finished, Place, Stage};
 use crate::fan_out::FanOut;
 use crate::fan_out::ending::is_settled;
-use crate::limits::{ENDING_SETTLE_PAUSE, ERASURE_QUERIES_PER_STEP};
+use crate::limits::{ENDING_PAUSE, ENDING_SETTLE_PAUSE, ENDING_WAIT_MILLIS, ERASURE_QUERIES_PER_STEP};
 
 /// A step that is being taken.
 #[derive(Clone, Copy)]
@@ -92,10 +92,14 @@ impl ErasureRun<'_> {
         let mut next = self.step.next();
         if let Some(place) = &self.step.counting {
             next.listed = self.step.listed.clone();
-            next.counting = self.count_copies(&next.listed.events, Some(place), &mut next.counts).await?;
+            let counting = self.count_copies(&mut next, Some(place)).await?;
+            next.counting = counting;
             return Ok(next);
         }
         self.remove_listed().await?;
+        if self.must_wait(&mut next).await? {
+            return Ok(next);
+        }
         // Each round makes a few queries or calls.
         for _ in 0..ERASURE_QUERIES_PER_STEP {
             if next.at.stage == Stage::Finish {
@@ -111,14 +115,36 @@ impl ErasureRun<'_> {
                 next.at = Place::of(stage_after(&next));
                 next.again &= next.at.stage != Stage::Timeline;
             }
-            if !next.listed.is_empty() || next.at.stage == Stage::Finish {
+            if !next.listed.is_empty() || !next.awaited.is_empty() || next.at.stage == Stage::Finish {
                 break;
             }
         }
         if !next.listed.events.is_empty() {
-            next.counting = self.count_copies(&next.listed.events, None, &mut next.counts).await?;
+            let counting = self.count_copies(&mut next, None).await?;
+            next.counting = counting;
         }
         Ok(next)
+    }
+
+    /// True if the next step is to wait for entries or copies that fan-out has not removed yet.
+    async fn must_wait(self, next: &mut ErasureStep) -> Result<bool, TableError> {
+        if next.awaited.is_empty() {
+            return Ok(false);
+        }
+        let op = self.fan_out.op;
+        let there = op.table.existing(&next.awaited).await?;
+        next.awaited.retain(|place| there.contains(place));
+        let since = *next.waiting_since.get_or_insert_with(|| op.now());
+        if op.now().get().saturating_sub(since.get()) > ENDING_WAIT_MILLIS {
+            tracing::warn!(erasure = %next.erasure, "an erasure goes on without waiting for entries of erased events");
+            next.awaited.clear();
+        }
+        if next.awaited.is_empty() {
+            next.waiting_since = None;
+            return Ok(false);
+        }
+        tokio::time::sleep(ENDING_PAUSE).await;
+        Ok(true)
     }
 
     /// Makes the receipt. From the time of the end on, the actor's events are new ones, which stay.
