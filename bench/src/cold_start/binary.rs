@@ -9,11 +9,12 @@ use super::{Result, root};
 type Function = (&'static str, &'static str, Option<(&'static str, &'static str)>);
 
 /// The functions.
-const FUNCTIONS: [Function; 8] = [
+const FUNCTIONS: [Function; 9] = [
     ("authorize", "authorize.json", None),
     ("consume", "poll.json", Some((r#"{\"limit\":10}"#, r#"{\"limit\":100}"#))),
     ("fan-out", "fan-out.json", None),
     ("follow", "put-following.json", None),
+    ("live", "get-latest.json", Some(("/events", "/live"))),
     (
         "query-latest",
         "get-latest.json",

@@ -103,7 +103,7 @@ impl Rule {
     /// The rule of a route and its price, if there is such a route.
     #[must_use]
     pub fn of(method: &Method, path: &str) -> Option<(Self, Price)> {
-        let route = RULES.iter().find(|(ruled, at, ..)| ruled == method && *at == path);
+        let route = RULES.iter().find(|(ruled, at, ..)| *at == path && ruled == method);
         route.map(|(.., rule, price)| (*rule, *price))
     }
 
@@ -173,7 +173,8 @@ fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
 /// Passes a request to its handler if the route's rule admits the caller, and the caller is not over its limit. Gives
 /// the handler the store's handle of the request, and adds the cost to the response.
 pub(crate) async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
-    let Gate { rule, price, cap, store } = gate;
+    let Some((rule, price)) = gate.of(request.method()) else { return next.run(request).await };
+    let Gate { cap, store, .. } = gate;
     if let Some(cap) = cap {
         request.extensions_mut().insert(cap);
     }

@@ -22,7 +22,9 @@ pub fn around(routes: Router) -> Router {
 
 /// Like [`around`], and `tell` receives each answered request as well as the log.
 pub fn around_and_tell(routes: Router, tell: impl Fn(&Answered) + Clone + Send + Sync + 'static) -> Router {
-    observed(routes.layer(CatchPanicLayer::custom(panicked)), move |answered| {
+    let routes =
+        routes.layer(CatchPanicLayer::custom(panicked)).method_not_allowed_fallback(method_not_allowed);
+    observed(routes, move |answered| {
         log::request(answered);
         tell(answered);
     })
@@ -31,12 +33,9 @@ pub fn around_and_tell(routes: Router, tell: impl Fn(&Answered) + Clone + Send +
 /// Like [`around`], but a panic is not caught (it ends a function), and `tell` receives each answered request instead
 /// of the log.
 pub fn observed(routes: Router, tell: impl Fn(&Answered) + Clone + Send + Sync + 'static) -> Router {
-    routes
-        .fallback(route_not_found)
-        // axum adds the header `Allow`. API Gateway passes no such request on: its response is a 404 of its own.
-        .method_not_allowed_fallback(method_not_allowed)
-        .layer(compression())
-        .layer(from_fn(move |request, next| log::observe(tell.clone(), request, next)))
+    let observe = from_fn(move |request, next| log::observe(tell.clone(), request, next));
+    // Every start of a function applies the layers to each route, so both are applied together.
+    routes.fallback(route_not_found).layer((observe, compression()))
 }
 
 /// Gzip for clients that accept it, at the fastest level: it gives most of the saving at a third of the time.
@@ -49,7 +48,8 @@ async fn route_not_found() -> Problem {
     Problem::new(Code::RouteNotFound, "No route has this path. GET /openapi.json lists all routes.")
 }
 
-async fn method_not_allowed() -> Problem {
+/// axum adds the header `Allow`. API Gateway passes no such request on: its response is a 404 of its own.
+pub(crate) async fn method_not_allowed() -> Problem {
     Problem::new(
         Code::MethodNotAllowed,
         "The path does not have this method. The header Allow lists the methods that it has.",

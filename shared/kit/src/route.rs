@@ -1,19 +1,20 @@
 //! Routes that can be listed. A router does not tell which routes it serves, but a test must compare them with the
 //! template.
 //!
-//! Every start of a function makes the routes, so they must be cheap: the router gets each path once, and each route
-//! one layer, which does everything that happens before a handler.
+//! Every start of a function makes the routes, so they must be cheap: the router gets each path once, with one layer, which
+//! does everything that happens before a handler.
 
 use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::routing::{MethodFilter, MethodRouter};
 
 use lately_store::Store;
 
 use crate::access::{self, Rule};
 use crate::body::Cap;
+use crate::edge::method_not_allowed;
 use crate::op::Price;
 
 /// The routes of one function, and the store that their handlers use.
@@ -23,21 +24,30 @@ pub struct Routes {
     served: Vec<Served>,
 }
 
-/// A route's handler and gate.
+/// The handlers of a path, and the gate before them.
 #[derive(Debug)]
 struct Served {
-    handler: MethodRouter,
+    path: &'static str,
+    methods: MethodRouter,
     gate: Gate,
 }
 
-/// The checks before a route's handler, and the cost after it.
-#[derive(Clone, Debug)]
+/// The checks before the handlers of a path, and the cost after them.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Gate {
-    pub(crate) rule: Rule,
-    pub(crate) price: Price,
+    pub(crate) rules: Vec<(Method, Rule, Price)>,
     pub(crate) cap: Option<Cap>,
     /// None if the function does not use the table.
     pub(crate) store: Option<Store>,
+}
+
+impl Gate {
+    /// The rule of a method and its price. axum serves HEAD as GET.
+    pub(crate) fn of(&self, method: &Method) -> Option<(Rule, Price)> {
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        let found = self.rules.iter().find(|(ruled, ..)| ruled == method);
+        found.map(|(_, rule, price)| (*rule, *price))
+    }
 }
 
 impl Routes {
@@ -50,7 +60,7 @@ impl Routes {
     /// Adds a route with its rule.
     ///
     /// # Panics
-    /// If the route has no rule: a bug.
+    /// If the route has no rule, or is there already: a bug.
     #[must_use]
     pub fn on<H, T>(mut self, method: Method, path: &'static str, handler: H) -> Self
     where
@@ -60,8 +70,14 @@ impl Routes {
         let route = Rule::of(&method, path);
         let (rule, price) = route.unwrap_or_else(|| panic!("{method} {path} has no rule in access.rs"));
         let filter = MethodFilter::try_from(method.clone()).expect("routes have common methods");
-        let gate = Gate { rule, price, cap: None, store: None };
-        self.served.push(Served { handler: on(filter, handler), gate });
+        let served = match self.served.iter().position(|served| served.path == path) {
+            Some(place) => &mut self.served[place],
+            None => {
+                self.served.push_mut(Served { path, methods: MethodRouter::new(), gate: Gate::default() })
+            }
+        };
+        served.methods = std::mem::take(&mut served.methods).on(filter, handler);
+        served.gate.rules.push((method.clone(), rule, price));
         self.declared.push((method, path));
         self
     }
@@ -104,14 +120,16 @@ impl Routes {
     /// If a route is there twice: a bug.
     pub fn into_router(self) -> Router {
         let mut paths = Vec::<(&str, MethodRouter)>::new();
-        for ((_, path), Served { handler, gate }) in self.declared.iter().zip(self.served) {
-            let served = handler.layer(from_fn_with_state(gate, access::admit));
-            match paths.iter_mut().find(|(at, _)| at == path) {
-                Some((_, methods)) => *methods = std::mem::take(methods).merge(served),
-                None => paths.push((path, served)),
+        for Served { path, methods, gate } in self.served {
+            let gated = methods.layer(from_fn_with_state(gate, access::admit));
+            match paths.iter_mut().find(|(at, _)| *at == path) {
+                Some((_, others)) => *others = std::mem::take(others).merge(gated),
+                None => paths.push((path, gated)),
             }
         }
-        paths.into_iter().fold(Router::new(), |router, (path, methods)| router.route(path, methods))
+        paths.into_iter().fold(Router::new(), |router, (path, methods)| {
+            router.route(path, methods.fallback(method_not_allowed))
+        })
     }
 }
 
