@@ -5,6 +5,8 @@
 //! rest, which depends on the body or on stored items: callers post events as themselves ([`Caller::require_actor`]),
 //! and only its actor deletes an event.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::Method;
 use axum::http::request::Parts;
@@ -172,16 +174,19 @@ fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
 
 /// Passes a request to its handler if the route's rule admits the caller, and the caller is not over its limit. Gives
 /// the handler the store's handle of the request, and adds the cost to the response.
-pub(crate) async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
     let Some((rule, price)) = gate.of(request.method()) else { return next.run(request).await };
-    let Gate { cap, store, .. } = gate;
-    if let Some(cap) = cap {
+    let Gate { cap, store, .. } = &*gate;
+    if let Some(cap) = *cap {
         request.extensions_mut().insert(cap);
     }
     let (mut parts, body) = request.into_parts();
     let caller = Caller::from_request_parts(&mut parts, &()).await;
     let topics = caller.as_ref().ok().and_then(|caller| caller.topics.clone());
-    let op = store.filter(|_| price != Price::Free).map(|store| Op(store.op().limited_to(topics.as_deref())));
+    let op = store
+        .as_ref()
+        .filter(|_| price != Price::Free)
+        .map(|store| Op(store.op().limited_to(topics.as_deref())));
     // A caller without limits has no quota, and pays nothing for those that have.
     let quota = caller.as_ref().ok().and_then(|caller| Quota::of(caller, price));
     let quota = quota.as_ref().zip(op.as_ref());

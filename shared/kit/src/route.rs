@@ -4,6 +4,8 @@
 //! Every start of a function makes the routes, so they must be cheap: the router gets each path once, with one layer, which
 //! does everything that happens before a handler.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
@@ -121,7 +123,7 @@ impl Routes {
     pub fn into_router(self) -> Router {
         let mut paths = Vec::<(&str, MethodRouter)>::new();
         for Served { path, methods, gate } in self.served {
-            let gated = methods.layer(from_fn_with_state(gate, access::admit));
+            let gated = methods.layer(from_fn_with_state(Arc::new(gate), access::admit));
             match paths.iter_mut().find(|(at, _)| *at == path) {
                 Some((_, others)) => *others = std::mem::take(others).merge(gated),
                 None => paths.push((path, gated)),
