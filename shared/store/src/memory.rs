@@ -1,4 +1,4 @@
-//! What a process remembers between operations.
+//! The memory of a process: caches that live between operations, and locks.
 
 use std::borrow::Borrow;
 use std::hash::Hash;

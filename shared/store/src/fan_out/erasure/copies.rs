@@ -23,7 +23,7 @@ use crate::source::StoredSource;
 /// The attributes of an event that its entries follow from, without its data.
 const PARTS: &str = "pk, sk, t, a, s, v";
 
-/// What a step counts, as far as it has room for more places.
+/// The counts of a step, and its room for more places.
 struct Counting<'a> {
     counts: &'a mut ErasureCounts,
     awaited: &'a mut Vec<Key>,
