@@ -165,10 +165,10 @@ pub(super) async fn trace(
     let config = shared.parts.system.faults.client().config().to_builder().interceptor(witness.clone());
     let system = shared.parts.system.through(aws_sdk_dynamodb::Client::from_conf(config.build()));
     let routes = system.map_err(|error| Problem::unavailable(&error))?.routes().into_router();
-    let unrouted = async || Extension(Unrouted);
-    let router = routes.fallback(unrouted).method_not_allowed_fallback(unrouted);
+    let router = routes.fallback(async || Extension(Unrouted));
     let answered = router.oneshot(request).await.unwrap_or_else(|never| match never {});
-    if answered.extensions().get::<Unrouted>().is_some() {
+    let is_unrouted = answered.extensions().get::<Unrouted>().is_some();
+    if is_unrouted || answered.status() == StatusCode::METHOD_NOT_ALLOWED {
         return Err(not_a_route());
     }
     let (parts, body) = answered.into_parts();
