@@ -36,7 +36,7 @@ export function erasureCard(signal, id) {
 class Erasure {
   constructor(signal) {
     this.signal = signal;
-    this.shown = el("div", {});
+    this.shown = el("div", { class: "erasure" });
     this.said = el("div", { class: "said" });
     this.#offer();
   }

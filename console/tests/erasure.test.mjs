@@ -24,12 +24,14 @@ test("a person is erased after a question, and the progress is shown", async (t)
   await card.getByRole("button", { name: "Erase…" }).click();
   await card.getByRole("button", { name: "Erase", exact: true }).click();
   await card.getByText("The erasure is under way.").waitFor();
-  await until("the profile is erased", async () => /profile\s+1/.test(await card.innerText()));
+  // An erasure begins its search after ten seconds.
+  await card.getByText("Everything is erased.").waitFor({ timeout: 60_000 });
+  assert.match(await card.innerText(), /profile\s+1/);
   await assert.rejects(api("GET", `/users/${name}/profile`), /404/);
   assert.match(page.url(), /erasure=[0-9a-f-]{36}/);
   assert.ok(!page.url().includes(name), "the address has no name");
 
-  // A page that is opened later shows the progress, too.
+  // A page that is opened later shows the erasure, too.
   await page.reload();
   await until("the counts are shown again", async () => /events of the actor\s+1/.test(await card.innerText()));
 });
@@ -38,24 +40,18 @@ test("the receipt of an erasure is saved with the names", async (t) => {
   const name = fresh("eve");
   await api("PUT", `/users/${name}/profile`, {});
   const page = await open(t, "#records");
-  // An erasure is done a minute after its begin, at the earliest. The test does not wait for it.
-  await page.route("**/erasures/*", async (route) => {
-    const response = await route.fetch();
-    const erasure = await response.json();
-    const done = { state: "done", finished_at: erasure.started_at, ids_sha256: "ab".repeat(32) };
-    await route.fulfill({ response, json: { ...erasure, ...done } });
-  });
   const card = page.getByRole("region", { name: "Erase a person" });
   await card.getByLabel("User").fill(name);
   await card.getByRole("button", { name: "Erase…" }).click();
   await card.getByRole("button", { name: "Erase", exact: true }).click();
-  await card.getByText("Everything is erased.").waitFor();
+  await card.getByText("Everything is erased.").waitFor({ timeout: 60_000 });
   await card.getByText("report files", { exact: true }).waitFor();
   const [download] = await Promise.all([page.waitForEvent("download"), card.getByRole("button", { name: "Save the receipt" }).click()]);
   const chunks = [];
   for await (const chunk of await download.createReadStream()) chunks.push(chunk);
   const receipt = JSON.parse(Buffer.concat(chunks).toString());
-  assert.deepEqual([receipt.user, receipt.state, receipt.ids_sha256], [name, "done", "ab".repeat(32)]);
+  assert.deepEqual([receipt.user, receipt.state], [name, "done"]);
+  assert.match(receipt.ids_sha256, /^[0-9a-f]{64}$/);
   assert.equal(download.suggestedFilename(), `erasure-${receipt.id}.json`);
   await card.getByRole("button", { name: "Erase another" }).click();
   assert.ok(!page.url().includes("erasure="));
