@@ -24,9 +24,10 @@ use crate::support::{Api, OPENAPI, resolved};
 type Listed = BTreeSet<(String, String)>;
 
 fn listed(routes: &Routes) -> Listed {
-    let declared = routes.declared().iter().map(|(method, path)| (method.to_string(), (*path).to_owned()));
-    let listed: Listed = declared.collect();
-    assert_eq!(listed.len(), routes.declared().len(), "a route is declared once");
+    let declared = routes.declared();
+    let listed: Listed =
+        declared.iter().map(|(method, path)| (method.to_string(), (*path).to_owned())).collect();
+    assert_eq!(listed.len(), declared.len(), "a route is declared once");
     listed
 }
 

@@ -8,7 +8,7 @@ use crate::support::{Answer, Api, event, request};
 fn methods(api: &Api) -> BTreeMap<&'static str, BTreeSet<String>> {
     let mut methods = BTreeMap::<_, BTreeSet<_>>::new();
     for (method, path) in api.system.routes().declared() {
-        let of_path = methods.entry(*path).or_default();
+        let of_path = methods.entry(path).or_default();
         of_path.insert(method.to_string());
         if method == "GET" {
             of_path.insert("HEAD".to_owned());

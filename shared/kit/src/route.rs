@@ -4,6 +4,7 @@
 //! Every start of a function makes the routes, so they must be cheap: the router gets each path once, with one layer, which
 //! does everything that happens before a handler.
 
+use std::iter;
 use std::sync::Arc;
 
 use axum::Router;
@@ -22,7 +23,6 @@ use crate::op::Price;
 /// The routes of one function, and the store that their handlers use.
 #[derive(Debug, Default)]
 pub struct Routes {
-    declared: Vec<(Method, &'static str)>,
     served: Vec<Served>,
 }
 
@@ -79,8 +79,7 @@ impl Routes {
             }
         };
         served.methods = std::mem::take(&mut served.methods).on(filter, handler);
-        served.gate.rules.push((method.clone(), rule, price));
-        self.declared.push((method, path));
+        served.gate.rules.push((method, rule, price));
         self
     }
 
@@ -105,15 +104,18 @@ impl Routes {
     /// Adds other routes.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
-        self.declared.extend(others.declared);
         self.served.extend(others.served);
         self
     }
 
     /// The method and path of each route.
     #[must_use]
-    pub fn declared(&self) -> &[(Method, &'static str)] {
-        &self.declared
+    pub fn declared(&self) -> Vec<(Method, &'static str)> {
+        let of_path = |served: &Served| {
+            let methods = served.gate.rules.iter().map(|(method, ..)| method.clone());
+            methods.zip(iter::repeat(served.path)).collect::<Vec<_>>()
+        };
+        self.served.iter().flat_map(of_path).collect()
     }
 
     /// The router that serves the routes.

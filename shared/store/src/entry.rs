@@ -32,6 +32,9 @@ use crate::limits::{ENTRY_BYTES, ENTRY_EXPIRY_BYTES, ENTRY_KEY_BYTES, ENTRY_MARK
 use crate::op::Op;
 use crate::topic::TopicError;
 
+/// This sort key comes after all marks of a timeline, and before all of its entries.
+pub(crate) const BEFORE_ENTRIES: &str = "$";
+
 /// An event as timelines list it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TimelineEntry {

@@ -24,7 +24,8 @@ struct SampledPartition {
 }
 
 impl TopicHandle<'_> {
-    /// Counts what a deletion of the topic would delete. The directory is read, and some events of some partitions. Copies in feeds are not counted: their number is known only when they are looked for.
+    /// Counts what a deletion of the topic would delete. The directory is read, and some events of some partitions.
+    /// Copies in feeds are not counted: their number is known only when they are looked for.
     ///
     /// # Errors
     /// See [`TopicError`].

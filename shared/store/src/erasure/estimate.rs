@@ -5,10 +5,8 @@ use lately_keys::{Actor, Source, TableKey, UnixMillis, User};
 use lately_model::{ErasureCounts, ErasureEstimate, NewErasure};
 use lately_table::{Query, TableError};
 
+use crate::entry::BEFORE_ENTRIES;
 use crate::erasure::ErasuresHandle;
-
-/// This sort key comes after all marks of a partition, and before all entries and names.
-const BEFORE_ENTRIES: &str = "$";
 
 impl ErasuresHandle<'_> {
     /// Estimates the items that an erasure would erase, and its price. The actor's events are counted by the actor's

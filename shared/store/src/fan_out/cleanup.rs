@@ -13,14 +13,11 @@ use lately_keys::table::{FeedEntryKey, FollowerKey, LeaverKey};
 use lately_keys::{EventId, Source, UnixMillis};
 use lately_table::{Condition, Query, TableError};
 
-use crate::entry::TimelineEntry;
+use crate::entry::{BEFORE_ENTRIES, TimelineEntry};
 use crate::fan_out::FanOut;
 use crate::fan_out::walk::{FeedWalk, Purpose, WalkStep};
 use crate::follow::leaver;
 use crate::lane::LanePage;
-
-/// This sort key comes after all marks of a feed, and before all of its entries.
-const BEFORE_ENTRIES: &str = "$";
 
 impl FanOut<'_> {
     /// Begins to remove from a user's feed the entries of a source that the user no longer follows.

@@ -115,15 +115,25 @@ impl FanOut<'_> {
         let places = |(id, source): &(EventId, Source)| {
             places_at_source(*id, source, &self.op.source(source).known_coverage())
         };
-        let all: Vec<_> = step.awaited.iter().flat_map(places).collect();
+        self.is_awaited(&mut next.awaited, step.waiting_since.unwrap_or(now), places).await
+    }
+
+    /// True if some of the awaited places still hold something: pauses, and keeps those alone. After a long time, nothing
+    /// is awaited any more.
+    pub(super) async fn is_awaited<T>(
+        &self,
+        awaited: &mut Vec<T>,
+        since: UnixMillis,
+        places: impl Fn(&T) -> Vec<Key>,
+    ) -> Result<bool, TableError> {
+        let all: Vec<_> = awaited.iter().flat_map(&places).collect();
         let there = self.op.table.existing(&all).await?;
-        next.awaited.retain(|awaited| places(awaited).iter().any(|place| there.contains(place)));
-        let waited = step.waiting_since.map_or(0, |since| now.get().saturating_sub(since.get()));
-        if waited > ENDING_WAIT_MILLIS {
-            tracing::warn!(%now, "a topic's deletion goes on without waiting for entries of deleted events");
-            next.awaited.clear();
+        awaited.retain(|awaited| places(awaited).iter().any(|place| there.contains(place)));
+        if self.op.now().get().saturating_sub(since.get()) > ENDING_WAIT_MILLIS {
+            tracing::warn!("an ending goes on without waiting for entries of deleted events");
+            awaited.clear();
         }
-        if next.awaited.is_empty() {
+        if awaited.is_empty() {
             return Ok(false);
         }
         tokio::time::sleep(ENDING_PAUSE).await;

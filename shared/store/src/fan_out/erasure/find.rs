@@ -13,7 +13,7 @@ use lately_model::{ISSUES_TOPIC, reported_issue};
 use lately_table::{Condition, Item, Query, TableError};
 
 use crate::directory::{Directory, Entry};
-use crate::entry::TimelineEntry;
+use crate::entry::{BEFORE_ENTRIES, TimelineEntry};
 use crate::erasure::mark::ErasureMark;
 use crate::erasure::step::{ErasureStep, ListedEvents, Place, Stage};
 use crate::event::{decode, is_keyed};
@@ -25,9 +25,6 @@ use crate::limits::{
 };
 use crate::session::keys_of_listed;
 use crate::topic::TopicError;
-
-/// This sort key comes after all marks of a partition, and before all entries.
-const BEFORE_ENTRIES: &str = "$";
 
 impl ErasureRun<'_> {
     /// Looks for more, from the place of the next step on. Returns false if nothing is left of the stage.

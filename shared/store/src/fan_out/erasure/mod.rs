@@ -22,7 +22,7 @@ use crate::erasure::ids::{self, ErasedIds};
 use crate::erasure::step::{ErasureStep, Finished, Place, Stage};
 use crate::fan_out::FanOut;
 use crate::fan_out::ending::is_settled;
-use crate::limits::{ENDING_PAUSE, ENDING_SETTLE_PAUSE, ENDING_WAIT_MILLIS, ERASURE_QUERIES_PER_STEP};
+use crate::limits::{ENDING_SETTLE_PAUSE, ERASURE_QUERIES_PER_STEP};
 
 /// A step that is being taken.
 #[derive(Clone, Copy)]
@@ -131,20 +131,11 @@ impl ErasureRun<'_> {
         if next.awaited.is_empty() {
             return Ok(false);
         }
-        let op = self.fan_out.op;
-        let there = op.table.existing(&next.awaited).await?;
-        next.awaited.retain(|place| there.contains(place));
-        let since = *next.waiting_since.get_or_insert_with(|| op.now());
-        if op.now().get().saturating_sub(since.get()) > ENDING_WAIT_MILLIS {
-            tracing::warn!(erasure = %next.erasure, "an erasure goes on without waiting for entries of erased events");
-            next.awaited.clear();
-        }
-        if next.awaited.is_empty() {
-            next.waiting_since = None;
-            return Ok(false);
-        }
-        tokio::time::sleep(ENDING_PAUSE).await;
-        Ok(true)
+        let since = *next.waiting_since.get_or_insert_with(|| self.fan_out.op.now());
+        let is_awaited =
+            self.fan_out.is_awaited(&mut next.awaited, since, |place| vec![place.clone()]).await?;
+        next.waiting_since = next.waiting_since.filter(|_| is_awaited);
+        Ok(is_awaited)
     }
 
     /// Makes the receipt. From the time of the end on, the actor's events are new ones, which stay.
