@@ -99,7 +99,7 @@ impl Design {
             }
             Self::UserMonth { user } => sharded_day(ShardedDayPlace::UserMonth(user.clone()), at, entropy),
             Self::InvertedUuid { offset } => {
-                let millis = UnixMillis::try_from(at);
+                let millis = UnixMillis::from_nanos(at.as_nanosecond());
                 let millis = millis.map_err(|_| PublishedError::Range { until: "9999-12-30" })?;
                 let id = EventId::import(millis, Shard::from(0), entropy);
                 Ok(InvertedUuid::new(id.as_uuid(), *offset)?.write_key())

@@ -13,9 +13,6 @@ const INSTRUCTIONS: u64 = 1_900_000;
 /// The budget from the first event to the first bytes of TLS.
 const CLIENT_HELLO: Duration = Duration::from_millis(1);
 
-/// The budget of `fan-out` to TLS. It prepares two calls before the first one connects, and no client waits for it.
-const CLIENT_HELLO_OF_FAN_OUT: Duration = Duration::from_micros(1_500);
-
 /// The budgets of memory: 6.5 MB at the first poll, and 10 MB after the first event, which may return a page of a
 /// hundred.
 const RSS_AT_POLL: u64 = 13 * 1024 * 1024 / 2;
@@ -23,10 +20,6 @@ const RSS_AFTER: u64 = 10 * 1024 * 1024;
 
 /// The budget of a binary's size: 4.8 MB.
 const BYTES: u64 = 48 * 1024 * 1024 / 10;
-
-/// The budget of the sizes of `fan-out`, `live` and `records`: 5.1 MB. They have the most to do: all that follows a change,
-/// with deletions and erasures; the streams with the authorizer; and most of the routes.
-const BYTES_OF_LARGE: u64 = 51 * 1024 * 1024 / 10;
 
 /// The budget of the size of `report`: 6 MB. It contains an S3 client with the tables of forty checksums, and no client
 /// waits for it.
@@ -54,11 +47,7 @@ impl Measured {
 
     /// The budget of the binary's size.
     fn most_bytes(&self) -> u64 {
-        match self.function {
-            "report" => BYTES_OF_REPORT,
-            "fan-out" | "live" | "records" => BYTES_OF_LARGE,
-            _ => BYTES,
-        }
+        if self.function == "report" { BYTES_OF_REPORT } else { BYTES }
     }
 }
 
@@ -106,10 +95,9 @@ impl ColdStartReport {
         }
         if let Some(hello) = one.client_hello {
             let millis = hello.as_secs_f64() * 1e3;
-            let budget = if one.function == "fan-out" { CLIENT_HELLO_OF_FAN_OUT } else { CLIENT_HELLO };
             let text = format!("{millis:.2} ms");
-            let budget_millis = budget.as_secs_f64() * 1e3;
-            let hello = figure("client_hello", text, millis.into(), budget_millis.into(), hello <= budget);
+            let budget = CLIENT_HELLO.as_secs_f64() * 1e3;
+            let hello = figure("client_hello", text, millis.into(), budget.into(), hello <= CLIENT_HELLO);
             figures.insert(figures.len() - 2, hello);
         }
         if let Some(rss) = one.rss_after {
@@ -144,9 +132,7 @@ impl ColdStartReport {
         };
         table.push_str(&format!(
             "| budget | {START}× | {} M | {} ms | {} MB | {} MB | {} MB |\n\n\
-             The budget of `fan-out` to TLS is {:.1} ms, because it prepares two calls before the first one connects. The budget of the \
-             binary of `report` is {} MB, because it contains an S3 client, and that of `fan-out`, `live` and `records` is {} MB, \
-             because they have the most to do.\n\
+             The budget of the binary of `report` is {} MB, because it contains an S3 client.\n\
              From spawn to first poll, hello took {:.2} ms and hello-dynamodb {:.2} ms.",
             hundredths(INSTRUCTIONS, 1_000_000),
             CLIENT_HELLO.as_millis(),
@@ -154,9 +140,7 @@ impl ColdStartReport {
             hundredths(RSS_AFTER, MEGABYTE),
             // The budget was rounded down to a byte, so this rounds up.
             hundredths(BYTES + MEGABYTE / 200, MEGABYTE),
-            CLIENT_HELLO_OF_FAN_OUT.as_secs_f64() * 1e3,
             BYTES_OF_REPORT / MEGABYTE,
-            hundredths(BYTES_OF_LARGE + MEGABYTE / 200, MEGABYTE),
             millis(0),
             millis(1),
         ));

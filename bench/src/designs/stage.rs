@@ -100,7 +100,7 @@ pub(super) async fn fill_topic(
 }
 
 pub(super) fn millis(at: Timestamp) -> UnixMillis {
-    UnixMillis::try_from(at).expect("the time is in the valid range")
+    UnixMillis::from_nanos(at.as_nanosecond()).expect("the time is in the valid range")
 }
 
 fn since_epoch(at: Timestamp) -> Duration {

@@ -61,7 +61,7 @@ impl KeyTime {
     /// # Errors
     /// [`PublishedError::Range`] before 1970.
     pub fn to_the_millisecond(at: Timestamp) -> Result<Self, PublishedError> {
-        let at = UnixMillis::try_from(at).map_err(|_| RANGE)?;
+        let at = UnixMillis::from_nanos(at.as_nanosecond()).map_err(|_| RANGE)?;
         Ok(Self { at, within: Within::Nothing })
     }
 
@@ -200,7 +200,7 @@ mod tests {
         #[test]
         fn an_id_has_the_time_of_its_key(nanos in 0..i64::MAX, sk in "[a-z0-9]{1,20}", id in crate::keys::tests::id()) {
             let at = Timestamp::from_nanosecond(nanos.into()).unwrap();
-            let millis = UnixMillis::try_from(at).unwrap();
+            let millis = UnixMillis::from_nanos(at.as_nanosecond()).unwrap();
             let of = |time: KeyTime| time.event_id("d", &key("p", &sk), ShardCount::ONE);
             prop_assert_eq!(of(KeyTime::to_the_millisecond(at).unwrap()).at(), millis);
             prop_assert_eq!(of(KeyTime::to_the_nanosecond(at).unwrap()).at(), millis);

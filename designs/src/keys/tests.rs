@@ -269,7 +269,7 @@ proptest! {
         prop_assert!(sk(earlier) < sk(later));
 
         let sk = |at: Timestamp| {
-            let millis = UnixMillis::try_from(at).unwrap();
+            let millis = UnixMillis::from_nanos(at.as_nanosecond()).unwrap();
             let id = EventId::import(millis, 0.into(), entropy).as_uuid();
             InvertedUuid::new(id, Offset::UTC).unwrap().write_key().sk
         };
@@ -361,7 +361,7 @@ fn places(at: Timestamp, (first, last): (Timestamp, Timestamp), offset: Offset, 
         let keys = ShardedDay::sort_keys(first, last);
         places.push(Place { partitions, window, keys, at: of_text(&key, &ShardedDay::time_of), key });
     }
-    let millis = UnixMillis::try_from(at).unwrap();
+    let millis = UnixMillis::from_nanos(at.as_nanosecond()).unwrap();
     let id = EventId::import(millis, 0.into(), entropy).as_uuid();
     let key = InvertedUuid::new(id, offset).unwrap().write_key();
     places.push(Place {

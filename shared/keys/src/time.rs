@@ -1,16 +1,13 @@
 //! Time in keys: whole milliseconds from 1970 to the end of the year 9999.
 //!
-//! The type is our own instead of `jiff::Timestamp` for two reasons. It cannot hold a time for which no key exists, and
-//! it reaches the last day of 9999. A `Timestamp` does not, because it must be representable at every UTC offset. The
-//! calendar comes from `jiff`.
+//! The type is our own because it cannot hold a time for which no key exists. The calendar and RFC 3339 come from the
+//! crate `time`.
 
 use std::fmt;
 use std::str::FromStr;
 
-use jiff::SignedDuration;
-use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::fmt::temporal::Pieces;
+use time::format_description::well_known::Rfc3339;
+use time::{Duration, OffsetDateTime, UtcDateTime};
 
 use crate::text::serde_as_text;
 
@@ -41,7 +38,6 @@ pub enum TimeError {
     Range,
 }
 
-const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 const NANOS_PER_MILLI: i128 = 1_000_000;
 
 impl UnixMillis {
@@ -89,19 +85,17 @@ impl UnixMillis {
         Self::from_signed(-(-nanos).div_euclid(NANOS_PER_MILLI))
     }
 
-    /// The date and the time of day, in UTC.
-    #[must_use]
-    pub fn civil(self) -> DateTime {
-        let since_epoch = SignedDuration::from_millis(self.0.cast_signed());
-        EPOCH.checked_add(since_epoch).expect("a UnixMillis is within the years that jiff knows")
-    }
-
-    /// The time of a date and a time of day, in UTC, rounded down.
+    /// A time from nanoseconds since 1970, rounded down to the millisecond.
     ///
     /// # Errors
-    /// [`TimeError::Range`] before 1970.
-    pub fn from_civil(civil: DateTime) -> Result<Self, TimeError> {
-        Self::from_signed(civil.duration_since(EPOCH).as_nanos().div_euclid(NANOS_PER_MILLI))
+    /// [`TimeError::Range`] before 1970 or after 9999.
+    pub fn from_nanos(nanos: i128) -> Result<Self, TimeError> {
+        Self::from_signed(nanos.div_euclid(NANOS_PER_MILLI))
+    }
+
+    /// The date and the time of day.
+    pub(crate) fn utc(self) -> UtcDateTime {
+        UtcDateTime::UNIX_EPOCH + Duration::milliseconds(self.0.cast_signed())
     }
 
     fn from_signed(millis: i128) -> Result<Self, TimeError> {
@@ -109,62 +103,35 @@ impl UnixMillis {
     }
 }
 
-/// The nanoseconds since 1970 of RFC 3339 text, for any of jiff's years.
+/// The nanoseconds since 1970 of RFC 3339 text, of the years 0 to 9999.
 fn unix_nanos(text: &str) -> Result<i128, TimeError> {
-    let pieces = Pieces::parse(text).map_err(|_| TimeError::Form)?;
-    let (Some(time), Some(offset)) = (pieces.time(), pieces.to_numeric_offset()) else {
-        return Err(TimeError::Form);
-    };
-    // jiff accepts more than RFC 3339: a zone in brackets, and offsets without minutes.
-    if text.ends_with(']') || !has_rfc3339_shape(text) {
+    let at = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| TimeError::Form)?;
+    // `time` accepts any character between date and time, and ignores decimals after the ninth.
+    let decimals = text.bytes().skip(20).take_while(u8::is_ascii_digit).count();
+    if !matches!(text.as_bytes()[10], b'T' | b't') || decimals > 9 {
         return Err(TimeError::Form);
     }
-    let local = DateTime::from_parts(pieces.date(), time).duration_since(EPOCH);
-    let utc = local.checked_sub(SignedDuration::from_secs(offset.seconds().into()));
-    Ok(utc.ok_or(TimeError::Range)?.as_nanos())
-}
-
-/// True if the text has the form `YYYY-MM-DDTHH:MM:SS[.f…](Z|±HH:MM)`.
-fn has_rfc3339_shape(text: &str) -> bool {
-    let shape = |part: &str| -> String {
-        part.chars().map(|c| if c.is_ascii_digit() { '0' } else { c.to_ascii_uppercase() }).collect()
-    };
-    let Some((seconds, rest)) = text.split_at_checked(19) else {
-        return false;
-    };
-    let zone = match rest.strip_prefix('.') {
-        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()),
-        None => rest,
-    };
-    shape(seconds) == "0000-00-00T00:00:00"
-        && !rest.starts_with(".Z")
-        && matches!(shape(zone).as_str(), "Z" | "+00:00" | "-00:00")
+    Ok(at.unix_timestamp_nanos())
 }
 
 impl FromStr for UnixMillis {
     type Err = TimeError;
 
     fn from_str(text: &str) -> Result<Self, TimeError> {
-        Self::from_signed(unix_nanos(text)?.div_euclid(NANOS_PER_MILLI))
+        Self::from_nanos(unix_nanos(text)?)
     }
 }
 
 impl fmt::Display for UnixMillis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.3}Z", self.civil())
+        let (year, month, day) = self.utc().to_calendar_date();
+        let (hour, minute, second, milli) = self.utc().as_hms_milli();
+        let month = u8::from(month);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
     }
 }
 
 serde_as_text!(UnixMillis);
-
-impl TryFrom<Timestamp> for UnixMillis {
-    type Error = TimeError;
-
-    /// Rounds down to the millisecond.
-    fn try_from(timestamp: Timestamp) -> Result<Self, TimeError> {
-        Self::from_signed(timestamp.as_nanosecond().div_euclid(NANOS_PER_MILLI))
-    }
-}
 
 /// The direction through a timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -206,6 +173,9 @@ mod tests {
             "2026-11-20T09:30:00.Z",
             "2026-11-20T09:30:00,5Z",
             "2026-11-20 09:30:00Z",
+            "2026-11-20é09:30:00Z",
+            "2026-11-20T09:30:00.0000000001Z",
+            "2026-11-20T09:30:60Z",
             "20261120T093000Z",
             "2026-02-30T09:30:00Z",
             "2026-11-20T25:30:00Z",
@@ -219,6 +189,13 @@ mod tests {
             assert_eq!(text.parse::<UnixMillis>(), Err(TimeError::Form), "{text:?}");
         }
         assert!("2026-11-20t09:30:00z".parse::<UnixMillis>().is_ok());
+        assert!("2026-11-20T09:30:00.123456789+01:00".parse::<UnixMillis>().is_ok());
+    }
+
+    #[test]
+    fn a_leap_second_is_the_last_millisecond_before_it() {
+        let last = "2016-12-31T23:59:59.999Z".parse::<UnixMillis>();
+        assert_eq!("2017-01-01T00:59:60+01:00".parse(), last);
     }
 
     #[test]
@@ -234,7 +211,7 @@ mod tests {
         #[test]
         fn text_round_trips_and_sorts_as_time(a in arbitrary::millis(), b in arbitrary::millis()) {
             prop_assert_eq!(a.to_string().parse::<UnixMillis>(), Ok(a));
-            prop_assert_eq!(UnixMillis::from_civil(a.civil()), Ok(a));
+            prop_assert_eq!(UnixMillis::from_nanos(a.utc().unix_timestamp_nanos()), Ok(a));
             prop_assert_eq!(a.to_string().cmp(&b.to_string()), a.cmp(&b));
         }
 

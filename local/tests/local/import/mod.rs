@@ -303,7 +303,7 @@ async fn every_event_is_imported_once_at_its_time_in_order() {
             assert!(events.iter().any(|event| event.id.shard() != events[0].id.shard()));
         }
         if let Design::InvertedUuid { .. } = design {
-            let millis = |n: usize| UnixMillis::try_from(times[n].1).unwrap();
+            let millis = |n: usize| UnixMillis::from_nanos(times[n].1.as_nanosecond()).unwrap();
             let tick = |n: usize| EventId::import(millis(n), 0.into(), entropy(n)).tick();
             assert!(events.iter().all(|event| event.id.tick() == tick(number(event))));
         }
