@@ -62,6 +62,7 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, String> {
         {
             Ok(url)
         }
+        Err(error) if text.contains("://") => Err(format!("must be a valid URL: {error}")),
         _ => Err("must be a URL that begins with http:// or https://".to_owned()),
     }
 }

@@ -75,6 +75,9 @@ fn a_url_is_named_without_a_scheme_and_dynamodbs_port_is_recognised() {
     run("127.0.0.1:1", &["topic", "list", "--url", &format!("localhost:{port}")]).fine();
     run("127.0.0.1:1", &["topic", "list", "--url", "api.example.org"])
         .failed(2, &["must be a URL that begins with http:// or https://"]);
+    // The workspace has no Unicode tables for host names (docs/adr/0013-libraries.md).
+    run("127.0.0.1:1", &["topic", "list", "--url", "http://münchen.example"])
+        .failed(2, &["must be a valid URL: invalid international domain name"]);
     for command in [&["topic", "list"][..], &["topic", "create", "x"], &["consume", "posts", "printer"]] {
         run(dynamodb(&program), command).failed(1, &[" is DynamoDB and not Lately's API"]);
     }
