@@ -169,6 +169,8 @@ class Case:
             raise Mismatch(f"no such step: {step}")
 
     def call(self, step):
+        if step.get("do") == "topic.consumer.put":
+            self.wait_until_processed()
         before, started = len(self.traffic.requests), time.monotonic()
         names = ("do", "of", "with", "named", "take", "next", "count")
         answer = self.adapter.tell(**{name: step[name] for name in names if name in step})
@@ -216,6 +218,20 @@ class Case:
                 if time.monotonic() > latest:
                     raise
                 time.sleep(0.1)
+
+    def wait_until_processed(self):
+        """Waits until fan-out has processed all records. An event that it processes after a consumer got it counts as
+        late."""
+        latest = time.monotonic() + PATIENCE
+        while time.monotonic() < latest:
+            state = self.ask("GET", "/local/state", None)
+            under_way, *done = (
+                sum(shard[name] for shard in state["stream"]) for name in ("in_flight", "delivered", "filtered")
+            )
+            if under_way == 0 and sum(done) == state["records"]:
+                return
+            time.sleep(0.01)
+        raise Mismatch(f"fan-out did not process all records within {PATIENCE} s")
 
     def restart(self, down=0, crash=False):
         """Ends the program. It starts again after some seconds, while the next steps run."""
