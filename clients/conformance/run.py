@@ -162,7 +162,8 @@ class Case:
         elif "sleep" in step:
             time.sleep(step["sleep"])
         elif "until" in step:
-            self.until(step["until"])
+            asked = {"http": step["until"]["http"], "expect": {"value": step["until"]["value"]}}
+            self.until(lambda: self.step(asked))
         elif "restart" in step:
             self.restart(**step["restart"])
         else:
@@ -170,7 +171,7 @@ class Case:
 
     def call(self, step):
         if step.get("do") == "topic.consumer.put":
-            self.wait_until_processed()
+            self.wait_for_fan_out()
         before, started = len(self.traffic.requests), time.monotonic()
         names = ("do", "of", "with", "named", "take", "next", "count")
         answer = self.adapter.tell(**{name: step[name] for name in names if name in step})
@@ -208,28 +209,30 @@ class Case:
         for name, path in step.get("save", {}).items():
             self.names[name] = at(value, path) if path else value
 
-    def until(self, condition):
-        """Asks again until the answer is as expected."""
+    def until(self, attempt):
+        """Repeats an attempt until its result is as expected."""
         latest = time.monotonic() + PATIENCE
         while True:
             try:
-                return self.step({"http": condition["http"], "expect": {"value": condition["value"]}})
+                return attempt()
             except Mismatch:
                 if time.monotonic() > latest:
                     raise
                 time.sleep(0.1)
 
-    def wait_until_processed(self):
+    def wait_for_fan_out(self):
         """Waits until fan-out has processed all records of before. An event that it processes after a consumer got it
         counts as late."""
         began = time.monotonic()
-        while (waited := time.monotonic() - began) < PATIENCE:
+
+        def attempt():
+            waited = time.monotonic() - began
             # Reported in tenths of a second.
             oldest = max(shard["lag_seconds"] for shard in self.ask("GET", "/local/state", None)["stream"])
-            if oldest + 0.1 < waited:
-                return
-            time.sleep(0.05)
-        raise Mismatch(f"fan-out did not process all records within {PATIENCE} s")
+            if oldest + 0.1 >= waited:
+                raise Mismatch(f"fan-out is {oldest} s behind")
+
+        self.until(attempt)
 
     def restart(self, down=0, crash=False):
         """Ends the program. It starts again after some seconds, while the next steps run."""

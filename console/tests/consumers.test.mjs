@@ -10,7 +10,6 @@ async function topicWith(...names) {
     name,
     [1, 2, 3].map((number) => ({ type: "note.added", actor: "ada", data: { number } })),
   );
-  // An event that fan-out processes after a poll returned it would count as late.
   await processed();
   for (const consumer of names)
     await api("PUT", `/topics/${name}/consumers/${consumer}`, { start: "earliest", settle_seconds: 0 });

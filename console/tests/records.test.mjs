@@ -52,7 +52,6 @@ test("a consumer gets the same batch until it commits it", async (t) => {
     `/topics/${name}/events`,
     [1, 2, 3].map((number) => ({ type: "note.added", actor: "ada", data: { number } })),
   );
-  // An event that fan-out processes after a poll returned it would count as late.
   await processed();
   const page = await open(t, `#consumers?topic=${name}`);
   await page.getByLabel("Name", { exact: true }).fill("printer");

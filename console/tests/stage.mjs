@@ -78,7 +78,10 @@ export async function until(what, ask, seconds = PATIENCE) {
   }
 }
 
-/** Waits until fan-out has processed all records of before. */
+/**
+ * Waits until fan-out has processed all records of before. An event that it processes after a poll returned it counts as
+ * late.
+ */
 export function processed() {
   const began = performance.now();
   return until("fan-out has processed all records", async () => {

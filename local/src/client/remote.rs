@@ -54,15 +54,12 @@ pub(crate) fn parse_token(text: &str) -> Result<Token, std::convert::Infallible>
 
 /// Parses a URL. A program on this machine may be named without a scheme, as in `localhost:3000`.
 pub(crate) fn parse_url(text: &str) -> Result<Url, String> {
-    let parsed = if text.contains("://") { text.parse() } else { format!("http://{text}").parse() };
+    let has_scheme = text.contains("://");
+    let parsed: Result<Url, _> = if has_scheme { text.parse() } else { format!("http://{text}").parse() };
     let is_here = |url: &Url| url.host_str().is_some_and(|host| LOOPBACK.contains(&host));
     match parsed {
-        Ok::<Url, _>(url)
-            if ["http", "https"].contains(&url.scheme()) && (text.contains("://") || is_here(&url)) =>
-        {
-            Ok(url)
-        }
-        Err(error) if text.contains("://") => Err(format!("must be a valid URL: {error}")),
+        Ok(url) if ["http", "https"].contains(&url.scheme()) && (has_scheme || is_here(&url)) => Ok(url),
+        Err(error) if has_scheme => Err(format!("must be a valid URL: {error}")),
         _ => Err("must be a URL that begins with http:// or https://".to_owned()),
     }
 }

@@ -42,17 +42,27 @@ impl ConsumersAct<'_> {
         poll.until("a batch", |answer| answer.at("/batch").is_string()).await
     }
 
-    /// The next event after the position. Batches of late events may come before it: fan-out may note an event after a
-    /// poll returned it.
-    async fn poll_one(&self) -> Result<ScenarioAnswer, StepFailure> {
+    /// The next batch that is wanted. Every batch before it is committed.
+    async fn poll_until(
+        &self,
+        what: &str,
+        limit: u16,
+        is_wanted: impl Fn(&ScenarioAnswer) -> bool,
+    ) -> Result<ScenarioAnswer, StepFailure> {
         for _ in 0..BATCHES {
-            let polled = self.poll(1).await?;
-            if !polled.ids().is_empty() {
+            let polled = self.poll(limit).await?;
+            if is_wanted(&polled) {
                 return Ok(polled);
             }
             self.commit(&polled.text("/batch")?).gives(204).await?;
         }
-        Err(self.poll(1).await?.never("an event after the position"))
+        Err(self.poll(1).await?.never(what))
+    }
+
+    /// The next event after the position. Batches of late events may come before it: fan-out may note an event after a
+    /// poll returned it.
+    async fn poll_one(&self) -> Result<ScenarioAnswer, StepFailure> {
+        self.poll_until("an event after the position", 1, |polled| !polled.ids().is_empty()).await
     }
 
     fn commit(&self, batch: &str) -> ScenarioCall<'_> {
@@ -105,14 +115,10 @@ impl ConsumersAct<'_> {
     async fn poll_late(&self) -> Result<String, StepFailure> {
         let at = now().saturating_sub(LATE_MILLIS).to_string();
         let late = self.post(json!({"type": "note.added", "actor": "scenario", "at": at})).await?;
-        for _ in 0..BATCHES {
-            let polled = self.poll(100).await?;
-            self.commit(&polled.text("/batch")?).gives(204).await?;
-            if polled.list("/late", "id").contains(&late) {
-                return Ok(late);
-            }
-        }
-        Err(self.poll(1).await?.never("the late event"))
+        let has_it = |polled: &ScenarioAnswer| polled.list("/late", "id").contains(&late);
+        let polled = self.poll_until("the late event", 100, has_it).await?;
+        self.commit(&polled.text("/batch")?).gives(204).await?;
+        Ok(late)
     }
 
     async fn seek_and_delete(&self, late: String, all: &[String]) -> Result<ScenarioAnswer, StepFailure> {
