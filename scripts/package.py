@@ -15,7 +15,7 @@ import tomllib
 import image
 
 BIN = pathlib.Path(sys.executable).parent
-SOURCES = pathlib.Path("packages")
+SOURCES = pathlib.Path("local/packages")
 LICENCES = ("LICENSE-APACHE", "LICENSE-MIT")
 VERSION = tomllib.loads(pathlib.Path("Cargo.toml").read_text())["workspace"]["package"]["version"]
 # A machine as Docker, Node.js and Rust call it.

@@ -92,7 +92,6 @@ Exit codes:
 impl Lately {
     /// The process's command line, and the name of its command, such as `lately topic show`. Ends the process if the
     /// command line is invalid or asks for help.
-    #[must_use]
     pub fn of_process() -> (Self, String) {
         let matches = Self::command().try_get_matches().unwrap_or_else(|error| explained(error).exit());
         let lately = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());

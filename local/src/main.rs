@@ -9,7 +9,7 @@ use lately::command_line::{Command, Lately};
 use lately::operate::token::TokenError;
 use lately::{completions, operate, serve};
 
-/// The engine is faster with mimalloc: `bench/benches/engine.rs` says why.
+/// The engine is faster with mimalloc: `lab/bench/benches/engine.rs` says why.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -32,7 +32,6 @@ impl Lately {
     ///
     /// # Panics
     /// Like [`Lately::with`].
-    #[must_use]
     pub fn new(url: impl Into<String>, token: impl Into<Token>) -> Self {
         Self::with(Options { token: token.into(), ..Options::new(url) })
     }
@@ -41,19 +40,16 @@ impl Lately {
     ///
     /// # Panics
     /// If the options have no HTTP client, and TLS cannot be prepared for a new one.
-    #[must_use]
     pub fn with(options: Options) -> Self {
         Self { transport: Transport::new(options) }
     }
 
     /// The same client with other options, such as the `on_call` of a single call.
-    #[must_use]
     pub fn using(&self, change: impl FnOnce(&mut Options)) -> Self {
         Self { transport: self.transport.using(change) }
     }
 
     /// The price of all calls until now, also of the clients that `using` made.
-    #[must_use]
     pub fn cost(&self) -> Cost {
         self.transport.cost()
     }
@@ -75,68 +71,57 @@ impl Lately {
     }
 
     /// All topics, by name.
-    #[must_use]
     pub fn topics(&self, ListQuery { limit, cursor }: ListQuery) -> Stream<TopicSummary> {
         let request = Request::to(Method::GET, ["topics"]).query(&ListQuery { limit, cursor: None });
         self.transport.list(request, cursor, |TopicList { topics, next }| (topics, next))
     }
 
     /// A topic.
-    #[must_use]
     pub fn topic(&self, name: impl Display) -> Topic {
         Topic::new(self.transport.clone(), name.to_string())
     }
 
     /// The events that an actor did.
-    #[must_use]
     pub fn actor(&self, name: impl Display) -> Timeline<TimelineEvent> {
         Timeline::new(self.transport.clone(), &["actors", &name.to_string()], &["events"])
     }
 
     /// The events about a subject.
-    #[must_use]
     pub fn subject(&self, name: impl Display) -> Timeline<TimelineEvent> {
         Timeline::new(self.transport.clone(), &["subjects", &name.to_string()], &["events"])
     }
 
     /// A user's feed.
-    #[must_use]
     pub fn feed(&self, user: impl Display) -> Feed {
         Feed::new(self.transport.clone(), user.to_string())
     }
 
     /// A user.
-    #[must_use]
     pub fn user(&self, name: impl Display) -> User {
         User::new(self.transport.clone(), name.to_string())
     }
 
     /// An actor or a subject that users can follow: `actor:ada`, `subject:repo:octo:hello`.
-    #[must_use]
     pub fn source(&self, name: impl Display) -> Source {
         Source { transport: self.transport.clone(), name: name.to_string() }
     }
 
     /// The settings of an application.
-    #[must_use]
     pub fn settings(&self, app: impl Display) -> Document {
         Document::new(self.transport.clone(), vec!["settings".to_owned(), app.to_string()])
     }
 
     /// A repository.
-    #[must_use]
     pub fn repo(&self, owner: impl Display, name: impl Display) -> Repo {
         Repo { transport: self.transport.clone(), owner: owner.to_string(), name: name.to_string() }
     }
 
     /// The sessions of tokens (scope `admin`, but for [`Sessions::own`]).
-    #[must_use]
     pub fn sessions(&self) -> Sessions {
         Sessions { transport: self.transport.clone() }
     }
 
     /// Erasures of actors and users (scope `admin`).
-    #[must_use]
     pub fn erasures(&self) -> Erasures {
         Erasures { transport: self.transport.clone() }
     }
@@ -159,15 +144,11 @@ pub struct Source {
 
 impl Source {
     /// The number of followers, and the way in which events reach their feeds.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn get(&self) -> Result<SourceView> {
         self.transport.value(&Request::to(Method::GET, ["sources", &self.name])).await
     }
 
     /// The followers.
-    #[must_use]
     pub fn followers(&self, ListQuery { limit, cursor }: ListQuery) -> Stream<FollowerView> {
         let request = Request::to(Method::GET, ["sources", &self.name, "followers"]);
         let request = request.query(&ListQuery { limit, cursor: None });
@@ -186,15 +167,11 @@ pub struct Repo {
 impl Repo {
     /// Opens an issue ([`NewIssue`](lately_model::NewIssue), or anything with its JSON). The client repeats this only
     /// after 429, because a repetition opens another issue.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn open(&self, issue: &(impl Serialize + ?Sized)) -> Result<IssueView> {
         self.transport.value(&self.to(Method::POST).json(issue)).await
     }
 
     /// The issues.
-    #[must_use]
     pub fn issues(&self, mut query: IssueQuery) -> Stream<IssueView> {
         let first = self.to(Method::GET).query(&query);
         // Only a page without a cursor can wait for an issue.
@@ -204,7 +181,6 @@ impl Repo {
     }
 
     /// One issue.
-    #[must_use]
     pub fn issue(&self, number: u32) -> Issue {
         Issue::new(self.transport.clone(), [&self.owner, &self.name, &number.to_string()])
     }
@@ -222,24 +198,17 @@ pub struct Sessions {
 
 impl Sessions {
     /// The session of the client's own token.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn own(&self) -> Result<OwnSession> {
         self.transport.value(&Request::to(Method::GET, ["sessions", "self"])).await
     }
 
     /// Creates a session ([`NewSession`](lately_model::NewSession), or anything with its JSON). Only this response has
     /// the token.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn create(&self, session: &(impl Serialize + ?Sized)) -> Result<SessionToken<'static>> {
         self.transport.value(&Request::to(Method::POST, ["sessions"]).json(session)).await
     }
 
     /// The sessions that have not ended, newest first.
-    #[must_use]
     pub fn list(&self, SessionQuery { user, limit, cursor }: SessionQuery) -> Stream<Session> {
         let query = SessionQuery { user, limit, cursor: None };
         let request = Request::to(Method::GET, ["sessions"]).query(&query);
@@ -247,25 +216,16 @@ impl Sessions {
     }
 
     /// A session, without its token.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn get(&self, id: impl Display) -> Result<Session> {
         self.transport.value(&Request::to(Method::GET, ["sessions", &id.to_string()])).await
     }
 
     /// Revokes a session.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn revoke(&self, id: impl Display) -> Result<()> {
         self.transport.value(&Request::to(Method::DELETE, ["sessions", &id.to_string()])).await
     }
 
     /// Revokes all sessions of a user.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn revoke_all(&self, user: impl Display) -> Result<RevokedSessions> {
         let request = Request::to(Method::DELETE, ["sessions"]);
         self.transport.value(&request.parameter("user", Some(&user.to_string()))).await
@@ -280,27 +240,18 @@ pub struct Erasures {
 
 impl Erasures {
     /// Erases an actor, a user, or both. The call ends when the erasure has begun; [`Erasures::get`] says how far it is.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn begin(&self, erasure: &NewErasure) -> Result<Erasure> {
         let erasure = NewErasure { dry_run: false, ..erasure.clone() };
         self.transport.value(&Request::to(Method::POST, ["erasures"]).json(&erasure)).await
     }
 
     /// Estimates an erasure and its price. Nothing is erased.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn estimate(&self, erasure: &NewErasure) -> Result<ErasureEstimate> {
         let erasure = NewErasure { dry_run: true, ..erasure.clone() };
         self.transport.value(&Request::to(Method::POST, ["erasures"]).json(&erasure)).await
     }
 
     /// An erasure; when its state is `done`, the receipt.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn get(&self, id: impl Display) -> Result<Erasure> {
         self.transport.value(&Request::to(Method::GET, ["erasures", &id.to_string()])).await
     }

@@ -27,59 +27,40 @@ impl Consumer {
     }
 
     /// The position and the lag.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn get(&self) -> Result<ConsumerView> {
         self.transport.value(&self.to(Method::GET, None)).await
     }
 
     /// Creates the consumer, or changes its settle time ([`NewConsumer`](lately_model::NewConsumer), or anything with
     /// its JSON).
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn put(&self, settings: &(impl Serialize + ?Sized)) -> Result<ConsumerView> {
         self.transport.value(&self.to(Method::PUT, None).json(settings)).await
     }
 
     /// Deletes the consumer and its position.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn delete(&self) -> Result<()> {
         self.transport.value(&self.to(Method::DELETE, None)).await
     }
 
     /// The next batch ([`PollRequest`](lately_model::PollRequest), or anything with its JSON), the same until it is
     /// committed.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn poll(&self, options: &(impl Serialize + ?Sized)) -> Result<Polled> {
         self.transport.value(&self.to(Method::POST, Some("poll")).json(options)).await
     }
 
     /// Commits a batch.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn commit(&self, batch: impl Display) -> Result<()> {
         let body = json!({ "batch": batch.to_string() });
         self.transport.value(&self.to(Method::POST, Some("commit")).json(&body)).await
     }
 
     /// Moves the consumer ([`SeekTo`](lately_model::SeekTo), or its text).
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn seek(&self, to: impl Display) -> Result<ConsumerView> {
         let body = json!({ "to": to.to_string() });
         self.transport.value(&self.to(Method::POST, Some("seek")).json(&body)).await
     }
 
     /// The runs of a consumer that makes reports, newest first.
-    #[must_use]
     pub fn runs(&self, ListQuery { limit, cursor }: ListQuery) -> Stream<RunView> {
         let request = self.to(Method::GET, Some("runs")).query(&ListQuery { limit, cursor: None });
         self.transport.list(request, cursor, |RunList { runs, next }| (runs, next))
@@ -87,7 +68,6 @@ impl Consumer {
 
     /// Batches until there are no more events. A batch is committed when the next is asked for: a batch whose handling
     /// failed comes again.
-    #[must_use]
     pub fn batches(&self, options: &(impl Serialize + ?Sized)) -> Stream<Polled> {
         let poll = self.to(Method::POST, Some("poll")).json(options);
         Box::pin(stream::try_unfold((self.clone(), None), move |(consumer, handled)| {

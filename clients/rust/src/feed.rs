@@ -36,25 +36,16 @@ impl Feed {
     }
 
     /// One page. The first page of the feed also says how many of its entries are unread, without a price.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn page(&self, query: &PageQuery) -> Result<FeedPage> {
         self.transport().value(&self.reading(query)).await
     }
 
     /// The exact number of unread entries.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn unread(&self) -> Result<Unread> {
         self.transport().value(&Request::to(Method::GET, ["feeds", &self.user, "unread"])).await
     }
 
     /// Marks the event and all older events as seen. The mark never moves back.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn seen(&self, id: impl Display) -> Result<()> {
         let request = Request::to(Method::PUT, ["feeds", &self.user, "seen"]);
         self.transport().value(&request.json(&json!({ "id": id.to_string() }))).await
@@ -74,17 +65,11 @@ impl User {
     }
 
     /// Makes the user follow a source: `actor:ada`, `subject:repo:octo:hello`.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn follow(&self, source: impl Display) -> Result<FollowView> {
         self.follow_with(source, &json!({})).await
     }
 
     /// Follows with options: `{"backfill"}` is the number of earlier events that the feed will show.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn follow_with(
         &self,
         source: impl Display,
@@ -94,22 +79,17 @@ impl User {
     }
 
     /// Makes the user unfollow a source.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn unfollow(&self, source: impl Display) -> Result<()> {
         self.transport.value(&self.to(Method::DELETE, Some(&source.to_string()))).await
     }
 
     /// The followed sources, sorted by source.
-    #[must_use]
     pub fn following(&self, ListQuery { limit, cursor }: ListQuery) -> Stream<FollowView> {
         let request = self.to(Method::GET, None).query(&ListQuery { limit, cursor: None });
         self.transport.list(request, cursor, |FollowingList { following, next }| (following, next))
     }
 
     /// The user's profile.
-    #[must_use]
     pub fn profile(&self) -> Document {
         let parts = ["users", &self.name, "profile"];
         Document::new(self.transport.clone(), parts.map(str::to_owned).into())

@@ -79,7 +79,6 @@ pub struct Options {
 
 impl Options {
     /// The defaults, for the API at an address.
-    #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),

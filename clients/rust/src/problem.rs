@@ -107,7 +107,6 @@ impl Problem {
     }
 
     /// The problem that the body of a response says.
-    #[must_use]
     pub fn of_body(status: u16, body: &[u8]) -> Self {
         let body: Body = serde_json::from_slice(body).unwrap_or_default();
         let code = body.code.as_deref().unwrap_or_else(|| gateways_code(status));
@@ -149,13 +148,11 @@ impl Problem {
     }
 
     /// True if the API itself said the problem: a gateway's own responses have no code.
-    #[must_use]
     pub fn is_lately(&self) -> bool {
         self.is_lately
     }
 
     /// True if the same request may succeed later.
-    #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self.status {
             // A request that cannot be built is never sent.

@@ -69,9 +69,6 @@ impl Document {
     }
 
     /// Deletes the given revision. Without a revision, only a record that does not exist is "deleted".
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn delete(&self, revision: Option<&str>) -> Result<()> {
         let request = revision.into_iter().fold(self.to(Method::DELETE), Request::if_match);
         self.transport.value(&request).await
@@ -155,9 +152,6 @@ impl Issue {
     }
 
     /// Reads the issue.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn get(&self, query: RecordQuery) -> Result<IssueView> {
         self.transport.value(&self.to(Method::GET).query(&query)).await
     }

@@ -23,43 +23,36 @@ pub struct Request {
 
 impl Request {
     /// A request for a path that is encoded already, with its query if it has one.
-    #[must_use]
     pub fn new(method: Method, target: impl Into<String>) -> Self {
         Self { method, target: target.into(), headers: Vec::new(), body: None, fault: None }
     }
 
     /// A `GET` of a path that is encoded already.
-    #[must_use]
     pub fn get(target: impl Into<String>) -> Self {
         Self::new(Method::GET, target)
     }
 
     /// A `PUT` to a path that is encoded already.
-    #[must_use]
     pub fn put(target: impl Into<String>) -> Self {
         Self::new(Method::PUT, target)
     }
 
     /// A `POST` to a path that is encoded already.
-    #[must_use]
     pub fn post(target: impl Into<String>) -> Self {
         Self::new(Method::POST, target)
     }
 
     /// A `PATCH` of a path that is encoded already.
-    #[must_use]
     pub fn patch(target: impl Into<String>) -> Self {
         Self::new(Method::PATCH, target)
     }
 
     /// A `DELETE` of a path that is encoded already.
-    #[must_use]
     pub fn delete(target: impl Into<String>) -> Self {
         Self::new(Method::DELETE, target)
     }
 
     /// A request for the path that these parts make; each part is percent-encoded.
-    #[must_use]
     pub fn to<'a>(method: Method, parts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut request = Self::new(method, String::new());
         for part in parts {
@@ -74,7 +67,6 @@ impl Request {
     }
 
     /// The same request with one more parameter, if it has a value.
-    #[must_use]
     pub fn parameter(mut self, name: &str, value: Option<&str>) -> Self {
         if let Some(value) = value {
             self.target.push(if self.target.contains('?') { '&' } else { '?' });
@@ -85,7 +77,6 @@ impl Request {
     }
 
     /// The same request with the fields of a struct as parameters; those that are null are left out.
-    #[must_use]
     pub fn query(self, query: &impl Serialize) -> Self {
         let fields = match serde_json::to_value(query) {
             Ok(Value::Object(fields)) => fields,
@@ -99,7 +90,6 @@ impl Request {
     }
 
     /// The same request with a body.
-    #[must_use]
     pub fn json(self, body: &(impl Serialize + ?Sized)) -> Self {
         match serde_json::to_vec(body) {
             Ok(body) => self.body("application/json", body),
@@ -108,20 +98,17 @@ impl Request {
     }
 
     /// The same request with a body of another type.
-    #[must_use]
     pub fn body(self, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         Self { body: Some(body.into()), ..self.header("content-type", content_type) }
     }
 
     /// The same request with one more header.
-    #[must_use]
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
     /// The same request under an idempotency key: it takes effect once, however often it is sent.
-    #[must_use]
     pub fn key(self, key: &str) -> Self {
         if key.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte)) {
             self.header("idempotency-key", key)
@@ -131,7 +118,6 @@ impl Request {
     }
 
     /// The same request, for a record that has this revision.
-    #[must_use]
     pub fn if_match(self, revision: &str) -> Self {
         self.header("if-match", format!("\"{revision}\""))
     }
@@ -141,13 +127,11 @@ impl Request {
     }
 
     /// The path, with its query if it has one.
-    #[must_use]
     pub fn target(&self) -> &str {
         &self.target
     }
 
     /// True if sending the request twice ends like sending it once.
-    #[must_use]
     pub fn is_repeatable(&self) -> bool {
         let has = |name| self.headers.iter().any(|(header, _)| *header == name);
         if has("idempotency-key") {

@@ -34,19 +34,16 @@ impl Response {
     }
 
     /// A header's value.
-    #[must_use]
     pub fn header(&self, name: impl AsRef<str>) -> Option<&str> {
         self.headers.get(name.as_ref())?.to_str().ok()
     }
 
     /// The revision of a record.
-    #[must_use]
     pub fn revision(&self) -> Option<String> {
         self.header(ETAG).map(|tag| tag.replace('"', ""))
     }
 
     /// The price.
-    #[must_use]
     pub fn cost(&self) -> Cost {
         Cost::parse(self.header("lately-cost").unwrap_or_default())
     }
@@ -60,7 +57,6 @@ impl Response {
     }
 
     /// The problem that a response says which is not 2xx.
-    #[must_use]
     pub fn problem(&self) -> Problem {
         let problem = Problem::of_body(self.status.as_u16(), &self.body);
         // The gateway names a request in a header of its own.

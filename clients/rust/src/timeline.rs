@@ -39,7 +39,6 @@ impl<E> Timeline<E> {
 
     /// The same timeline with entries of another type, such as a struct of your own, or the JSON text as it was sent
     /// (`Box<RawValue>`).
-    #[must_use]
     pub fn entries<T>(&self) -> Timeline<T> {
         let Self { transport, parts, pages, .. } = self;
         Timeline { transport: transport.clone(), parts: parts.clone(), pages, entry: PhantomData }
@@ -60,15 +59,11 @@ impl<E> Timeline<E> {
 
 impl<E: DeserializeOwned + Send + 'static> Timeline<E> {
     /// One page.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn page(&self, query: &PageQuery) -> Result<Page<E>> {
         self.transport.value(&self.reading(query)).await
     }
 
     /// All pages from a position on: to the end, or oldest first until they have caught up with now.
-    #[must_use]
     pub fn pages(&self, query: PageQuery) -> Stream<Page<E>> {
         Box::pin(stream::try_unfold((self.clone(), Some(query)), async |(timeline, query)| {
             let Some(query) = query else { return Ok(None) };
@@ -81,7 +76,6 @@ impl<E: DeserializeOwned + Send + 'static> Timeline<E> {
     }
 
     /// All events of these pages.
-    #[must_use]
     pub fn events(&self, query: PageQuery) -> Stream<E> {
         let entries = |page: Page<E>| stream::iter(page.events.into_iter().map(Ok));
         Box::pin(self.pages(query).map_ok(entries).try_flatten())
@@ -91,7 +85,6 @@ impl<E: DeserializeOwned + Send + 'static> Timeline<E> {
     ///
     /// The stream ends with a problem that a retry does not repair. Before the first success, it fails after as many
     /// attempts as a call. From then on, it outlives any number of temporary failures.
-    #[must_use]
     pub fn follow(&self, options: FollowOptions) -> Stream<Followed<E>> {
         let FollowOptions { cursor, event_type, topic, on_interruption } = options;
         let filters = PageQuery { event_type, topic, ..PageQuery::default() };

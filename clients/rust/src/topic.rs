@@ -60,60 +60,39 @@ impl Topic {
     }
 
     /// The settings, and the newest buckets.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn get(&self) -> Result<TopicView> {
         self.transport().value(&Request::to(Method::GET, ["topics", &self.name])).await
     }
 
     /// Creates the topic or changes its settings ([`TopicChange`](lately_model::TopicChange), or anything with its
     /// JSON). An absent setting keeps its value.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn put(&self, settings: &(impl Serialize + ?Sized)) -> Result<TopicView> {
         self.transport().value(&Request::to(Method::PUT, ["topics", &self.name]).json(settings)).await
     }
 
     /// Deletes the topic. The call ends when the deletion has begun; [`Topic::deletion`] says how far it is.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn delete(&self) -> Result<TopicDeletion> {
         let request = Request::to(Method::DELETE, ["topics", &self.name]);
         self.transport().value(&request.parameter("confirm", Some(&self.name))).await
     }
 
     /// Estimates a deletion and its price. Nothing is deleted.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn estimate_deletion(&self) -> Result<DeletionEstimate> {
         let request = Request::to(Method::DELETE, ["topics", &self.name]);
         self.transport().value(&request.parameter("dry_run", Some("true"))).await
     }
 
     /// The deletion that is under way, or ended within the last day.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn deletion(&self) -> Result<TopicDeletion> {
         self.transport().value(&Request::to(Method::GET, ["topics", &self.name, "deletion"])).await
     }
 
     /// Posts an event ([`NewEvent`](lately_model::NewEvent), or anything with its JSON) under a random key.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn post(&self, event: &(impl Serialize + ?Sized)) -> Result<Event> {
         self.post_under(&PostKey::Random, event).await
     }
 
     /// Posts an event under a key.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn post_under(&self, key: &PostKey, event: &(impl Serialize + ?Sized)) -> Result<Event> {
         self.transport().value(&self.posting(key, 1).json(event)).await
     }
@@ -149,17 +128,11 @@ impl Topic {
     }
 
     /// An event, by its id.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn event(&self, id: impl Display) -> Result<Event> {
         self.transport().value(&self.to_event(Method::GET, id)).await
     }
 
     /// Deletes an event.
-    ///
-    /// # Errors
-    /// Like every call.
     pub async fn delete_event(&self, id: impl Display) -> Result<()> {
         self.transport().value(&self.to_event(Method::DELETE, id)).await
     }
@@ -169,7 +142,6 @@ impl Topic {
     }
 
     /// A consumer of the topic.
-    #[must_use]
     pub fn consumer(&self, name: impl Display) -> Consumer {
         Consumer::new(self.transport().clone(), self.name.clone(), name.to_string())
     }

@@ -21,25 +21,21 @@ enum Source {
 
 impl Clock {
     /// The system's wall clock.
-    #[must_use]
     pub fn system() -> Self {
         Self(Source::System)
     }
 
     /// A clock that stands at `start` (since the Unix epoch) until [`Clock::advance`] moves it.
-    #[must_use]
     pub fn manual(start: Duration) -> Self {
         Self(Source::Manual(Arc::new(AtomicU64::new(micros(start)))))
     }
 
     /// A clock that takes its time (since the Unix epoch) from `now`: a runtime's paused time, for example.
-    #[must_use]
     pub fn from_fn(now: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self(Source::Function(Arc::new(now)))
     }
 
     /// Time since the Unix epoch, to the microsecond.
-    #[must_use]
     pub fn now(&self) -> Duration {
         Duration::from_micros(self.now_micros())
     }

@@ -96,31 +96,26 @@ impl Engine {
     }
 
     /// An SDK client of this engine. It does not retry and has no faults.
-    #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
     /// A client with faults.
-    #[must_use]
     pub fn client_with(&self, faults: Faults) -> FaultyClient {
         FaultyClient::new(Layer::new(Arc::clone(&self.core), &faults))
     }
 
     /// A client whose faults can be replaced while it is used. At first it has none.
-    #[must_use]
     pub fn live_client(&self) -> LiveClient {
         LiveClient::new(Layer::live(Arc::clone(&self.core)))
     }
 
     /// The HTTP client that answers the SDK's requests, for SDK clients with other settings.
-    #[must_use]
     pub fn http_client(&self) -> SharedHttpClient {
         client::connector(Arc::clone(&self.core))
     }
 
     /// A table's stream, if the table exists and its stream is on.
-    #[must_use]
     pub fn stream(&self, table: &str) -> Option<Stream> {
         let described = self.core.table(table).ok()??;
         let view = described.stream.as_ref()?.view;
@@ -158,13 +153,11 @@ impl Engine {
     }
 
     /// The number of items with a TTL, as far as they were found.
-    #[must_use]
     pub fn expiring(&self) -> usize {
         self.core.ledger().expiry.len()
     }
 
     /// The engine's clock.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         self.core.clock()
     }

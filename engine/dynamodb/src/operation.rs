@@ -11,7 +11,6 @@ macro_rules! operations {
 
         impl Operation {
             /// The operation's name in requests.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name)),* }
             }
@@ -47,7 +46,6 @@ impl Operation {
     }
 
     /// True if the operation may change items.
-    #[must_use]
     pub fn is_write(self) -> bool {
         matches!(
             self,
@@ -60,7 +58,6 @@ impl Operation {
     }
 
     /// True if the operation reads items and changes none.
-    #[must_use]
     pub fn is_read(self) -> bool {
         matches!(self, Self::GetItem | Self::BatchGetItem | Self::TransactGetItems | Self::Query | Self::Scan)
     }

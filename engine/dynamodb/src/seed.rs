@@ -5,27 +5,23 @@
 //! it.
 
 /// The `number`-th draw of a stream of draws.
-#[must_use]
 pub fn draw(seed: u64, stream: u64, number: u64) -> u64 {
     finish(finish(seed ^ finish(stream)).wrapping_add(number.wrapping_mul(GOLDEN)))
 }
 
 /// The draw as a fraction in `0.0..1.0`.
-#[must_use]
 pub fn fraction(seed: u64, stream: u64, number: u64) -> f64 {
     // 53 bits fill the fraction exactly.
     (draw(seed, stream, number) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// The draw as a number in `0..=max`.
-#[must_use]
 pub fn up_to(max: u64, seed: u64, stream: u64, number: u64) -> u64 {
     let wide = u128::from(draw(seed, stream, number)) * (u128::from(max) + 1);
     u64::try_from(wide >> 64).expect("the product's upper half is at most max")
 }
 
 /// The 64-bit FNV-1a hash. It decides shards, and gives a text a stream of draws of its own.
-#[must_use]
 pub fn hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

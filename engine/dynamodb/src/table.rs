@@ -42,7 +42,6 @@ impl StreamView {
     }
 
     /// DynamoDB's name of the view.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::KeysOnly => "KEYS_ONLY",
@@ -53,7 +52,6 @@ impl StreamView {
     }
 
     /// The view with this name in DynamoDB.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::KeysOnly, Self::NewImage, Self::OldImage, Self::NewAndOldImages]
             .into_iter()

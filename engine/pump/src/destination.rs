@@ -24,13 +24,11 @@ const UNFINISHED: &str = "unfinished";
 
 impl Destination {
     /// An empty store in memory.
-    #[must_use]
     pub fn memory() -> Self {
         Self(FailureStore::Memory(Arc::default()))
     }
 
     /// A folder, which is created with the first object.
-    #[must_use]
     pub fn folder(path: impl Into<PathBuf>) -> Self {
         Self(FailureStore::Folder(path.into()))
     }

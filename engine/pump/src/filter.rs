@@ -67,7 +67,6 @@ impl Filter {
     }
 
     /// True if the function gets the record, which is an entry of an event's `Records`.
-    #[must_use]
     pub fn matches(&self, record: &Value) -> bool {
         self.is_open() || self.0.iter().any(|pattern| pattern.matches(Some(record)))
     }

@@ -21,13 +21,11 @@ impl PumpHandle {
     }
 
     /// The counts so far, by shard.
-    #[must_use]
     pub fn statistics(&self) -> Vec<ShardStatistics> {
         self.0.progress.statistics(&self.0.stream)
     }
 
     /// True if every record in the stream is settled: done, filtered or given up.
-    #[must_use]
     pub fn idle(&self) -> bool {
         self.0.progress.is_idle(&self.0.stream)
     }
@@ -42,26 +40,22 @@ impl PumpHandle {
     }
 
     /// The position of each shard up to which all of its records are settled.
-    #[must_use]
     pub fn settled_shards(&self) -> Vec<SequenceNumber> {
         let Checkpoints { lanes, .. } = self.checkpoints();
         lanes.iter().map(|lanes| lanes.iter().min().copied().unwrap_or_default()).collect()
     }
 
     /// The positions up to which the lanes are settled.
-    #[must_use]
     pub fn checkpoints(&self) -> Checkpoints {
         self.0.progress.checkpoints(&self.0.stream)
     }
 
     /// The reasons why the pump does not do all of its work now. The receiver is woken when they change.
-    #[must_use]
     pub fn troubles(&self) -> watch::Receiver<Troubles> {
         self.0.troubles.subscribe()
     }
 
     /// The current faults.
-    #[must_use]
     pub fn faults(&self) -> PumpFaults {
         self.0.faults()
     }

@@ -23,7 +23,6 @@ pub struct HandlerError(String);
 
 impl HandlerError {
     /// An error with the reason.
-    #[must_use]
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }

@@ -47,7 +47,6 @@ pub enum StartingPosition {
 
 impl Mapping {
     /// A mapping with Lambda's defaults that starts at the oldest record.
-    #[must_use]
     pub fn new(function: &str, event: &str) -> Self {
         Self {
             function: function.to_owned(),
@@ -66,7 +65,6 @@ impl Mapping {
     }
 
     /// The mapping's id. Names in the destination contain it, so it is the same in every run.
-    #[must_use]
     pub fn id(&self) -> Uuid {
         identity::uuid(identity::MAPPING, &format!("{}/{}", self.function, self.event), 0)
     }

@@ -41,7 +41,6 @@ impl Pump {
     /// A pump that invokes `handler` with the stream's records. Records that are given up go to `destination`. Without
     /// one they are dropped and counted. This call decides the starting position, so records that are written after it
     /// are delivered even if the pump runs later.
-    #[must_use]
     pub fn new(
         stream: &Stream,
         mapping: Mapping,
@@ -76,7 +75,6 @@ impl Pump {
     }
 
     /// A handle to watch and control the pump, before it runs and while it runs.
-    #[must_use]
     pub fn handle(&self) -> PumpHandle {
         PumpHandle::new(Arc::clone(&self.0))
     }

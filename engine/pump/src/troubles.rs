@@ -15,7 +15,6 @@ pub struct Troubles {
 
 impl Troubles {
     /// True if the pump does all of its work.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -38,7 +38,6 @@ pub const BUDGET: Duration = Duration::from_secs(8);
 ///
 /// # Panics
 /// If the template cannot be read.
-#[must_use]
 pub fn definition() -> &'static TableDefinition {
     static DEFINITION: LazyLock<TableDefinition> = LazyLock::new(|| {
         let template =
@@ -52,7 +51,6 @@ pub fn definition() -> &'static TableDefinition {
 ///
 /// # Panics
 /// If the engine cannot be started.
-#[must_use]
 pub fn engine(world: &World, options: Options) -> Engine {
     engine_of(world, definition(), TABLE, options)
 }
@@ -61,7 +59,6 @@ pub fn engine(world: &World, options: Options) -> Engine {
 ///
 /// # Panics
 /// If the engine cannot be started.
-#[must_use]
 pub fn engine_of(world: &World, definition: &TableDefinition, table: &str, options: Options) -> Engine {
     let engine =
         Engine::memory(&Options { clock: world.clock(), ..options }).expect("an engine in memory starts");
@@ -70,7 +67,6 @@ pub fn engine_of(world: &World, definition: &TableDefinition, table: &str, optio
 }
 
 /// A connection to the table.
-#[must_use]
 pub fn connection(client: Client, ambient: impl Ambient) -> Connection {
     Connection::new(client, TABLE, ambient, BUDGET)
 }

@@ -81,7 +81,6 @@ pub fn for_each_seed<T: Send>(count: u64, story: impl AsyncFn(u64) -> T + Sync) 
 }
 
 /// True if the environment names the seeds. These may be too few for a test's assertions about many seeds.
-#[must_use]
 pub fn are_named() -> bool {
     named().is_some()
 }

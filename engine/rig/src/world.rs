@@ -23,13 +23,11 @@ pub struct World {
 
 impl World {
     /// A world that begins at [`START`].
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self::beginning(START, seed)
     }
 
     /// A world that begins at a moment since 1970.
-    #[must_use]
     pub fn beginning(start: Duration, seed: u64) -> Self {
         let random = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
         Self { start, begun: Instant::now(), random, ahead: Arc::default() }
@@ -41,20 +39,17 @@ impl World {
     }
 
     /// The time, as a process with right clocks reads it.
-    #[must_use]
     pub fn now(&self) -> UnixMillis {
         now(&self.process())
     }
 
     /// The true time, for an engine.
-    #[must_use]
     pub fn clock(&self) -> Clock {
         let Self { start, begun, .. } = *self;
         Clock::from_fn(move || start + begun.elapsed())
     }
 
     /// A process whose clocks are right.
-    #[must_use]
     pub fn process(&self) -> Process {
         Process { world: self.clone(), ahead: Duration::ZERO, behind: Duration::ZERO, is_frozen: false }
     }
@@ -86,19 +81,16 @@ pub struct Process {
 
 impl Process {
     /// The process's wall clock is ahead of the true time.
-    #[must_use]
     pub fn ahead(self, ahead: Duration) -> Self {
         Self { ahead, ..self }
     }
 
     /// The process's wall clock is behind the true time.
-    #[must_use]
     pub fn behind(self, behind: Duration) -> Self {
         Self { behind, ..self }
     }
 
     /// The process is frozen while others work: its monotonic clock stands still.
-    #[must_use]
     pub fn frozen(self) -> Self {
         Self { is_frozen: true, ..self }
     }

@@ -79,9 +79,6 @@ fn subject() -> String {
 
 impl Issuers {
     /// Reads the list. An empty text is an empty list.
-    ///
-    /// # Errors
-    /// See [`IssuersError`].
     pub fn parse(text: &str, scheme: Scheme) -> Result<Self, IssuersError> {
         if text.trim().is_empty() {
             return Ok(Self::default());
@@ -103,7 +100,6 @@ impl Issuers {
     }
 
     /// These issuers, and those of another list. If both lists have an issuer of the same name, the first counts.
-    #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self

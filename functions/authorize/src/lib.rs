@@ -107,15 +107,11 @@ impl From<IdentifyError> for Problem {
 
 impl Authorizer {
     /// An authorizer for the sessions of a store and the JWTs of these issuers.
-    #[must_use]
     pub const fn new(store: Store, issuers: Issuers) -> Self {
         Self { store, issuers }
     }
 
     /// Answers the gateway. If this fails, the gateway responds with 500 and caches nothing.
-    ///
-    /// # Errors
-    /// See [`IdentifyError`].
     pub async fn answer(&self, question: Question) -> Result<Answer, IdentifyError> {
         let mut answer = ApiGatewayV2CustomAuthorizerSimpleResponse::default();
         if let Some([authorization]) = question.0.identity_source.as_deref()
@@ -129,9 +125,6 @@ impl Authorizer {
 
     /// Finds the caller who sends this value of the `Authorization` header. A token's shape tells a JWT from a
     /// session's token, so a JWT never causes a call to DynamoDB.
-    ///
-    /// # Errors
-    /// See [`IdentifyError`].
     pub async fn identify(&self, authorization: Option<&str>) -> Result<Identity, IdentifyError> {
         let Some(token) = authorization.and_then(Token::bearer) else { return Ok(Identity::Missing) };
         if jwt::is_jwt(token.reveal()) {

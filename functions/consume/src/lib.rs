@@ -24,7 +24,6 @@ use lately_model::{Commit, ConsumerView, ListQuery, NewConsumer, PollRequest, Po
 use lately_store::Store;
 
 /// The routes of this function.
-#[must_use]
 pub fn routes(store: Store) -> Routes {
     Routes::new()
         .on(Method::PUT, "/topics/{topic}/consumers/{name}", put_consumer)

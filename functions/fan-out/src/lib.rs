@@ -25,13 +25,11 @@ pub struct Answer {
 
 impl Answer {
     /// True if all records were handled.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.response.batch_item_failures.is_empty()
     }
 
     /// The outcome of the batch.
-    #[must_use]
     pub const fn handled(&self) -> &FanOutOutcome {
         &self.outcome
     }

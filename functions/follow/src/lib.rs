@@ -22,7 +22,6 @@ use lately_model::{Backfill, FollowView, FollowerList, FollowingList, ListQuery,
 use lately_store::{Followed, Store};
 
 /// The routes of this function.
-#[must_use]
 pub fn routes(store: Store) -> Routes {
     Routes::new()
         .on(Method::PUT, "/users/{user}/following/{source}", put_following)

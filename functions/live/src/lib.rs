@@ -58,13 +58,11 @@ pub struct Live {
 
 impl Live {
     /// Streams of a store's timelines, for callers that this authorizer knows.
-    #[must_use]
     pub fn new(store: Store, authorizer: Authorizer) -> Self {
         Self { store, authorizer, stop: Arc::new(watch::Sender::new(())) }
     }
 
     /// The same, but the streams end when a value is sent here.
-    #[must_use]
     pub fn ending_with(self, stop: Arc<watch::Sender<()>>) -> Self {
         Self { stop, ..self }
     }
@@ -98,7 +96,6 @@ fn last_event_id(parts: &Parts) -> Result<Option<String>, Problem> {
 }
 
 /// The routes of this function.
-#[must_use]
 pub fn routes(live: &Live) -> Routes {
     let of = || live.clone();
     let (topics, actors, subjects, feeds) = (of(), of(), of(), of());

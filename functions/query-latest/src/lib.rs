@@ -21,7 +21,6 @@ use lately_model::{Event, EventQuery, FeedPage, FeedQuery, Page, SourceQuery, Ti
 use lately_store::Store;
 
 /// The routes of this function.
-#[must_use]
 pub fn routes(store: Store) -> Routes {
     Routes::new()
         .on(Method::GET, "/topics/{topic}/events", get_events)

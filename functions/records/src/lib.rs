@@ -42,7 +42,6 @@ use lately_store::Store;
 pub use service::openapi;
 
 /// The routes of this function.
-#[must_use]
 pub fn routes(store: Store) -> Routes {
     Routes::new()
         .on(Method::PUT, "/topics/{topic}", topic::put)

@@ -13,7 +13,6 @@ const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.de
 ///
 /// # Panics
 /// If the build script did not compress the document.
-#[must_use]
 pub fn openapi() -> String {
     let mut text = String::new();
     DeflateDecoder::new(OPENAPI).read_to_string(&mut text).expect("it is what build.rs compressed");

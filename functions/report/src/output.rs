@@ -131,7 +131,6 @@ impl Output {
     }
 
     /// An output in an object store.
-    #[must_use]
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
         Self { store, prefix }
     }

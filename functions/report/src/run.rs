@@ -85,9 +85,6 @@ pub enum ReportError {
 }
 
 /// Begins a consumer's next run, or continues an unfinished run.
-///
-/// # Errors
-/// See [`ReportError`].
 pub async fn run(
     store: &Store,
     output: &Output,
@@ -101,9 +98,6 @@ pub async fn run(
 }
 
 /// Continues a consumer's unfinished run, if there is one.
-///
-/// # Errors
-/// See [`ReportError`].
 pub async fn go_on(
     store: &Store,
     output: &Output,

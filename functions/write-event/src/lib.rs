@@ -27,7 +27,6 @@ use sha2::{Digest, Sha256};
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The routes of this function.
-#[must_use]
 pub fn routes(store: Store) -> Routes {
     Routes::new()
         .on(Method::POST, "/topics/{topic}/events", post_events)

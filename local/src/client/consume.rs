@@ -65,9 +65,6 @@ struct Polled<'a> {
 }
 
 /// Prints events until there are no more, or for ever with `--follow`.
-///
-/// # Errors
-/// See [`Failure`].
 pub async fn run(
     options: ConsumeOptions,
     out: &mut (impl Write + Send),

@@ -135,7 +135,6 @@ fn creation(target: &str, code: &str) -> Option<String> {
 
 impl Failure {
     /// The process's exit code: see the table at the top of this file.
-    #[must_use]
     pub fn code(&self) -> u8 {
         match self {
             Self::Refused(refusal) => match refusal.problem.status {
@@ -159,7 +158,6 @@ impl Failure {
     }
 
     /// True if the reader of the output has closed it. Then the command has nothing left to do.
-    #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
         let io = match self {
             Self::Io(error)

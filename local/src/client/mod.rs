@@ -114,9 +114,6 @@ pub enum ApiCommand {
 }
 
 /// Runs a command.
-///
-/// # Errors
-/// See [`Failure`].
 pub async fn run(
     command: ApiCommand,
     out: &mut (dyn Write + Send),

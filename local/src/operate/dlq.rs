@@ -70,9 +70,6 @@ pub enum DlqError {
 }
 
 /// Runs a `dlq` command.
-///
-/// # Errors
-/// See [`DlqError`].
 pub async fn run(options: DlqOptions, out: &mut impl Write, told: &mut impl Write) -> Result<(), DlqError> {
     match options.command {
         DlqCommand::List { place } => {

@@ -72,9 +72,6 @@ pub enum MigrateError {
 }
 
 /// Runs a migration.
-///
-/// # Errors
-/// See [`MigrateError`].
 pub async fn run(
     options: MigrateOptions,
     out: &mut (impl Write + Send),

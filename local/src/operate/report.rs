@@ -141,9 +141,6 @@ pub enum ReportError {
 }
 
 /// Runs a `report` command.
-///
-/// # Errors
-/// See [`ReportError`].
 pub async fn run(
     options: ReportOptions,
     out: &mut (impl Write + Send),

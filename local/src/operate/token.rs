@@ -86,9 +86,6 @@ pub enum TokenError {
 }
 
 /// Runs a `token` command.
-///
-/// # Errors
-/// See [`TokenError`].
 pub async fn run(
     options: TokenOptions,
     out: &mut (impl Write + Send),

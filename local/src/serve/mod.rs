@@ -121,9 +121,6 @@ pub enum ServeError {
 
 /// Runs the whole system until the process gets Ctrl-C, SIGTERM or SIGHUP. `out` gets what a user wants to read, and
 /// `told` the troubles of parts of the program. If nobody reads them, the program runs on.
-///
-/// # Errors
-/// See [`ServeError`].
 pub async fn run(
     options: ServeOptions,
     out: &mut impl Write,

@@ -169,7 +169,6 @@ impl System {
     }
 
     /// The same system, which also accepts JWTs of these issuers.
-    #[must_use]
     pub fn with_issuers(self, issuers: Issuers) -> Self {
         Self { issuers, ..self }
     }
@@ -180,7 +179,6 @@ impl System {
     }
 
     /// The routes of all functions.
-    #[must_use]
     pub fn routes(&self) -> Routes {
         let Bodies { write_event, query_latest, follow, records, consume } = self.bodies;
         let store = || self.store.clone();

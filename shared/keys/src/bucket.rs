@@ -51,7 +51,6 @@ impl BucketWidth {
     pub const ALL: [Self; 4] = [Self::QuarterHour, Self::Hour, Self::Day, Self::Month];
 
     /// The width as text.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::QuarterHour => "quarter-hour",
@@ -123,7 +122,6 @@ pub struct BucketError;
 
 impl Bucket {
     /// The bucket that contains a time.
-    #[must_use]
     pub fn containing(width: BucketWidth, at: UnixMillis) -> Self {
         let first = match width.millis() {
             Some(millis) => at.saturating_sub(at.get() % millis),
@@ -136,20 +134,17 @@ impl Bucket {
     }
 
     /// The bucket's width.
-    #[must_use]
     pub const fn width(self) -> BucketWidth {
         self.width
     }
 
     /// The first millisecond of the bucket.
-    #[must_use]
     pub const fn first(self) -> UnixMillis {
         self.first
     }
 
     /// The last millisecond of the bucket. The bound is inclusive, so that the last bucket of the year 9999 has one
     /// too.
-    #[must_use]
     pub fn last(self) -> UnixMillis {
         let millis = match self.width.millis() {
             Some(millis) => millis,
@@ -162,20 +157,17 @@ impl Bucket {
     }
 
     /// True if a time lies in the bucket.
-    #[must_use]
     pub fn contains(self, at: UnixMillis) -> bool {
         self == Self::containing(self.width, at)
     }
 
     /// The bucket after this one; none after the year 9999.
-    #[must_use]
     pub fn next(self) -> Option<Self> {
         let last = self.last();
         (last < UnixMillis::MAX).then(|| Self::containing(self.width, last.saturating_add(1)))
     }
 
     /// The bucket before this one; none before 1970.
-    #[must_use]
     pub fn previous(self) -> Option<Self> {
         let first = self.first;
         (first > UnixMillis::MIN).then(|| Self::containing(self.width, first.saturating_sub(1)))
@@ -193,7 +185,6 @@ impl Bucket {
     /// assert_eq!(months, ["2024-02", "2024-01", "2023-12"]);
     /// # Ok::<(), lately_keys::TimeError>(())
     /// ```
-    #[must_use]
     pub fn between(width: BucketWidth, first: UnixMillis, last: UnixMillis) -> Buckets {
         let ends = (Self::containing(width, first), Self::containing(width, last));
         Buckets { ends: (first <= last).then_some(ends) }

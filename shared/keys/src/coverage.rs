@@ -118,21 +118,18 @@ pub struct SpreadsError;
 
 impl Coverage {
     /// The coverage of a bucket without spreads.
-    #[must_use]
     pub fn new(bucket: Bucket, base: ShardCount) -> Self {
         let (first, last) = (bucket.first(), bucket.last());
         Self { first, last, base, is_scattered: false, spreads: Vec::new() }
     }
 
     /// The coverage of a source's timeline without spreads.
-    #[must_use]
     pub const fn of_source() -> Self {
         let (first, last) = (UnixMillis::MIN, UnixMillis::MAX);
         Self { first, last, base: ShardCount::ONE, is_scattered: false, spreads: Vec::new() }
     }
 
     /// The coverage of a bucket of an earlier release, whose events lie in any of its shards.
-    #[must_use]
     pub fn scattered(bucket: Bucket, base: ShardCount) -> Self {
         Self { is_scattered: true, ..Self::new(bucket, base) }
     }
@@ -160,7 +157,6 @@ impl Coverage {
     }
 
     /// The spreads as text: `FIRST-LAST:SHARDS`, in milliseconds of the bucket. None if there are none.
-    #[must_use]
     pub fn spreads_text(&self) -> Option<String> {
         let millis = |at: UnixMillis| at.get() - self.first.get();
         let text =
@@ -169,51 +165,43 @@ impl Coverage {
     }
 
     /// The last moment of the bucket.
-    #[must_use]
     pub const fn last(&self) -> UnixMillis {
         self.last
     }
 
     /// The shards that the bucket has at all times.
-    #[must_use]
     pub const fn base(&self) -> ShardCount {
         self.base
     }
 
     /// True if chance has chosen the shards of some events.
-    #[must_use]
     pub const fn is_scattered(&self) -> bool {
         self.is_scattered
     }
 
     /// The spreads: the narrowest first, and the oldest first among these.
-    #[must_use]
     pub fn spreads(&self) -> &[Spread] {
         &self.spreads
     }
 
     /// The most shards that the bucket has at any time.
-    #[must_use]
     pub fn most_shards(&self) -> ShardCount {
         self.spreads.iter().map(|spread| spread.shards).max().unwrap_or_default().max(self.base)
     }
 
     /// The most shards that the bucket has at a time: the number by which an event of this time is placed.
-    #[must_use]
     pub fn shards_at(&self, at: UnixMillis) -> ShardCount {
         let spreads = self.spreads.iter().filter(|spread| spread.contains(at));
         spreads.map(|spread| spread.shards).max().unwrap_or_default().max(self.base)
     }
 
     /// The shard in which an event of this time is placed.
-    #[must_use]
     pub fn shard_at(&self, tick: Tick) -> Shard {
         self.shards_at(tick.at()).shard_at(tick)
     }
 
     /// The last millisecond for which the bucket has more shards than its base without a gap, from a time on. None if it
     /// has no more than its base at this time.
-    #[must_use]
     pub fn spread_until(&self, at: UnixMillis) -> Option<UnixMillis> {
         let mut until = None;
         let mut next = at;
@@ -234,13 +222,11 @@ impl Coverage {
     }
 
     /// True if an event with this id may have been placed in the bucket.
-    #[must_use]
     pub fn covers(&self, id: EventId) -> bool {
         self.is_scattered && self.base.covers(id.shard()) || self.places_at(id.tick()).contains(&id.shard())
     }
 
     /// The shards in which a writer may place an event of this time: by the base, and by each spread of the time.
-    #[must_use]
     pub fn places_at(&self, tick: Tick) -> BTreeSet<Shard> {
         let spreads = self.spreads.iter().filter(|spread| spread.contains(tick.at()));
         let counts = spreads.map(|spread| spread.shards).chain([self.base]);
@@ -279,7 +265,6 @@ impl Coverage {
     }
 
     /// True if events of any time may be placed by this number of shards.
-    #[must_use]
     pub fn covers_always(&self, shards: ShardCount) -> bool {
         let (first, last) = (self.first, self.last);
         self.is_covered_always(shards) || self.spreads.contains(&Spread { shards, first, last })
@@ -312,7 +297,6 @@ impl Coverage {
     }
 
     /// The shards that may hold an event of a span of time, in ascending order.
-    #[must_use]
     pub fn shards_within(&self, first: UnixMillis, last: UnixMillis) -> Vec<Shard> {
         let spreads = self.spreads.iter().filter(|spread| spread.first <= last && first <= spread.last);
         let mut shards: BTreeSet<Shard> = BTreeSet::new();
@@ -329,14 +313,12 @@ impl Coverage {
     }
 
     /// True if a shard may hold events at all times of the bucket.
-    #[must_use]
     pub fn holds_always(&self, shard: Shard) -> bool {
         self.base == ShardCount::ONE && shard == Shard::from(0)
             || self.is_scattered && self.base.covers(shard)
     }
 
     /// The stretch of time around or behind `from`, in the order of a walk, in which a shard may hold events.
-    #[must_use]
     pub fn stretch(&self, shard: Shard, from: Tick, order: Order) -> Option<Stretch> {
         let (first, last) = (self.first, self.last);
         if self.holds_always(shard) {
@@ -358,20 +340,17 @@ const CYCLE_BITS: u32 = 9 + 12;
 
 impl ShardCount {
     /// The shard to which a tick's slice belongs.
-    #[must_use]
     pub const fn shard_at(self, tick: Tick) -> Shard {
         self.pick(tick.get() >> self.slice_bits())
     }
 
     /// The length of a slice in ticks.
-    #[must_use]
     pub const fn slice_ticks(self) -> u64 {
         1 << self.slice_bits()
     }
 
     /// The slice that lies `back` slices before a tick's own slice: its shard, its first tick and its last tick. None
     /// before 1970.
-    #[must_use]
     pub fn slice_before(self, tick: Tick, back: u64) -> Option<(Shard, Tick, Tick)> {
         let number = (tick.get() >> self.slice_bits()).checked_sub(back)?;
         let slice = self.slice(number);

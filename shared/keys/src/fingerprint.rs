@@ -63,7 +63,6 @@ impl FingerprintBuilder {
     }
 
     /// The fingerprint of all parts.
-    #[must_use]
     pub fn finish(self) -> Fingerprint {
         let hash = self.0.finalize().0;
         Fingerprint(*hash.first_chunk().expect("SHA-256 has 32 bytes"))

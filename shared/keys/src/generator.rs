@@ -37,7 +37,6 @@ pub struct Exhausted;
 
 impl Generator {
     /// A generator that has made no id yet.
-    #[must_use]
     pub const fn new() -> Self {
         Self { last: AtomicU64::new(0) }
     }

@@ -68,37 +68,31 @@ impl Tick {
     }
 
     /// The first tick of a millisecond.
-    #[must_use]
     pub const fn first_of(at: UnixMillis) -> Self {
         Self::new(at, 0)
     }
 
     /// The last tick of a millisecond.
-    #[must_use]
     pub const fn last_of(at: UnixMillis) -> Self {
         Self::new(at, FRACTION)
     }
 
     /// The tick's millisecond.
-    #[must_use]
     pub fn at(self) -> UnixMillis {
         UnixMillis::new(self.0 >> FRACTION_BITS).expect("a tick is made of a UnixMillis, or checked")
     }
 
     /// The tick this many ticks earlier, but not before 1970.
-    #[must_use]
     pub const fn before(self, ticks: u64) -> Self {
         Self(self.0.saturating_sub(ticks))
     }
 
     /// The tick this many ticks later, but not after the year 9999.
-    #[must_use]
     pub fn after(self, ticks: u64) -> Self {
         Self::clamped(self.0.saturating_add(ticks))
     }
 
     /// The 60 bits as a number.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -152,7 +146,6 @@ impl EventId {
     /// The id of a tick and a shard; `entropy` gives its low 54 bits.
     ///
     /// Ids that must strictly increase come from a [`Generator`](crate::Generator) instead.
-    #[must_use]
     pub const fn new(tick: Tick, shard: Shard, entropy: u64) -> Self {
         let rand_b = (shard.get() as u64) << RANDOM_BITS | entropy & RANDOM;
         Self::from_parts(tick, rand_b)
@@ -169,7 +162,6 @@ impl EventId {
     /// assert_eq!(id.at(), at);
     /// # Ok::<(), lately_keys::TimeError>(())
     /// ```
-    #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
     pub const fn import(at: UnixMillis, shard: Shard, entropy: u128) -> Self {
         let fraction = (entropy >> RANDOM_BITS) as u64 & FRACTION;
@@ -177,31 +169,26 @@ impl EventId {
     }
 
     /// The least id that a millisecond can have: the lower bound of a range that starts there.
-    #[must_use]
     pub const fn first_of(at: UnixMillis) -> Self {
         Self::from_parts(Tick::first_of(at), 0)
     }
 
     /// The greatest id that a millisecond can have: the upper bound of a range that includes it.
-    #[must_use]
     pub const fn last_of(at: UnixMillis) -> Self {
         Self::from_parts(Tick::last_of(at), RAND_B)
     }
 
     /// The least id that a tick can have.
-    #[must_use]
     pub const fn first_at(tick: Tick) -> Self {
         Self::from_parts(tick, 0)
     }
 
     /// The greatest id that a tick can have.
-    #[must_use]
     pub const fn last_at(tick: Tick) -> Self {
         Self::from_parts(tick, RAND_B)
     }
 
     /// The next greater possible id, for a range that starts after this id.
-    #[must_use]
     pub fn just_after(self) -> Option<Self> {
         match self.rand_b() {
             RAND_B => Some(Self::from_parts(Tick::from_bits(self.tick().0 + 1)?, 0)),
@@ -210,7 +197,6 @@ impl EventId {
     }
 
     /// The next smaller possible id, for a range that ends before this id.
-    #[must_use]
     pub fn just_before(self) -> Option<Self> {
         match self.rand_b() {
             0 => Some(Self::from_parts(Tick(self.tick().0.checked_sub(1)?), RAND_B)),
@@ -229,7 +215,6 @@ impl EventId {
     /// assert_eq!(one.between(one.just_after().unwrap(), 42), None);
     /// # Ok::<(), lately_keys::TimeError>(())
     /// ```
-    #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "a number is cut into its two parts")]
     pub fn between(self, other: Self, entropy: u128) -> Option<Self> {
         let number = |id: Self| u128::from(id.tick().0) << RAND_B_BITS | u128::from(id.rand_b());
@@ -239,39 +224,33 @@ impl EventId {
     }
 
     /// The event's time.
-    #[must_use]
     pub fn at(self) -> UnixMillis {
         self.tick().at()
     }
 
     /// The id's 60 time bits.
-    #[must_use]
     pub fn tick(self) -> Tick {
         let (high, _) = self.0.as_u64_pair();
         Tick(high >> 16 << FRACTION_BITS | high & FRACTION)
     }
 
     /// The shard that the event was written to.
-    #[must_use]
     pub fn shard(self) -> Shard {
         let [.., shard] = (self.rand_b() >> RANDOM_BITS).to_be_bytes();
         Shard::from(shard)
     }
 
     /// The id as DynamoDB's sort key: newest first.
-    #[must_use]
     pub fn sort_key(self) -> SortKey {
         SortKey::from(self)
     }
 
     /// The id with these sixteen bytes; none if they are not an id.
-    #[must_use]
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         Uuid::from_slice(bytes).ok()?.try_into().ok()
     }
 
     /// The id as a UUID.
-    #[must_use]
     pub const fn as_uuid(self) -> Uuid {
         self.0
     }

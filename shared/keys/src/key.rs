@@ -35,7 +35,6 @@ pub enum Place {
 
 impl Place {
     /// The index's name; `None` for the table.
-    #[must_use]
     pub const fn index(self) -> Option<&'static str> {
         match self {
             Self::Table => None,
@@ -45,7 +44,6 @@ impl Place {
     }
 
     /// The attribute that holds the partition key.
-    #[must_use]
     pub const fn pk(self) -> &'static str {
         match self {
             Self::Table => "pk",
@@ -55,7 +53,6 @@ impl Place {
     }
 
     /// The attribute that holds the sort key.
-    #[must_use]
     pub const fn sk(self) -> &'static str {
         match self {
             Self::Table => "sk",

@@ -129,7 +129,6 @@ macro_rules! names {
 
         impl $name {
             /// The name as text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -252,7 +251,6 @@ impl Subject {
     /// assert_eq!(subject.as_str(), "repo:octo:hello");
     /// # Ok::<(), lately_keys::NameError>(())
     /// ```
-    #[must_use]
     pub fn repository(owner: &Owner, repo: &Repo) -> Self {
         Self(format!("repo:{owner}:{repo}").into())
     }

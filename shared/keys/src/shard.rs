@@ -20,7 +20,6 @@ pub struct Shard(u8);
 
 impl Shard {
     /// The shard's number.
-    #[must_use]
     pub const fn get(self) -> u8 {
         self.0
     }
@@ -81,32 +80,27 @@ impl ShardCount {
     }
 
     /// The count as a number, 1 to 256.
-    #[must_use]
     pub const fn get(self) -> u16 {
         self.0
     }
 
     /// Twice the count, at most `cap`, and never less than now.
-    #[must_use]
     pub fn doubled(self, cap: Self) -> Self {
         self.max(Self(self.0 * 2).min(cap).min(Self::MAX))
     }
 
     /// Half the count, at least one.
-    #[must_use]
     pub const fn halved(self) -> Self {
         if self.0 == 1 { self } else { Self(self.0 / 2) }
     }
 
     /// True if a shard is among these.
-    #[must_use]
     pub const fn covers(self, shard: Shard) -> bool {
         (shard.0 as u16) < self.0
     }
 
     /// One of these shards, chosen by the low bits of a random number. The choice is even because the count is a power
     /// of two.
-    #[must_use]
     pub const fn pick(self, entropy: u64) -> Shard {
         let [low, ..] = entropy.to_le_bytes();
         Shard(low & self.last().0)

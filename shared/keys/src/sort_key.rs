@@ -37,7 +37,6 @@ pub struct SortKeyError;
 
 impl SortKey {
     /// The id of this sort key.
-    #[must_use]
     pub fn id(self) -> EventId {
         EventId::try_from(invert(self.0)).expect("a sort key is made from an id, or checked")
     }

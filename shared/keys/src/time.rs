@@ -55,19 +55,16 @@ impl UnixMillis {
     }
 
     /// Milliseconds since 1970.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
     /// The time `millis` milliseconds earlier, but not before [`UnixMillis::MIN`].
-    #[must_use]
     pub const fn saturating_sub(self, millis: u64) -> Self {
         Self(self.0.saturating_sub(millis))
     }
 
     /// The time `millis` milliseconds later, but not after [`UnixMillis::MAX`].
-    #[must_use]
     pub const fn saturating_add(self, millis: u64) -> Self {
         let sum = self.0.saturating_add(millis);
         if sum <= Self::MAX.0 { Self(sum) } else { Self::MAX }

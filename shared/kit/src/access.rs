@@ -103,7 +103,6 @@ pub const RULES: &[(Method, &str, Rule, Price)] = &[
 
 impl Rule {
     /// The rule of a route and its price, if there is such a route.
-    #[must_use]
     pub fn of(method: &Method, path: &str) -> Option<(Self, Price)> {
         let route = RULES.iter().find(|(ruled, at, ..)| *at == path && ruled == method);
         route.map(|(.., rule, price)| (*rule, *price))

@@ -8,13 +8,11 @@ use serde::Serialize;
 use crate::problem::Problem;
 
 /// A response with a value as JSON.
-#[must_use]
 pub fn json<T: Serialize + ?Sized>(status: StatusCode, body: &T) -> Response {
     written(status, serde_json::to_vec(body))
 }
 
 /// A response with JSON text, and status 200.
-#[must_use]
 pub fn json_text(text: impl Into<Vec<u8>>) -> Response {
     written(StatusCode::OK, Ok(text.into()))
 }

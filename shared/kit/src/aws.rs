@@ -48,7 +48,6 @@ impl Environment {
     ///
     /// The connector is made here, once. The SDK's own HTTP client would make one at the start to test itself, drop it,
     /// and make another for the first call.
-    #[must_use]
     pub fn client(&self) -> Client {
         let times =
             HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT);
@@ -84,7 +83,6 @@ fn of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Environment, Environm
 }
 
 /// The version of the SDK's defaults: fixed, so that an update of the SDK does not change them.
-#[must_use]
 pub fn behavior() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
@@ -93,7 +91,6 @@ pub fn behavior() -> BehaviorVersion {
 const TLS: Provider = Provider::Rustls(CryptoMode::Ring);
 
 /// An HTTPS client for the calls that the SDK makes to obtain credentials. The SDK sets their timeouts.
-#[must_use]
 pub fn https(roots: TrustRoots) -> SharedHttpClient {
     aws_smithy_http_client::Builder::new()
         .tls_provider(TLS)
@@ -102,7 +99,6 @@ pub fn https(roots: TrustRoots) -> SharedHttpClient {
 }
 
 /// An HTTPS connector with these timeouts. It keeps connections and uses them again.
-#[must_use]
 pub fn connector(roots: TrustRoots, times: HttpConnectorSettings) -> SharedHttpConnector {
     let connector = Connector::builder().pool_idle_timeout(CONNECTION_KEPT).connector_settings(times);
     SharedHttpConnector::new(connector.tls_provider(TLS).tls_context(tls_context(roots.store())).build())
@@ -113,7 +109,6 @@ fn tls_context(trusted: TrustStore) -> TlsContext {
 }
 
 /// A client's settings with a timeout for every call and no retries.
-#[must_use]
 pub fn bounded(config: Builder) -> Builder {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(CONNECT_TIMEOUT)

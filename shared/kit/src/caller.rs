@@ -47,13 +47,11 @@ impl From<Session> for Caller {
 
 impl Caller {
     /// True if the caller may use this topic.
-    #[must_use]
     pub fn may_see(&self, topic: &Topic) -> bool {
         self.topics.as_ref().is_none_or(|topics| topics.contains(topic))
     }
 
     /// True if the caller is this user or may act as any user.
-    #[must_use]
     pub fn may_be(&self, user: &User) -> bool {
         self.user.as_ref() == Some(user) || self.scopes.allow(Scope::ActAs)
     }
@@ -77,7 +75,6 @@ impl Caller {
     ///
     /// # Panics
     /// Never: a session's id is hexadecimal digits and hyphens, which an actor's alphabet contains.
-    #[must_use]
     pub fn actor(&self) -> Actor {
         match self.key() {
             lately_keys::Caller::User(user) => Actor::from(&user),
@@ -91,7 +88,6 @@ impl Caller {
     ///
     /// # Panics
     /// Never: a caller without a user has a session, because a JWT without a user is refused.
-    #[must_use]
     pub fn key(&self) -> lately_keys::Caller {
         match &self.user {
             Some(user) => lately_keys::Caller::User(user.clone()),
@@ -103,7 +99,6 @@ impl Caller {
     ///
     /// # Panics
     /// Never: a caller without a session has a user, because a JWT without a user is refused.
-    #[must_use]
     pub fn quota_holder(&self) -> QuotaHolder {
         match (self.session, &self.user) {
             (Some(id), _) => QuotaHolder::Session(id),
@@ -116,7 +111,6 @@ impl Caller {
 
     /// True if the token expired so long ago that no difference between clocks explains its acceptance. The gateway
     /// caches the authorizer's answers, so it may accept a token whose time is over.
-    #[must_use]
     pub fn is_over(&self, now: UnixMillis) -> bool {
         let leeway = u64::try_from(TOKEN_LEEWAY.as_millis()).unwrap_or(u64::MAX);
         self.expires_at.is_some_and(|end| now.get() >= end.get().saturating_add(leeway))

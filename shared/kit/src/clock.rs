@@ -3,14 +3,12 @@
 use std::time::{Duration, Instant, SystemTime};
 
 /// The time since 1970 by the system's clock, which may stand still or step back.
-#[must_use]
 pub fn unix_now() -> Duration {
     // A clock set before 1970 reads as 1970. Ids still increase, and every event shows the wrong year.
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The monotonic clock: it never steps back, but may stand still while the process is frozen.
-#[must_use]
 pub fn monotonic_now() -> Instant {
     Instant::now()
 }

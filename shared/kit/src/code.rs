@@ -15,19 +15,16 @@ macro_rules! codes {
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
             /// The code as clients see it.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
 
             /// The HTTP status of responses with this code.
-            #[must_use]
             pub const fn status(self) -> StatusCode {
                 match self { $(Self::$name => StatusCode::$status,)* }
             }
 
             /// The code's meaning in a few words, the same in every response.
-            #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
             }

@@ -6,7 +6,6 @@
 //! fast generator that is not fit for secrets makes the bits of ids. Secrets come from the operating system.
 
 /// 128 random bits from this thread's generator, which is seeded from the operating system.
-#[must_use]
 pub fn random_u128() -> u128 {
     fastrand::u128(..)
 }

@@ -45,9 +45,6 @@ pub async fn start(function: &'static str, routes: impl FnOnce(Store) -> Routes)
 }
 
 /// Runs a function that streams its responses, behind a function URL: the whole of its `main`.
-///
-/// # Errors
-/// As for [`start`].
 pub async fn start_streaming(
     function: &'static str,
     routes: impl FnOnce(Store) -> Router,
@@ -96,9 +93,6 @@ pub fn service(
 }
 
 /// Runs a function that handles events of another kind, each within the time that the invocation has left.
-///
-/// # Errors
-/// As for [`start`].
 pub async fn start_handling<E, A, F, Handling>(function: &'static str, handle: F) -> Result<(), Error>
 where
     F: Fn(Store, E, Duration) -> Handling,

@@ -38,7 +38,6 @@ macro_rules! metrics {
             pub const ALL: &[Self] = &[$(Self::$metric,)*];
 
             /// The metric's name on dashboards and in alarms. A published name stays.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$metric => $name,)* }
             }
@@ -91,7 +90,6 @@ metrics! {
 
 impl Metric {
     /// The metric's unit, in CloudWatch's words.
-    #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
             Self::Latency => "Milliseconds",
@@ -107,7 +105,6 @@ pub struct Measures(Vec<(Metric, Number)>);
 
 impl Measures {
     /// Adds a count, unless it is zero.
-    #[must_use]
     pub fn count(mut self, metric: Metric, times: u64) -> Self {
         if times > 0 {
             self.0.push((metric, times.into()));
@@ -116,7 +113,6 @@ impl Measures {
     }
 
     /// Adds a duration, in the metric's unit.
-    #[must_use]
     pub fn time(mut self, metric: Metric, time: Duration) -> Self {
         let per_unit = if metric.unit() == "Milliseconds" { 1e3 } else { 1e6 };
         let time = time.as_micros() as f64 / per_unit;
@@ -133,7 +129,6 @@ impl Measures {
     }
 
     /// Adds the work of operations at DynamoDB.
-    #[must_use]
     pub fn work(self, tally: Tally) -> Self {
         let Tally { cost, throttles, throttles_given_up, shards_doubled } = tally;
         let Cost { calls, read_units, write_units, items, rounds: _ } = cost;
@@ -179,7 +174,6 @@ pub struct Meters {
 
 impl Meters {
     /// The metrics of a function that uses a store.
-    #[must_use]
     pub fn new(namespace: &str, function: &'static str, store: Store, out: fn(&str)) -> Self {
         Self { namespace: namespace.into(), function, store, out }
     }

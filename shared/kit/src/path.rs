@@ -105,7 +105,6 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'
 ///
 /// assert_eq!(encoded("/topics/a#b c"), "/topics/a%23b%20c");
 /// ```
-#[must_use]
 pub fn encoded(decoded: &str) -> String {
     let slash = if decoded.starts_with('/') { "" } else { "/" };
     format!("{slash}{}", utf8_percent_encode(decoded, ESCAPED))

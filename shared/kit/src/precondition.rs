@@ -38,7 +38,6 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>
 }
 
 /// The value of `ETag` for a revision.
-#[must_use]
 pub fn etag(revision: Revision) -> HeaderValue {
     HeaderValue::from_str(&revision.etag()).expect("an ETag is digits in quotes")
 }

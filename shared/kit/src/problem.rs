@@ -69,7 +69,6 @@ fn as_type<S: Serializer>(kind: &Code, serializer: S) -> Result<S::Ok, S::Error>
 
 impl Problem {
     /// A problem with a detail for the client.
-    #[must_use]
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Told {
             kind: code,
@@ -86,7 +85,6 @@ impl Problem {
     }
 
     /// A problem that lists every fault.
-    #[must_use]
     pub fn of_faults(code: Code, faults: Faults) -> Self {
         let count = faults.iter().len();
         let detail = if count == 1 {
@@ -100,13 +98,11 @@ impl Problem {
     }
 
     /// A problem that the client did not cause. The client does not learn the cause.
-    #[must_use]
     pub fn unavailable(cause: &dyn Error) -> Self {
         Self::new(Code::Unavailable, "The service cannot answer now. Try again later.").caused_by(cause)
     }
 
     /// The problem of a batch of which only a part was written.
-    #[must_use]
     pub fn partly_accepted(partly: PartlyAccepted) -> Self {
         let detail = "Send the request again with the same Idempotency-Key. \
                       Without a key, send only the rejected events again.";
@@ -116,33 +112,28 @@ impl Problem {
     }
 
     /// The problem and its cause, for the log.
-    #[must_use]
     pub fn caused_by(mut self, cause: &dyn Error) -> Self {
         self.0.cause = Some(Chain(cause).to_string());
         self
     }
 
     /// The problem with a header.
-    #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.0.headers.insert(name, value);
         self
     }
 
     /// The problem, with the seconds after which a retry makes sense.
-    #[must_use]
     pub fn retry_after(self, seconds: u32) -> Self {
         self.header(RETRY_AFTER, seconds.into())
     }
 
     /// The kind of problem.
-    #[must_use]
     pub fn code(&self) -> Code {
         self.0.kind
     }
 
     /// The detail for the client.
-    #[must_use]
     pub fn detail(&self) -> &str {
         &self.0.detail
     }

@@ -54,7 +54,6 @@ impl Gate {
 
 impl Routes {
     /// An empty list of routes.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -63,7 +62,6 @@ impl Routes {
     ///
     /// # Panics
     /// If the route has no rule, or is there already: a bug.
-    #[must_use]
     pub fn on<H, T>(mut self, method: Method, path: &'static str, handler: H) -> Self
     where
         H: Handler<T, ()>,
@@ -84,7 +82,6 @@ impl Routes {
     }
 
     /// Sets a cap on the bodies of these routes, below the general cap.
-    #[must_use]
     pub fn with_bodies_of(mut self, bytes: usize) -> Self {
         for served in &mut self.served {
             served.gate.cap = Some(Cap(bytes));
@@ -93,7 +90,6 @@ impl Routes {
     }
 
     /// Sets the store that gives each request its handle.
-    #[must_use]
     pub fn with_store(mut self, store: &Store) -> Self {
         for served in &mut self.served {
             served.gate.store = Some(store.clone());
@@ -102,14 +98,12 @@ impl Routes {
     }
 
     /// Adds other routes.
-    #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.served.extend(others.served);
         self
     }
 
     /// The method and path of each route.
-    #[must_use]
     pub fn declared(&self) -> Vec<(Method, &'static str)> {
         let of_path = |served: &Served| {
             let methods = served.gate.rules.iter().map(|(method, ..)| method.clone());

@@ -103,7 +103,6 @@ impl Reading {
 }
 
 /// True if the text has the form of a table's name.
-#[must_use]
 pub fn is_table_name(text: &str) -> bool {
     let alphabet = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
     (3..=255).contains(&text.len()) && text.bytes().all(alphabet)

@@ -30,14 +30,12 @@ impl Token {
     }
 
     /// A token from any text: one that a client sent, or one that is publicly known.
-    #[must_use]
     pub fn of(text: &str) -> Self {
         Self(text.to_owned())
     }
 
     /// The token in the value of an `Authorization` header, if it is of the scheme `Bearer`. The scheme's case does not
     /// matter.
-    #[must_use]
     pub fn bearer(authorization: &str) -> Option<Self> {
         let (scheme, token) = authorization.split_once(' ')?;
         let token = token.trim();
@@ -45,13 +43,11 @@ impl Token {
     }
 
     /// The hash under which the session is stored.
-    #[must_use]
     pub fn hash(&self) -> TokenHash {
         TokenHash::from(<[u8; 32]>::from(Sha256::digest(&self.0)))
     }
 
     /// The token itself, for the client that asked for a session.
-    #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }

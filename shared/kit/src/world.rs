@@ -14,7 +14,6 @@ pub struct World {
 
 impl World {
     /// A world whose monotonic clock starts now.
-    #[must_use]
     pub fn new() -> Self {
         Self { started: clock::monotonic_now() }
     }

@@ -37,7 +37,6 @@ pub enum BodyForm {
 impl BodyForm {
     /// The form that a `Content-Type` names: NDJSON if it is `application/x-ndjson`, else JSON, because many clients
     /// send no `Content-Type` or a wrong one.
-    #[must_use]
     pub fn of_content_type(content_type: Option<&str>) -> Self {
         let media_type = content_type.and_then(|text| text.split(';').next()).map(str::trim);
         match media_type {

@@ -30,7 +30,6 @@ macro_rules! bounded {
             }
 
             /// The number.
-            #[must_use]
             pub const fn get(self) -> $integer {
                 self.0
             }

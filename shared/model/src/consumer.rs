@@ -67,7 +67,6 @@ bounded! {
 
 impl SettleSeconds {
     /// The same time in milliseconds.
-    #[must_use]
     pub fn millis(self) -> u64 {
         u64::from(self.0) * 1000
     }
@@ -189,7 +188,6 @@ pub struct BatchTokenError;
 
 impl BatchToken {
     /// The batch that a poll returned with this revision of the consumer.
-    #[must_use]
     pub const fn new(incarnation: Revision, revision: Revision) -> Self {
         Self { incarnation, revision }
     }

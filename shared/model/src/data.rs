@@ -38,7 +38,6 @@ pub enum DataError {
 
 impl Data {
     /// The JSON text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.get()
     }

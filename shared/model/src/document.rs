@@ -33,7 +33,6 @@ impl Document {
     }
 
     /// The JSON text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }

@@ -93,14 +93,12 @@ pub struct Event {
 
 impl Event {
     /// An event as it was sent, with the id that it was given.
-    #[must_use]
     pub fn of(new: NewEvent, id: EventId) -> Self {
         let NewEvent { event_type, actor, subject, data, at: _ } = new;
         Self { id, event_type, actor, subject, data }
     }
 
     /// When it happened.
-    #[must_use]
     pub fn at(&self) -> UnixMillis {
         self.id.at()
     }

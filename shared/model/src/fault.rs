@@ -21,7 +21,6 @@ pub struct Faults(Vec<Fault>);
 
 impl Faults {
     /// A list of faults; none if `faults` is empty.
-    #[must_use]
     pub fn new(faults: Vec<Fault>) -> Option<Self> {
         (!faults.is_empty()).then_some(Self(faults))
     }

@@ -56,7 +56,6 @@ pub struct RateLimits {
 
 impl RateLimits {
     /// The limit of one kind of requests.
-    #[must_use]
     pub const fn of(self, kind: QuotaKind) -> Option<RequestsPerMinute> {
         match kind {
             QuotaKind::Writes => self.writes_per_minute,

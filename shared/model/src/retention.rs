@@ -30,13 +30,11 @@ impl RetentionDays {
     pub const SHORTEST: Self = Self(1);
 
     /// The same time in milliseconds.
-    #[must_use]
     pub fn millis(self) -> u64 {
         u64::from(self.0) * DAY_MILLIS
     }
 
     /// The time of the oldest events that are kept now.
-    #[must_use]
     pub fn oldest(self, now: UnixMillis) -> UnixMillis {
         now.saturating_sub(self.millis())
     }

@@ -22,33 +22,28 @@ pub struct Revision(u64);
 
 impl Revision {
     /// A revision by its number.
-    #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
     /// The first revision of a record created at this time: the time in microseconds. A record that is deleted and
     /// created again continues above all its old revisions, because no record is written once per microsecond.
-    #[must_use]
     pub fn first(since_epoch: Duration) -> Self {
         Self(u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX))
     }
 
     /// The number.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
     /// The revision of the next write. The highest number has no next one. No record ever reaches it, but a client may
     /// send it.
-    #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
     /// The value of the header `ETag`.
-    #[must_use]
     pub fn etag(self) -> String {
         format!("\"{self}\"")
     }
@@ -106,9 +101,6 @@ pub enum PreconditionError {
 
 impl Precondition {
     /// Reads the values of `If-Match` and `If-None-Match`.
-    ///
-    /// # Errors
-    /// See [`PreconditionError`].
     pub fn parse(if_match: Option<&str>, if_none_match: Option<&str>) -> Result<Self, PreconditionError> {
         match (if_match, if_none_match) {
             (None, None) => Ok(Self::None),
@@ -120,7 +112,6 @@ impl Precondition {
     }
 
     /// The revision that the precondition names, if it names one.
-    #[must_use]
     pub const fn revision(self) -> Option<Revision> {
         match self {
             Self::Is(revision) => Some(revision),

@@ -36,7 +36,6 @@ pub struct RunFiles {
 
 impl RunFiles {
     /// The files of a consumer's run over (`from`, `to`].
-    #[must_use]
     pub fn new(consumer: &ConsumerKey, incarnation: Revision, from: EventId, to: EventId) -> Self {
         let ConsumerKey { topic, name } = consumer;
         let time = |id: EventId| id.at().to_string().replace(['-', ':'], "");
@@ -44,19 +43,16 @@ impl RunFiles {
     }
 
     /// The events, oldest first, one per line.
-    #[must_use]
     pub fn events(&self) -> String {
         format!("{}.ndjson", self.stem)
     }
 
     /// The counts and sums.
-    #[must_use]
     pub fn summary(&self) -> String {
         format!("{}.summary.json", self.stem)
     }
 
     /// The ids of the events, to look up whether the run contains an event.
-    #[must_use]
     pub fn ids(&self) -> String {
         format!("{}.ids", self.stem)
     }

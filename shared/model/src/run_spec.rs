@@ -49,7 +49,6 @@ pub struct SumFieldError;
 
 impl SumField {
     /// The name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -58,7 +58,6 @@ pub struct Scopes(u8);
 
 impl Scopes {
     /// True if these scopes allow a scope, because they contain it or a scope that includes it.
-    #[must_use]
     pub const fn allow(self, scope: Scope) -> bool {
         self.0 & scope.held_by() != 0
     }
@@ -69,7 +68,6 @@ impl Scopes {
     }
 
     /// True if the set is empty.
-    #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

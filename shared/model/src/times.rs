@@ -25,14 +25,12 @@ pub enum AtError {
 
 impl AcceptedTimes {
     /// The times that a topic accepts at the time `now`.
-    #[must_use]
     pub fn new(now: UnixMillis, retention: Option<RetentionDays>) -> Self {
         let oldest = retention.map_or(UnixMillis::MIN, |retention| retention.oldest(now));
         Self { now, oldest }
     }
 
     /// The time of the check.
-    #[must_use]
     pub const fn now(&self) -> UnixMillis {
         self.now
     }
@@ -52,7 +50,6 @@ impl AcceptedTimes {
     }
 
     /// True if an event of this time is an import: more than 60 s in the past.
-    #[must_use]
     pub fn is_import(&self, at: UnixMillis) -> bool {
         at < self.now.saturating_sub(IMPORT_SECONDS * 1000)
     }

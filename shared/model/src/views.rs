@@ -43,7 +43,6 @@ impl Views {
     pub const NONE: Self = Self { actor: false, subject: false, event_type: false };
 
     /// True if a view is one of these.
-    #[must_use]
     pub const fn contains(self, view: View) -> bool {
         match view {
             View::Actor => self.actor,

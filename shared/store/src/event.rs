@@ -66,9 +66,6 @@ pub enum DeleteEventError {
 
 impl TopicHandle<'_> {
     /// An event by its id. The read is consistent: a client that knows an id finds the event.
-    ///
-    /// # Errors
-    /// See [`GetEventError`].
     pub async fn event(self, id: EventId) -> Result<Event, GetEventError> {
         let stored = self.stored().await?;
         if id.at() < stored.oldest_kept(self.op.now()) {
@@ -83,9 +80,6 @@ impl TopicHandle<'_> {
 
     /// Events by their ids, in the order of the ids, without those that do not exist. No event is returned twice. The
     /// read is consistent.
-    ///
-    /// # Errors
-    /// See [`TopicError`].
     pub async fn events_of(self, ids: &[EventId]) -> Result<Vec<Event>, TopicError> {
         let stored = self.stored().await?;
         let mut events = self.find_events(stored.settings.bucket, ids).await?;
@@ -111,9 +105,6 @@ impl TopicHandle<'_> {
     }
 
     /// Deletes an event, if it exists. If `by` is given, the event must be that actor's.
-    ///
-    /// # Errors
-    /// See [`DeleteEventError`].
     pub async fn delete_event(self, id: EventId, by: Option<&Actor>) -> Result<(), DeleteEventError> {
         let key = EventKey::new(self.topic.clone(), self.settings().await?.bucket, id).encode();
         // An event that came without an idempotency key is deleted with one call.

@@ -51,9 +51,6 @@ impl From<PlaceError> for ImportError {
 impl TopicHandle<'_> {
     /// Writes events under their own ids, which must differ, and whose shards follow from their times and this number of
     /// shards. The events are durable when this returns.
-    ///
-    /// # Errors
-    /// See [`ImportError`].
     pub async fn import(self, shards: ShardCount, events: Vec<Event>) -> Result<(), ImportError> {
         let topic = self.topic;
         let settings = self.settings().await?;

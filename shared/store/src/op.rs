@@ -62,7 +62,6 @@ impl Op {
     }
 
     /// The same request, for a caller who may see only these topics. `None` stands for all topics.
-    #[must_use]
     pub fn limited_to(self, topics: Option<&[Topic]>) -> Self {
         Self { topics: topics.map(Into::into), ..self }
     }
@@ -70,7 +69,6 @@ impl Op {
     /// The same request with its own deadline, as far away as the store grants one operation. Work that takes longer
     /// than one request is made of such steps. The step's price is added to this request's price when the step is
     /// dropped.
-    #[must_use]
     pub fn step(&self) -> Self {
         Self { table: self.store.step_of(&self.table), ..self.clone() }
     }
@@ -86,14 +84,12 @@ impl Op {
     }
 
     /// The same request, but it retries calls until the deadline, because no client waits for the response.
-    #[must_use]
     pub(crate) fn until_deadline(&self) -> Self {
         Self { table: self.table.clone().until_deadline(), ..self.clone() }
     }
 
     /// The cost of the request so far. On a page of several topics, for a caller who may not see all topics, the count
     /// of items has only the items that the caller was shown.
-    #[must_use]
     pub fn cost(&self) -> Cost {
         let cost = self.table.meter().total();
         match self.topics.as_ref().and(self.shown.get()) {
@@ -103,7 +99,6 @@ impl Op {
     }
 
     /// The number of items that a page of several topics has shown to a caller who may not see all topics.
-    #[must_use]
     pub fn shown(&self) -> u64 {
         self.shown.get().copied().unwrap_or_default()
     }
@@ -119,7 +114,6 @@ impl Op {
     }
 
     /// The current time, by the store's wall clock.
-    #[must_use]
     pub fn now(&self) -> UnixMillis {
         self.store.now()
     }
@@ -138,97 +132,81 @@ impl Op {
     }
 
     /// A topic and its events.
-    #[must_use]
     pub const fn topic<'a>(&'a self, topic: &'a Topic) -> TopicHandle<'a> {
         TopicHandle { op: self, topic }
     }
 
     /// All topics.
-    #[must_use]
     pub const fn topics(&self) -> TopicsHandle<'_> {
         TopicsHandle { op: self }
     }
 
     /// The timeline of a source.
-    #[must_use]
     pub const fn timeline<'a>(&'a self, source: &'a Source) -> TimelineHandle<'a> {
         TimelineHandle { op: self, source }
     }
 
     /// The feed of a user.
-    #[must_use]
     pub const fn feed<'a>(&'a self, user: &'a User) -> FeedHandle<'a> {
         FeedHandle { op: self, user }
     }
 
     /// A user and the sources that the user follows.
-    #[must_use]
     pub const fn user<'a>(&'a self, user: &'a User) -> UserHandle<'a> {
         UserHandle { op: self, user }
     }
 
     /// A source and its followers.
-    #[must_use]
     pub const fn source<'a>(&'a self, source: &'a Source) -> SourceHandle<'a> {
         SourceHandle { op: self, source }
     }
 
     /// A consumer of a topic.
-    #[must_use]
     pub const fn consumer<'a>(&'a self, consumer: &'a ConsumerKey) -> ConsumerHandle<'a> {
         ConsumerHandle { op: self, consumer }
     }
 
     /// The runs of a consumer that produces reports.
-    #[must_use]
     pub const fn runs<'a>(&'a self, consumer: &'a ConsumerKey) -> RunsHandle<'a> {
         RunsHandle { op: self, consumer }
     }
 
     /// One run.
-    #[must_use]
     pub const fn run<'a>(&'a self, run: &'a Run) -> RunHandle<'a> {
         RunHandle { op: self, run }
     }
 
     /// The profile of a user, or the settings of an application.
-    #[must_use]
     pub const fn record<'a, K: DocumentKey>(&'a self, key: &'a K) -> RecordHandle<'a, K> {
         RecordHandle { op: self, key }
     }
 
     /// All sessions.
-    #[must_use]
     pub const fn sessions(&self) -> SessionsHandle<'_> {
         SessionsHandle { op: self }
     }
 
     /// All erasures.
-    #[must_use]
     pub const fn erasures(&self) -> ErasuresHandle<'_> {
         ErasuresHandle { op: self }
     }
 
     /// A quota of a caller with this limit.
-    #[must_use]
     pub const fn quota<'a>(&'a self, key: &'a QuotaKey, limit: RequestsPerMinute) -> QuotaHandle<'a> {
         QuotaHandle { op: self, key, limit }
     }
 
     /// A repository and its issues.
-    #[must_use]
     pub const fn repository<'a>(&'a self, repository: &'a RepositoryKey) -> RepositoryHandle<'a> {
         RepositoryHandle { op: self, repository }
     }
 
     /// One issue.
-    #[must_use]
     pub const fn issue<'a>(&'a self, key: &'a IssueKey) -> IssueHandle<'a> {
         IssueHandle { op: self, key }
     }
 
     /// The issues of all repositories.
-    #[must_use]
     pub const fn issues(&self) -> IssuesHandle<'_> {
         IssuesHandle { op: self }
     }

@@ -74,9 +74,6 @@ struct RangeAnswer {
 
 impl TopicHandle<'_> {
     /// A range of a topic: the events after `after` and up to `to`.
-    ///
-    /// # Errors
-    /// See [`TopicError`].
     pub async fn range(self, after: EventId, to: EventId) -> Result<Range, TopicError> {
         let topic = self.topic;
         let stored = self.stored().await?;
@@ -103,9 +100,6 @@ impl TopicHandle<'_> {
 impl Range {
     /// The next events, oldest first; `None` once all are given. Each call has the time of one operation. A call that
     /// failed may be repeated.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn next(&mut self) -> Result<Option<Vec<Event>>, TableError> {
         loop {
             let op = self.op.step();
@@ -117,13 +111,11 @@ impl Range {
     }
 
     /// All events up to this id have been given.
-    #[must_use]
     pub const fn position(&self) -> EventId {
         self.position
     }
 
     /// The cost so far of the request that the range is a part of.
-    #[must_use]
     pub fn cost(&self) -> Cost {
         self.op.cost()
     }

@@ -80,9 +80,6 @@ impl<K> Copy for RecordHandle<'_, K> {}
 impl<K: DocumentKey> RecordHandle<'_, K> {
     /// The document. Unless the read is consistent, it may return a document that was replaced a moment ago; a write
     /// under that document's revision then fails.
-    ///
-    /// # Errors
-    /// See [`GetDocumentError`].
     pub async fn get(self, consistent: bool) -> Result<StoredDocument, GetDocumentError> {
         let not_found = || GetDocumentError::NotFound(DocumentNotFound { key: self.key.encode() });
         let found = self.find(consistent).await?.ok_or_else(not_found)?;
@@ -92,9 +89,6 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
 
     /// Creates the document, or replaces the revision that the precondition names. Returns the new revision, and
     /// whether the document was created.
-    ///
-    /// # Errors
-    /// See [`WriteDocumentError`].
     pub async fn put(
         self,
         document: &Document,
@@ -110,9 +104,6 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
     }
 
     /// Deletes the document if it has the revision that the precondition names. A missing document counts as deleted.
-    ///
-    /// # Errors
-    /// See [`WriteDocumentError`].
     pub async fn delete(self, precondition: Precondition) -> Result<(), WriteDocumentError> {
         match self.op.table.delete_revised(self.key.encode(), precondition.revision()).await? {
             Guarded::Written => Ok(()),

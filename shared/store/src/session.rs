@@ -91,9 +91,6 @@ impl SessionsHandle<'_> {
 
     /// The session of a token, by the token's hash; `None` if the token is unknown or the session has ended. The read
     /// is consistent, so it shows a creation or revocation of a moment ago.
-    ///
-    /// # Errors
-    /// If the table cannot be read.
     pub async fn find(self, hash: TokenHash) -> Result<Option<Session>, TableError> {
         let Some(item) = self.op.table.get(SessionKey { hash }.encode()).await? else { return Ok(None) };
         // The item's key must be the requested one. It is compared once more, in constant time.
@@ -104,9 +101,6 @@ impl SessionsHandle<'_> {
     }
 
     /// A session by its id.
-    ///
-    /// # Errors
-    /// See [`SessionError`].
     pub async fn get(self, id: SessionId) -> Result<Session, SessionError> {
         let not_found = SessionError::NotFound(SessionNotFound { id });
         let Some(hash) = self.hash_of(id).await? else { return Err(not_found) };
@@ -152,9 +146,6 @@ impl SessionsHandle<'_> {
 
     /// A page of the sessions that have not ended, newest first. The list of all sessions is an index, so it may miss a
     /// creation or a revocation of the last moments. The list of a user's sessions misses nothing.
-    ///
-    /// # Errors
-    /// See [`ListError`].
     pub async fn list(self, query: &SessionQuery) -> Result<SessionList, ListError> {
         let fingerprint = match &query.user {
             None => Fingerprint::of("sessions").finish(),

@@ -255,9 +255,6 @@ impl SourceHandle<'_> {
     }
 
     /// The keys under which the source may list an event.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn places(self, id: EventId) -> Result<Vec<Key>, TableError> {
         let coverage = self.stored().await?.coverage;
         Ok(places_at_source(id, self.source, &coverage))

@@ -26,32 +26,27 @@ struct Inner {
 
 impl Store {
     /// A store of a table.
-    #[must_use]
     pub fn new(connection: Connection) -> Self {
         let inner = Inner { connection, generator: Generator::new(), memory: Memory::new() };
         Self { inner: Arc::new(inner), feeds: FeedSettings::default() }
     }
 
     /// The same store, with other settings for feeds.
-    #[must_use]
     pub fn with_feeds(self, feeds: FeedSettings) -> Self {
         Self { feeds, ..self }
     }
 
     /// The current time, by the store's wall clock.
-    #[must_use]
     pub fn now(&self) -> UnixMillis {
         now(self.ambient())
     }
 
     /// The handle of one request, with the time that the connection grants one operation.
-    #[must_use]
     pub fn op(&self) -> Op {
         Op::new(self.clone(), self.inner.connection.begin())
     }
 
     /// The handle of one request with this much time.
-    #[must_use]
     pub fn op_within(&self, time: Duration) -> Op {
         Op::new(self.clone(), self.inner.connection.begin_within(time))
     }
@@ -67,13 +62,11 @@ impl Store {
     }
 
     /// The work of all finished operations of this store and its clones, since the tally was last taken.
-    #[must_use]
     pub fn take_tally(&self) -> Tally {
         self.inner.connection.take_tally()
     }
 
     /// The table's name.
-    #[must_use]
     pub fn table_name(&self) -> &str {
         self.inner.connection.table_name()
     }
@@ -83,7 +76,6 @@ impl Store {
     }
 
     /// The store's clocks and random source.
-    #[must_use]
     pub fn ambient(&self) -> &dyn Ambient {
         self.inner.connection.ambient()
     }

@@ -106,9 +106,6 @@ pub struct TopicsHandle<'a> {
 
 impl TopicHandle<'_> {
     /// Creates the topic, or changes it. The `bool` says whether it was created.
-    ///
-    /// # Errors
-    /// See [`PutTopicError`].
     pub async fn put(self, change: &TopicChange) -> Result<(TopicView, bool), PutTopicError> {
         let (stored, created) = self.ensure(change).await?;
         Ok((self.view_of(stored).await?, created))
@@ -169,9 +166,6 @@ impl TopicHandle<'_> {
     }
 
     /// The topic with its newest buckets.
-    ///
-    /// # Errors
-    /// See [`TopicError`].
     pub async fn view(self) -> Result<TopicView, TopicError> {
         let stored = self.read().await?;
         Ok(self.view_of(stored).await?)
@@ -181,9 +175,6 @@ impl TopicHandle<'_> {
 impl TopicsHandle<'_> {
     /// A page of the topics that the caller may see, by name. If the caller may not see all topics, only the caller's
     /// own topics are read. So nothing in the response depends on other topics.
-    ///
-    /// # Errors
-    /// See [`ListError`].
     pub async fn list(self, query: &ListQuery) -> Result<TopicList, ListError> {
         let own = self.op.allowed_topics();
         let pager = Pager { list: Fingerprint::of("topics").finish(), order: Order::OldestFirst };

@@ -47,7 +47,6 @@ pub struct Submission {
 
 impl Submission {
     /// A list of new events, without an idempotency key.
-    #[must_use]
     pub const fn new(topic: Topic, events: Vec<NewEvent>) -> Self {
         Self { topic, events, single: false, may_import: false, idempotency: None }
     }
@@ -107,9 +106,6 @@ impl PlaceError {
 
 impl Op {
     /// Writes events. They are durable when this returns.
-    ///
-    /// # Errors
-    /// See [`WriteError`].
     pub async fn write(&self, submission: Submission) -> Result<Written, WriteError> {
         let Submission { topic, events, single, may_import, idempotency } = submission;
         let refused = |error: PlaceError| error.of(single);

@@ -29,13 +29,11 @@ pub fn tick(ambient: &dyn Ambient) -> Result<Tick, TimeError> {
 }
 
 /// The wall clock's reading in milliseconds, capped at the last millisecond of 9999.
-#[must_use]
 pub fn now(ambient: &dyn Ambient) -> UnixMillis {
     tick(ambient).map_or(UnixMillis::MAX, Tick::at)
 }
 
 /// The low 64 bits of new random bits.
-#[must_use]
 pub fn entropy_u64(ambient: &dyn Ambient) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = ambient.entropy().to_le_bytes();
     u64::from_le_bytes([a, b, c, d, e, f, g, h])

@@ -39,26 +39,17 @@ pub enum BatchOutcome {
 
 impl Table {
     /// The items under some keys, as far as they exist, in no particular order. No key may be given twice.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn get_many(&self, keys: &[Key], consistent: bool) -> Result<Vec<Item>, TableError> {
         self.get_attributes(keys, None, consistent).await
     }
 
     /// The keys whose items exist, read consistently. DynamoDB sends only the keys, whatever the size of the items.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn existing(&self, keys: &[Key]) -> Result<HashSet<Key>, TableError> {
         let found = self.get_attributes(keys, Some("pk, sk"), true).await?;
         Ok(found.iter().map(Item::key).collect::<Result<_, _>>()?)
     }
 
     /// As [`Table::get_many`], read consistently, with some attributes of each item. The price is that of the whole items.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn get_parts(&self, keys: &[Key], attributes: &'static str) -> Result<Vec<Item>, TableError> {
         self.get_attributes(keys, Some(attributes), true).await
     }

@@ -92,45 +92,38 @@ impl Table {
     }
 
     /// The same operation on a table whose key has other attributes than `pk` and `sk`.
-    #[must_use]
     pub fn with_key_names(self, pk: &str, sk: &str) -> Self {
         Self { key_names: [pk.into(), sk.into()], ..self }
     }
 
     /// The same operation, but it retries calls until its deadline, because no client waits for the response.
-    #[must_use]
     pub fn until_deadline(self) -> Self {
         Self { max_attempts: None, ..self }
     }
 
     /// The clocks and the random source.
-    #[must_use]
     pub fn ambient(&self) -> &dyn Ambient {
         &*self.ambient
     }
 
     /// The operation's price meter.
-    #[must_use]
     pub const fn meter(&self) -> &Arc<Meter> {
         &self.meter
     }
 
     /// True if the operation has read as much as one request may, or has too little time left. A read then ends, and
     /// its cursor says where to continue.
-    #[must_use]
     pub fn is_spent(&self) -> bool {
         self.meter.read_units() >= UNITS_PER_REQUEST || self.time_left() < ANSWER_RESERVE
     }
 
     /// The time that the operation may still take.
-    #[must_use]
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_sub(self.ambient.monotonic())
     }
 
     /// The wait after this many attempts; `None` if there is no next attempt. The wait is random, so that writers that
     /// were refused together do not come back together.
-    #[must_use]
     pub fn wait_after(&self, attempts: u32) -> Option<Duration> {
         let longest = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(10)).min(LONGEST_WAIT);
         let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
@@ -140,7 +133,6 @@ impl Table {
     }
 
     /// The attempts of one call that the caller itself makes and retries.
-    #[must_use]
     pub const fn attempts(&self) -> Attempts<'_> {
         Attempts { table: self, made: 0 }
     }
@@ -254,7 +246,6 @@ pub struct Attempts<'a> {
 
 impl Attempts<'_> {
     /// The number of attempts so far.
-    #[must_use]
     pub const fn made(&self) -> u32 {
         self.made
     }

@@ -23,32 +23,27 @@ pub struct Connection {
 
 impl Connection {
     /// A connection to a table, with a budget of time for each operation.
-    #[must_use]
     pub fn new(client: Client, name: impl Into<String>, ambient: impl Ambient, budget: Duration) -> Self {
         let name = name.into().into();
         Self { client, name, ambient: Arc::new(ambient), budget, meter: Arc::default() }
     }
 
     /// Begins an operation.
-    #[must_use]
     pub fn begin(&self) -> Table {
         self.begin_within(self.budget)
     }
 
     /// Begins an operation that has this much time.
-    #[must_use]
     pub fn begin_within(&self, time: Duration) -> Table {
         self.begin_part(time, &self.meter)
     }
 
     /// Begins an operation whose price is added to the price of another operation.
-    #[must_use]
     pub fn begin_step(&self, whole: &Table) -> Table {
         self.begin_step_within(whole, self.budget)
     }
 
     /// Begins an operation that has this much time, and whose price is added to the price of another operation.
-    #[must_use]
     pub fn begin_step_within(&self, whole: &Table, time: Duration) -> Table {
         self.begin_part(time, &whole.meter)
     }
@@ -59,19 +54,16 @@ impl Connection {
     }
 
     /// The work of all finished operations since the tally was last taken.
-    #[must_use]
     pub fn take_tally(&self) -> Tally {
         self.meter.take()
     }
 
     /// The table's name.
-    #[must_use]
     pub fn table_name(&self) -> &str {
         &self.name
     }
 
     /// The clocks and the random source.
-    #[must_use]
     pub fn ambient(&self) -> &dyn Ambient {
         &*self.ambient
     }

@@ -24,14 +24,12 @@ pub struct Cost {
 
 impl Cost {
     /// The cost of a read, in the form of the `Lately-Cost` header.
-    #[must_use]
     pub fn of_read(&self) -> String {
         let Self { calls, read_units, items, rounds, .. } = self;
         format!("read_units={read_units}, calls={calls}, items={items}, rounds={rounds}")
     }
 
     /// The cost of a write, in the form of the `Lately-Cost` header.
-    #[must_use]
     pub fn of_write(&self) -> String {
         format!("write_units={}, calls={}", self.write_units, self.calls)
     }

@@ -41,7 +41,6 @@ impl Condition {
     }
 
     /// There is no item.
-    #[must_use]
     pub fn no_item() -> Self {
         Self::absent("pk")
     }
@@ -92,7 +91,6 @@ impl Condition {
     }
 
     /// Both conditions hold.
-    #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(match self.0 {
             Term::All(mut terms) => {
@@ -104,7 +102,6 @@ impl Condition {
     }
 
     /// At least one of both conditions holds.
-    #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self(match self.0 {
             Term::Any(mut terms) => {
@@ -138,48 +135,41 @@ impl Update {
     }
 
     /// An update of the item under a key of the table.
-    #[must_use]
     pub const fn under(key: Key) -> Self {
         Self { key, set: Vec::new(), add: Vec::new(), remove: Vec::new(), take: Vec::new(), condition: None }
     }
 
     /// Sets an attribute.
-    #[must_use]
     pub fn set(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
         self.set.push((name.into(), value.into().0));
         self
     }
 
     /// Adds to a number, or adds members to a set.
-    #[must_use]
     pub fn add(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
         self.add.push((name.into(), value.into().0));
         self
     }
 
     /// Removes an attribute.
-    #[must_use]
     pub fn remove(mut self, name: impl Into<Name>) -> Self {
         self.remove.push(name.into());
         self
     }
 
     /// Takes members out of a set.
-    #[must_use]
     pub fn take(mut self, name: impl Into<Name>, members: impl Into<Value>) -> Self {
         self.take.push((name.into(), members.into().0));
         self
     }
 
     /// Makes the update only if a condition holds.
-    #[must_use]
     pub fn only_if(self, condition: Condition) -> Self {
         Self { condition: Some(condition), ..self }
     }
 
     /// The update that turns `before` into `after`. It sets and removes the attributes that differ, and is made only if
     /// the attributes in `basis` still are as in `before`. `None` if nothing differs.
-    #[must_use]
     pub fn between(key: Key, before: &Item, after: &Item, basis: &[&'static str]) -> Option<Self> {
         let (before, after) = (before.attributes(), after.attributes());
         let mut update = Self::under(key);

@@ -22,7 +22,6 @@ pub struct Corrupt {
 impl Corrupt {
     /// The error of an item of Lately's table. The error is logged, so it names the family of the item and not its key:
     /// keys hold names that clients sent.
-    #[must_use]
     pub fn new(pk: &str, what: &'static str) -> Self {
         let family =
             pk.split('#').next().filter(|family| family.bytes().all(|byte| byte.is_ascii_uppercase()));
@@ -61,13 +60,11 @@ impl Value {
     }
 
     /// The text, if the value is a text.
-    #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         self.0.as_s().ok().map(String::as_str)
     }
 
     /// The digits of the number, if the value is a number.
-    #[must_use]
     pub fn as_number(&self) -> Option<&str> {
         self.0.as_n().ok().map(String::as_str)
     }
@@ -122,25 +119,21 @@ pub struct Item(HashMap<String, AttributeValue>);
 
 impl Item {
     /// An item without attributes.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// An item with the attributes of its key.
-    #[must_use]
     pub fn at<K: TableKey>(key: &K) -> Self {
         Self::new().also_at(key)
     }
 
     /// An item with the attributes of its key in the table.
-    #[must_use]
     pub fn under(key: Key) -> Self {
         Self::new().with_key(Place::Table, key)
     }
 
     /// The item with the attributes of one more key, in an index.
-    #[must_use]
     pub fn also_at<K: TableKey>(self, key: &K) -> Self {
         self.with_key(K::PLACE, key.encode())
     }
@@ -150,14 +143,12 @@ impl Item {
     }
 
     /// The item with one more attribute.
-    #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.set(name, value);
         self
     }
 
     /// The item with one more attribute, if there is a value.
-    #[must_use]
     pub fn with_some(self, name: impl Into<String>, value: Option<impl Into<Value>>) -> Self {
         match value {
             Some(value) => self.with(name, value),
@@ -166,7 +157,6 @@ impl Item {
     }
 
     /// The item with a flag. A flag that is not set is not stored.
-    #[must_use]
     pub fn with_flag(self, name: &str, flag: bool) -> Self {
         self.with_some(name, flag.then_some(true))
     }
@@ -182,13 +172,11 @@ impl Item {
     }
 
     /// The value of an attribute.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<Value> {
         self.0.get(name).cloned().map(Value)
     }
 
     /// True if the attribute exists.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -199,19 +187,16 @@ impl Item {
     }
 
     /// The attributes in the SDK's form.
-    #[must_use]
     pub fn into_attributes(self) -> HashMap<String, AttributeValue> {
         self.0
     }
 
     /// The attributes in the SDK's form.
-    #[must_use]
     pub const fn attributes(&self) -> &HashMap<String, AttributeValue> {
         &self.0
     }
 
     /// The error that says that this item is corrupt.
-    #[must_use]
     pub fn corrupt(&self, what: &'static str) -> Corrupt {
         let pk = self.0.get("pk").and_then(|pk| pk.as_s().ok()).map_or("?", String::as_str);
         Corrupt::new(pk, what)
@@ -235,7 +220,6 @@ impl Item {
     }
 
     /// True if a flag is set. A flag that is not stored is not set.
-    #[must_use]
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.0.get(name), Some(AttributeValue::Bool(true)))
     }
@@ -366,7 +350,6 @@ impl Item {
     }
 
     /// The item's size as DynamoDB counts it, for attributes of the types that events and entries have.
-    #[must_use]
     pub fn stored_bytes(&self) -> usize {
         let value_bytes = |value: &AttributeValue| match value {
             AttributeValue::S(text) => text.len(),

@@ -65,85 +65,71 @@ impl Query {
     }
 
     /// The item with this sort key.
-    #[must_use]
     pub fn is(self, sk: impl Into<Value>) -> Self {
         self.in_range(Range::Is(sk.into()))
     }
 
     /// Only the sort keys before this one.
-    #[must_use]
     pub fn before(self, sk: impl Into<Value>) -> Self {
         self.in_range(Range::Before(sk.into()))
     }
 
     /// Only the sort keys up to this one, included.
-    #[must_use]
     pub fn up_to(self, sk: impl Into<Value>) -> Self {
         self.in_range(Range::UpTo(sk.into()))
     }
 
     /// Only the sort keys after this one.
-    #[must_use]
     pub fn after(self, sk: impl Into<Value>) -> Self {
         self.in_range(Range::After(sk.into()))
     }
 
     /// Only the sort keys between these two, both included.
-    #[must_use]
     pub fn between(self, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
         self.in_range(Range::Between(least.into(), greatest.into()))
     }
 
     /// Only the sort keys that begin with a text.
-    #[must_use]
     pub fn begins_with(self, prefix: impl Into<Value>) -> Self {
         self.in_range(Range::BeginsWith(prefix.into()))
     }
 
     /// Returns only items for which a condition holds. DynamoDB reads the others too, and bills them.
-    #[must_use]
     pub fn filter(self, condition: Condition) -> Self {
         Self { filter: Some(condition), ..self }
     }
 
     /// Returns the items' keys only. DynamoDB bills the whole items.
-    #[must_use]
     pub fn keys_only(self) -> Self {
         self.parts("pk, sk")
     }
 
     /// Returns only these attributes of the items. DynamoDB bills the whole items.
-    #[must_use]
     pub fn parts(self, attributes: &'static str) -> Self {
         Self { attributes: Some(attributes), ..self }
     }
 
     /// Returns the number of items only. DynamoDB bills the whole items.
-    #[must_use]
     pub fn count(self) -> Self {
         Self { is_count: true, ..self }
     }
 
     /// Returns the greatest sort keys first, if asked for.
-    #[must_use]
     pub fn backward(self, is_backward: bool) -> Self {
         Self { is_backward, ..self }
     }
 
     /// Reads consistently, if asked for.
-    #[must_use]
     pub fn consistent(self, is_consistent: bool) -> Self {
         Self { is_consistent, ..self }
     }
 
     /// Reads at most this many items.
-    #[must_use]
     pub fn limit(self, items: impl Into<u32>) -> Self {
         Self { limit: Some(capped(items.into())), ..self }
     }
 
     /// Continues after the item that [`Page::next`] names; `None` begins at the beginning.
-    #[must_use]
     pub fn start(self, start: Option<Item>) -> Self {
         Self { start, ..self }
     }
@@ -181,9 +167,6 @@ impl Page {
 impl Table {
     /// Reads a page of a partition, with one call. The caller reports the number of read items to the meter
     /// ([`Meter::items`](crate::Meter::items)).
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn query(&self, query: &Query) -> Result<Page, TableError> {
         let mut placeholders = Placeholders::default();
         let key = self.key_condition(query, &mut placeholders);
@@ -216,9 +199,6 @@ impl Table {
     }
 
     /// All items that a query finds, page by page. Only for partitions of a bounded size.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn query_all(&self, query: Query) -> Result<Vec<Item>, TableError> {
         let mut found = Vec::new();
         let mut query = query;
@@ -252,9 +232,6 @@ impl Table {
     }
 
     /// Reads a page of the whole table, consistently, and returns only the items whose sort keys lie in a range.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn scan(
         &self,
         [least, greatest]: [String; 2],

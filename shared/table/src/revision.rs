@@ -50,7 +50,6 @@ pub struct Rounds<'a> {
 
 impl<'a> Rounds<'a> {
     /// The first round. The error of a caller that loses every round names the subject of the writes.
-    #[must_use]
     pub const fn of(table: &'a Table, subject: &'static str) -> Self {
         Self { table, subject, lost: 0 }
     }
@@ -82,9 +81,6 @@ impl<'a> Rounds<'a> {
 
 impl Table {
     /// Puts an item if the stored item has the known revision. If no revision is known, there must be no stored item.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn put_revised(&self, item: &Item, known: Option<Revision>) -> Result<Guarded, TableError> {
         let Some(known) = known else { return self.put_first(item).await };
         let unchanged = Condition::equals(REVISION, known.get());
@@ -134,9 +130,6 @@ impl Table {
 
     /// Deletes an item if it has the known revision. If no revision is known, there must be no item. A missing item
     /// counts as deleted.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn delete_revised(&self, key: Key, known: Option<Revision>) -> Result<Guarded, TableError> {
         let no_item = Condition::no_item();
         let condition = match known {

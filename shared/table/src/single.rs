@@ -40,17 +40,11 @@ impl PutIf {
 
 impl Table {
     /// An item by its key, read consistently.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn get(&self, key: Key) -> Result<Option<Item>, TableError> {
         self.read(key, true).await
     }
 
     /// An item by its key.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn read(&self, key: Key, consistent: bool) -> Result<Option<Item>, TableError> {
         let key = Item::under(key).into_attributes();
         let answer = self
@@ -70,9 +64,6 @@ impl Table {
     }
 
     /// Puts an item, in place of the item under its key.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn put(&self, item: &Item) -> Result<(), TableError> {
         let answer = self.call(|| self.putting(item, None).send()).await.map_err(Failed::unconditional)?;
         self.meter.write(answer.consumed_capacity());
@@ -80,9 +71,6 @@ impl Table {
     }
 
     /// Puts an item if a condition holds for the item under its key.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn put_if(&self, item: &Item, condition: &Condition) -> Result<PutIf, TableError> {
         match self.call(|| self.putting(item, Some(condition)).send()).await {
             Ok(answer) => {
@@ -119,9 +107,6 @@ impl Table {
     }
 
     /// Updates an item. Returns false if the update's condition does not hold.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn update(&self, update: &Update) -> Result<bool, TableError> {
         let updated = self.call_if(|| self.updating(update).send()).await?;
         self.meter.write(updated.as_ref().and_then(UpdateItemOutput::consumed_capacity));
@@ -139,9 +124,6 @@ impl Table {
     }
 
     /// Updates an item and returns the updated item; `None` if the update's condition does not hold.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn update_and_get(&self, update: &Update) -> Result<Option<Item>, TableError> {
         let updated =
             self.call_if(|| self.updating(update).return_values(ReturnValue::AllNew).send()).await?;
@@ -165,17 +147,11 @@ impl Table {
     }
 
     /// Deletes an item, if it is there.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn delete(&self, key: Key) -> Result<(), TableError> {
         self.deleted(key, None).await.map_err(Failed::unconditional)
     }
 
     /// Deletes an item if a condition holds for it. Returns whether the item is deleted.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn delete_if(&self, key: Key, condition: &Condition) -> Result<bool, TableError> {
         match self.deleted(key, Some(condition)).await {
             Ok(()) => Ok(true),
@@ -186,9 +162,6 @@ impl Table {
 
     /// As [`Table::delete_if`], but returns `None` if the item is deleted, and the item otherwise. If DynamoDB did not
     /// return the item, it is empty.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn delete_or_get(&self, key: Key, condition: &Condition) -> Result<Option<Item>, TableError> {
         match self.deleted(key, Some(condition)).await {
             Ok(()) => Ok(None),

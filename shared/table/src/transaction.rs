@@ -32,43 +32,36 @@ enum Part {
 
 impl Transaction {
     /// A transaction without writes.
-    #[must_use]
     pub fn new(ambient: &dyn Ambient) -> Self {
         Self { writes: Vec::new(), token: format!("{:032x}", ambient.entropy()) }
     }
 
     /// Puts an item, in place of the item under its key.
-    #[must_use]
     pub fn put(self, item: Item) -> Self {
         self.with(Part::Put(item, None))
     }
 
     /// Puts an item if a condition holds for the item under its key.
-    #[must_use]
     pub fn put_if(self, item: Item, condition: Condition) -> Self {
         self.with(Part::Put(item, Some(condition)))
     }
 
     /// Updates an item.
-    #[must_use]
     pub fn update(self, update: Update) -> Self {
         self.with(Part::Update(update))
     }
 
     /// Deletes an item, if it is there.
-    #[must_use]
     pub fn delete(self, key: Key) -> Self {
         self.with(Part::Delete(key, None))
     }
 
     /// Deletes an item if a condition holds for it.
-    #[must_use]
     pub fn delete_if(self, key: Key, condition: Condition) -> Self {
         self.with(Part::Delete(key, Some(condition)))
     }
 
     /// Requires that a condition holds for an item.
-    #[must_use]
     pub fn check(self, key: Key, condition: Condition) -> Self {
         self.with(Part::Check(key, condition))
     }
@@ -108,9 +101,6 @@ pub enum Fault {
 
 impl Table {
     /// Writes all or nothing.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn transact(&self, transaction: &Transaction) -> Result<Transacted, TableError> {
         let writes: Result<Vec<_>, _> = transaction.writes.iter().map(|part| self.part(part)).collect();
         let writes = writes.map_err(TableError::unavailable)?;
@@ -155,9 +145,6 @@ impl Table {
     }
 
     /// Reads items as they are at one moment, never in the middle of a transaction. Returns the item of each key.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn get_together(&self, keys: Vec<Key>) -> Result<Vec<Option<Item>>, TableError> {
         let get = |key| {
             let key = Item::under(key).into_attributes();

@@ -95,7 +95,6 @@ pub(crate) fn record(record: &Record, view: StreamView, arn: &str) -> String {
 }
 
 /// The JSON of one Lambda event. `records` are the JSON texts of its records.
-#[must_use]
 pub fn event<'a>(records: impl IntoIterator<Item = &'a str>) -> String {
     let records: Vec<_> = records.into_iter().collect();
     format!("{EVENT_HEAD}{}{EVENT_TAIL}", records.join(","))

@@ -27,13 +27,11 @@ impl SequenceNumber {
     pub const START: Self = Self(0);
 
     /// The place of the record with this number, counting from 1.
-    #[must_use]
     pub fn new(number: u64) -> Self {
         Self(number)
     }
 
     /// The number itself, counting from 1.
-    #[must_use]
     pub fn get(self) -> u64 {
         self.0
     }
@@ -78,7 +76,6 @@ pub enum EventName {
 
 impl EventName {
     /// DynamoDB's name of the kind.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Insert => "INSERT",
@@ -111,50 +108,42 @@ pub struct Record {
 
 impl Record {
     /// The record's place in the order of changes.
-    #[must_use]
     pub fn sequence(&self) -> SequenceNumber {
         self.sequence
     }
 
     /// The kind of the change.
-    #[must_use]
     pub fn event(&self) -> EventName {
         self.event
     }
 
     /// The time of the change, in microseconds since the Unix epoch.
-    #[must_use]
     pub fn at_micros(&self) -> u64 {
         self.at_micros
     }
 
     /// True if the TTL service removed the item, false if a client did.
-    #[must_use]
     pub fn is_expiry(&self) -> bool {
         self.expired
     }
 
     /// The size of keys and images in DynamoDB's count of bytes.
-    #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
     /// The item's key.
-    #[must_use]
     pub fn keys(&self) -> HashMap<String, AttributeValue> {
         attribute::read_item(self.keys.get())
     }
 
     /// The item before the change, if the stream's view includes it.
-    #[must_use]
     pub fn old_image(&self) -> Option<HashMap<String, AttributeValue>> {
         let image = self.old.as_ref()?;
         Some(attribute::read_item(image.get()))
     }
 
     /// The item after the change, if the stream's view includes it.
-    #[must_use]
     pub fn new_image(&self) -> Option<HashMap<String, AttributeValue>> {
         let image = self.new.as_ref()?;
         Some(attribute::read_item(image.get()))

@@ -27,25 +27,21 @@ impl FaultyClient {
     }
 
     /// The SDK's client.
-    #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
     /// An SDK client that reaches the engine over a network. It shares the faults and their record.
-    #[must_use]
     pub fn over(&self, network: Network) -> Client {
         client::build(client::shared(DistantConnector::new(self.layer.clone(), network)))
     }
 
     /// Every call made so far, in order.
-    #[must_use]
     pub fn calls(&self) -> Vec<Operation> {
         self.layer.calls()
     }
 
     /// Every fault injected so far, in order.
-    #[must_use]
     pub fn injected(&self) -> Vec<Injected> {
         self.layer.injected()
     }
@@ -82,7 +78,6 @@ impl LiveClient {
     }
 
     /// The SDK's client.
-    #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
     }
@@ -93,7 +88,6 @@ impl LiveClient {
     }
 
     /// The latest faults that were injected, oldest first.
-    #[must_use]
     pub fn injected(&self) -> Vec<Injected> {
         self.layer.injected()
     }

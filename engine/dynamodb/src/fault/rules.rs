@@ -118,40 +118,34 @@ pub enum Throttle {
 
 impl Faults {
     /// No rules. Rules with a chance, once added, draw from `seed`.
-    #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }
 
     /// Adds a rule.
-    #[must_use]
     pub fn rule(mut self, target: Target, when: When, fault: Fault) -> Self {
         self.rules.push(Rule { target, when, fault, until: None });
         self
     }
 
     /// Adds a rule that ends at a time of the engine's clock.
-    #[must_use]
     pub fn rule_until(mut self, until: Duration, target: Target, when: When, fault: Fault) -> Self {
         self.rules.push(Rule { target, when, fault, until: Some(until) });
         self
     }
 
     /// Adds a rule that injects the fault into the `n`-th call of the target, counted from 1.
-    #[must_use]
     pub fn nth(self, n: u64, target: Target, fault: Fault) -> Self {
         self.rule(target, When::Nth(n), fault)
     }
 
     /// Adds a rule that injects the fault into each call of the target with this probability.
-    #[must_use]
     pub fn sometimes(self, chance: f64, target: Target, fault: Fault) -> Self {
         self.rule(target, When::Chance(chance), fault)
     }
 
     /// Lets other tasks run before and after each call, for up to `turns` of the scheduler's turns, drawn from the
     /// seed. On a single-threaded runtime the seed then decides how tasks interleave.
-    #[must_use]
     pub fn interleaved(mut self, turns: u8) -> Self {
         self.turns = turns;
         self
@@ -160,31 +154,26 @@ impl Faults {
 
 impl Target {
     /// Every call.
-    #[must_use]
     pub fn any() -> Self {
         Self::default()
     }
 
     /// Every call that reads items.
-    #[must_use]
     pub fn reads() -> Self {
         Self::calls(Calls::Reads)
     }
 
     /// Every call that writes items.
-    #[must_use]
     pub fn writes() -> Self {
         Self::calls(Calls::Writes)
     }
 
     /// Every call of an operation.
-    #[must_use]
     pub fn operation(operation: Operation) -> Self {
         Self::calls(Calls::Operation(operation))
     }
 
     /// Restricts the target to calls that touch a partition whose key is a string with this prefix.
-    #[must_use]
     pub fn partition(mut self, prefix: &str) -> Self {
         self.partition = Some(prefix.to_owned());
         self

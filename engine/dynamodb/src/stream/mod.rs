@@ -35,19 +35,16 @@ impl Stream {
     }
 
     /// The stream's ARN, as in the response of `DescribeTable`.
-    #[must_use]
     pub fn arn(&self) -> &str {
         &self.arn
     }
 
     /// The number of shards.
-    #[must_use]
     pub fn shards(&self) -> u16 {
         self.core.ledger().log(&self.table).map_or(0, |log| log.shard_count())
     }
 
     /// Up to `records` records of a shard after a position, with about `bytes` bytes (DynamoDB's count) in all.
-    #[must_use]
     pub fn read(&self, shard: u16, after: SequenceNumber, records: usize, bytes: u64) -> ReadRecords {
         let now = self.now_micros();
         let mut ledger = self.core.ledger();
@@ -63,7 +60,6 @@ impl Stream {
     }
 
     /// All records of all shards, in the order of the changes. For tests.
-    #[must_use]
     pub fn all(&self) -> Vec<Arc<Record>> {
         let mut records: Vec<_> = (0..self.shards())
             .flat_map(|shard| self.read(shard, SequenceNumber::START, usize::MAX, u64::MAX).records)
@@ -73,7 +69,6 @@ impl Stream {
     }
 
     /// The position of a shard's newest record.
-    #[must_use]
     pub fn latest(&self, shard: u16) -> SequenceNumber {
         let mut ledger = self.core.ledger();
         let log = ledger.log(&self.table);
@@ -81,38 +76,32 @@ impl Stream {
     }
 
     /// The number of records in all shards.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.core.ledger().log(&self.table).map_or(0, |log| log.len())
     }
 
     /// True if the stream holds no record.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The newest sequence number of all tables. The receiver is woken whenever a record is captured.
-    #[must_use]
     pub fn changes(&self) -> watch::Receiver<SequenceNumber> {
         self.core.changes()
     }
 
     /// The JSON of the event with which Lambda invokes a function for these records.
-    #[must_use]
     pub fn lambda_event(&self, records: &[Arc<Record>]) -> String {
         let records: Vec<_> = records.iter().map(|record| self.lambda_record(record)).collect();
         lambda::event(records.iter().map(String::as_str))
     }
 
     /// The JSON of a record in such an event.
-    #[must_use]
     pub fn lambda_record(&self, record: &Record) -> String {
         lambda::record(record, self.view, &self.arn)
     }
 
     /// The hash of a record's partition key.
-    #[must_use]
     pub fn partition_hash(&self, record: &Record) -> u64 {
         let table = self.core.table(&self.table).ok().flatten();
         let key = serde_json::from_str(record.keys.get()).expect("the engine captured the key");
@@ -120,20 +109,17 @@ impl Stream {
     }
 
     /// The oldest time of which records are kept. Retention drops older records.
-    #[must_use]
     pub fn horizon_micros(&self) -> u64 {
         let now = self.now_micros();
         self.core.ledger().log(&self.table).map_or(now, |log| log.horizon_micros(now))
     }
 
     /// The engine's time now.
-    #[must_use]
     pub fn now_micros(&self) -> u64 {
         self.core.clock().now_micros()
     }
 
     /// The engine's time `age` ago.
-    #[must_use]
     pub fn micros_ago(&self, age: Duration) -> u64 {
         self.now_micros().saturating_sub(micros(age))
     }

@@ -148,7 +148,6 @@ fn table_of(core: &Core, arn: &str) -> Result<(std::sync::Arc<Table>, StreamView
 const SHARD_PREFIX: &str = "shardId-00000000000000000000-";
 
 /// A shard's name.
-#[must_use]
 pub fn shard_id(shard: u16) -> String {
     format!("{SHARD_PREFIX}{shard:08}")
 }

@@ -101,9 +101,6 @@ fn parse_patience(text: &str) -> Result<Duration, String> {
 }
 
 /// Runs the scenario, and prints a line for each step.
-///
-/// # Errors
-/// See [`ScenarioError`].
 pub async fn run(options: ScenarioOptions, out: &mut (impl Write + Send)) -> Result<(), ScenarioError> {
     let ScenarioOptions { place, token, report, patience, skip } = options;
     let world = ScenarioRun::new(place.client()?, patience);

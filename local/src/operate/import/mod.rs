@@ -91,9 +91,6 @@ pub enum ImportError {
 }
 
 /// Imports a table.
-///
-/// # Errors
-/// See [`ImportError`].
 pub async fn run(
     options: ImportOptions,
     out: &mut (impl Write + Send),
@@ -107,9 +104,6 @@ pub async fn run(
 }
 
 /// Imports from a table of a published design into Lately's.
-///
-/// # Errors
-/// See [`ImportError`].
 pub async fn between(
     source: &Connection,
     target: &Store,

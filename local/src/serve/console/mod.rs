@@ -68,7 +68,6 @@ pub struct Console(Arc<ConsoleParts>);
 
 impl Console {
     /// The console of a program.
-    #[must_use]
     pub fn new(parts: ConsoleParts) -> Self {
         Self(Arc::new(parts))
     }

@@ -30,7 +30,6 @@ pub struct AnnouncementKey {
 
 impl AnnouncementKey {
     /// The partition of a topic's announcements.
-    #[must_use]
     pub fn partition(topic: &Topic) -> String {
         format!("ANNOUNCED#{topic}")
     }

@@ -44,7 +44,6 @@ impl Backlog {
     /// assert_eq!(Backlog::of(&entry.encode()), Some(Backlog::Feed("bob".parse()?)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
         let feed = FeedEntryKey::decode(&key.pk, &key.sk).map(|entry| Self::Feed(entry.user));
         feed.or_else(|| SourceEntryKey::decode(&key.pk, &key.sk).map(|entry| Self::Source(entry.source)))

@@ -35,7 +35,6 @@ impl DirectoryKey {
     pub const PREFIX: &str = "BUCKET#";
 
     /// The sort key of a bucket's entry, for a range of them.
-    #[must_use]
     pub fn sort_key(bucket: Bucket) -> String {
         format!("{}{bucket}", Self::PREFIX)
     }

@@ -52,7 +52,6 @@ impl ErasureId {
     /// assert!(id < ErasureId::new("2026-11-20T09:30:00.001Z".parse()?, 0));
     /// # Ok::<(), lately_keys::TimeError>(())
     /// ```
-    #[must_use]
     pub fn new(at: UnixMillis, entropy: u128) -> Self {
         let [random @ .., _, _, _, _, _, _] = entropy.to_be_bytes();
         Self(Builder::from_unix_timestamp_millis(at.get(), &random).into_uuid())
@@ -78,7 +77,6 @@ serde_as_text!(ErasureId);
 
 impl ErasureId {
     /// The partition of the erasure's items.
-    #[must_use]
     pub fn partition(self) -> String {
         format!("JOB#ERASURE#{self}")
     }
@@ -136,7 +134,6 @@ pub struct ErasedPageKey {
 
 impl ErasedPageKey {
     /// The key of a page; `None` above page 99,999,999.
-    #[must_use]
     pub fn new(erasure: ErasureId, page: u32) -> Option<Self> {
         (page <= ERASED_PAGE).then_some(Self { erasure, page })
     }
@@ -200,7 +197,6 @@ pub struct ErasedNames([u8; 32]);
 
 impl ErasedNames {
     /// The hash of an actor's and a user's name.
-    #[must_use]
     pub fn of(actor: Option<&Actor>, user: Option<&User>) -> Self {
         let line =
             |kind: &str, name: Option<&str>| name.map(|name| format!("{kind}:{name}\n")).unwrap_or_default();

@@ -39,7 +39,6 @@ pub struct EventPartition {
 
 impl EventPartition {
     /// True if this partition holds the topic's event with this id.
-    #[must_use]
     pub fn holds(&self, id: EventId) -> bool {
         holds(self.bucket, self.shard, id)
     }
@@ -84,20 +83,17 @@ pub struct EventKey {
 
 impl EventKey {
     /// The key of an event, derived from its id.
-    #[must_use]
     pub fn new(topic: Topic, width: BucketWidth, id: EventId) -> Self {
         let bucket = Bucket::containing(width, id.at());
         Self { partition: EventPartition { topic, bucket, shard: id.shard() }, id }
     }
 
     /// The partition that holds the event.
-    #[must_use]
     pub const fn partition(&self) -> &EventPartition {
         &self.partition
     }
 
     /// The event's id.
-    #[must_use]
     pub const fn id(&self) -> EventId {
         self.id
     }
@@ -178,20 +174,17 @@ pub struct TypeViewKey {
 
 impl TypeViewKey {
     /// The entry of an event with this key and type.
-    #[must_use]
     pub fn new(event: &EventKey, event_type: EventType) -> Self {
         let EventPartition { topic, bucket, shard } = event.partition.clone();
         Self { partition: TypeViewPartition { topic, bucket, event_type, shard }, id: event.id }
     }
 
     /// The index partition that lists the event.
-    #[must_use]
     pub const fn partition(&self) -> &TypeViewPartition {
         &self.partition
     }
 
     /// The event's id.
-    #[must_use]
     pub const fn id(&self) -> EventId {
         self.id
     }

@@ -42,7 +42,6 @@ pub struct FeedEntryKey {
 
 impl FeedEntryKey {
     /// The partition of a user's feed.
-    #[must_use]
     pub fn partition(user: &User) -> String {
         format!("FEED#{user}")
     }

@@ -44,7 +44,6 @@ pub struct FollowerKey {
 
 impl FollowerKey {
     /// The partition of one shard of a source's followers.
-    #[must_use]
     pub fn partition(source: &Source, shard: Shard) -> String {
         format!("FOLLOWERS#{source}#{shard}")
     }
@@ -122,7 +121,6 @@ impl LeaverKey {
     pub const PREFIX: &str = "#LEFT#";
 
     /// A bound below the sort keys of all who left at this time or later.
-    #[must_use]
     pub fn since(at: UnixMillis) -> String {
         format!("{}{at}", Self::PREFIX)
     }

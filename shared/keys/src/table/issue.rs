@@ -40,7 +40,6 @@ impl IssueNumber {
     pub const MAX: Self = Self(ISSUE_NUMBER);
 
     /// The number.
-    #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -95,7 +94,6 @@ macro_rules! words {
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// The word as clients write it.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
@@ -170,7 +168,6 @@ pub struct IssueKey {
 
 impl IssueKey {
     /// The sort key of an issue, for a range of numbers. The partition is the repository's text.
-    #[must_use]
     pub fn sort_key(number: IssueNumber) -> String {
         format!("ISSUE#{:08}", number.0)
     }
@@ -212,7 +209,6 @@ pub struct IssueStatusKey {
 
 impl IssueStatusKey {
     /// The sort key of an issue of a status, for a range of numbers.
-    #[must_use]
     pub fn sort_key(status: IssueStatus, number: IssueNumber) -> String {
         format!("ISSUE#{}#{:08}", status.stored(), number.0)
     }
@@ -258,7 +254,6 @@ pub struct IssuePriorityKey {
 
 impl IssuePriorityKey {
     /// The sort key of an issue of a priority, for a range of numbers.
-    #[must_use]
     pub fn sort_key(priority: IssuePriority, number: IssueNumber) -> String {
         format!("PRIORITY#{}#{:08}", priority.stored(), number.0)
     }

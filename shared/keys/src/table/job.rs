@@ -101,13 +101,11 @@ pub struct JobPage(u32);
 
 impl JobPage {
     /// A page by its number; none above 99,999,999.
-    #[must_use]
     pub fn new(page: u32) -> Option<Self> {
         (page <= JOB_PAGE).then_some(Self(page))
     }
 
     /// The page after this one; none after page 99,999,999.
-    #[must_use]
     pub fn next(self) -> Option<Self> {
         Self::new(self.0 + 1)
     }

@@ -41,7 +41,6 @@ impl LateEventKey {
     }
 
     /// The number of an event's partition.
-    #[must_use]
     pub fn shard(id: EventId) -> u8 {
         let [.., low] = *id.as_uuid().as_bytes();
         low % LATE_SHARDS

@@ -38,19 +38,16 @@ impl LatePageKey {
     pub const PREFIX: &str = "LATE#";
 
     /// The key of a page of the run that ends at `to`; `None` above page 99,999,999.
-    #[must_use]
     pub fn new(consumer: ConsumerKey, to: EventId, page: u32) -> Option<Self> {
         (page <= LATE_PAGE).then_some(Self { consumer, to, page })
     }
 
     /// The prefix of one run's pages' sort keys.
-    #[must_use]
     pub fn prefix_of(to: EventId) -> String {
         format!("{}{to}#", Self::PREFIX)
     }
 
     /// The page's number, counted from 0.
-    #[must_use]
     pub const fn page(&self) -> u32 {
         self.page
     }

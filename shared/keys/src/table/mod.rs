@@ -143,7 +143,6 @@ macro_rules! any_key {
 
         impl AnyKey {
             /// Decodes two texts; `None` if they are not a key of any family.
-            #[must_use]
             pub fn decode(pk: &str, sk: &str) -> Option<Self> {
                 $(if let Some(key) = $type::decode(pk, sk) {
                     return Some(Self::$family(key));
@@ -152,7 +151,6 @@ macro_rules! any_key {
             }
 
             /// The key's two texts.
-            #[must_use]
             pub fn encode(&self) -> Key {
                 match self {
                     $(Self::$family(key) => key.encode(),)*

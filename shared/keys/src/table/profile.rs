@@ -28,7 +28,6 @@ pub struct ProfileKey {
 
 impl ProfileKey {
     /// The partition of a user's profile and follow edges.
-    #[must_use]
     pub fn partition(user: &User) -> String {
         format!("USER#{user}")
     }

@@ -29,7 +29,6 @@ impl QuotaKind {
     pub const ALL: [Self; 2] = [Self::Writes, Self::Reads];
 
     /// The kind's name, in keys and in headers.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Writes => "writes",
@@ -61,7 +60,6 @@ impl QuotaHolder {
     /// let jwt = |issuer| QuotaHolder::of_jwt("ada".parse().unwrap(), issuer);
     /// assert_ne!(jwt("https://id.example.org/"), jwt("https://id.example.com/"));
     /// ```
-    #[must_use]
     pub fn of_jwt(user: User, issuer: &str) -> Self {
         Self::Jwt { user, issuer: Fingerprint::of("issuer").text(issuer).finish() }
     }

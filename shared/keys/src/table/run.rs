@@ -36,7 +36,6 @@ impl RunKey {
     pub const PREFIX: &str = "RUN#";
 
     /// The sort key of a run, for a range of them.
-    #[must_use]
     pub fn sort_key(to: EventId) -> String {
         format!("{}{to}", Self::PREFIX)
     }

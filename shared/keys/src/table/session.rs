@@ -56,13 +56,11 @@ impl From<[u8; 32]> for TokenHash {
 
 impl TokenHash {
     /// The hash's bytes.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
     /// Parses a hash's text.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         if text.len() != 64 || !text.bytes().all(digit) {
@@ -110,26 +108,22 @@ impl SessionId {
     /// assert!(id < SessionId::new("2026-11-20T09:30:00.001Z".parse()?, 0));
     /// # Ok::<(), lately_keys::TimeError>(())
     /// ```
-    #[must_use]
     pub fn new(at: UnixMillis, entropy: u128) -> Self {
         let [random @ .., _, _, _, _, _, _] = entropy.to_be_bytes();
         Self(Builder::from_unix_timestamp_millis(at.get(), &random).into_uuid())
     }
 
     /// The id in its 16 bytes.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
 
     /// The id of these bytes; none unless there are 16.
-    #[must_use]
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         Uuid::from_slice(bytes).ok().map(Self)
     }
 
     /// When the id was made; none if the UUID is not of version 7, which no session has.
-    #[must_use]
     pub fn made_at(self) -> Option<UnixMillis> {
         let is_v7 = self.0.get_version_num() == 7 && self.0.get_variant() == Variant::RFC4122;
         let [a, b, c, d, e, f, ..] = *self.0.as_bytes();
@@ -234,7 +228,6 @@ pub struct UserSessionKey {
 
 impl UserSessionKey {
     /// The partition of a user's sessions.
-    #[must_use]
     pub fn partition(user: &User) -> String {
         format!("SESSIONS#{user}")
     }

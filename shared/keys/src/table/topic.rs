@@ -29,7 +29,6 @@ pub struct TopicKey {
 
 impl TopicKey {
     /// The partition of a topic's settings and directory.
-    #[must_use]
     pub fn partition(topic: &Topic) -> String {
         format!("TOPIC#{topic}")
     }

@@ -37,7 +37,6 @@ pub struct Answered {
 
 impl Answered {
     /// The outcome, as one of a few words.
-    #[must_use]
     pub fn outcome(&self) -> &'static str {
         match self.status.as_u16() {
             ..400 => "ok",
@@ -47,7 +46,6 @@ impl Answered {
     }
 
     /// The route: method and path template. A client cannot make up a route. HEAD belongs to the route of GET.
-    #[must_use]
     pub fn route(&self) -> Option<String> {
         let Self { method, path, .. } = self;
         let method = if method == Method::HEAD { &Method::GET } else { method };

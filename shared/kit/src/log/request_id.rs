@@ -13,13 +13,11 @@ pub struct RequestId(pub String);
 
 impl RequestId {
     /// A random id, for a request to which no platform gave an id.
-    #[must_use]
     pub fn fresh() -> Self {
         Self(format!("{:032x}", entropy::random_u128()))
     }
 
     /// The id of the request that the current task works for.
-    #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT.try_with(Self::clone).ok()
     }

@@ -54,7 +54,6 @@ impl From<BatchError> for Problem {
 
 impl Problem {
     /// The problem of a refused body; `invalid` is its code if the body is JSON.
-    #[must_use]
     pub fn of_body(refused: BodyError, invalid: Code) -> Self {
         match refused {
             BodyError::Malformed(malformed) => Self::new(Code::MalformedJson, malformed.to_string()),

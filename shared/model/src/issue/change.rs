@@ -104,7 +104,6 @@ impl IssueChange {
     }
 
     /// The issue after this change. Its revision and times are still the old ones.
-    #[must_use]
     pub fn apply_to(&self, issue: &Issue) -> Issue {
         // The priority changes only if this change sets labels: a newer release may have derived it by other rules.
         let followed = self.labels.as_ref().filter(|_| !issue.priority_by_hand).map(Labels::priority);

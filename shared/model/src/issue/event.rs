@@ -29,7 +29,6 @@ struct Told<'a> {
 ///
 /// # Panics
 /// Never: the types here are valid.
-#[must_use]
 pub fn issue_opened(issue: &Issue) -> NewEvent {
     told("issue.opened", issue, &[], &issue.opened_by)
 }
@@ -41,7 +40,6 @@ pub fn issue_opened(issue: &Issue) -> NewEvent {
 ///
 /// # Panics
 /// As for [`issue_opened`].
-#[must_use]
 pub fn issue_changed(before: &Issue, after: &Issue, by: &Actor) -> Option<NewEvent> {
     let changed = changed(before, after);
     let event_type = match (before.status, after.status) {
@@ -56,7 +54,6 @@ pub fn issue_changed(before: &Issue, after: &Issue, by: &Actor) -> Option<NewEve
 }
 
 /// The issue that an event reports; `None` if the event reports none.
-#[must_use]
 pub fn reported_issue(event: &Event) -> Option<IssueKey> {
     #[derive(Deserialize)]
     struct Reported {

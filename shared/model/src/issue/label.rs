@@ -22,7 +22,6 @@ pub struct LabelError;
 
 impl Label {
     /// The label as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -84,7 +83,6 @@ impl Labels {
     }
 
     /// The issue's priority, as long as nobody has set it.
-    #[must_use]
     pub fn priority(&self) -> IssuePriority {
         let has = |word| self.iter().any(|label| label.as_str() == word);
         if has("critical") {

@@ -29,7 +29,6 @@ pub struct IssueTitleError;
 
 impl IssueTitle {
     /// The title as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -59,7 +58,6 @@ pub struct IssueBodyError;
 
 impl IssueBody {
     /// The body as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -73,9 +73,6 @@ impl Announcement {
 
 impl TopicHandle<'_> {
     /// A topic's consumers, by name, and whether each has begun to report. The read is consistent.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn consumers(self) -> Result<Vec<(Consumer, bool)>, TableError> {
         let announcements = self.announcements().await?.into_iter();
         Ok(announcements.map(|it| (it.consumer.name, it.run.is_some())).collect())

@@ -96,9 +96,6 @@ struct Ahead {
 
 impl ConsumerHandle<'_> {
     /// The outstanding batch of a consumer, or its next batch if there is none.
-    ///
-    /// # Errors
-    /// See [`ConsumerError`].
     pub async fn poll(self, request: PollRequest) -> Result<Polled, ConsumerError> {
         let consumer = self.consumer;
         let stored = self.op.topic(&consumer.topic).stored().await?;

@@ -11,9 +11,6 @@ use crate::consumer::{ConsumerError, ConsumerHandle, existing};
 impl ConsumerHandle<'_> {
     /// Commits the outstanding batch: its late events are settled, and the position moves to its end. Committing the
     /// last committed batch again has no effect.
-    ///
-    /// # Errors
-    /// See [`ConsumerError`].
     pub async fn commit(self, batch: BatchToken) -> Result<(), ConsumerError> {
         let consumer = self.consumer;
         self.op.topic(&consumer.topic).settings().await?;
@@ -49,9 +46,6 @@ impl ConsumerHandle<'_> {
     ///
     /// A consumer never gets events at or before its start, so a seek to before the start moves the start as well. An
     /// event that lands behind the new position from then on is late, even if the consumer has never been there before.
-    ///
-    /// # Errors
-    /// See [`ConsumerError`].
     pub async fn seek(self, seek: Seek) -> Result<ConsumerView, ConsumerError> {
         let consumer = self.consumer;
         let stored = self.op.topic(&consumer.topic).stored().await?;

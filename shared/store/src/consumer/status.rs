@@ -16,9 +16,6 @@ use crate::topic::{self, StoredTopic, TopicError};
 
 impl ConsumerHandle<'_> {
     /// Creates a consumer, or changes its settle time. The `bool` says whether the consumer was created.
-    ///
-    /// # Errors
-    /// See [`ConsumerError`].
     pub async fn put(self, wanted: &NewConsumer) -> Result<(ConsumerView, bool), ConsumerError> {
         let consumer = self.consumer;
         let stored = self.op.topic(&consumer.topic).stored().await?;
@@ -52,9 +49,6 @@ impl ConsumerHandle<'_> {
     }
 
     /// The consumer's view.
-    ///
-    /// # Errors
-    /// See [`ConsumerError`].
     pub async fn view(self) -> Result<ConsumerView, ConsumerError> {
         let consumer = self.consumer;
         let stored = self.op.topic(&consumer.topic).stored().await?;

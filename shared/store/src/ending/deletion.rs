@@ -24,9 +24,6 @@ pub type DeletionError = FindError<DeletionNotFound>;
 
 impl TopicHandle<'_> {
     /// Begins to delete the topic with all that it holds, or returns the deletion that is under way.
-    ///
-    /// # Errors
-    /// See [`TopicError`].
     pub async fn delete(self) -> Result<TopicDeletion, TopicError> {
         let (topic, now) = (self.topic, self.op.now());
         let mut rounds = Rounds::of(&self.op.table, "the topic");
@@ -57,9 +54,6 @@ impl TopicHandle<'_> {
     }
 
     /// The deletion of the topic: how far it has come, or that it is done.
-    ///
-    /// # Errors
-    /// See [`DeletionError`].
     pub async fn deletion(self) -> Result<TopicDeletion, DeletionError> {
         let (topic, now) = (self.topic, self.op.now());
         let key = EndingStepKey { topic: topic.clone(), ending: Ending::Deletion };

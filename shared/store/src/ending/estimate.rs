@@ -26,9 +26,6 @@ struct SampledPartition {
 impl TopicHandle<'_> {
     /// Counts what a deletion of the topic would delete. The directory is read, and some events of some partitions.
     /// Copies in feeds are not counted: their number is known only when they are looked for.
-    ///
-    /// # Errors
-    /// See [`TopicError`].
     pub async fn estimate_deletion(self) -> Result<DeletionEstimate, TopicError> {
         let (topic, stored) = (self.topic, self.stored().await?);
         let entries = self.entries().await?;

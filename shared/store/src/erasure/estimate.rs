@@ -12,9 +12,6 @@ impl ErasuresHandle<'_> {
     /// Estimates the items that an erasure would erase, and its price. The actor's events are counted by the actor's
     /// timeline, so events of topics without the view `actor` are missing. The copies are those of followers who have
     /// all of these events. Counts end where one request must end: then there is more.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn estimate(self, new: &NewErasure) -> Result<ErasureEstimate, TableError> {
         let mut counts = ErasureCounts::default();
         if let Some(actor) = &new.actor {

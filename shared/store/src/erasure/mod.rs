@@ -54,9 +54,6 @@ pub struct ErasuresHandle<'a> {
 
 impl ErasuresHandle<'_> {
     /// Begins to erase an actor or a user, or returns the erasure of the same names that is under way.
-    ///
-    /// # Errors
-    /// If the table could not be read or written.
     pub async fn begin(self, new: &NewErasure) -> Result<Erasure, TableError> {
         let NewErasure { actor, user, dry_run: _ } = new;
         let lock = ErasureLockKey { names: ErasedNames::of(actor.as_ref(), user.as_ref()) };
@@ -89,9 +86,6 @@ impl ErasuresHandle<'_> {
     }
 
     /// An erasure: how far it has come, or its receipt.
-    ///
-    /// # Errors
-    /// See [`ErasureError`].
     pub async fn get(self, id: ErasureId) -> Result<Erasure, ErasureError> {
         let step = self.step(id).await?.ok_or(ErasureError::NotFound(ErasureNotFound { id }))?;
         Ok(step.view(self.op.now()))

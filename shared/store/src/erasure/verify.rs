@@ -61,7 +61,6 @@ pub struct ErasureCheck {
 
 impl ErasureCheck {
     /// True if nothing is left, and the receipt is the table's.
-    #[must_use]
     pub fn is_proven(&self) -> bool {
         self.left == 0 && self.receipt != Some(false) && self.ids != Some(false)
     }
@@ -70,9 +69,6 @@ impl ErasureCheck {
 impl ErasuresHandle<'_> {
     /// Compares a receipt with the table, and looks at all items of the table, at most so many in a second. After each
     /// page of items, it calls `progress` with the figures so far and the items of the person on the page.
-    ///
-    /// # Errors
-    /// If the table cannot be read.
     pub async fn verify(
         self,
         receipt: &ErasureReceipt,

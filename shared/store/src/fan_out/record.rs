@@ -129,7 +129,6 @@ impl Record {
     }
 
     /// The record's sequence number, which names it within its shard.
-    #[must_use]
     pub fn sequence(&self) -> &str {
         &self.sequence
     }

@@ -44,9 +44,6 @@ pub struct FeedHandle<'a> {
 
 impl FeedHandle<'_> {
     /// A page of a user's feed. It shows only events of topics that the caller may see.
-    ///
-    /// # Errors
-    /// See [`TimelineError`].
     pub async fn page(self, query: &FeedQuery) -> Result<FeedPage, TimelineError> {
         if query.page.wait == WaitSeconds::default() {
             return Box::pin(self.read(query)).await;

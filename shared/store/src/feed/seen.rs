@@ -44,9 +44,6 @@ pub enum SeeError {
 impl FeedHandle<'_> {
     /// Marks a feed as seen up to an event and including it. If newer events are marked as seen already, nothing
     /// changes.
-    ///
-    /// # Errors
-    /// See [`SeeError`].
     pub async fn see(self, id: EventId) -> Result<(), SeeError> {
         // No event can be further in the future: no writer's clock is further ahead.
         if id.at() > self.op.now().saturating_add(FUTURE_SECONDS * 1000) {
@@ -60,9 +57,6 @@ impl FeedHandle<'_> {
 
     /// The number of entries of a feed that are newer than the seen mark and not the user's own. Only events of topics
     /// that the caller may see count.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn unread(self) -> Result<Unread, TableError> {
         let topics = self.op.allowed_topics();
         let user = self.user;

@@ -64,9 +64,6 @@ pub enum FeedFinding {
 impl FeedHandle<'_> {
     /// Compares a user's feed with its sources. After every page, `progress` gets the report so far and the findings of
     /// that page.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn verify(
         self,
         progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,
@@ -76,9 +73,6 @@ impl FeedHandle<'_> {
 
     /// Compares a user's feed with its sources as [`FeedHandle::verify`] does, and repairs the differences. It may be
     /// stopped and run again at any time, also while fan-out runs.
-    ///
-    /// # Errors
-    /// If the table could not be read or written.
     pub async fn rebuild(
         self,
         progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,

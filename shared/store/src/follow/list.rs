@@ -15,9 +15,6 @@ use crate::source::SourceHandle;
 
 impl UserHandle<'_> {
     /// A page of the sources that a user follows, sorted by source.
-    ///
-    /// # Errors
-    /// See [`ListError`].
     pub async fn following(self, query: &ListQuery) -> Result<FollowingList, ListError> {
         let user = self.user;
         let list = Fingerprint::of("following").text(user.as_str()).finish();
@@ -44,9 +41,6 @@ impl UserHandle<'_> {
 
 impl SourceHandle<'_> {
     /// A page of a source's followers, shard by shard.
-    ///
-    /// # Errors
-    /// See [`ListError`].
     pub async fn followers(self, query: &ListQuery) -> Result<FollowerList, ListError> {
         let source = self.source;
         let list = Fingerprint::of("followers").text(&source.to_string()).finish();
@@ -84,9 +78,6 @@ impl SourceHandle<'_> {
     }
 
     /// A source: its number of followers, and whether its events are pushed or pulled.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn view(self) -> Result<SourceView, TableError> {
         let source = self.source;
         let stored = self.stored().await?;

@@ -67,9 +67,6 @@ pub struct UserHandle<'a> {
 impl UserHandle<'_> {
     /// Follows a source. The feed gets as many of its older events as `backfill` says. If the user follows the source
     /// already, nothing changes.
-    ///
-    /// # Errors
-    /// See [`FollowError`].
     pub async fn follow(self, source: &Source, backfill: Backfill) -> Result<Followed, FollowError> {
         let user = self.user;
         if let Some(edge) = self.edge(source).await? {
@@ -128,9 +125,6 @@ impl SourceHandle<'_> {
 
 impl UserHandle<'_> {
     /// Unfollows a source, if the user follows it.
-    ///
-    /// # Errors
-    /// If the table could not be read or written.
     pub async fn unfollow(self, source: &Source) -> Result<(), TableError> {
         let mut attempts = self.op.table.attempts();
         loop {

@@ -34,9 +34,6 @@ pub enum ChangeIssueError {
 impl IssueHandle<'_> {
     /// Changes the issue if it has the revision that the precondition names, and writes the event that reports the
     /// change. A change without effect writes nothing.
-    ///
-    /// # Errors
-    /// See [`ChangeIssueError`].
     pub async fn change(
         self,
         change: &IssueChange,

@@ -54,9 +54,6 @@ struct IssuePage {
 
 impl RepositoryHandle<'_> {
     /// A page of the repository's issues.
-    ///
-    /// # Errors
-    /// See [`IssuesError`].
     pub async fn list(self, query: &IssueQuery) -> Result<IssueList, IssuesError> {
         let page = match query.wait_for {
             None => self.page_of_issues(query).await?,

@@ -71,9 +71,6 @@ pub struct IssuesHandle<'a> {
 impl IssueHandle<'_> {
     /// The issue in the current schema, whatever schema it is stored in. Unless the read is consistent, it may return
     /// an issue that was changed a moment ago; a write under that issue's revision then fails.
-    ///
-    /// # Errors
-    /// See [`GetIssueError`].
     pub async fn get(self, consistent: bool) -> Result<Issue, GetIssueError> {
         let not_found = || GetIssueError::NotFound(IssueNotFound { issue: self.key.clone() });
         let read = self.read(consistent).await?.ok_or_else(not_found)?;

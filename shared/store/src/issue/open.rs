@@ -37,9 +37,6 @@ impl RepositoryHandle<'_> {
     ///
     /// The issue gets the repository's next number. If the write fails, the number stays unused for ever, because the
     /// issue may still land.
-    ///
-    /// # Errors
-    /// See [`OpenIssueError`].
     pub async fn open(self, new: &NewIssue, by: &Actor) -> Result<Issue, OpenIssueError> {
         // The topic comes first: if it cannot be read, no number is lost.
         let topic = self.op.issues().topic().await?;

@@ -61,9 +61,6 @@ pub enum LatestError {
 
 impl TopicHandle<'_> {
     /// A page of a topic's events.
-    ///
-    /// # Errors
-    /// See [`LatestError`].
     pub async fn latest(self, query: &EventQuery) -> Result<Page<Event>, LatestError> {
         if query.wait == WaitSeconds::default() {
             return self.page(query).await;

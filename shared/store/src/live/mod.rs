@@ -111,9 +111,6 @@ pub struct LiveFollower {
 
 impl Op {
     /// Follows a timeline. The follower tells only events of topics that the caller may see. It outlives the request.
-    ///
-    /// # Errors
-    /// See [`LiveError`].
     pub async fn follow(
         &self,
         timeline: Timeline,
@@ -197,7 +194,6 @@ impl LiveFollower {
     }
 
     /// The settled position: a cursor from which another follower continues.
-    #[must_use]
     pub fn cursor(&self) -> String {
         self.sealed(self.position)
     }

@@ -36,9 +36,6 @@ struct RunLease {
 impl RunsHandle<'_> {
     /// Begins the next run of a consumer, or continues the run that was begun. A consumer that does not exist is
     /// created at the beginning of the topic, so that its first run reports all events.
-    ///
-    /// # Errors
-    /// See [`RunError`].
     pub async fn begin(self, spec: &RunSpec, lease: Duration) -> Result<Begun, RunError> {
         let consumer = self.consumer;
         self.op.topic(&consumer.topic).settings().await?;
@@ -69,9 +66,6 @@ impl RunsHandle<'_> {
     }
 
     /// Continues the run of a consumer that was begun, if there is one.
-    ///
-    /// # Errors
-    /// If the table could not be read or written.
     pub async fn resume(self, lease: Duration) -> Result<Begun, TableError> {
         let consumer = self.consumer;
         let lease = self.lease(lease);
@@ -164,9 +158,6 @@ impl RunsHandle<'_> {
 impl RunHandle<'_> {
     /// Stores how far a run has come and gives the run back, so that any process can continue it at once. False if the
     /// run is committed, or another process has its lease: so no process ever undoes another's progress.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn save_progress(self, progress: &Progress) -> Result<bool, TableError> {
         let Progress { object, position, events } = progress;
         let update = Update::of(&self.run.key())
@@ -179,9 +170,6 @@ impl RunHandle<'_> {
     }
 
     /// Gives a run back, unless another process has its lease by now.
-    ///
-    /// # Errors
-    /// If the table could not be written.
     pub async fn release(self) -> Result<(), TableError> {
         let update = Update::of(&self.run.key()).set("lease", self.op.now().get()).only_if(self.has_lease());
         self.op.table.update(&update).await.map(drop)

@@ -10,9 +10,6 @@ use crate::run::{CommittedRun, Run, RunError, RunHandle};
 impl RunHandle<'_> {
     /// Commits a run with an attempt, unless an attempt has been committed already. Returns the committed run: its
     /// attempt is the one that counts, whichever process committed it.
-    ///
-    /// # Errors
-    /// See [`RunError`].
     pub async fn commit(self, attempt: &CommittedRun) -> Result<Run, RunError> {
         let run = self.run;
         let CommittedRun { attempt: name, events, late, bytes, committed_at } = attempt;

@@ -99,9 +99,6 @@ impl RunHandle<'_> {
     /// files of the consumer's earlier runs.
     ///
     /// Each step has the time of one operation.
-    ///
-    /// # Errors
-    /// See [`LateError`].
     pub async fn late_ids<L: LookUp>(self, files: &mut L) -> Result<Vec<EventId>, LateError<L::Error>> {
         let run = self.run;
         let mut pages = self.late_pages().await?;

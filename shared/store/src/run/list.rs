@@ -21,9 +21,6 @@ impl RunsHandle<'_> {
     }
 
     /// The run of a consumer that ends at an id, if there is one.
-    ///
-    /// # Errors
-    /// If the table could not be read.
     pub async fn find(self, to: EventId) -> Result<Option<Run>, TableError> {
         let run = self.stored(to).await?;
         self.op.table.meter().items(run.iter().len());
@@ -31,9 +28,6 @@ impl RunsHandle<'_> {
     }
 
     /// A page of a consumer's runs, newest first.
-    ///
-    /// # Errors
-    /// See [`ConsumerError`].
     pub async fn list(self, query: &ListQuery) -> Result<RunList, ConsumerError> {
         let consumer = self.consumer;
         let list = Fingerprint::of("runs").text(&consumer.to_string()).finish();
@@ -63,7 +57,6 @@ impl RunsHandle<'_> {
 
 impl Run {
     /// The run as clients see it.
-    #[must_use]
     pub fn view(self) -> RunView {
         let Self { from, to, announced_at, spec, committed, .. } = self;
         let files = RunFiles::new(&self.consumer, self.incarnation, from, to);

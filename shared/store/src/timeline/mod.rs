@@ -60,9 +60,6 @@ pub struct TimelineHandle<'a> {
 
 impl TimelineHandle<'_> {
     /// A page of a source's timeline. It shows only events of topics that the caller may see.
-    ///
-    /// # Errors
-    /// See [`TimelineError`].
     pub async fn page(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
         if query.page.wait == WaitSeconds::default() {
             return self.read(query).await;

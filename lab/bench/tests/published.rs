@@ -1,0 +1,102 @@
+//! Tests that the pages and pictures show the committed figures, and that the figures that are quick to measure are
+//! still the same.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use lately_bench::progress::Progress;
+use lately_bench::published::{SUBCOMMANDS, committed, image, pages};
+use lately_bench::report::{Cell, Report};
+use lately_bench::{block, designs, reads, writes};
+
+fn figures(subcommand: &str) -> Report {
+    committed(subcommand)
+        .unwrap_or_else(|error| panic!("{error}: see `cargo run -p bench -- {subcommand} --write`"))
+}
+
+#[test]
+fn every_page_shows_the_committed_figures() {
+    for page in pages().unwrap() {
+        let text = fs::read_to_string(&page).unwrap();
+        for subcommand in SUBCOMMANDS {
+            let report = figures(subcommand);
+            let filled = block::fill(&text, subcommand, &report);
+            let filled = filled.unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+            assert!(filled == text, "{}: `cargo run -p bench -- publish` fills it\n{filled}", page.display());
+        }
+    }
+}
+
+#[test]
+fn the_pages_show_figures_of_all_subcommands_and_no_others() {
+    let mut shown = BTreeSet::new();
+    for page in pages().unwrap() {
+        let text = fs::read_to_string(&page).unwrap();
+        let names = block::names(&text).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+        shown.extend(names.into_iter().map(|name| name.report));
+    }
+    assert_eq!(shown, SUBCOMMANDS.map(str::to_owned).into());
+}
+
+#[test]
+fn every_committed_file_belongs_to_a_subcommand() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/figures");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let expected: BTreeSet<_> = SUBCOMMANDS.iter().map(|name| format!("{name}.json")).collect();
+    assert_eq!(files.collect::<BTreeSet<_>>(), expected);
+    for subcommand in SUBCOMMANDS {
+        let Report { command, .. } = figures(subcommand);
+        let (program, arguments) = command.split_once(" -- ").unwrap();
+        assert!(program.starts_with("cargo run -p bench "), "{command}");
+        assert_eq!(arguments.split(' ').next(), Some(subcommand), "{command}");
+    }
+}
+
+#[test]
+fn every_picture_is_drawn_from_the_committed_figures_and_shown() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/designs.md")).unwrap();
+    for (name, picture) in designs::plot::pictures(&figures("designs")) {
+        assert!(fs::read_to_string(image(name)).unwrap() == picture, "{name}");
+        assert!(page.contains(&format!("](images/{name}.svg)")), "{name} is not shown");
+    }
+}
+
+#[test]
+fn the_prices_of_writes_are_unchanged() {
+    assert_eq!(writes::report(&Progress::silent()), figures("writes"));
+}
+
+/// Some of the prices: the widest topics take minutes in a test.
+#[test]
+fn the_prices_of_reads_are_unchanged() {
+    let report = figures("reads");
+    let latest = report.table("latest").unwrap();
+    for (shards, per_second) in [(1, 500), (4, 1_500), (16, 8_000)] {
+        let row = reads::name(shards);
+        for (limit, price) in ["10", "50", "100"].into_iter().zip(&reads::steady(shards, per_second).means) {
+            assert_eq!(latest.cell(&row, limit), Some(price), "{limit} of {row}");
+        }
+    }
+}
+
+/// The calculations on the page are text and no blocks, so this test compares the figures with which they begin.
+#[test]
+fn the_costs_of_a_million_are_calculated_from_the_figures() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md")).unwrap();
+    let feeding = "one, in a topic that fans out: with its author's own feed";
+    for (subcommand, table, row, column, divided_by, times) in [
+        ("writes", "events", feeding, "write units", 1.0, "0.625"),
+        ("reads", "latest", "1 shard, 500 a second", "50", 1.0, "0.125"),
+        ("fan-out", "deliveries", "1,000", "write units", 1000.0, "0.625"),
+        ("fan-out", "deliveries", "1,000", "read units", 1000.0, "0.125"),
+        ("fan-out", "deliveries", "1", "write units", 1.0, "0.625"),
+        ("fan-out", "deliveries", "1", "read units", 1.0, "0.125"),
+    ] {
+        let report = figures(subcommand);
+        let Some(Cell::Measure(units)) = report.table(table).unwrap().cell(row, column) else {
+            panic!("{row}")
+        };
+        let sum = format!("\n{} × {times} = ", units / divided_by);
+        assert!(page.contains(&sum), "{subcommand}: {table} / {row} / {column}: {sum}");
+    }
+}
