@@ -38,7 +38,7 @@ PAGE = HERE.parents[1] / "docs/clients.md"
 # The cases mostly wait, so all clients run at the same time, and this many cases of each.
 AT_ONCE = 8
 # Only failures reach this bound.
-PATIENCE = 60
+PATIENCE = 90
 
 
 class Program:

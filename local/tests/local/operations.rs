@@ -259,8 +259,6 @@ fn every_figure_equals_its_constant() {
         model::SESSION_SECONDS = |n: u32| seconds(n.into()),
         model::SESSION_TOPICS = |n: usize| count(n as u128),
         model::REQUESTS_PER_MINUTE = count,
-        store::QUOTA_CLOCKS_APART = time,
-        store::QUOTA_RETRY_SECONDS = |n: u64| seconds(n.into()),
         store::QUOTA_TIMEOUT = time,
         store::QUOTAS_REMEMBERED = |n: usize| count(n as u128),
         authorize::JWT_BYTES = bytes,

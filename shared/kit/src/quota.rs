@@ -6,17 +6,17 @@
 //!
 //! ```text
 //! RateLimit-Policy: "writes";q=600;w=60     600 writes in 60 seconds
-//! RateLimit: "writes";r=40                  40 of them are left, as far as this process knows
-//! RateLimit: "writes";r=0;t=7               none is left, and there will be some in 7 seconds
+//! RateLimit: "writes";r=40                  40 of them are left in this minute, as far as this process knows
+//! RateLimit: "writes";r=0;t=7               none is left until the next minute, in 7 seconds
 //! ```
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
-use lately_keys::table::{QuotaKey, QuotaKind};
+use lately_keys::table::{QuotaHolder, QuotaKind};
 use lately_model::RequestsPerMinute;
-use lately_store::OverQuota;
+use lately_store::{QuotaError, QuotaHandle};
 
 use crate::caller::Caller;
 use crate::code::Code;
@@ -32,62 +32,55 @@ pub const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 /// The quota that a request counts for.
 #[derive(Clone, Debug)]
 pub(crate) struct Quota {
-    key: QuotaKey,
+    holder: QuotaHolder,
+    kind: QuotaKind,
     limit: RequestsPerMinute,
-}
-
-impl Price {
-    /// The kind of requests with this price.
-    const fn quota_kind(self) -> Option<QuotaKind> {
-        match self {
-            Self::Free => None,
-            Self::Read | Self::ReadShared => Some(QuotaKind::Reads),
-            Self::Write => Some(QuotaKind::Writes),
-        }
-    }
 }
 
 impl Quota {
     /// The quota of a caller for a route of this price; none if the caller has no such limit.
     pub(crate) fn of(caller: &Caller, price: Price) -> Option<Self> {
-        let kind = price.quota_kind()?;
-        let limit = caller.limits.of(kind)?;
-        Some(Self { key: QuotaKey { holder: caller.quota_holder(), kind }, limit })
+        let kind = match price {
+            Price::Free => return None,
+            Price::Read | Price::ReadShared => QuotaKind::Reads,
+            Price::Write => QuotaKind::Writes,
+        };
+        Some(Self { holder: caller.quota_holder(), kind, limit: caller.limits.of(kind)? })
+    }
+
+    const fn on<'a>(&'a self, op: &'a Op) -> QuotaHandle<'a> {
+        op.0.quota(&self.holder, self.kind, self.limit)
     }
 
     /// Takes permission for so many requests.
     pub(crate) async fn take(&self, op: &Op, count: u32) -> Result<(), Problem> {
-        let taken = op.quota(&self.key, self.limit).take(count).await;
-        taken.map_err(|over| self.refused(over))
+        let (kind, limit) = (self.kind.as_str(), self.limit);
+        self.on(op).take(count).await.map_err(|error| match error {
+            QuotaError::Table(error) => error.into(),
+            QuotaError::Over(seconds) => {
+                let detail = format!("The token may make {limit} {kind} a minute. Try again in {seconds} s.");
+                let problem = Problem::new(Code::RateLimited, detail).retry_after(seconds);
+                let [policy, rest] = self.headers(&format!("0;t={seconds}"));
+                problem.header(POLICY, policy).header(RATE_LIMIT, rest)
+            }
+        })
     }
 
-    fn refused(&self, OverQuota { retry_after_seconds: seconds }: OverQuota) -> Problem {
-        let Self { key: QuotaKey { kind, .. }, limit } = self;
-        let kind = kind.as_str();
-        let detail = format!("The token may make {limit} {kind} a minute. Try again in {seconds} s.");
-        let rest = format!("\"{kind}\";r=0;t={seconds}");
-        let problem = Problem::new(Code::RateLimited, detail).retry_after(seconds);
-        problem.header(POLICY, self.policy()).header(RATE_LIMIT, text(rest))
-    }
-
-    fn policy(&self) -> HeaderValue {
-        text(format!("\"{}\";q={};w=60", self.key.kind.as_str(), self.limit))
+    /// The values of both headers.
+    fn headers(&self, rest: &str) -> [HeaderValue; 2] {
+        let kind = self.kind.as_str();
+        [format!("\"{kind}\";q={};w=60", self.limit), format!("\"{kind}\";r={rest}")]
+            .map(|text| HeaderValue::try_from(text).expect("digits and names of kinds are visible ASCII"))
     }
 
     /// Adds the headers to a response that does not have them.
     pub(crate) async fn told(&self, mut response: Response, op: &Op) -> Response {
-        let headers = response.headers_mut();
-        if !headers.contains_key(POLICY) {
-            let left = op.quota(&self.key, self.limit).remaining().await;
-            headers.insert(POLICY, self.policy());
-            headers.insert(RATE_LIMIT, text(format!("\"{}\";r={left}", self.key.kind.as_str())));
+        if !response.headers().contains_key(POLICY) {
+            let [policy, rest] = self.headers(&self.on(op).remaining().await.to_string());
+            response.headers_mut().extend([(POLICY, policy), (RATE_LIMIT, rest)]);
         }
         response
     }
-}
-
-fn text(value: String) -> HeaderValue {
-    HeaderValue::try_from(value).expect("digits and names of kinds are visible ASCII")
 }
 
 /// The permission of a request. A request that is more than one write, such as a batch, takes the rest itself, once it
@@ -99,27 +92,21 @@ impl Permission {
     /// Takes permission for all events of a batch, in place of the one that the request took.
     ///
     /// # Errors
-    /// 429 `rate-limited`: then the batch counts as one request at most. 422 `too-many-events`, if the batch has more events than
+    /// 429 `rate-limited`: then the batch counts as one request. 422 `too-many-events`, if the batch has more events than
     /// the caller may write in a minute: such a batch can never be written.
     pub async fn take_all(&self, events: usize) -> Result<(), Problem> {
         let Some((quota, op)) = &self.0 else { return Ok(()) };
         let limit = quota.limit;
-        let events = u32::try_from(events).unwrap_or(u32::MAX);
-        if events > limit.get() {
-            let detail = format!(
-                "The batch has {events} events, and the token may make {limit} writes a minute. Send smaller batches."
-            );
-            return Err(Problem::new(Code::TooManyEvents, detail));
+        match u32::try_from(events).unwrap_or(u32::MAX) {
+            0 | 1 => Ok(()),
+            events if events <= limit.get() => quota.take(op, events - 1).await,
+            events => {
+                let detail = format!(
+                    "The batch has {events} events, and the token may make {limit} writes a minute. Send smaller batches."
+                );
+                Err(Problem::new(Code::TooManyEvents, detail))
+            }
         }
-        let rest = events.saturating_sub(1);
-        if rest == 0 {
-            return Ok(());
-        }
-        let taken = quota.take(op, rest).await;
-        if taken.is_err() {
-            op.quota(&quota.key, limit).give_back(1).await;
-        }
-        taken
     }
 }
 

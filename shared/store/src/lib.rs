@@ -19,7 +19,7 @@
 //! | all events of a range | `range.rs` |
 //! | consumers, and reports of what is new | `consumer/`, `run/` |
 //! | sessions | `session.rs` |
-//! | the writes and reads a minute of a caller | `quota/` |
+//! | the writes and reads a minute of a caller | `quota.rs` |
 //! | profiles and settings | `record.rs` |
 //! | issues, and the upgrade of older ones | `issue/` |
 //! | following | `follow/`, `source.rs` |
@@ -89,7 +89,7 @@ pub use latest::LatestError;
 pub use list::ListError;
 pub use live::{LiveError, LiveFollower, LiveMessage};
 pub use op::Op;
-pub use quota::{OverQuota, QuotaHandle};
+pub use quota::{QuotaError, QuotaHandle};
 pub use range::Range;
 pub use record::{
     DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, StoredDocument, WriteDocumentError,

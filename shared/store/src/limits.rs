@@ -443,43 +443,16 @@ pub const WRITE_BACKS_AT_ONCE: usize = 8;
 /// progress.
 pub const MIGRATION_PAGE: u32 = 1_000;
 
-/// A quota's item counts requests in slots of this width.
-pub const QUOTA_SLOT_SECONDS: u64 = 2;
+/// A process takes at most this part of a quota at once: a twentieth. So a process that stops loses no more.
+pub const QUOTA_BLOCKS: u32 = 20;
 
-/// Slots of a quota's window: 64 seconds, which hold 110 % of the limit. So no minute has more than that, although slots
-/// have a width, requests begin up to [`QUOTA_TIMEOUT`] after their permission, and clocks differ.
-pub const QUOTA_WINDOW_SLOTS: u64 = 32;
+/// A quota's item expires this many minutes after its minute began. No clock may be further behind.
+pub const QUOTA_MINUTES: u64 = 10;
 
-/// The clocks of two processes may differ by this much without more requests than 110 % of the limit in any minute.
-pub const QUOTA_CLOCKS_APART: Duration = Duration::from_secs(1);
-
-/// A lease of a quota may be spent for this many slots after the one in which it was made: a minute. For so long, a
-/// process with few requests makes no other call.
-pub const QUOTA_LEASE_SLOTS: u64 = 30;
-
-/// A booking further ahead than the longest lease by more than this many slots comes from a clock that is more than a
-/// minute ahead. It does not count, or it would block the caller until that time.
-pub const QUOTA_STRAY_SLOTS: u64 = 30;
-
-/// A busy process leases the requests of this many slots: 8 seconds. Then it makes about eight leases a minute, and
-/// holds 7 % of the limit on average if it makes all requests of the caller.
-pub const QUOTA_DEMAND_SLOTS: u64 = 4;
-
-/// A process that refuses requests looks at the quota's item again after this many slots.
-pub const QUOTA_SLOTS_BETWEEN_LOOKS: u64 = 1;
-
-/// The longest time after which a refused caller is told to try again. Clients that wait by themselves wait for a
-/// minute at most, and the window is some seconds longer.
-pub const QUOTA_RETRY_SECONDS: u64 = 60;
-
-/// If a quota's item does not answer, a process permits a tenth of the window by itself for this many slots: 6 seconds, a
-/// tenth of a minute. It does not ask again before.
-pub const QUOTA_OUTAGE_SLOTS: u64 = 3;
-
-/// A request waits at most this long for a quota's item: a connection and a few retries.
+/// A request waits at most this long for a quota's item: a connection and one call.
 pub const QUOTA_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Quotas that a process remembers: a few hundred bytes each.
+/// Quotas whose blocks a process remembers, one for each minute: a few hundred bytes each.
 pub const QUOTAS_REMEMBERED: usize = 1_024;
 
 /// The expected size of a stored event, in bytes, before any event of the topic was read.
@@ -490,12 +463,6 @@ const _: () = {
     assert!(WATCH_MILLIS > 2 * WATCH_EVERY.as_secs() * 1000);
     assert!(NOTED_AFTER_MILLIS < ASCENDING_LAG_MILLIS);
     assert!(WAVE_BUCKETS <= QUERIES_AT_ONCE);
-    assert!(
-        QUOTA_WINDOW_SLOTS * QUOTA_SLOT_SECONDS
-            == 60 + QUOTA_SLOT_SECONDS + QUOTA_TIMEOUT.as_secs() + QUOTA_CLOCKS_APART.as_secs()
-    );
-    assert!(QUOTA_OUTAGE_SLOTS * QUOTA_SLOT_SECONDS * 10 == 60);
-    assert!(QUOTA_DEMAND_SLOTS < QUOTA_LEASE_SLOTS);
     assert!(ISSUE_QUERIES as usize > PAGE_BYTES / 1_000_000);
     assert!(WRITE_BACKS_AT_ONCE <= WRITE_BACKS_PER_PAGE);
     assert!(READ_AHEAD_BYTES / QUERY_BYTES <= QUERIES_AT_ONCE);

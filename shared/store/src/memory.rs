@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lately_keys::table::QuotaKey;
 use lately_keys::{Coverage, Source, Topic, User};
 use lately_table::Ambient;
 use quick_cache::sync::Cache;
@@ -12,16 +13,18 @@ use tokio::sync::Mutex;
 
 use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
 use crate::latest::pace::{Pace, PaceName};
-use crate::limits::{BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS};
+use crate::limits::{
+    BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, QUOTAS_REMEMBERED,
+};
 use crate::live::Loops;
-use crate::quota::Quotas;
+use crate::quota::Block;
 use crate::topic::StoredTopic;
 
 /// The caches of a process, and the locks under which it does some work only once at a time.
 ///
 /// All of it may be dropped at any time. Topics are used for seconds and directory pages for a second; directory entries
-/// and the coverages of sources as long as there is room, because a coverage only grows while its topic exists. A lease
-/// of a quota that is dropped stays booked until it ends.
+/// and the coverages of sources as long as there is room, because a coverage only grows while its topic exists. The
+/// rest of a quota's block that is dropped is lost for its minute.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) topics: Cache<Topic, Arc<Aged<StoredTopic>>>,
@@ -44,8 +47,8 @@ pub(crate) struct Memory {
     pub(crate) growing: Mutex<()>,
     /// The lock that is held while a source grows.
     pub(crate) growing_source: Mutex<()>,
-    /// The leases of this process, by quota.
-    pub(crate) quotas: Quotas,
+    /// The blocks of this process. Requests that run at the same time wait for the same block.
+    pub(crate) quotas: Cache<QuotaKey, Arc<Mutex<Block>>>,
     /// The reading loops of the timelines that are followed live.
     pub(crate) loops: Loops,
 }
@@ -65,7 +68,7 @@ impl Memory {
             not_grown: Moments::new(CACHED_TOPICS),
             growing: Mutex::new(()),
             growing_source: Mutex::new(()),
-            quotas: Quotas::default(),
+            quotas: Cache::new(QUOTAS_REMEMBERED),
             loops: Loops::default(),
         }
     }

@@ -21,7 +21,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lately_keys::table::{ConsumerKey, IssueKey, QuotaKey, RepositoryKey};
+use lately_keys::table::{ConsumerKey, IssueKey, QuotaHolder, QuotaKind, RepositoryKey};
 use lately_keys::{Source, Topic, UnixMillis, User};
 use lately_model::{RequestsPerMinute, Revision};
 use lately_table::{Ambient, Cost, Table};
@@ -192,8 +192,13 @@ impl Op {
     }
 
     /// A quota of a caller with this limit.
-    pub const fn quota<'a>(&'a self, key: &'a QuotaKey, limit: RequestsPerMinute) -> QuotaHandle<'a> {
-        QuotaHandle { op: self, key, limit }
+    pub const fn quota<'a>(
+        &'a self,
+        holder: &'a QuotaHolder,
+        kind: QuotaKind,
+        limit: RequestsPerMinute,
+    ) -> QuotaHandle<'a> {
+        QuotaHandle { op: self, holder, kind, limit: limit.get() }
     }
 
     /// A repository and its issues.

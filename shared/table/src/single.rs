@@ -235,6 +235,25 @@ impl Attempts<'_> {
             },
         }
     }
+
+    /// Makes one attempt to update an item without a condition. Returns the attributes that the update set, or the
+    /// error of an attempt that may succeed later: the call was throttled, or DynamoDB failed or could not be reached.
+    ///
+    /// # Errors
+    /// If a retry is of no use.
+    pub async fn update(&mut self, update: &Update) -> Result<Result<Item, TableError>, TableError> {
+        self.start();
+        match self.table.updating(update).return_values(ReturnValue::UpdatedNew).send().await {
+            Ok(answer) => {
+                self.table.meter.write(answer.consumed_capacity());
+                Ok(Ok(answer.attributes.unwrap_or_default().into()))
+            }
+            Err(error) => match meaning(&error) {
+                Meaning::Refused | Meaning::Ambiguous => Ok(Err(unavailable(&error))),
+                Meaning::Condition | Meaning::Final => Err(unavailable(&error)),
+            },
+        }
+    }
 }
 
 fn throttling_reasons(error: &SdkError<PutItemError>) -> &[ThrottlingReason] {

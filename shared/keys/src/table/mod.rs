@@ -27,7 +27,7 @@
 //! | [`SessionKey`] | `SESSION#{token hash}` | same | [`SessionListKey`] |
 //! | [`SessionNameKey`] | `SESSION#{id}` | same | |
 //! | [`UserSessionKey`] | `SESSIONS#{user}` | `{id}` | |
-//! | [`QuotaKey`] | `QUOTA#{holder}#{kind}` | same | |
+//! | [`QuotaKey`] | `QUOTA#{holder}#{kind}` | `{minute}` | |
 //! | [`RepositoryKey`] | `REPO#{owner}#{repo}` | `REPO` | |
 //! | [`IssueKey`] | `REPO#{owner}#{repo}` | `ISSUE#{8 digits}` | [`IssueStatusKey`], [`IssuePriorityKey`] |
 //! | [`ConsumerKey`] | `CONSUMER#{topic}#{name}` | `CHECKPOINT` | |

@@ -1,9 +1,11 @@
-//! The writes or reads that a caller with a limit has taken lately.
+//! The writes or reads of a caller with a limit in one minute of the clock.
 //!
 //! ```text
-//! table   pk  QUOTA#session:{id}#{writes|reads}                                               sk  the same
-//! table   pk  QUOTA#jwt:{user}:{fingerprint of the issuer, 16 hexadecimal digits}#{writes|reads}    sk  the same
+//! table   pk  QUOTA#session:{id}#{writes|reads}                                                     sk  {minute}
+//! table   pk  QUOTA#jwt:{user}:{fingerprint of the issuer, 16 hexadecimal digits}#{writes|reads}    sk  {minute}
 //! ```
+//!
+//! A minute is the number of whole minutes since 1970.
 //!
 //! Every session has its own quotas. A JWT has no id, so all JWTs that an issuer makes for a user share theirs. An
 //! issuer's name is an address of any length, so the key has its fingerprint.
@@ -65,16 +67,12 @@ impl QuotaHolder {
     }
 
     fn decode(text: &str) -> Option<Self> {
-        match text.split_once(':')? {
-            ("session", id) => id.parse().ok().map(Self::Session),
-            ("jwt", jwt) => {
-                let (user, digits) = jwt.split_once(':')?;
-                let number = u64::from_str_radix(digits, 16).ok()?;
-                let issuer = Fingerprint::from_bytes(number.to_be_bytes());
-                Some(Self::Jwt { user: user.parse().ok()?, issuer })
-            }
-            _ => None,
-        }
+        let Some(jwt) = text.strip_prefix("jwt:") else {
+            return text.strip_prefix("session:")?.parse().ok().map(Self::Session);
+        };
+        let (user, digits) = jwt.split_once(':')?;
+        let issuer = u64::from_str_radix(digits, 16).ok()?.to_be_bytes();
+        Some(Self::Jwt { user: user.parse().ok()?, issuer: Fingerprint::from_bytes(issuer) })
     }
 }
 
@@ -89,15 +87,15 @@ impl fmt::Display for QuotaHolder {
     }
 }
 
-/// The item with the requests that a caller has taken lately.
+/// The item that counts the requests of a caller in a minute.
 ///
 /// ```
 /// use lately_keys::TableKey;
 /// use lately_keys::table::{QuotaHolder, QuotaKey, QuotaKind};
 ///
 /// let holder = QuotaHolder::of_jwt("ada".parse()?, "https://id.example.org/");
-/// let key = QuotaKey { holder, kind: QuotaKind::Writes }.encode();
-/// assert_eq!(key.pk, "QUOTA#jwt:ada:186e76cdbab655e3#writes");
+/// let key = QuotaKey { holder, kind: QuotaKind::Writes, minute: 28_679_656 }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("QUOTA#jwt:ada:186e76cdbab655e3#writes", "28679656"));
 /// # Ok::<(), lately_keys::NameError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -106,20 +104,24 @@ pub struct QuotaKey {
     pub holder: QuotaHolder,
     /// The requests that it counts.
     pub kind: QuotaKind,
+    /// The whole minutes since 1970.
+    pub minute: u64,
 }
 
 impl TableKey for QuotaKey {
     const PLACE: Place = Place::Table;
 
     fn encode(&self) -> Key {
-        Key::same(format!("QUOTA#{}#{}", self.holder, self.kind.as_str()))
+        let Self { holder, kind, minute } = self;
+        Key { pk: format!("QUOTA#{holder}#{}", kind.as_str()), sk: minute.to_string() }
     }
 
     fn decode(pk: &str, sk: &str) -> Option<Self> {
         let (holder, word) = pk.strip_prefix("QUOTA#")?.split_once('#')?;
         let kind = QuotaKind::ALL.into_iter().find(|kind| kind.as_str() == word)?;
-        let key = Self { holder: QuotaHolder::decode(holder)?, kind };
-        // Hexadecimal digits have several texts for a number; a key has one.
-        (pk == sk && key.encode().pk == pk).then_some(key)
+        let key = Self { holder: QuotaHolder::decode(holder)?, kind, minute: sk.parse().ok()? };
+        // A number has several texts; a key has one.
+        let Key { pk: own, sk: minute } = key.encode();
+        (own == pk && minute == sk).then_some(key)
     }
 }

@@ -121,12 +121,12 @@ fn golden_bytes_of_records() {
     let text = format!("SESSION#{ID}");
     assert_golden(&SessionNameKey { id: parse(ID) }, &text, &text);
     assert_golden(&UserSessionKey { user: parse("ada"), id: parse(ID) }, "SESSIONS#ada", ID);
-    let quota = |holder, kind| QuotaKey { holder, kind };
+    let quota = |holder, kind| QuotaKey { holder, kind, minute: 28_679_656 };
     let text = format!("QUOTA#session:{ID}#reads");
-    assert_golden(&quota(QuotaHolder::Session(parse(ID)), QuotaKind::Reads), &text, &text);
+    assert_golden(&quota(QuotaHolder::Session(parse(ID)), QuotaKind::Reads), &text, "28679656");
     let jwt = QuotaHolder::of_jwt(parse("ada"), "https://id.example.org/");
     let text = "QUOTA#jwt:ada:186e76cdbab655e3#writes";
-    assert_golden(&quota(jwt, QuotaKind::Writes), text, text);
+    assert_golden(&quota(jwt, QuotaKind::Writes), text, "28679656");
     let repository = || RepositoryKey { owner: parse("octo"), repo: parse("hello") };
     assert_golden(&repository(), "REPO#octo#hello", "REPO");
     let number = IssueNumber::try_from(42).unwrap();
@@ -235,8 +235,9 @@ fn a_second_text_for_the_same_key_is_refused() {
         ("SOURCE#actor:ada#SHARD0", INVERTED),
         ("SOURCE#actor:ada#SHARD07", INVERTED),
         ("SOURCE#actor:ada#SHARD7", "#SOURCE"),
-        ("QUOTA#jwt:ada:186E76CDBAB655E3#reads", "QUOTA#jwt:ada:186E76CDBAB655E3#reads"),
-        ("QUOTA#jwt:ada:86e76cdbab655e3#reads", "QUOTA#jwt:ada:86e76cdbab655e3#reads"),
+        ("QUOTA#jwt:ada:186E76CDBAB655E3#reads", "28679656"),
+        ("QUOTA#jwt:ada:86e76cdbab655e3#reads", "28679656"),
+        ("QUOTA#jwt:ada:186e76cdbab655e3#reads", "028679656"),
         ("FEED#bob", "#actor:ada"),
         ("USER#bob", "actor:ada"),
         ("TOPIC#posts", "2024-07-12"),
@@ -286,7 +287,8 @@ fn the_longest_keys_fit_dynamodb() {
         LateEventKey { consumer: consumer(), id: parse(ID) }.encode(),
         LateNoteKey { timeline: Timeline::Source(parse(&format!("subject:{name}"))), id: parse(ID) }.encode(),
         RepositoryKey { owner: parse(&part), repo: parse(&part) }.encode(),
-        QuotaKey { holder: QuotaHolder::of_jwt(parse(&name), ""), kind: QuotaKind::Writes }.encode(),
+        QuotaKey { holder: QuotaHolder::of_jwt(parse(&name), ""), kind: QuotaKind::Writes, minute: u64::MAX }
+            .encode(),
     ];
     for Key { pk, sk } in keys {
         assert!(pk.len() <= SORT_KEY_BYTES && sk.len() <= SORT_KEY_BYTES, "{pk} {sk}");
@@ -376,12 +378,13 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         any::<[u8; 32]>().prop_map(|hash| SessionKey { hash: hash.into() }.into()),
         session_id().prop_map(|id| SessionNameKey { id }.into()),
         (user(), session_id()).prop_map(|(user, id)| UserSessionKey { user, id }.into()),
-        (user(), "\\PC{0,20}", quota_kind()).prop_map(|(user, issuer, kind)| {
-            QuotaKey { holder: QuotaHolder::of_jwt(user, &issuer), kind }.into()
+        (user(), "\\PC{0,20}", quota_kind(), any::<u64>()).prop_map(|(user, issuer, kind, minute)| {
+            QuotaKey { holder: QuotaHolder::of_jwt(user, &issuer), kind, minute }.into()
         }),
-        (session_id(), quota_kind()).prop_map(|(id, kind)| QuotaKey {
+        (session_id(), quota_kind(), any::<u64>()).prop_map(|(id, kind, minute)| QuotaKey {
             holder: QuotaHolder::Session(id),
-            kind
+            kind,
+            minute,
         }
         .into()),
         repository().prop_map(AnyKey::from),

@@ -1,0 +1,120 @@
+//! Quotas: the writes and reads a minute that a caller may make, over all processes.
+//!
+//! ```text
+//! QUOTA#{holder}#{writes|reads} / {minute}     taken N, expires_at N
+//! ```
+//!
+//! A process adds a block to the item of the minute, without a condition, and the new value says how much of the block
+//! lies below the limit: so much it may permit without another call. All additions are in one order, so no minute has
+//! more than the limit. An addition whose outcome is not known loses its block. `docs/adr/0018-quotas.md` says more.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use lately_keys::table::{QuotaHolder, QuotaKey, QuotaKind};
+use lately_table::{TableError, Update};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::limits::{QUOTA_BLOCKS, QUOTA_MINUTES, QUOTA_TIMEOUT};
+use crate::op::Op;
+
+/// A quota, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct QuotaHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) holder: &'a QuotaHolder,
+    pub(crate) kind: QuotaKind,
+    pub(crate) limit: u32,
+}
+
+/// A request is not permitted.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum QuotaError {
+    /// The caller has made as many requests as it may, until the next minute: in 1 to 60 seconds.
+    #[error("the caller is over its limit for {0} s")]
+    Over(u32),
+    /// The item could not be written, and a later attempt would fail too.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// The requests of a minute that a process may permit without a call.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    left: u32,
+    /// The requests that all processes have taken, when this process took its last block.
+    taken: u32,
+    /// The requests that the process has permitted without the item.
+    alone: u32,
+}
+
+impl QuotaHandle<'_> {
+    /// Takes permission for so many requests.
+    ///
+    /// # Errors
+    /// If the caller is over its limit, or the item cannot be written for good.
+    pub async fn take(self, count: u32) -> Result<(), QuotaError> {
+        loop {
+            let key = self.key();
+            let block = self.block(&key);
+            let mut block = block.lock().await;
+            if block.left < count && block.taken < self.limit {
+                self.refill(&key, &mut block, count).await?;
+            }
+            let now = self.op.now().get();
+            if now / 60_000 != key.minute {
+                continue;
+            }
+            let Some(left) = block.left.checked_sub(count) else {
+                let seconds = (60_000 - now % 60_000).div_ceil(1_000);
+                return Err(QuotaError::Over(u32::try_from(seconds).unwrap_or(60)));
+            };
+            block.left = left;
+            return Ok(());
+        }
+    }
+
+    /// The requests that the caller may make in this minute, as far as this process knows.
+    pub async fn remaining(self) -> u32 {
+        let block = self.block(&self.key());
+        let block = block.lock().await;
+        block.left.saturating_add(self.limit.saturating_sub(block.taken)).min(self.limit)
+    }
+
+    fn key(self) -> QuotaKey {
+        QuotaKey { holder: self.holder.clone(), kind: self.kind, minute: self.op.now().get() / 60_000 }
+    }
+
+    fn block(self, key: &QuotaKey) -> Arc<Mutex<Block>> {
+        let Ok(block) =
+            self.op.memory().quotas.get_or_insert_with(key, || Ok::<_, Infallible>(Arc::default()));
+        block
+    }
+
+    /// Takes a block. An outage of the item must not become an outage of the caller: so a process that cannot take a
+    /// block permits one by itself, and up to the limit in a minute.
+    async fn refill(self, key: &QuotaKey, block: &mut Block, count: u32) -> Result<(), TableError> {
+        let size = (self.limit / QUOTA_BLOCKS).max(1).max(count - block.left);
+        let expires_at = (key.minute + QUOTA_MINUTES) * 60;
+        let update = Update::of(key).add("taken", size).set("expires_at", expires_at);
+        let mut attempts = self.op.table.attempts();
+        let updated = timeout(QUOTA_TIMEOUT, attempts.update(&update)).await;
+        let late = |_| Ok(Err(TableError::unavailable("a quota's item did not answer in time")));
+        match updated.unwrap_or_else(late)? {
+            Ok(item) => {
+                block.taken = item.number("taken")?;
+                block.left += self.limit.saturating_sub(block.taken.saturating_sub(size)).min(size);
+            }
+            Err(error) => {
+                tracing::warn!(%error, size, "a quota's item cannot be written: this process permits a block by itself");
+                let size = size.min(self.limit - block.alone);
+                (block.left, block.alone) = (block.left + size, block.alone + size);
+                if block.alone == self.limit {
+                    block.taken = self.limit;
+                }
+            }
+        }
+        Ok(())
+    }
+}
