@@ -1,4 +1,4 @@
-// The deletion of a topic: first what there is to delete and its price, then the question for the topic's name, then the
+// The deletion of a topic: first what there is to delete, then the question for the topic's name, then the
 // progress until nothing is left.
 
 import { call, path } from "./api.js";
@@ -39,17 +39,15 @@ export class Deletion {
 
   async #ask() {
     const { data: found } = await call("DELETE", `${this.target}?dry_run=true`, { signal: this.signal });
-    const about = found.sampled < found.partitions ? "about " : "";
     const name = nameInput({ name: "confirm", required: true });
     const submit = el("button", { type: "submit", class: "danger" }, "Delete topic");
     const keep = button("Cancel", () => this.#offer(), { class: "quiet" });
     const check = () => name.setCustomValidity(name.value === this.topic ? "" : "Enter the name of this topic.");
     this.shown.replaceChildren(
       factList([
-        ["events", about + count(found.events)],
-        ["buckets", `${count(found.buckets)}, with ${plural(found.partitions, "partition")}`],
+        ["buckets", `${count(found.buckets)}, with ${plural(found.shards, "shard")}`],
+        ...(found.oldest ? [["from", found.oldest], ["to", found.newest]] : []),
         ["consumers", count(found.consumers)],
-        ["price", `about ${count(found.write_units)} write units and ${count(found.read_units)} read units`],
       ]),
       form(
         { class: "fields", oninput: check },

@@ -119,7 +119,7 @@ test("a topic is deleted after its name is entered, and its progress is shown", 
   const page = await open(t, `#topics?topic=${name}`, { refused: [404] });
   const deletion = card(page, "Delete this topic");
   await deletion.getByRole("button", { name: "Delete…" }).click();
-  await until("the estimate has the events", async () => /events\s+3\s+buckets\s+1, with 1 partition\s/.test(await deletion.innerText()));
+  await until("the preview has the buckets", async () => /buckets\s+1, with 1 shard\s/.test(await deletion.innerText()));
   assert.match(await deletion.innerText(), /price\s+about \d+ write units and \d+ read units/);
   await deletion.getByRole("button", { name: "Cancel" }).click();
   await deletion.getByRole("button", { name: "Delete…" }).click();

@@ -197,7 +197,7 @@ impl Adapter {
             "event" => value(topic.event(text(&with(0))).await?),
             "delete_event" => value(topic.delete_event(text(&with(0))).await?),
             "delete" => value(topic.delete().await?),
-            "estimate_deletion" => value(topic.estimate_deletion().await?),
+            "preview_deletion" => value(topic.preview_deletion().await?),
             "deletion" => value(topic.deletion().await?),
             "consumer.get" => value(consumer.get().await?),
             "consumer.put" => value(consumer.put(&with(0)).await?),

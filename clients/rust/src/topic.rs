@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::Deref;
 
-use lately_model::{DeletionEstimate, Event, TopicDeletion, TopicView};
+use lately_model::{DeletionPreview, Event, TopicDeletion, TopicView};
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
 
@@ -76,8 +76,8 @@ impl Topic {
         self.transport().value(&request.parameter("confirm", Some(&self.name))).await
     }
 
-    /// Estimates a deletion and its price. Nothing is deleted.
-    pub async fn estimate_deletion(&self) -> Result<DeletionEstimate> {
+    /// What a deletion would delete. Nothing is deleted.
+    pub async fn preview_deletion(&self) -> Result<DeletionPreview> {
         let request = Request::to(Method::DELETE, ["topics", &self.name]);
         self.transport().value(&request.parameter("dry_run", Some("true"))).await
     }

@@ -231,23 +231,19 @@ export interface TopicDeletion {
   consumers: number;
 }
 
-/** The estimate of a topic's deletion, and its price. */
-export interface DeletionEstimate {
+/** What a deletion would delete, as far as the topic's directory knows it. No event is read. */
+export interface DeletionPreview {
   topic: Name;
-  /** The buckets of the directory. */
+  /** The buckets that hold events. */
   buckets: number;
-  /** The partitions of these buckets. */
-  partitions: number;
-  /** The partitions that were counted. If this is fewer than `partitions`, `events` is an estimate. */
-  sampled: number;
-  /** The events. */
-  events: number;
+  /** The oldest of these buckets. It is absent if there is none. */
+  oldest?: string;
+  /** The newest of these buckets. It is absent if there is none. */
+  newest?: string;
+  /** The shards of all these buckets together. */
+  shards: number;
   /** The consumers. */
   consumers: number;
-  /** The read units that the deletion would cost. */
-  read_units: number;
-  /** The write units that the deletion would cost. */
-  write_units: number;
 }
 
 /** The name of an erasure: a UUID in lower case. */
@@ -558,12 +554,12 @@ export const putTopic = (topic: Name, body: TopicChange = {}): Request<Topic> =>
 export type DeleteTopicQuery = {
   /** The topic's name once more, so that nobody deletes a topic by mistake. Only a dry run may leave it out. */
   confirm?: Name;
-  /** If true, nothing is deleted, and the response says what a deletion would delete, and its price. */
+  /** If true, nothing is deleted, and the response says what a deletion would delete. */
   dry_run?: boolean;
 };
 
 /** Delete a topic: `DELETE /topics/{topic}`. */
-export const deleteTopic = (topic: Name, query: DeleteTopicQuery = {}): Request<DeletionEstimate | TopicDeletion> => ({
+export const deleteTopic = (topic: Name, query: DeleteTopicQuery = {}): Request<DeletionPreview | TopicDeletion> => ({
   method: "DELETE",
   path: path`/topics/${topic}`,
   query,

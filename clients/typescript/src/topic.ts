@@ -34,9 +34,9 @@ export class Topic extends Timeline<api.GetLatestQuery, api.Page> {
     return (await this.transport.value(api.deleteTopic(this.name, { confirm: this.name }))) as api.TopicDeletion;
   }
 
-  /** Estimates a deletion and its price. Nothing is deleted. */
-  async estimateDeletion(): Promise<api.DeletionEstimate> {
-    return (await this.transport.value(api.deleteTopic(this.name, { dry_run: true }))) as api.DeletionEstimate;
+  /** What a deletion would delete. Nothing is deleted. */
+  async previewDeletion(): Promise<api.DeletionPreview> {
+    return (await this.transport.value(api.deleteTopic(this.name, { dry_run: true }))) as api.DeletionPreview;
   }
 
   /** The deletion that is under way, or ended within the last day. */

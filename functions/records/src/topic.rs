@@ -38,7 +38,7 @@ pub(crate) async fn delete(
 ) -> Result<Response, Problem> {
     query.check(&topic).map_err(|faults| Problem::of_faults(Code::InvalidQuery, faults))?;
     if query.dry_run {
-        return Ok(answer::json(StatusCode::OK, &op.topic(&topic).estimate_deletion().await?));
+        return Ok(answer::json(StatusCode::OK, &op.topic(&topic).preview_deletion().await?));
     }
     let deletion = op.topic(&topic).delete().await?;
     let location = [(LOCATION, format!("/topics/{topic}/deletion"))];

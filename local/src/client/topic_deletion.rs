@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use lately_client::{Request, Response};
 use lately_keys::Topic;
-use lately_model::{DeletionEstimate, EndingState, TopicDeletion};
+use lately_model::{DeletionPreview, EndingState, TopicDeletion};
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
@@ -24,7 +24,7 @@ pub(super) enum TopicEndCommand {
         #[arg(long, value_name = "TOPIC")]
         confirm: Option<Topic>,
 
-        /// Print what there is to delete, and the price, and delete nothing
+        /// Print what there is to delete, and delete nothing
         #[arg(long, conflicts_with_all = ["confirm", "wait"])]
         dry_run: bool,
 
@@ -53,8 +53,8 @@ pub(super) async fn run(command: TopicEndCommand, screen: Screen<'_>) -> Result<
     match command {
         TopicEndCommand::Delete { topic, dry_run: true, access, .. } => {
             let mut session = Session::open(access, screen)?;
-            let reply = estimate(&mut session, &topic).await?;
-            print_estimate(&mut session, &reply)
+            let reply = preview(&mut session, &topic).await?;
+            print_preview(&mut session, &reply)
         }
         TopicEndCommand::Delete { topic, confirm, wait, access, .. } => {
             let mut session = Session::open(access, screen)?;
@@ -78,7 +78,7 @@ fn progress(topic: &Topic) -> Request {
     Request::get(format!("/topics/{topic}/deletion"))
 }
 
-async fn estimate(session: &mut Session<'_>, topic: &Topic) -> Result<Response, Failure> {
+async fn preview(session: &mut Session<'_>, topic: &Topic) -> Result<Response, Failure> {
     let dry_run = Request::delete(format!("/topics/{topic}")).parameter("dry_run", Some("true"));
     session.ask(&dry_run).await
 }
@@ -90,15 +90,9 @@ async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failur
             "add --confirm {topic} to delete the topic and all of its events"
         )));
     }
-    let found: DeletionEstimate = read(&estimate(session, topic).await?)?;
-    let [events, buckets, consumers] = [
-        counted(found.events, "event"),
-        counted(found.buckets, "bucket"),
-        counted(found.consumers, "consumer"),
-    ];
-    let (reads, writes) = (found.read_units, found.write_units);
-    session.tell(format_args!("{topic} has about {events} in {buckets}, and {consumers}"))?;
-    session.tell(format_args!("the deletion costs about {writes} write units and {reads} read units"))?;
+    let found: DeletionPreview = read(&preview(session, topic).await?)?;
+    let [buckets, consumers] = [counted(found.buckets, "bucket"), counted(found.consumers, "consumer")];
+    session.tell(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
     write!(session.screen.told, "type the topic's name to delete it: ")?;
     session.screen.told.flush()?;
     let mut line = String::new();
@@ -139,20 +133,17 @@ async fn print(session: &mut Session<'_>, topic: &Topic, found: Response, wait: 
     Ok(())
 }
 
-fn print_estimate(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
+fn print_preview(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let DeletionEstimate { topic, buckets, partitions, sampled, events, consumers, read_units, write_units } =
-        read(reply)?;
-    let about = if sampled < partitions { "about " } else { "" };
+    let DeletionPreview { topic, buckets, oldest, newest, shards, consumers } = read(reply)?;
     Ok(session.pairs(&[
         ("topic", topic.to_string()),
         ("buckets", buckets.to_string()),
-        ("partitions", format!("{partitions}, {sampled} of them counted")),
-        ("events", format!("{about}{events}")),
+        ("oldest", or_dash(oldest)),
+        ("newest", or_dash(newest)),
+        ("shards", shards.to_string()),
         ("consumers", consumers.to_string()),
-        ("read units", format!("about {read_units}")),
-        ("write units", format!("about {write_units}")),
     ])?)
 }

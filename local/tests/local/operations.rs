@@ -321,8 +321,6 @@ fn every_figure_equals_its_constant() {
         store::ENDING_MARK_SECONDS = |n: u64| seconds(n.into()),
         store::ERASED_EVENTS_PER_STEP = count,
         store::ERASED_IDS_SECONDS = |n: u64| seconds(n.into()),
-        store::ESTIMATE_BUCKETS = |n: usize| count(n as u128),
-        store::ESTIMATE_EVENTS = count,
         report::GROUPS = |n: usize| count(n as u128),
         report::NUMBER_DIGITS = |n: usize| count(n as u128),
     ];

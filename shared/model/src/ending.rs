@@ -1,7 +1,7 @@
 //! Ends: the deletion of a topic, and the erasure of an actor or a user.
 
 use lately_keys::table::ErasureId;
-use lately_keys::{Actor, Topic, UnixMillis, User};
+use lately_keys::{Actor, Bucket, Topic, UnixMillis, User};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -89,26 +89,23 @@ pub struct TopicDeletion {
     pub consumers: u64,
 }
 
-/// The estimate of a topic's deletion and its price: buckets are counted by the directory, and events estimated from a
-/// sample of the partitions.
+/// What the directory knows about a topic: the response to a deletion's dry run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeletionEstimate {
+pub struct DeletionPreview {
     /// The topic's name.
     pub topic: Topic,
-    /// The buckets of the directory.
+    /// The buckets that hold events.
     pub buckets: u64,
-    /// The partitions of these buckets.
-    pub partitions: u64,
-    /// The partitions that were counted. If this is fewer than `partitions`, `events` is an estimate.
-    pub sampled: u64,
-    /// The events.
-    pub events: u64,
+    /// The oldest of these buckets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest: Option<Bucket>,
+    /// The newest of these buckets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest: Option<Bucket>,
+    /// The shards of all these buckets together.
+    pub shards: u64,
     /// The consumers.
     pub consumers: u64,
-    /// The read units that the deletion would cost.
-    pub read_units: u64,
-    /// The write units that the deletion would cost.
-    pub write_units: u64,
 }
 
 /// The body of `POST /erasures`: `{"actor"?,"user"?,"dry_run"?}`, with at least one name.

@@ -82,20 +82,8 @@ pub const ENDING_WAIT_MILLIS: u64 = 10 * 60 * 1000;
 /// The time for which one such step deletes a consumer.
 pub const CONSUMER_DELETION_TIME: Duration = Duration::from_secs(2);
 
-/// An estimate of a deletion reads events of about this many buckets …
-pub const ESTIMATE_BUCKETS: usize = 8;
-
-/// … at this many places in each …
-pub const ESTIMATE_PROBES: u64 = 4;
-
-/// … so many at each place …
-pub const ESTIMATE_EVENTS: u32 = 1_000;
-
-/// … and at most this many queries of the directory …
-pub const ESTIMATE_DIRECTORY_QUERIES: usize = 8;
-
-/// … with this many entries each.
-pub const ESTIMATE_DIRECTORY_ENTRIES: usize = 4_096;
+/// The entries of the directory that the preview of a deletion reads at once.
+pub const PREVIEW_ENTRIES: usize = 4_096;
 
 /// The name of a deleted topic is free this long after the deletion began, at the earliest. By then, no request is under
 /// way that has read the topic before.

@@ -199,17 +199,15 @@ class TopicDeletion(TypedDict):
     consumers: int
 
 
-class DeletionEstimate(TypedDict):
-    """The estimate of a topic's deletion, and its price."""
+class DeletionPreview(TypedDict):
+    """What a deletion would delete, as far as the topic's directory knows it. No event is read."""
 
     topic: Name
     buckets: int
-    partitions: int
-    sampled: int
-    events: int
+    oldest: NotRequired[str]
+    newest: NotRequired[str]
+    shards: int
     consumers: int
-    read_units: int
-    write_units: int
 
 
 ErasureId: TypeAlias = str
@@ -473,7 +471,7 @@ class DeleteTopicQuery(TypedDict):
     dry_run: NotRequired[bool]
 
 
-def delete_topic(topic: Name, **query: Unpack[DeleteTopicQuery]) -> Request[DeletionEstimate | TopicDeletion]:
+def delete_topic(topic: Name, **query: Unpack[DeleteTopicQuery]) -> Request[DeletionPreview | TopicDeletion]:
     """Delete a topic: `DELETE /topics/{topic}`."""
     return Request("DELETE", f"/topics/{part(topic)}", query=query)
 

@@ -13,7 +13,7 @@ pub(super) async fn deletion(stage: &mut Stage<'_>, cast: &Cast<'_>) -> ActResul
         path: format!("/topics/{}", cast.topic),
         delete: format!("/topics/{0}?confirm={0}", cast.topic),
     };
-    stage.step("the deletion of the topic is estimated, and needs the topic's name", act.estimate()).await?;
+    stage.step("the deletion of the topic has a dry run, and needs the topic's name", act.preview()).await?;
     stage.step("a topic that is being deleted is hidden, and takes no writes", act.delete()).await?;
     stage.step("the topic's events are deleted", act.progress()).await?;
     Ok(())
@@ -29,7 +29,7 @@ struct DeletionAct<'a> {
 }
 
 impl DeletionAct<'_> {
-    async fn estimate(&self) -> Result<ScenarioAnswer, StepFailure> {
+    async fn preview(&self) -> Result<ScenarioAnswer, StepFailure> {
         let (path, Cast { topic, admin, ada, .. }) = (&self.path, self.cast);
         ada.delete(&self.delete).refused(403, "forbidden").await?;
         admin.delete(path).refused(400, "invalid-query").await?;
@@ -37,10 +37,9 @@ impl DeletionAct<'_> {
         // So that there is something to delete, even if the other acts were skipped.
         let event = json!({"type": "note.added", "actor": ada.name});
         ada.post(format_args!("{path}/events")).json(&event).gives(201).await?;
-        let estimate = admin.delete(format_args!("{path}?dry_run=true")).gives(200).await?;
-        let is_so =
-            estimate.at("/events").as_u64() > Some(0) && estimate.at("/write_units").as_u64() > Some(0);
-        estimate.shows("/topic", &**topic)?.holds(is_so, "events and a price")
+        let preview = admin.delete(format_args!("{path}?dry_run=true")).gives(200).await?;
+        let is_so = preview.at("/buckets").as_u64() > Some(0) && preview.at("/shards").as_u64() > Some(0);
+        preview.shows("/topic", &**topic)?.holds(is_so, "buckets and shards")
     }
 
     async fn delete(&self) -> Result<ScenarioAnswer, StepFailure> {

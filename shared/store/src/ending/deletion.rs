@@ -2,13 +2,15 @@
 
 use lately_keys::table::{Ending, EndingStepKey};
 use lately_keys::{TableKey, Topic};
-use lately_model::TopicDeletion;
+use lately_model::{DeletionPreview, TopicDeletion};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction};
 
+use crate::directory::Directory;
 use crate::ending::mark::{self, EndingMark};
 use crate::ending::step::DeletionStep;
 use crate::error::FindError;
 use crate::event::is_over;
+use crate::limits::PREVIEW_ENTRIES;
 use crate::topic::{self, StoredTopic, TopicError, TopicHandle, TopicNotFound};
 
 /// The topic is not being deleted, and was not deleted within the last day.
@@ -50,6 +52,35 @@ impl TopicHandle<'_> {
                 return Ok(first.view(topic, now));
             }
             rounds.lose_and_pause().await?;
+        }
+    }
+
+    /// What a deletion of the topic would delete, as far as the directory knows it. No event is read.
+    pub async fn preview_deletion(self) -> Result<DeletionPreview, TopicError> {
+        self.stored().await?;
+        let consumers = self.announcements().await?.len() as u64;
+        let mut preview = DeletionPreview {
+            topic: self.topic.clone(),
+            buckets: 0,
+            oldest: None,
+            newest: None,
+            shards: 0,
+            consumers,
+        };
+        let mut next = None;
+        loop {
+            let page = Directory::of(self.op, self.topic).remaining(next, PREVIEW_ENTRIES).await?;
+            for entry in &page.entries {
+                let bucket = entry.bucket;
+                preview.buckets += 1;
+                preview.shards += entry.coverage.shards_within(bucket.first(), bucket.last()).len() as u64;
+                preview.newest.get_or_insert(bucket);
+                preview.oldest = Some(bucket);
+            }
+            next = preview.oldest.and_then(|oldest| oldest.previous());
+            if !page.more || next.is_none() {
+                return Ok(preview);
+            }
         }
     }
 

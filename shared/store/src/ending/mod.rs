@@ -14,7 +14,6 @@
 //!   announcements after the event has landed.
 
 mod deletion;
-mod estimate;
 pub(crate) mod mark;
 mod retention;
 pub(crate) mod step;

@@ -272,28 +272,22 @@ async fn a_repetition_of_an_earlier_topics_request_is_a_new_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_estimate_counts_by_the_directory_and_a_sample() {
-    let near = |found: u64, wanted: u64| found * 2 >= wanted && found <= wanted * 2;
-    // Events spread over days, and events that all came in one burst.
-    for (rounds, events, pause) in [(30, 50, DAY / 3), (16, 500, Duration::from_millis(500))] {
-        let mut scene = scene().await;
-        let posts = scene.posts.clone();
-        for _ in 0..rounds {
-            scene.post(&posts, vec![about("x"); events]).await;
-            pass(pause).await;
-        }
-        scene.settle().await;
-        let op = scene.store.op();
-        let estimate = op.topic(&posts).estimate_deletion().await.unwrap();
-        assert_eq!(op.cost().write_units.halves, 0);
-        assert!(op.cost().calls <= 20, "{:?}", op.cost());
-        let wanted = rounds * events as u64;
-        assert!(near(estimate.events, wanted), "{estimate:?}");
-        assert!(near(estimate.write_units, 3 * wanted), "{estimate:?}");
-        assert_eq!((estimate.consumers, estimate.partitions >= estimate.buckets), (0, true));
-        let nothing = scene.store.op().topic(&scene.logs).estimate_deletion().await.unwrap();
-        assert_eq!((nothing.events, nothing.buckets), (0, 0));
+async fn a_preview_reads_the_directory_alone() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    for _ in 0..3 {
+        scene.post(&posts, vec![about("x"); 50]).await;
+        pass(DAY).await;
     }
+    scene.settle().await;
+    let op = scene.store.op();
+    let preview = op.topic(&posts).preview_deletion().await.unwrap();
+    assert_eq!((preview.buckets, preview.shards, preview.consumers), (3, 3, 0));
+    assert!(preview.oldest.is_some() && preview.oldest < preview.newest, "{preview:?}");
+    // The topic, the directory and the announcements.
+    assert_eq!((op.cost().calls, op.cost().write_units.halves), (3, 0), "{:?}", op.cost());
+    let empty = scene.store.op().topic(&scene.logs).preview_deletion().await.unwrap();
+    assert_eq!((empty.buckets, empty.oldest, empty.newest, empty.shards), (0, None, None, 0));
 }
 
 /// An event some days ago.

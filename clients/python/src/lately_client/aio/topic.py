@@ -33,10 +33,10 @@ class Topic(Timeline[api.Page, api.Event]):
         begun: Any = await self._transport.value(api.delete_topic(self.name, confirm=self.name))
         return begun  # type: ignore[no-any-return]
 
-    async def estimate_deletion(self) -> api.DeletionEstimate:
-        """Estimates a deletion and its price. Nothing is deleted."""
-        estimate: Any = await self._transport.value(api.delete_topic(self.name, dry_run=True))
-        return estimate  # type: ignore[no-any-return]
+    async def preview_deletion(self) -> api.DeletionPreview:
+        """What a deletion would delete. Nothing is deleted."""
+        preview: Any = await self._transport.value(api.delete_topic(self.name, dry_run=True))
+        return preview  # type: ignore[no-any-return]
 
     async def deletion(self) -> api.TopicDeletion:
         """The deletion that is under way, or ended within the last day."""

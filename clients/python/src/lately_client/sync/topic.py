@@ -36,10 +36,10 @@ class Topic(Timeline[api.Page, api.Event]):
         begun: Any = self._transport.value(api.delete_topic(self.name, confirm=self.name))
         return begun  # type: ignore[no-any-return]
 
-    def estimate_deletion(self) -> api.DeletionEstimate:
-        """Estimates a deletion and its price. Nothing is deleted."""
-        estimate: Any = self._transport.value(api.delete_topic(self.name, dry_run=True))
-        return estimate  # type: ignore[no-any-return]
+    def preview_deletion(self) -> api.DeletionPreview:
+        """What a deletion would delete. Nothing is deleted."""
+        preview: Any = self._transport.value(api.delete_topic(self.name, dry_run=True))
+        return preview  # type: ignore[no-any-return]
 
     def deletion(self) -> api.TopicDeletion:
         """The deletion that is under way, or ended within the last day."""
