@@ -76,7 +76,7 @@ impl Topic {
         self.transport().value(&request.parameter("confirm", Some(&self.name))).await
     }
 
-    /// What a deletion would delete. Nothing is deleted.
+    /// Previews a deletion. Nothing is deleted.
     pub async fn preview_deletion(&self) -> Result<DeletionPreview> {
         let request = Request::to(Method::DELETE, ["topics", &self.name]);
         self.transport().value(&request.parameter("dry_run", Some("true"))).await

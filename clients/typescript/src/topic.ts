@@ -34,7 +34,7 @@ export class Topic extends Timeline<api.GetLatestQuery, api.Page> {
     return (await this.transport.value(api.deleteTopic(this.name, { confirm: this.name }))) as api.TopicDeletion;
   }
 
-  /** What a deletion would delete. Nothing is deleted. */
+  /** Previews a deletion. Nothing is deleted. */
   async previewDeletion(): Promise<api.DeletionPreview> {
     return (await this.transport.value(api.deleteTopic(this.name, { dry_run: true }))) as api.DeletionPreview;
   }

@@ -89,7 +89,7 @@ pub struct TopicDeletion {
     pub consumers: u64,
 }
 
-/// What the directory knows about a topic: the response to a deletion's dry run.
+/// A topic as its directory knows it: the response to a deletion's dry run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletionPreview {
     /// The topic's name.

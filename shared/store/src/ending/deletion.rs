@@ -55,7 +55,7 @@ impl TopicHandle<'_> {
         }
     }
 
-    /// What a deletion of the topic would delete, as far as the directory knows it. No event is read.
+    /// Previews a deletion of the topic, as far as the directory knows it. No event is read.
     pub async fn preview_deletion(self) -> Result<DeletionPreview, TopicError> {
         self.stored().await?;
         let consumers = self.announcements().await?.len() as u64;

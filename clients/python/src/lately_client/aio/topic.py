@@ -34,7 +34,7 @@ class Topic(Timeline[api.Page, api.Event]):
         return begun  # type: ignore[no-any-return]
 
     async def preview_deletion(self) -> api.DeletionPreview:
-        """What a deletion would delete. Nothing is deleted."""
+        """Previews a deletion. Nothing is deleted."""
         preview: Any = await self._transport.value(api.delete_topic(self.name, dry_run=True))
         return preview  # type: ignore[no-any-return]
 
