@@ -1,4 +1,4 @@
-// The erasure of a person: first what there is to erase and its price, then the progress, then the receipt.
+// The erasure of a person: first a question, then the progress, then the receipt.
 //
 // The service keeps no erased name, so the receipt gets the names from the form. The address has only the erasure's id.
 
@@ -13,16 +13,11 @@ import { pressed, showLast } from "./task.js";
 /** The kinds of the counts, in the order of the receipt. */
 const KINDS = {
   events: "events of the actor",
-  entries: "entries in timelines",
-  copies: "copies in feeds",
   follows: "followed sources",
   followers: "followers of the actor",
   profile: "profile",
   sessions: "sessions",
   feed: "items of the user's feed",
-  idempotency: "idempotency items",
-  late: "late events of consumers and live timelines",
-  jobs: "jobs and backlogs",
   issues: "issues that the user opened",
 };
 
@@ -53,7 +48,7 @@ class Erasure {
       el("p", { class: "muted" }, "Erases an actor's events in all topics, with their copies, and a user's profile, sessions, feed and follows. Everybody else's data stays. Needs an admin's token."),
       form(
         { class: "fields", oninput: check },
-        () => pressed(submit, this.said, () => this.#ask(given())),
+        () => this.#ask(given()),
         field("Actor", actor, { hint: "The name in events" }),
         field("User", user, { hint: "The name of the account" }),
         el("div", { class: "actions wide" }, submit),
@@ -62,22 +57,26 @@ class Erasure {
     check();
   }
 
-  async #ask(names) {
-    const { data: found } = await call("POST", "/erasures", { body: { ...names, dry_run: true }, signal: this.signal });
-    const sure = button("Erase", () => pressed(sure, this.said, () => this.#erase(names)), { class: "danger" });
+  #ask(names) {
+    const confirm = nameInput({ name: "confirm" });
+    const sure = el("button", { type: "submit", class: "danger" }, "Erase");
     const keep = button("Cancel", () => this.#offer(names), { class: "quiet" });
     const question = `Erase ${Object.entries(names).map(([kind, name]) => `the ${kind} ${name}`).join(" and ")}? This cannot be undone.`;
     this.shown.replaceChildren(
-      counts("What there is to erase, about", found.counts),
-      el("p", {}, `It costs about ${count(found.write_units)} write units and ${count(found.read_units)} read units.`),
-      el("div", { class: "actions", role: "group", "aria-label": "Erase" }, el("p", {}, question), sure, keep),
+      el("p", {}, question),
+      form(
+        { class: "fields" },
+        () => pressed(sure, this.said, () => this.#erase(names, confirm.value.trim())),
+        field("Type the name again", confirm, { hint: names.actor ? "The actor" : "The user" }),
+        el("div", { class: "actions wide" }, sure, keep),
+      ),
     );
     announce(question);
-    keep.focus();
+    confirm.focus();
   }
 
-  async #erase(names) {
-    const { data } = await call("POST", "/erasures", { body: names, signal: this.signal });
+  async #erase(names, confirm) {
+    const { data } = await call("POST", "/erasures", { body: { ...names, confirm }, signal: this.signal });
     announce("The erasure has begun.");
     note({ erasure: data.id });
     this.follow(data, names);

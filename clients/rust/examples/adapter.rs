@@ -5,7 +5,6 @@ use std::io::{BufRead, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lately_client::model::NewErasure;
 use lately_client::{
     Cost, FollowOptions, Followed, Lately, Options, PostKey, Problem, Stream, Timeline, TryStreamExt,
 };
@@ -65,10 +64,6 @@ impl Arguments {
             Some(Value::Null) => PostKey::None,
             Some(key) => PostKey::Given(text(key)),
         }
-    }
-
-    fn erasure(&self) -> NewErasure {
-        NewErasure::parse(self.body(0).to_string().as_bytes()).expect("the case names an actor or a user")
     }
 
     fn revision(&self) -> Option<String> {
@@ -167,8 +162,8 @@ impl Adapter {
             "sessions.get" => value(sessions.get(text(&with(0))).await?),
             "sessions.revoke" => value(sessions.revoke(text(&with(0))).await?),
             "sessions.revoke_all" => value(sessions.revoke_all(text(&with(0))).await?),
-            "erasures.begin" => value(lately.erasures().begin(&arguments.erasure()).await?),
-            "erasures.estimate" => value(lately.erasures().estimate(&arguments.erasure()).await?),
+            "erasures.begin" => value(lately.erasures().begin(&with(0)).await?),
+            "erasures.list" => return entries(lately.erasures().list(arguments.query())),
             "erasures.get" => value(lately.erasures().get(text(&with(0))).await?),
             _ => match path.split_once('.') {
                 Some(("feed", method)) => return timeline(&feed, method, arguments).await,

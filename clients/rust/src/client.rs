@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use lately_model::{
-    Erasure, ErasureEstimate, FollowerList, FollowerView, NewErasure, OwnSession, RevokedSessions, Session,
-    SessionList, SessionToken, SourceView, TimelineEvent, TopicList, TopicSummary,
+    Erasure, ErasureList, FollowerList, FollowerView, OwnSession, RevokedSessions, Session, SessionList,
+    SessionToken, SourceView, TimelineEvent, TopicList, TopicSummary,
 };
 use reqwest::Method;
 use serde::Serialize;
@@ -239,16 +239,16 @@ pub struct Erasures {
 }
 
 impl Erasures {
-    /// Erases an actor, a user, or both. The call ends when the erasure has begun; [`Erasures::get`] says how far it is.
-    pub async fn begin(&self, erasure: &NewErasure) -> Result<Erasure> {
-        let erasure = NewErasure { dry_run: false, ..erasure.clone() };
-        self.transport.value(&Request::to(Method::POST, ["erasures"]).json(&erasure)).await
+    /// Erases an actor, a user, or both ([`NewErasure`](lately_model::NewErasure), or anything with its JSON). The call
+    /// ends when the erasure has begun; [`Erasures::get`] says how far it is.
+    pub async fn begin(&self, erasure: &(impl Serialize + ?Sized)) -> Result<Erasure> {
+        self.transport.value(&Request::to(Method::POST, ["erasures"]).json(erasure)).await
     }
 
-    /// Estimates an erasure and its price. Nothing is erased.
-    pub async fn estimate(&self, erasure: &NewErasure) -> Result<ErasureEstimate> {
-        let erasure = NewErasure { dry_run: true, ..erasure.clone() };
-        self.transport.value(&Request::to(Method::POST, ["erasures"]).json(&erasure)).await
+    /// The erasures of the last days, newest first.
+    pub fn list(&self, ListQuery { limit, cursor }: ListQuery) -> Stream<Erasure> {
+        let request = Request::to(Method::GET, ["erasures"]).query(&ListQuery { limit, cursor: None });
+        self.transport.list(request, cursor, |ErasureList { erasures, next }| (erasures, next))
     }
 
     /// An erasure; when its state is `done`, the receipt.

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use lately_client::IssueView;
 use lately_client::model::{
     AcceptedTimes, Batch, BodyForm, BucketView, Commit, ConsumerView, EndingState, Erasure, ErasureCounts,
-    ErasureEstimate, ErasureState, Event, FeedPage, FollowView, IssueChange, Labels, NewConsumer, NewErasure,
+    ErasureList, ErasureState, Event, FeedPage, FollowView, IssueChange, Labels, NewConsumer, NewErasure,
     NewEvent, NewIssue, NewSession, OwnSession, Page, PageUnread, PollRequest, Polled, RateLimits, RunView,
     Scope, Scopes, Seek, SeekTo, Seen, Session, SessionToken, SettleSeconds, SourceMode, SourceView, Start,
     TimelineEvent, TopicChange, TopicDeletion, TopicSettings, TopicView, Unread, View,
@@ -67,8 +67,7 @@ fn responses_are_read_as_they_were_written() {
     };
     is_read(&TopicDeletion { state: EndingState::Done, finished_at: Some(at), ..deletion.clone() });
     is_read(&deletion);
-    is_read(&ErasureEstimate { counts, read_units: 3, write_units: 8 });
-    is_read(&Erasure {
+    let erasure = Erasure {
         id: ID.parse().unwrap(),
         state: ErasureState::Erasing,
         counts,
@@ -76,7 +75,8 @@ fn responses_are_read_as_they_were_written() {
         started_at: at,
         finished_at: None,
         not_covered: vec!["backups".to_owned()],
-    });
+    };
+    is_read(&ErasureList { erasures: vec![erasure], next: Some("abc".to_owned()) });
     is_read(&Unread { unread: 7, more: true });
     let source = "actor:ada".parse().unwrap();
     is_read(&SourceView { source, followers: 7, mode: SourceMode::Promoting });
@@ -159,10 +159,8 @@ fn requests_are_parsed_as_they_were_sent() {
         limits: RateLimits { writes_per_minute: None, reads_per_minute: "7".parse().ok() },
     };
     is_parsed(&session, NewSession::parse);
-    for dry_run in [true, false] {
-        let (actor, user) = (Some("ada".parse().unwrap()), None);
-        is_parsed(&NewErasure { actor, user, dry_run }, NewErasure::parse);
-    }
+    let (actor, user, confirm) = (Some("ada".parse().unwrap()), None, "ada".to_owned());
+    is_parsed(&NewErasure { actor, user, confirm }, NewErasure::parse);
     for start in [Start::Earliest, Start::Latest, Start::Time(AT.parse().unwrap())] {
         is_parsed(&NewConsumer { start, settle_seconds: None }, NewConsumer::parse);
         is_parsed(&Seek { to: start.into() }, Seek::parse);

@@ -132,7 +132,7 @@ export interface Problem {
 }[];
 }
 
-export type Code = "invalid-name" | "invalid-id" | "invalid-query" | "invalid-cursor" | "invalid-idempotency-key" | "invalid-precondition" | "malformed-json" | "missing-token" | "invalid-token" | "forbidden" | "origin-refused" | "route-not-found" | "method-not-allowed" | "topic-not-found" | "event-not-found" | "not-found" | "stale-batch" | "has-runs" | "topic-is-being-deleted" | "bucket-is-fixed" | "too-many-pull-sources" | "too-many-consumers" | "too-many-issues" | "revision-mismatch" | "too-large" | "invalid-body" | "invalid-event" | "too-many-events" | "invalid-topic" | "idempotency-key-reused" | "rate-limited" | "revision-required" | "partially-accepted" | "not-yet-visible" | "unavailable";
+export type Code = "invalid-name" | "invalid-id" | "invalid-query" | "invalid-cursor" | "invalid-idempotency-key" | "invalid-precondition" | "malformed-json" | "missing-token" | "invalid-token" | "forbidden" | "origin-refused" | "route-not-found" | "method-not-allowed" | "topic-not-found" | "event-not-found" | "not-found" | "stale-batch" | "has-runs" | "topic-is-being-deleted" | "actor-is-being-erased" | "bucket-is-fixed" | "too-many-pull-sources" | "too-many-consumers" | "too-many-issues" | "revision-mismatch" | "too-large" | "invalid-body" | "invalid-event" | "too-many-events" | "invalid-topic" | "idempotency-key-reused" | "rate-limited" | "revision-required" | "partially-accepted" | "not-yet-visible" | "unavailable";
 
 export interface Fault {
   /** A JSON Pointer into the body, as `/1/type`, or the name of a query parameter, as `/limit`. */
@@ -249,24 +249,20 @@ export interface DeletionPreview {
 /** The name of an erasure: a UUID in lower case. */
 export type ErasureId = string;
 
-/** An actor, a user, or both. */
+/** An actor, a user, or both, and the name again. */
 export interface NewErasure {
   /** The actor whose events are erased. */
   actor?: Name;
   /** The user whose data is erased. */
   user?: Name;
-  /** If true, nothing is erased, and the response says what an erasure would erase, and its price. */
-  dry_run?: boolean;
+  /** The name again, so that nobody is erased by mistake: the actor's, or the user's if no actor is named. */
+  confirm: Name;
 }
 
-/** The number of erased items of each kind. */
+/** The number of items of each kind that the erasure itself removed. */
 export interface ErasureCounts {
   /** Events of the actor. */
   events: number;
-  /** Entries in the timelines of the events' sources. */
-  entries: number;
-  /** Copies of the events in feeds. */
-  copies: number;
   /** Sources that the user followed. */
   follows: number;
   /** Followers of the actor. */
@@ -277,12 +273,6 @@ export interface ErasureCounts {
   sessions: number;
   /** Items of the user's feed. */
   feed: number;
-  /** Idempotency items of the user's requests. */
-  idempotency: number;
-  /** Late events in consumers' ledgers, in their batches and in the notes of live timelines. */
-  late: number;
-  /** Fan-out jobs and backlogs. */
-  jobs: number;
   /** Issues whose `opened_by` was replaced. */
   issues: number;
 }
@@ -302,13 +292,11 @@ export interface Erasure {
   not_covered: string[];
 }
 
-/** The estimate of an erasure, and its price. */
-export interface ErasureEstimate {
-  counts: ErasureCounts;
-  /** The read units that the erasure would cost. */
-  read_units: number;
-  /** The write units that the erasure would cost. */
-  write_units: number;
+/** Erasures, newest first. */
+export interface ErasureList {
+  erasures: Erasure[];
+  /** The cursor of the next page; null at the end. */
+  next: Cursor | null;
 }
 
 /** An actor or a subject, which users can follow: `actor:<name>` or `subject:<name>`. */
@@ -1053,8 +1041,22 @@ export const deleteSession = (id: SessionId): Request<void> => ({
   path: path`/sessions/${id}`,
 });
 
+export type ListErasuresQuery = {
+  /** The most entries of a page. */
+  limit?: number;
+  /** The `next` of a page. */
+  cursor?: Cursor;
+};
+
+/** List the erasures of the last days: `GET /erasures`. */
+export const listErasures = (query: ListErasuresQuery = {}): Request<ErasureList> => ({
+  method: "GET",
+  path: path`/erasures`,
+  query,
+});
+
 /** Erase an actor, a user, or both: `POST /erasures`. */
-export const postErasure = (body: NewErasure): Request<ErasureEstimate | Erasure> => ({
+export const postErasure = (body: NewErasure): Request<Erasure> => ({
   method: "POST",
   path: path`/erasures`,
   body,

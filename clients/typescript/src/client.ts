@@ -168,13 +168,13 @@ export class Erasures {
   constructor(private readonly transport: Transport) {}
 
   /** Erases an actor, a user, or both. This call ends when the erasure has begun; `get` says how far it is. */
-  async begin(erasure: Omit<api.NewErasure, "dry_run">): Promise<api.Erasure> {
-    return (await this.transport.value(api.postErasure(erasure))) as api.Erasure;
+  begin(erasure: api.NewErasure): Promise<api.Erasure> {
+    return this.transport.value(api.postErasure(erasure));
   }
 
-  /** Estimates an erasure and its price. Nothing is erased. */
-  async estimate(erasure: Omit<api.NewErasure, "dry_run">): Promise<api.ErasureEstimate> {
-    return (await this.transport.value(api.postErasure({ ...erasure, dry_run: true }))) as api.ErasureEstimate;
+  /** The erasures of the last days, newest first. */
+  list(query: api.ListErasuresQuery = {}): AsyncGenerator<api.Erasure> {
+    return this.transport.list(api.listErasures, ({ erasures }) => erasures, query);
   }
 
   /** An erasure; when its state is `done`, the receipt. */

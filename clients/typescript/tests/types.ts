@@ -17,7 +17,7 @@ export async function accepted(): Promise<void> {
     .issue(7)
     .update((issue) => ({ labels: [...issue.labels, "ui"] }));
   const { state, finished_at }: api.TopicDeletion = await lately.topic("posts").delete();
-  const { counts }: api.ErasureEstimate = await lately.erasures.estimate({ actor: "ada" });
+  const { counts }: api.Erasure = await lately.erasures.begin({ actor: "ada", confirm: "ada" });
   console.log(state, finished_at, counts.events);
   const unread: api.Unread = await lately.send(api.getUnread("ada"));
   console.log(unread.more);
@@ -39,8 +39,8 @@ export async function refused(): Promise<void> {
   await lately.topic("posts").put({ bucket: "week" });
   // @ts-expect-error: a change of an issue needs its revision.
   await lately.repo("octo", "hello").issue(7).change({ status: "closed" });
-  // @ts-expect-error: an estimate is another method.
-  await lately.erasures.begin({ user: "ada", dry_run: true });
+  // @ts-expect-error: an erasure repeats the name.
+  await lately.erasures.begin({ user: "ada" });
   // @ts-expect-error: timelines of actors cannot be posted to.
   await lately.actor("ada").post({ type: "note", actor: "ada" });
 }

@@ -23,7 +23,8 @@
 //! | `GET /sessions/self` | returns the caller's own session |
 //! | `GET /sessions/{id}` | returns a session without its token |
 //! | `DELETE /sessions/{id}` | revokes a session |
-//! | `POST /erasures` | begins to erase an actor or a user, or says what there is to erase |
+//! | `POST /erasures` | begins to erase an actor or a user |
+//! | `GET /erasures` | lists the erasures of the last days |
 //! | `GET /erasures/{id}` | says how far an erasure is, and returns its receipt |
 //! | `GET /health` | confirms that the function runs |
 //! | `GET /openapi.json` | returns the description of all routes |
@@ -66,6 +67,7 @@ pub fn routes(store: Store) -> Routes {
         .on(Method::GET, "/sessions/{id}", session::get)
         .on(Method::DELETE, "/sessions/{id}", session::delete)
         .on(Method::POST, "/erasures", erasure::post)
+        .on(Method::GET, "/erasures", erasure::list)
         .on(Method::GET, "/erasures/{id}", erasure::get)
         .on(Method::GET, "/health", service::health)
         .on(Method::GET, "/openapi.json", service::openapi_json)

@@ -5,10 +5,14 @@
 use lately_client::{Request, Response};
 use lately_keys::table::ErasureId;
 use lately_keys::{Actor, User};
-use lately_model::{Erasure, ErasureCounts, ErasureEstimate, ErasureReceipt, ErasureState, NewErasure};
+use lately_model::{
+    Erasure, ErasureCounts, ErasureList, ErasureReceipt, ErasureState, NewErasure, SourceView,
+};
 
 use crate::client::ask::Access;
+use crate::client::confirm;
 use crate::client::failure::Failure;
+use crate::client::list::ListArguments;
 use crate::client::session::{Screen, Session, or_dash, read};
 use crate::client::wait::{Work, until_done};
 use crate::counted::counted;
@@ -24,9 +28,10 @@ pub struct EraseOptions {
     #[command(flatten)]
     names: Names,
 
-    /// Print what there is to erase, and the price, and erase nothing
-    #[arg(long, conflicts_with = "wait")]
-    dry_run: bool,
+    /// The actor's name once more, or the user's if you name no actor; without it, the command asks for the name on a
+    /// terminal
+    #[arg(long, value_name = "NAME")]
+    confirm: Option<String>,
 
     /// Wait until everything is erased, and print the receipt
     #[arg(long)]
@@ -38,6 +43,14 @@ pub struct EraseOptions {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum EraseCommand {
+    /// List the erasures that run, and those of the last two days, newest first
+    List {
+        #[command(flatten)]
+        list: ListArguments,
+
+        #[command(flatten)]
+        access: Access,
+    },
     /// Show an erasure, by its id
     Show {
         /// The erasure's id, as `lately erase` prints it
@@ -75,8 +88,13 @@ struct Names {
 }
 
 pub(super) async fn run(options: EraseOptions, screen: Screen<'_>) -> Result<(), Failure> {
-    let EraseOptions { command, names: Names { actor, user }, dry_run, wait, access } = options;
+    let EraseOptions { command, names: Names { actor, user }, confirm, wait, access } = options;
     match command {
+        Some(EraseCommand::List { list, access }) => {
+            let mut session = Session::open(access, screen)?;
+            let reply = session.ask(&Request::get("/erasures").query(&list.query())).await?;
+            print_list(&mut session, &reply)
+        }
         Some(EraseCommand::Show { id, actor, user, wait, access }) => {
             let mut session = Session::open(access, screen)?;
             let found = session.ask(&progress(id)).await?;
@@ -85,11 +103,12 @@ pub(super) async fn run(options: EraseOptions, screen: Screen<'_>) -> Result<(),
         Some(EraseCommand::Check(command)) => Ok(erasure::run(command, screen.out, screen.told).await?),
         None => {
             let mut session = Session::open(access, screen)?;
-            let body = NewErasure { actor, user, dry_run };
+            let confirm = match confirm {
+                Some(confirm) => confirm,
+                None => asked(&mut session, actor.as_ref(), user.as_ref()).await?,
+            };
+            let body = NewErasure { actor, user, confirm };
             let reply = session.ask(&Request::post("/erasures").json(&body)).await?;
-            if dry_run {
-                return print_estimate(&mut session, &reply);
-            }
             let NewErasure { actor, user, .. } = body;
             print(&mut session, reply, Names { actor, user }, wait).await
         }
@@ -98,6 +117,26 @@ pub(super) async fn run(options: EraseOptions, screen: Screen<'_>) -> Result<(),
 
 fn progress(id: ErasureId) -> Request {
     Request::get(format!("/erasures/{id}"))
+}
+
+/// The name as the user types it, after the user has seen what the erasure covers.
+async fn asked(
+    session: &mut Session<'_>,
+    actor: Option<&Actor>,
+    user: Option<&User>,
+) -> Result<String, Failure> {
+    let name = actor.map(Actor::as_str).or(user.map(User::as_str)).unwrap_or_default().to_owned();
+    confirm::needs_terminal(|| format!("add --confirm {name} to erase everything that names {name}"))?;
+    if let Some(actor) = actor {
+        let source = session.ask(&Request::get(format!("/sources/actor:{actor}"))).await?;
+        let followers = counted(read::<SourceView>(&source)?.followers, "follower");
+        session.tell(format_args!("the actor {actor}: all events with their copies, and {followers}"))?;
+    }
+    if let Some(user) = user {
+        session.tell(format_args!("the user {user}: the profile, the sessions, the feed and the follows"))?;
+    }
+    confirm::ask(session, &name, "this cannot be undone; type the name to erase it")?;
+    Ok(name)
 }
 
 impl Work for Erasure {
@@ -110,33 +149,15 @@ impl Work for Erasure {
 }
 
 /// The counts with their names, in the order of the contract.
-fn kinds(counts: &ErasureCounts) -> [(&'static str, u64); 12] {
-    let ErasureCounts {
-        events,
-        entries,
-        copies,
-        follows,
-        followers,
-        profile,
-        sessions,
-        feed,
-        idempotency,
-        late,
-        jobs,
-        issues,
-    } = *counts;
+fn kinds(counts: &ErasureCounts) -> [(&'static str, u64); 7] {
+    let ErasureCounts { events, follows, followers, profile, sessions, feed, issues } = *counts;
     [
         ("events", events),
-        ("entries", entries),
-        ("copies", copies),
         ("follows", follows),
         ("followers", followers),
         ("profile", profile),
         ("sessions", sessions),
         ("feed", feed),
-        ("idempotency", idempotency),
-        ("late", late),
-        ("jobs", jobs),
         ("issues", issues),
     ]
 }
@@ -162,7 +183,7 @@ async fn print(
         ("id", erasure.id.to_string()),
         ("actor", or_dash(actor)),
         ("user", or_dash(user)),
-        ("state", if is_done { "done" } else { "erasing" }.to_owned()),
+        ("state", state_text(erasure.state).to_owned()),
         ("started at", erasure.started_at.to_string()),
         ("finished at", or_dash(erasure.finished_at)),
     ];
@@ -176,13 +197,25 @@ async fn print(
     Ok(())
 }
 
-fn print_estimate(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
+fn print_list(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     if session.prints_json(reply)? {
         return Ok(());
     }
-    let ErasureEstimate { counts, read_units, write_units } = read(reply)?;
-    let mut pairs: Vec<_> = kinds(&counts).map(|(kind, count)| (kind, format!("about {count}"))).into();
-    pairs.push(("read units", format!("about {read_units}")));
-    pairs.push(("write units", format!("about {write_units}")));
-    Ok(session.pairs(&pairs)?)
+    let ErasureList { erasures, next } = read(reply)?;
+    let rows: Vec<_> = erasures.into_iter().map(row).collect();
+    let mut table = session.table(&["id", "state", "started at", "finished at", "events"]);
+    session.rows(&mut table, &rows)?;
+    Ok(session.tell_next(next.as_deref())?)
+}
+
+fn row(Erasure { id, state, started_at, finished_at, counts, .. }: Erasure) -> Vec<String> {
+    let (finished_at, events) = (or_dash(finished_at), counts.events.to_string());
+    vec![id.to_string(), state_text(state).to_owned(), started_at.to_string(), finished_at, events]
+}
+
+fn state_text(state: ErasureState) -> &'static str {
+    match state {
+        ErasureState::Erasing => "erasing",
+        ErasureState::Done => "done",
+    }
 }

@@ -5,6 +5,7 @@
 //! (`text.rs`), no request takes effect twice (`ask.rs`), and the exit code says how the command ended (`failure.rs`).
 
 pub(crate) mod ask;
+mod confirm;
 pub mod consume;
 mod consumer;
 mod document;

@@ -1,12 +1,11 @@
 //! `lately topic delete` and `lately topic deletion`: the end of a topic.
 
-use std::io::{self, IsTerminal};
-
 use lately_client::{Request, Response};
 use lately_keys::Topic;
 use lately_model::{DeletionPreview, EndingState, TopicDeletion};
 
 use crate::client::ask::Access;
+use crate::client::confirm;
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session, or_dash, read};
 use crate::client::wait::{Work, until_done};
@@ -85,20 +84,12 @@ async fn preview(session: &mut Session<'_>, topic: &Topic) -> Result<Response, F
 
 /// The topic's name as the user types it, after the user has seen what there is to delete.
 async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failure> {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Err(Failure::Usage(format!(
-            "add --confirm {topic} to delete the topic and all of its events"
-        )));
-    }
+    confirm::needs_terminal(|| format!("add --confirm {topic} to delete the topic and all of its events"))?;
     let found: DeletionPreview = read(&preview(session, topic).await?)?;
     let [buckets, consumers] = [counted(found.buckets, "bucket"), counted(found.consumers, "consumer")];
     session.tell(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
-    write!(session.screen.told, "type the topic's name to delete it: ")?;
-    session.screen.told.flush()?;
-    let mut line = String::new();
-    io::stdin().read_line(&mut line)?;
-    let differs = || Failure::Usage(format!("this is not {topic}: nothing is deleted"));
-    line.trim().parse().ok().filter(|typed| typed == topic).ok_or_else(differs)
+    confirm::ask(session, topic.as_str(), "type the topic's name to delete it")?;
+    Ok(topic.clone())
 }
 
 impl Work for TopicDeletion {

@@ -127,8 +127,9 @@ impl World {
             ("GET", "/sessions/self") => ("", "", 200, false),
             ("GET", "/sessions/{id}") => (&*self.session, "", 200, false),
             ("DELETE", "/sessions/{id}") => (&*self.session, "", 204, false),
-            // A dry run, and an erasure that does not exist.
-            ("POST", "/erasures") => ("", r#"{"user":"nobody","dry_run":true}"#, 200, false),
+            // An erasure of nobody, and one that does not exist.
+            ("POST", "/erasures") => ("", r#"{"user":"nobody","confirm":"nobody"}"#, 202, false),
+            ("GET", "/erasures") => ("", "", 200, false),
             ("GET", "/erasures/{id}") => ("019aa0b7-9a40-7c3e-8000-5f3c9e1d2a77", "", 404, false),
             // The consumer exists, and has no outstanding batch.
             ("PUT" | "GET", "/topics/{topic}/consumers/{name}")

@@ -26,7 +26,7 @@ use crate::limits::{CURSOR_TEXT_BYTES, NAME_BYTES, SOURCE_BYTES};
 use crate::name::{Topic, User};
 use crate::shard::Shard;
 use crate::source::Source;
-use crate::table::{IssueNumber, SessionId};
+use crate::table::{ErasureId, IssueNumber, SessionId};
 use crate::time::Order;
 
 const VERSION: u8 = 1;
@@ -83,6 +83,8 @@ pub enum Position {
     Issue(IssueNumber),
     /// A session in a list of sessions.
     Session(SessionId),
+    /// An erasure in the list of erasures.
+    Erasure(ErasureId),
 }
 
 /// The reason why a cursor was refused.
@@ -199,6 +201,10 @@ impl Position {
                 bytes.push(6);
                 bytes.extend(id.as_bytes());
             }
+            Self::Erasure(id) => {
+                bytes.push(7);
+                bytes.extend(id.as_bytes());
+            }
         }
     }
 
@@ -214,6 +220,7 @@ impl Position {
             }
             5 => Self::Issue(u32::from_be_bytes(bytes.try_into().ok()?).try_into().ok()?),
             6 => Self::Session(SessionId::from_slice(bytes)?),
+            7 => Self::Erasure(ErasureId::from_slice(bytes)?),
             _ => return None,
         })
     }
@@ -258,6 +265,7 @@ mod tests {
             (arbitrary::shard(), arbitrary::user()).prop_map(|(shard, user)| Position::Follower(shard, user)),
             (1..=99_999_999_u32).prop_map(|number| Position::Issue(number.try_into().unwrap())),
             arbitrary::session_id().prop_map(Position::Session),
+            arbitrary::id().prop_map(|id| Position::Erasure(ErasureId::new(id.at(), 7))),
         ]
     }
 

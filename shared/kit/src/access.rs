@@ -96,6 +96,7 @@ pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::GET, "/topics/{topic}/consumers/{name}/runs", Rule::OnTopic(Scope::Consume), Price::Read),
     (Method::DELETE, "/topics/{topic}/consumers/{name}", Rule::OnTopic(Scope::Consume), Price::Write),
     (Method::POST, "/erasures", Rule::Unlimited(Scope::Admin), Price::Write),
+    (Method::GET, "/erasures", Rule::Unlimited(Scope::Admin), Price::Read),
     (Method::GET, "/erasures/{id}", Rule::Unlimited(Scope::Admin), Price::Read),
     (Method::GET, "/health", Rule::Open, Price::Free),
     (Method::GET, "/openapi.json", Rule::Open, Price::Free),

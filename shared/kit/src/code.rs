@@ -52,6 +52,7 @@ codes! {
     StaleBatch = CONFLICT "stale-batch" "The batch is not outstanding";
     HasRuns = CONFLICT "has-runs" "The consumer produces reports and cannot be polled";
     TopicIsBeingDeleted = CONFLICT "topic-is-being-deleted" "The topic is being deleted";
+    ActorIsBeingErased = CONFLICT "actor-is-being-erased" "The actor is being erased";
     BucketIsFixed = CONFLICT "bucket-is-fixed" "A topic's bucket width cannot change";
     TooManyPullSources = CONFLICT "too-many-pull-sources" "The user follows too many large sources";
     TooManyConsumers = CONFLICT "too-many-consumers" "The topic has too many consumers";

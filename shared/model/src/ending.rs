@@ -108,17 +108,16 @@ pub struct DeletionPreview {
     pub consumers: u64,
 }
 
-/// The body of `POST /erasures`: `{"actor"?,"user"?,"dry_run"?}`, with at least one name.
+/// The body of `POST /erasures`: `{"actor"?,"user"?,"confirm"}`, with at least one name.
 ///
 /// ```
 /// use lately_model::NewErasure;
 ///
-/// let erasure = NewErasure::parse(br#"{"actor": "ada", "user": "ada"}"#)?;
+/// let erasure = NewErasure::parse(br#"{"actor": "ada", "user": "ada", "confirm": "ada"}"#)?;
 /// assert_eq!(erasure.actor.unwrap().as_str(), "ada");
-/// assert!(!erasure.dry_run);
 ///
-/// let refused = NewErasure::parse(b"{}").unwrap_err();
-/// assert_eq!(refused.to_string(), ": must name an actor, a user, or both");
+/// let refused = NewErasure::parse(br#"{"actor": "ada"}"#).unwrap_err();
+/// assert_eq!(refused.to_string(), "/confirm: must be the name to erase: the actor's, or the user's if there is no actor");
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -129,9 +128,8 @@ pub struct NewErasure {
     /// The user whose profile, sessions, feed, follows and other traces are erased.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<User>,
-    /// True if nothing is erased, and the response says what an erasure would erase.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub dry_run: bool,
+    /// The name again, so that nobody erases a person by mistake: the actor's, or the user's if there is no actor.
+    pub confirm: String,
 }
 
 impl NewErasure {
@@ -144,27 +142,29 @@ impl NewErasure {
     }
 
     fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
-        let [actor, user, dry_run] =
-            fields::of_object(json, &Pointer::root(), ["actor", "user", "dry_run"], found)?;
-        if actor.value.is_none() && user.value.is_none() {
-            found.add(&Pointer::root(), "must name an actor, a user, or both");
+        let root = Pointer::root();
+        let [actor, user, confirm] = fields::of_object(json, &root, ["actor", "user", "confirm"], found)?;
+        let is_nameless = actor.value.is_none() && user.value.is_none();
+        if is_nameless {
+            found.add(&root, "must name an actor, a user, or both");
         }
-        let actor = actor.text(found);
-        let user = user.text(found);
-        let dry_run = dry_run.json("true or false", found).unwrap_or_default();
-        Some(Self { actor, user, dry_run })
+        let actor: Option<Actor> = actor.text(found);
+        let user: Option<User> = user.text(found);
+        let confirm: String = confirm.text(found).unwrap_or_default();
+        let name = actor.as_ref().map(Actor::as_str).or(user.as_ref().map(User::as_str));
+        if name.is_some_and(|name| name != confirm) {
+            let message = "must be the name to erase: the actor's, or the user's if there is no actor";
+            found.add(&root.child("confirm"), message);
+        }
+        Some(Self { actor, user, confirm })
     }
 }
 
-/// The number of erased items of each kind.
+/// The number of items of each kind that the erasure itself removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasureCounts {
     /// Events of the actor.
     pub events: u64,
-    /// Entries in the timelines of the events' sources.
-    pub entries: u64,
-    /// Copies of the events in feeds.
-    pub copies: u64,
     /// Sources that the user followed.
     pub follows: u64,
     /// Followers of the actor.
@@ -175,12 +175,6 @@ pub struct ErasureCounts {
     pub sessions: u64,
     /// Items of the user's feed.
     pub feed: u64,
-    /// Idempotency items of the user's requests.
-    pub idempotency: u64,
-    /// Late events in consumers' ledgers, in their batches and in the notes of live timelines.
-    pub late: u64,
-    /// Fan-out jobs and backlogs.
-    pub jobs: u64,
     /// Issues whose `opened_by` was replaced.
     pub issues: u64,
 }
@@ -217,15 +211,13 @@ pub struct Erasure {
     pub not_covered: Vec<String>,
 }
 
-/// The estimate of an erasure and its price.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErasureEstimate {
-    /// The items, by kind.
-    pub counts: ErasureCounts,
-    /// The read units that the erasure would cost.
-    pub read_units: u64,
-    /// The write units that the erasure would cost.
-    pub write_units: u64,
+/// A page of the list of erasures: `{"erasures":[…],"next":"…"|null}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErasureList {
+    /// The erasures of the last days, newest first.
+    pub erasures: Vec<Erasure>,
+    /// The cursor of the next page.
+    pub next: Option<String>,
 }
 
 /// A receipt as the command line prints it: the erasure, and the names that it erased. The service does not keep the
@@ -295,10 +287,16 @@ mod tests {
     }
 
     #[test]
-    fn an_erasure_names_an_actor_or_a_user() {
-        let actor = NewErasure { actor: Some("ada".parse().unwrap()), user: None, dry_run: false };
-        let user = NewErasure { actor: None, user: Some("ada".parse().unwrap()), dry_run: true };
-        for (body, erasure) in [(r#"{"actor":"ada"}"#, actor), (r#"{"user":"ada","dry_run":true}"#, user)] {
+    fn an_erasure_names_an_actor_or_a_user_and_repeats_the_name() {
+        let (ada, bob) = (|| "ada".to_owned(), "bob".parse().ok());
+        let actor = NewErasure { actor: "ada".parse().ok(), user: None, confirm: ada() };
+        let user = NewErasure { actor: None, user: "ada".parse().ok(), confirm: ada() };
+        let both = NewErasure { user: bob, ..actor.clone() };
+        for (body, erasure) in [
+            (r#"{"actor":"ada","confirm":"ada"}"#, actor),
+            (r#"{"user":"ada","confirm":"ada"}"#, user),
+            (r#"{"actor":"ada","user":"bob","confirm":"ada"}"#, both),
+        ] {
             assert_eq!(NewErasure::parse(body.as_bytes()).as_ref(), Ok(&erasure), "{body}");
             assert_eq!(serde_json::to_string(&erasure).unwrap(), body);
         }
@@ -307,13 +305,19 @@ mod tests {
     #[test]
     fn every_invalid_erasure_is_refused_with_all_its_faults() {
         let nameless = ": must name an actor, a user, or both";
+        let unconfirmed =
+            "/confirm: must be the name to erase: the actor's, or the user's if there is no actor";
         assert_eq!(faults("{}"), nameless);
-        assert_eq!(faults(r#"{"dry_run":true}"#), nameless);
         assert_eq!(faults("[]"), ": must be a JSON object");
-        assert_eq!(faults(r#"{"actor":"ada","user":null}"#), "/user: must be a string");
-        let many = faults(r#"{"actor":"a#b","user":7,"dry_run":"yes","name":"ada"}"#);
-        assert!(many.starts_with("/name: is not a known field; /actor: actor: character 2"), "{many}");
-        assert!(many.ends_with("/user: must be a string; /dry_run: must be true or false"), "{many}");
+        for body in [r#"{"actor":"ada"}"#, r#"{"actor":"ada","user":"bob","confirm":"bob"}"#] {
+            assert_eq!(faults(body), unconfirmed, "{body}");
+        }
+        let many = faults(r#"{"actor":"a#b","user":7,"dry_run":true,"name":"ada","confirm":1}"#);
+        assert!(
+            many.contains("/dry_run: is not a known field") && many.contains("/actor: actor: "),
+            "{many}"
+        );
+        assert!(many.contains("/user: must be a string") && many.contains("/confirm: must be a"), "{many}");
         assert!(matches!(NewErasure::parse(b""), Err(BodyError::Malformed(_))));
     }
 
@@ -341,9 +345,8 @@ mod tests {
         let receipt = ErasureReceipt { actor: Some("ada".parse().unwrap()), user: None, erasure: erasure() };
         let json = format!(
             concat!(
-                r#"{{"actor":"ada","id":"{id}","state":"done","counts":{{"events":2,"entries":0,"copies":0,"#,
-                r#""follows":0,"followers":0,"profile":0,"sessions":0,"feed":1,"idempotency":0,"late":0,"#,
-                r#""jobs":0,"issues":0}},"ids_sha256":"{hash}","started_at":"2026-11-20T09:30:00.000Z","#,
+                r#"{{"actor":"ada","id":"{id}","state":"done","counts":{{"events":2,"follows":0,"followers":0,"#,
+                r#""profile":0,"sessions":0,"feed":1,"issues":0}},"ids_sha256":"{hash}","started_at":"2026-11-20T09:30:00.000Z","#,
                 r#""finished_at":"2026-11-20T09:30:07.000Z","not_covered":["backups"]}}"#,
             ),
             id = ID,

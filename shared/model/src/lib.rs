@@ -37,7 +37,7 @@
 //! | faults | [`BodyError`], [`Fault`], [`Faults`], [`Malformed`] |
 //! | consumers | [`NewConsumer`], [`PollRequest`], [`Polled`], [`Commit`], [`Seek`], [`ConsumerView`] |
 //! | reports | [`RunSpec`], [`RunView`], [`RunFiles`] |
-//! | ends | [`TopicDeletion`], [`DeletionPreview`], [`NewErasure`], [`Erasure`], [`ErasureEstimate`], [`ErasureReceipt`] |
+//! | ends | [`TopicDeletion`], [`DeletionPreview`], [`NewErasure`], [`Erasure`], [`ErasureList`], [`ErasureReceipt`] |
 //! | following | [`Backfill`], [`FollowingList`], [`FollowerList`], [`SourceView`] |
 
 #![deny(missing_docs)]
@@ -84,7 +84,7 @@ pub use consumer::{
 pub use data::{Data, DataError};
 pub use document::Document;
 pub use ending::{
-    DeletionPreview, DeletionQuery, EndingState, Erasure, ErasureCounts, ErasureEstimate, ErasureReceipt,
+    DeletionPreview, DeletionQuery, EndingState, Erasure, ErasureCounts, ErasureList, ErasureReceipt,
     ErasureState, NewErasure, TopicDeletion,
 };
 pub use event::{Event, NewEvent};

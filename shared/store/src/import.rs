@@ -13,6 +13,7 @@ use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
 use lately_table::TableError;
 
 use crate::directory::Directory;
+use crate::erasure::ActorIsBeingErased;
 use crate::event::Acceptance;
 use crate::placing::PlaceError;
 use crate::topic::TopicError;
@@ -34,6 +35,9 @@ pub enum ImportError {
     /// These events are older than the topic's retention. Nothing was written.
     #[error("events are older than the topic's retention")]
     TooOld(Vec<usize>),
+    /// The actor of some of the events is being erased. Nothing was written.
+    #[error(transparent)]
+    ActorIsBeingErased(#[from] ActorIsBeingErased),
     /// The table could not be read or written. Some events may be written.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -43,6 +47,7 @@ impl From<PlaceError> for ImportError {
     fn from(error: PlaceError) -> Self {
         match error {
             PlaceError::TooOld(events) => Self::TooOld(events),
+            PlaceError::ActorIsBeingErased(error) => error.into(),
             PlaceError::Table(error) => Self::Table(error),
         }
     }

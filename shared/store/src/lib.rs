@@ -71,7 +71,8 @@ mod write;
 pub use consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound};
 pub use ending::{DeletionError, DeletionNotFound};
 pub use erasure::{
-    ErasureCheck, ErasureError, ErasureFinding, ErasureNotFound, ErasureTrace, ErasuresHandle,
+    ActorIsBeingErased, ErasureCheck, ErasureError, ErasureFinding, ErasureNotFound, ErasureTrace,
+    ErasuresHandle,
 };
 pub use error::FindError;
 pub use event::{DeleteEventError, EventNotFound, GetEventError};

@@ -56,6 +56,10 @@ pub const DIRECTORY_AGE: Duration = Duration::from_secs(1);
 /// A topic's settings are used for this long after they were read. After this time, every process sees a change.
 pub const TOPIC_AGE: Duration = Duration::from_secs(2);
 
+/// What a process knows of a busy source's shards is used for this long. An item of an erased actor lasts longer
+/// ([`ENDING_MARK_SECONDS`]).
+pub const SOURCE_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The most events that one step of a topic's deletion, or of a change of its retention, takes.
 pub const ENDING_EVENTS_PER_STEP: usize = 500;
 
@@ -92,7 +96,9 @@ pub const DELETION_SETTLE_SECONDS: u64 = 60;
 /// The outcome of a deletion is shown for this long.
 pub const DELETION_SHOWN_SECONDS: u64 = 24 * 60 * 60;
 
-/// Fan-out recognises events that land in a deleted topic, or with an earlier retention, for this long.
+/// Fan-out recognises events that are written to a deleted topic, with an earlier retention, or by an erased actor, for
+/// this long, and users who unfollowed a source. The stream holds a record for a day. What still names an erased person
+/// expires after this time, too.
 pub const ENDING_MARK_SECONDS: u64 = 2 * 24 * 60 * 60;
 
 /// The most events or entries that one step of an erasure lists.
@@ -111,20 +117,13 @@ pub const ERASED_SESSIONS_PER_STEP: u32 = 25;
 /// The most looks that one step of an erasure makes for what is left. Each is a few queries.
 pub const ERASURE_QUERIES_PER_STEP: usize = 16;
 
-/// Topics that one look of an erasure marks, or looks at.
+/// Topics that one look of an erasure looks at.
 pub const ERASURE_TOPICS_AT_ONCE: PageSize = match PageSize::new(25) {
     Ok(size) => size,
     Err(_) => unreachable!(),
 };
 
-/// Places of copies that one step of an erasure looks at, to count the copies: 20 calls.
-pub const COUNTED_PLACES_PER_STEP: usize = 2_000;
-
-/// A source counts as so many of these places: its item, its counts and its followers are read too.
-pub const COUNTED_PLACES_PER_SOURCE: usize = 40;
-
-/// The pages of erased ids are kept for this long, so that a receipt can be checked against them. The marks of an erasure
-/// last as long, unless the erasure ends before: it takes some seconds for each thousand events.
+/// The pages of erased ids are kept for this long, so that a receipt can be checked against them.
 pub const ERASED_IDS_SECONDS: u64 = 30 * 24 * 60 * 60;
 
 /// The name that replaces an erased user's in issues.
@@ -316,8 +315,8 @@ pub const QUERIES_PER_STEP: u32 = 20;
 /// Older entries of a source that a backfill looks at, to find entries of topics that fan out.
 pub const BACKFILL_ENTRIES: u32 = 4_096;
 
-/// Items that fan-out needs if a stream record is delivered again are kept for this long: settled late events, and
-/// users who left a source. A failed record is kept for at most 90 days.
+/// Settled late events are kept for this long, because fan-out needs them if a stream record is delivered again. A failed
+/// record is kept for at most 90 days.
 pub const REDELIVERED_SECONDS: u64 = 100 * 24 * 60 * 60;
 
 /// Late events that one run reports: a list of 1.6 MB. The next run reports the rest.

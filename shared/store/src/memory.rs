@@ -12,6 +12,7 @@ use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 
 use crate::directory::{DirectoryPage, DirectoryRange, Entry, EntryName};
+use crate::erasure::list::ErasedActors;
 use crate::latest::pace::{Pace, PaceName};
 use crate::limits::{
     BUSY_PARTITIONS, CACHED_DIRECTORY_PAGES, CACHED_ENTRIES, CACHED_TOPICS, QUOTAS_REMEMBERED,
@@ -37,6 +38,8 @@ pub(crate) struct Memory {
     /// The number of sources that each feed pulled when it was last read: an estimate of the markers before its entries.
     pub(crate) pulls: Cache<User, u32>,
     pub(crate) sources: Cache<Source, Arc<Aged<KnownSource>>>,
+    /// The actors whose events must not be written.
+    pub(crate) erased_actors: Cache<(), Arc<Aged<ErasedActors>>>,
     /// The partitions that took no more writes.
     pub(crate) busy: Moments<String>,
     /// The timelines, by their first partitions, whose spreads this process has looked after.
@@ -63,6 +66,7 @@ impl Memory {
             paces: Cache::new(CACHED_TOPICS),
             pulls: Cache::new(CACHED_ENTRIES),
             sources: Cache::new(CACHED_ENTRIES),
+            erased_actors: Cache::new(1),
             busy: Moments::new(BUSY_PARTITIONS),
             looked_after: Moments::new(CACHED_TOPICS),
             not_grown: Moments::new(CACHED_TOPICS),
@@ -71,22 +75,6 @@ impl Memory {
             quotas: Cache::new(QUOTAS_REMEMBERED),
             loops: Loops::default(),
         }
-    }
-
-    /// Remembers a source. A read that was not consistent may have missed spreads that this process knows.
-    pub(crate) fn learn_source(
-        &self,
-        source: &Source,
-        mut learned: KnownSource,
-        sent: Sent,
-    ) -> Arc<Coverage> {
-        let known = self.sources.get(source);
-        if let Some(known) = known.filter(|known| known.value.coverage != learned.coverage) {
-            Arc::make_mut(&mut learned.coverage).join(&known.value.coverage);
-        }
-        let coverage = Arc::clone(&learned.coverage);
-        self.sources.insert(source.clone(), Arc::new(Aged { value: learned, sent }));
-        coverage
     }
 
     /// Drops a topic with its directory.
@@ -107,7 +95,7 @@ impl Memory {
     }
 }
 
-/// The part of a source's item that a process remembers. A coverage only grows, so it is true however old it is.
+/// The part of a source's item that a process remembers.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownSource {
     pub(crate) coverage: Arc<Coverage>,

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::EventKey;
 use lately_keys::{Bucket, Coverage, EventId, EventType, ShardCount, Tick, UnixMillis};
@@ -15,6 +16,7 @@ use lately_table::limits::BATCHES_AT_ONCE;
 use lately_table::{Item, TableError, tick};
 
 use crate::directory::{Directory, Entry};
+use crate::erasure::ActorIsBeingErased;
 use crate::event::{self, Acceptance};
 use crate::limits::OLD_SHARD_ATTEMPTS;
 use crate::topic::oldest_kept;
@@ -34,6 +36,9 @@ pub(crate) enum PlaceError {
     /// These events are older than the topic's retention.
     #[error("events are older than the topic's retention")]
     TooOld(Vec<usize>),
+    /// The actor of some of the events is being erased. Nothing was written.
+    #[error(transparent)]
+    ActorIsBeingErased(#[from] ActorIsBeingErased),
     /// The directory could not be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -51,12 +56,18 @@ impl EventWriter<'_> {
         let settings = self.settings;
         let topic = self.topic;
         let bucket = |at| Bucket::containing(settings.bucket, at);
-        if ids.is_none() {
-            let now = self.op.now();
-            let expected = events.iter().map(|event| (bucket(event.at.unwrap_or(now)), &event.event_type));
-            self.cover_all(expected).await?;
-        }
+        let now = self.op.now();
+        let expected = events.iter().map(|event| (bucket(event.at.unwrap_or(now)), &event.event_type));
+        // An event with an id is covered below, where its id says.
+        let expected = expected.filter(|_| ids.is_none());
+        let (erased, _) =
+            try_join(self.op.erasures().known_erased_actors(), self.cover_all(expected)).await?;
         let drafts = self.drafts(&events, ids.as_deref())?;
+        let mut refused = events.iter().zip(&drafts);
+        if let Some((event, _)) = refused.find(|(event, draft)| erased.value.cover(&event.actor, draft.at()))
+        {
+            return Err(ActorIsBeingErased { actor: event.actor.clone() }.into());
+        }
         let needed = events.iter().zip(&drafts).map(|(event, draft)| (bucket(draft.at()), &event.event_type));
         let entries = self.cover_all(needed).await?;
 

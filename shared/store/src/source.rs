@@ -6,6 +6,7 @@
 //!   shards N? (of followers; absent means 1)
 //!   mode S? (absent: push; promoting; pull), promotion S (the id that marks the promotion's start),
 //!   unpromoted NS? (the follower shards whose pull markers are not all written), pull_from S? (an id)
+//!   expires_at N? (after an erasure of the actor, until the item changes or the source has a follower outside the first shard)
 //! ```
 //!
 //! Four rules hold:
@@ -15,6 +16,10 @@
 //!   the item consistently, and then all its shards, finds every follower that was there when the item was read.
 //! - A source goes from push through promoting to pull, and never back.
 //! - Events with ids below `pull_from` are pushed and all others are pulled, whenever they are handled.
+//!
+//! An erasure leaves no entry and no follower of its actor, so the item may expire then ([`SourceHandle::expire`]). No
+//! process remembers an expiring item, and none remembers any coverage for longer than [`SOURCE_AGE`]. So after the
+//! item is gone, no process writes to a spread that only the item named.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,9 +36,10 @@ use crate::entry::{TimelineEntry, places_at_source};
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::limits::{
-    FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS, SOURCE_GROWTH, SOURCE_GROWTH_PAUSE, SOURCE_SHARDS, SPREAD_MILLIS,
+    ENDING_MARK_SECONDS, FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS, SOURCE_AGE, SOURCE_GROWTH,
+    SOURCE_GROWTH_PAUSE, SOURCE_SHARDS, SPREAD_MILLIS,
 };
-use crate::memory::{KnownSource, Sent};
+use crate::memory::{Aged, KnownSource, Sent};
 use crate::op::Op;
 use crate::pull_marker::PullMarker;
 use crate::topic::shard_count;
@@ -139,23 +145,60 @@ impl SourceHandle<'_> {
         SourceItemKey { source: self.source.clone() }
     }
 
+    /// A change of the item, which then does not expire.
+    fn change(self) -> Update {
+        Update::of(&self.key()).remove("expires_at")
+    }
+
+    /// Lets the item expire. The source has no followers and no entries.
+    pub(crate) async fn expire(self) -> Result<(), TableError> {
+        let expires_at = self.op.now().get() / 1000 + ENDING_MARK_SECONDS;
+        let update = Update::of(&self.key()).set("expires_at", expires_at).only_if(Condition::exists("pk"));
+        self.op.table.update(&update).await.map(drop)
+    }
+
+    /// Keeps an item that would expire. A follower in another shard than the first needs the item.
+    pub(crate) async fn keep(self) -> Result<(), TableError> {
+        self.op.table.update(&self.change().only_if(Condition::exists("expires_at"))).await.map(drop)
+    }
+
     /// The source, read consistently. A source without an item is pushed, and its timeline and its followers have one
     /// shard each.
     pub(crate) async fn stored(self) -> Result<StoredSource, TableError> {
         let sent = Sent::now(self.op.ambient());
         let item = self.op.table.get(self.key().encode()).await?;
-        let stored = item.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default();
-        self.learn(Arc::clone(&stored.coverage), item.is_some(), sent);
-        Ok(stored)
+        self.learn(item.as_ref(), sent)?;
+        Ok(item.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default())
     }
 
-    fn learn(self, coverage: Arc<Coverage>, is_stored: bool, sent: Sent) -> Arc<Coverage> {
-        self.op.memory().learn_source(self.source, KnownSource { coverage, is_stored }, sent)
+    /// The coverage that an item holds, and that this process remembers from now on. A read that was not consistent may
+    /// have missed spreads that the process knows.
+    fn learn(self, item: Option<&Item>, sent: Sent) -> Result<Arc<Coverage>, Corrupt> {
+        let found = item.map(coverage).transpose()?.unwrap_or_else(Coverage::of_source);
+        match item.is_some_and(|item| item.has("expires_at")) {
+            true => Ok(Arc::new(found)),
+            false => Ok(self.remember(found, item.is_some(), sent)),
+        }
     }
 
-    /// The coverage that this process knows, however old it is.
-    pub(crate) fn known_coverage(self) -> Arc<Coverage> {
+    fn remember(self, mut coverage: Coverage, is_stored: bool, sent: Sent) -> Arc<Coverage> {
+        if let Some(known) = self.known() {
+            coverage.join(&known.value.coverage);
+        }
+        let coverage = Arc::new(coverage);
+        let value = KnownSource { coverage: Arc::clone(&coverage), is_stored };
+        self.op.memory().sources.insert(self.source.clone(), Arc::new(Aged { value, sent }));
+        coverage
+    }
+
+    fn known(self) -> Option<Arc<Aged<KnownSource>>> {
         let known = self.op.memory().sources.get(self.source);
+        known.filter(|known| known.sent.is_within(SOURCE_AGE, self.op.ambient()))
+    }
+
+    /// The coverage that this process knows.
+    pub(crate) fn known_coverage(self) -> Arc<Coverage> {
+        let known = self.known();
         known.map_or_else(|| Arc::new(Coverage::of_source()), |known| Arc::clone(&known.value.coverage))
     }
 
@@ -170,14 +213,13 @@ impl SourceHandle<'_> {
         }
         let sent = Sent::now(self.op.ambient());
         let items = self.op.table.get_many(&[self.key().encode()], false).await?;
-        let found = items.first().map(coverage).transpose()?.unwrap_or_else(Coverage::of_source);
-        Ok(self.learn(Arc::new(found), !items.is_empty(), sent))
+        Ok(self.learn(items.first(), sent)?)
     }
 
     /// The coverage, if this process has read it within the age of the request's directory pages.
     pub(crate) fn recent_coverage(self) -> Option<Arc<Coverage>> {
-        let known = self.op.memory().sources.get(self.source);
-        let recent = known.filter(|known| known.sent.is_within(self.op.directory_age, self.op.ambient()));
+        let recent =
+            self.known().filter(|known| known.sent.is_within(self.op.directory_age, self.op.ambient()));
         recent.map(|known| Arc::clone(&known.value.coverage))
     }
 
@@ -190,7 +232,7 @@ impl SourceHandle<'_> {
     ) -> Result<(Arc<Coverage>, LanePage<TimelineEntry>), TableError> {
         let op = self.op;
         let sent = Sent::now(op.ambient());
-        let is_expected = op.memory().sources.get(self.source).is_none_or(|known| known.value.is_stored);
+        let is_expected = self.known().is_none_or(|known| known.value.is_stored);
         let query = Query::partition(range.partition)
             .up_to(range.ids.oldest.sort_key().to_string())
             .limit(wanted.saturating_add(u32::from(is_expected)))
@@ -201,8 +243,7 @@ impl SourceHandle<'_> {
             Some((first, rest)) if first.text("sk")? == SourceItemKey::SORT_KEY => (Some(first), rest),
             _ => (None, &*page.items),
         };
-        let found = item.map(coverage).transpose()?.unwrap_or_else(Coverage::of_source);
-        let found = self.learn(Arc::new(found), item.is_some(), sent);
+        let found = self.learn(item, sent)?;
         let is_cut = entries.is_empty() && page.next.is_some();
         let entries = match page.next {
             // The item alone has filled the query.
@@ -315,9 +356,8 @@ impl SourceHandle<'_> {
                 None => Condition::absent("spreads"),
             };
             let sent = Sent::now(self.op.ambient());
-            let update = Update::of(&self.key()).set("spreads", text).only_if(is_known);
-            if self.op.table.update(&update).await? {
-                self.learn(Arc::new(coverage), true, sent);
+            if self.op.table.update(&self.change().set("spreads", text).only_if(is_known)).await? {
+                self.remember(coverage, true, sent);
                 return Ok(true);
             }
         }
@@ -331,7 +371,7 @@ impl SourceHandle<'_> {
         if doubled == under {
             return Ok(under);
         }
-        let update = Update::of(&self.key()).set("shards", doubled.get()).only_if(has_shards(under));
+        let update = self.change().set("shards", doubled.get()).only_if(has_shards(under));
         match self.op.table.update(&update).await? {
             true => Ok(doubled),
             false => Ok(self.stored().await?.shards),
@@ -344,7 +384,8 @@ impl SourceHandle<'_> {
         shards: ShardCount,
         promotion: EventId,
     ) -> Result<bool, TableError> {
-        let update = Update::of(&self.key())
+        let update = self
+            .change()
             .set("mode", PROMOTING)
             .set("promotion", promotion.to_string())
             .set("unpromoted", Value::numbers(shards.shards()))
@@ -354,15 +395,15 @@ impl SourceHandle<'_> {
 
     /// Notes that the markers of all followers in a shard are written.
     pub(crate) async fn promote_shard(self, shard: Shard, promotion: EventId) -> Result<(), TableError> {
-        let update = Update::of(&self.key())
-            .take("unpromoted", Value::numbers([shard]))
-            .only_if(is_promotion(promotion));
+        let update =
+            self.change().take("unpromoted", Value::numbers([shard])).only_if(is_promotion(promotion));
         self.op.table.update(&update).await.map(drop)
     }
 
     /// Ends a promotion whose markers are all written: events from an id on are pulled.
     pub(crate) async fn end_promotion(self, promotion: EventId, from: EventId) -> Result<(), TableError> {
-        let update = Update::of(&self.key())
+        let update = self
+            .change()
             .set("mode", PULL)
             .set("pull_from", from.to_string())
             .only_if(is_promotion(promotion).and(Condition::absent("unpromoted")));

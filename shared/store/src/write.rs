@@ -21,6 +21,7 @@ use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
 
 use crate::directory::Directory;
 use crate::entry::{TimelineEntry, own_feed};
+use crate::erasure::ActorIsBeingErased;
 use crate::event::Acceptance;
 use crate::idempotency::KeyedRequest;
 use crate::idempotency::{Idempotency, KeyRecord, Recorded};
@@ -78,6 +79,9 @@ pub enum WriteError {
         /// True if the submission was one event, not a list.
         single: bool,
     },
+    /// The actor of some of the events is being erased. Nothing was written.
+    #[error(transparent)]
+    ActorIsBeingErased(#[from] ActorIsBeingErased),
     /// The idempotency key was used with another body. No event was written.
     #[error("the idempotency key was used with another body")]
     KeyReused,
@@ -99,6 +103,7 @@ impl PlaceError {
     fn of(self, single: bool) -> WriteError {
         match self {
             Self::TooOld(indices) => WriteError::TooOld { indices, single },
+            Self::ActorIsBeingErased(error) => error.into(),
             Self::Table(error) => error.into(),
         }
     }

@@ -98,7 +98,7 @@ class Page(TypedDict):
     has_more: bool
 
 
-Code: TypeAlias = Literal["invalid-name", "invalid-id", "invalid-query", "invalid-cursor", "invalid-idempotency-key", "invalid-precondition", "malformed-json", "missing-token", "invalid-token", "forbidden", "origin-refused", "route-not-found", "method-not-allowed", "topic-not-found", "event-not-found", "not-found", "stale-batch", "has-runs", "topic-is-being-deleted", "bucket-is-fixed", "too-many-pull-sources", "too-many-consumers", "too-many-issues", "revision-mismatch", "too-large", "invalid-body", "invalid-event", "too-many-events", "invalid-topic", "idempotency-key-reused", "rate-limited", "revision-required", "partially-accepted", "not-yet-visible", "unavailable"]
+Code: TypeAlias = Literal["invalid-name", "invalid-id", "invalid-query", "invalid-cursor", "invalid-idempotency-key", "invalid-precondition", "malformed-json", "missing-token", "invalid-token", "forbidden", "origin-refused", "route-not-found", "method-not-allowed", "topic-not-found", "event-not-found", "not-found", "stale-batch", "has-runs", "topic-is-being-deleted", "actor-is-being-erased", "bucket-is-fixed", "too-many-pull-sources", "too-many-consumers", "too-many-issues", "revision-mismatch", "too-large", "invalid-body", "invalid-event", "too-many-events", "invalid-topic", "idempotency-key-reused", "rate-limited", "revision-required", "partially-accepted", "not-yet-visible", "unavailable"]
 
 
 class Fault(TypedDict):
@@ -214,27 +214,22 @@ ErasureId: TypeAlias = str
 
 
 class NewErasure(TypedDict):
-    """An actor, a user, or both."""
+    """An actor, a user, or both, and the name again."""
 
     actor: NotRequired[Name]
     user: NotRequired[Name]
-    dry_run: NotRequired[bool]
+    confirm: Name
 
 
 class ErasureCounts(TypedDict):
-    """The number of erased items of each kind."""
+    """The number of items of each kind that the erasure itself removed."""
 
     events: int
-    entries: int
-    copies: int
     follows: int
     followers: int
     profile: int
     sessions: int
     feed: int
-    idempotency: int
-    late: int
-    jobs: int
     issues: int
 
 
@@ -250,12 +245,11 @@ class Erasure(TypedDict):
     not_covered: list[str]
 
 
-class ErasureEstimate(TypedDict):
-    """The estimate of an erasure, and its price."""
+class ErasureList(TypedDict):
+    """Erasures, newest first."""
 
-    counts: ErasureCounts
-    read_units: int
-    write_units: int
+    erasures: list[Erasure]
+    next: Cursor | None
 
 
 Source: TypeAlias = str
@@ -768,7 +762,17 @@ def delete_session(id: SessionId) -> Request[None]:
     return Request("DELETE", f"/sessions/{part(id)}")
 
 
-def post_erasure(body: NewErasure) -> Request[ErasureEstimate | Erasure]:
+class ListErasuresQuery(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[Cursor]
+
+
+def list_erasures(**query: Unpack[ListErasuresQuery]) -> Request[ErasureList]:
+    """List the erasures of the last days: `GET /erasures`."""
+    return Request("GET", f"/erasures", query=query)
+
+
+def post_erasure(body: NewErasure) -> Request[Erasure]:
     """Erase an actor, a user, or both: `POST /erasures`."""
     return Request("POST", f"/erasures", body=body)
 

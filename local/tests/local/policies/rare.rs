@@ -374,17 +374,15 @@ pub(super) async fn erasures(watched: &Watched) {
     let issue = json!({"title": "It forgets"});
     api.call(token, "POST /repos/octo/hello/issues", issue.to_string()).await.is_ok(201);
     pump.settled().await;
-    let names = json!({"actor": "gus", "user": "gus"});
-    let mut dry_run = names.clone();
-    dry_run["dry_run"] = true.into();
-    call("POST /erasures", &dry_run).await.is_ok(200);
+    let names = json!({"actor": "gus", "user": "gus", "confirm": "gus"});
     let begun = call("POST /erasures", &names).await;
     let id = begun.is_ok(202).json()["id"].as_str().unwrap().to_owned();
     call("POST /erasures", &names).await.is_ok(202);
     pump.settled().await;
+    call("GET /erasures", &Value::Null).await.is_ok(200);
     let done = call(&format!("GET /erasures/{id}"), &Value::Null).await.is_ok(200).json();
     assert_eq!((&done["counts"]["events"], &done["counts"]["issues"]), (&json!(5), &json!(1)), "{done}");
     // Nora's timeline was followed live, with a late event.
-    call("POST /erasures", &json!({"actor": "nora"})).await.is_ok(202);
+    call("POST /erasures", &json!({"actor": "nora", "confirm": "nora"})).await.is_ok(202);
     pump.settled().await;
 }

@@ -1,15 +1,12 @@
-//! The erasure of an actor or a user: its steps, the ids that it erased, and its mark in every topic.
+//! The erasure of an actor or a user: its steps, the ids that it erased, and its entry in the list of erasures.
 //!
 //! ```text
 //! table   pk  JOB#ERASURE#{erasure}                                     sk  STEP               the next step, then the receipt
 //!                                                                       sk  IDS#{8 digits}     a page of erased ids
-//!                                                                       sk  {id}               event that landed meanwhile
-//!         pk  JOB#ERASING#{SHA-256 of the names, 64 hexadecimal digits}    sk  LOCK               the erasure of these names
-//!         pk  ANNOUNCED#{topic}                                         sk  #ERASING#{actor}   the mark of an actor
+//!         pk  ERASURES                                                  sk  {erasure}          the names, and the end
 //! ```
 //!
-//! The mark stands beside the announcements, because fan-out reads these for every new event anyway. `#` sorts before
-//! all names of consumers.
+//! The list has one partition, because writers and fan-out read all of it. It is usually empty.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,12 +14,12 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
-use super::{AnnouncementKey, TokenHash};
-use crate::id::{EventId, parse_hyphenated};
+use super::TokenHash;
+use crate::id::parse_hyphenated;
 use crate::key::{Key, Place, TableKey};
 use crate::limits::ERASED_PAGE;
-use crate::name::{Actor, Topic, User};
-use crate::text::{canonical, eight_digits, segments, serde_as_text};
+use crate::name::{Actor, User};
+use crate::text::{eight_digits, segments, serde_as_text};
 use crate::time::UnixMillis;
 
 /// An erasure's public name: a UUID, of version 7 when made here. Its text is hyphenated and in lower case, and no other
@@ -64,6 +61,16 @@ impl FromStr for ErasureId {
     fn from_str(text: &str) -> Result<Self, ErasureIdError> {
         let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
         parse_hyphenated(text).filter(|_| lower).map(Self).ok_or(ErasureIdError)
+    }
+}
+
+impl ErasureId {
+    pub(crate) fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
+        Uuid::from_slice(bytes).ok().map(Self)
     }
 }
 
@@ -133,6 +140,9 @@ pub struct ErasedPageKey {
 }
 
 impl ErasedPageKey {
+    /// All sort keys of pages begin with this text.
+    pub const PREFIX: &str = "IDS#";
+
     /// The key of a page; `None` above page 99,999,999.
     pub fn new(erasure: ErasureId, page: u32) -> Option<Self> {
         (page <= ERASED_PAGE).then_some(Self { erasure, page })
@@ -143,42 +153,11 @@ impl TableKey for ErasedPageKey {
     const PLACE: Place = Place::Table;
 
     fn encode(&self) -> Key {
-        Key { pk: self.erasure.partition(), sk: format!("IDS#{:08}", self.page) }
+        Key { pk: self.erasure.partition(), sk: format!("{}{:08}", Self::PREFIX, self.page) }
     }
 
     fn decode(pk: &str, sk: &str) -> Option<Self> {
-        Self::new(ErasureId::of_partition(pk)?, eight_digits(sk.strip_prefix("IDS#")?)?)
-    }
-}
-
-/// The item that says that an erasure has erased an event that landed meanwhile.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::ErasedEventKey;
-///
-/// let erasure = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
-/// let key = ErasedEventKey { erasure, id: "0190a4cd-d3e7-7333-9f99-fdb74feee752".parse()? }.encode();
-/// assert_eq!(key.sk, "0190a4cd-d3e7-7333-9f99-fdb74feee752");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ErasedEventKey {
-    /// The erasure.
-    pub erasure: ErasureId,
-    /// The event.
-    pub id: EventId,
-}
-
-impl TableKey for ErasedEventKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: self.erasure.partition(), sk: self.id.to_string() }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        Some(Self { erasure: ErasureId::of_partition(pk)?, id: canonical(sk)? })
+        Self::new(ErasureId::of_partition(pk)?, eight_digits(sk.strip_prefix(Self::PREFIX)?)?)
     }
 }
 
@@ -224,62 +203,36 @@ impl FromStr for ErasedNames {
 #[error("must be 64 hexadecimal digits in lower case")]
 pub struct ErasedNamesError;
 
-/// The item that names the erasure of some names, so that the same request again finds the erasure that is under way.
+/// The entry of an erasure in the list of all erasures.
 ///
 /// ```
 /// use lately_keys::TableKey;
-/// use lately_keys::table::{ErasedNames, ErasureLockKey};
+/// use lately_keys::table::ErasureEntryKey;
 ///
-/// let key = ErasureLockKey { names: ErasedNames::of(Some(&"ada".parse()?), None) }.encode();
-/// assert!(key.pk.starts_with("JOB#ERASING#") && key.sk == "LOCK");
-/// # Ok::<(), lately_keys::NameError>(())
+/// let erasure = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+/// let key = ErasureEntryKey { erasure }.encode();
+/// assert_eq!((&*key.pk, &*key.sk), ("ERASURES", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
+/// # Ok::<(), lately_keys::table::ErasureIdError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ErasureLockKey {
-    /// The names.
-    pub names: ErasedNames,
+pub struct ErasureEntryKey {
+    /// The erasure.
+    pub erasure: ErasureId,
 }
 
-impl TableKey for ErasureLockKey {
+impl ErasureEntryKey {
+    /// The partition of the list.
+    pub const PARTITION: &'static str = "ERASURES";
+}
+
+impl TableKey for ErasureEntryKey {
     const PLACE: Place = Place::Table;
 
     fn encode(&self) -> Key {
-        Key { pk: format!("JOB#ERASING#{}", self.names), sk: "LOCK".to_owned() }
+        Key { pk: Self::PARTITION.to_owned(), sk: self.erasure.to_string() }
     }
 
     fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["JOB", "ERASING", names] = segments(pk)? else { return None };
-        (sk == "LOCK").then_some(Self { names: names.parse().ok()? })
-    }
-}
-
-/// The item that says that an actor's events in a topic are erased.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::ErasureMarkKey;
-///
-/// let key = ErasureMarkKey { topic: "posts".parse()?, actor: "ada".parse()? }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("ANNOUNCED#posts", "#ERASING#ada"));
-/// # Ok::<(), lately_keys::NameError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ErasureMarkKey {
-    /// The topic.
-    pub topic: Topic,
-    /// The actor.
-    pub actor: Actor,
-}
-
-impl TableKey for ErasureMarkKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: AnnouncementKey::partition(&self.topic), sk: format!("#ERASING#{}", self.actor) }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["ANNOUNCED", topic] = segments(pk)? else { return None };
-        Some(Self { topic: topic.parse().ok()?, actor: sk.strip_prefix("#ERASING#")?.parse().ok()? })
+        (pk == Self::PARTITION).then_some(Self { erasure: sk.parse().ok()? })
     }
 }

@@ -40,9 +40,7 @@
 //! | [`EndingStepKey`] | `JOB#DELETION#{topic}`, `JOB#RETENTION#{topic}` | `STEP` | |
 //! | [`ErasureStepKey`] | `JOB#ERASURE#{erasure}` | `STEP` | |
 //! | [`ErasedPageKey`] | `JOB#ERASURE#{erasure}` | `IDS#{8 digits}` | |
-//! | [`ErasedEventKey`] | `JOB#ERASURE#{erasure}` | id | |
-//! | [`ErasureLockKey`] | `JOB#ERASING#{hash of the names}` | `LOCK` | |
-//! | [`ErasureMarkKey`] | `ANNOUNCED#{topic}` | `#ERASING#{actor}` | |
+//! | [`ErasureEntryKey`] | `ERASURES` | `{erasure}` | |
 //! | [`LateNoteKey`] | `LIVE#TOPIC#{topic}`, `LIVE#SOURCE#{source}`, `LIVE#FEED#{user}` | id | |
 //!
 //! ```
@@ -94,8 +92,7 @@ pub use deleted::DeletedEventKey;
 pub use directory::DirectoryKey;
 pub use ending::{Ending, EndingMarkKey, EndingStepKey};
 pub use erasure::{
-    ErasedEventKey, ErasedNames, ErasedNamesError, ErasedPageKey, ErasureId, ErasureIdError, ErasureLockKey,
-    ErasureMarkKey, ErasureStepKey,
+    ErasedNames, ErasedNamesError, ErasedPageKey, ErasureEntryKey, ErasureId, ErasureIdError, ErasureStepKey,
 };
 pub use event::{EventKey, EventPartition, TypeViewKey, TypeViewPartition};
 pub use feed::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
@@ -213,8 +210,6 @@ any_key! {
     EndingStep(EndingStepKey),
     ErasureStep(ErasureStepKey),
     ErasedPage(ErasedPageKey),
-    ErasedEvent(ErasedEventKey),
-    ErasureLock(ErasureLockKey),
-    ErasureMark(ErasureMarkKey),
+    ErasureEntry(ErasureEntryKey),
     LateNote(LateNoteKey),
 }

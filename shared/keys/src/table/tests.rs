@@ -191,13 +191,10 @@ fn golden_bytes_of_erasures() {
     assert_golden(&ErasureStepKey { erasure: erasure() }, &pk, "STEP");
     assert_golden(&ErasedPageKey::new(erasure(), 12).unwrap(), &pk, "IDS#00000012");
     assert_eq!(ErasedPageKey::new(erasure(), 100_000_000), None);
-    assert_golden(&ErasedEventKey { erasure: erasure(), id: parse(ID) }, &pk, ID);
+    assert_golden(&ErasureEntryKey { erasure: erasure() }, "ERASURES", ID);
     // printf 'actor:ada\nuser:bob\n' | sha256sum
     let names = ErasedNames::of(Some(&parse("ada")), Some(&parse("bob")));
-    let text = "5ff6f2cb408f4e1a74017aa1ca45fde92efaf09109402870551231c5c78ff4d6";
-    assert_golden(&ErasureLockKey { names }, &format!("JOB#ERASING#{text}"), "LOCK");
-    let mark = ErasureMarkKey { topic: parse("posts"), actor: parse("ada") };
-    assert_golden(&mark, "ANNOUNCED#posts", "#ERASING#ada");
+    assert_eq!(names.to_string(), "5ff6f2cb408f4e1a74017aa1ca45fde92efaf09109402870551231c5c78ff4d6");
 }
 
 #[test]
@@ -403,12 +400,7 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         erasure().prop_map(|erasure| ErasureStepKey { erasure }.into()),
         (erasure(), 0..=99_999_999_u32)
             .prop_map(|(erasure, page)| ErasedPageKey::new(erasure, page).unwrap().into()),
-        (erasure(), id()).prop_map(|(erasure, id)| ErasedEventKey { erasure, id }.into()),
-        (actor(), user())
-            .prop_map(
-                |(actor, user)| ErasureLockKey { names: ErasedNames::of(Some(&actor), Some(&user)) }.into()
-            ),
-        (topic(), actor()).prop_map(|(topic, actor)| ErasureMarkKey { topic, actor }.into()),
+        erasure().prop_map(|erasure| ErasureEntryKey { erasure }.into()),
         (timeline(), id()).prop_map(|(timeline, id)| LateNoteKey { timeline, id }.into()),
     ]
 }

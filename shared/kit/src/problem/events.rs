@@ -5,8 +5,9 @@ use lately_keys::table::ConsumerKey;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
 use lately_store::limits::CONSUMERS;
 use lately_store::{
-    ConsumerError, ConsumerNotFound, DeleteEventError, DeletionNotFound, EventNotFound, GetEventError,
-    LatestError, LiveError, NewestFirstWait, PutTopicError, TopicError, TopicNotFound, WriteError,
+    ActorIsBeingErased, ConsumerError, ConsumerNotFound, DeleteEventError, DeletionNotFound, EventNotFound,
+    GetEventError, LatestError, LiveError, NewestFirstWait, PutTopicError, TopicError, TopicNotFound,
+    WriteError,
 };
 
 use super::{Problem, RETRY_SECONDS};
@@ -46,6 +47,15 @@ fn being_deleted(topic: &Topic) -> Problem {
         "The topic {topic} is being deleted. Its name is free when GET /topics/{topic}/deletion says that the state is done."
     );
     Problem::new(Code::TopicIsBeingDeleted, detail)
+}
+
+impl From<ActorIsBeingErased> for Problem {
+    fn from(ActorIsBeingErased { actor }: ActorIsBeingErased) -> Self {
+        let detail = format!(
+            "The actor {actor} is being erased. New events are accepted when GET /erasures says that the state is done."
+        );
+        Self::new(Code::ActorIsBeingErased, detail)
+    }
 }
 
 impl From<PutTopicError> for Problem {
@@ -134,6 +144,7 @@ impl From<WriteError> for Problem {
                 let faults = Faults::new(indices.into_iter().map(fault).collect());
                 Self::of_faults(Code::InvalidEvent, faults.expect("at least one event is too old"))
             }
+            WriteError::ActorIsBeingErased(error) => error.into(),
             WriteError::KeyReused => Self::new(
                 Code::IdempotencyKeyReused,
                 "The key was used with another body within the last 24 hours. Use a new key for a new body.",

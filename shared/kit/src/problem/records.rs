@@ -135,6 +135,7 @@ impl From<OpenIssueError> for Problem {
                 Code::TooManyIssues,
                 "The repository has used its last issue number. Open the issue in another repository.",
             ),
+            OpenIssueError::ActorIsBeingErased(error) => error.into(),
             OpenIssueError::Table(error) => error.into(),
         }
     }
@@ -156,6 +157,7 @@ impl From<ChangeIssueError> for Problem {
             ChangeIssueError::Mismatch(None) => {
                 Self::new(Code::RevisionMismatch, "The repository has no issue with this number.")
             }
+            ChangeIssueError::ActorIsBeingErased(error) => error.into(),
             ChangeIssueError::Table(error) => error.into(),
         }
     }

@@ -22,7 +22,6 @@ use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, incarnation, is_of};
 use crate::consumer::counters::Counters;
 use crate::consumer::ledger::{Ledger, LedgerHandle};
 use crate::ending::mark::EndingMark;
-use crate::erasure::mark::ErasureMark;
 use crate::live::watch::is_watched;
 use crate::op::Op;
 use crate::topic::TopicHandle;
@@ -96,7 +95,6 @@ impl TopicHandle<'_> {
             match AnyKey::decode(&key.pk, &key.sk) {
                 Some(AnyKey::Watch(_)) => announced.is_watched = is_watched(item, now)?,
                 Some(AnyKey::EndingMark(key)) => announced.marks.push(EndingMark::decode(key.ending, item)?),
-                Some(AnyKey::ErasureMark(_)) => announced.erasing.push(ErasureMark::decode(item)?),
                 _ if item.flag(ENDED) => announced.ended.push(Announcement::decode(item)?.consumer),
                 _ => announced.consumers.push(Announcement::decode(item)?),
             }
@@ -116,8 +114,6 @@ pub(crate) struct Announced {
     pub(crate) is_watched: bool,
     /// The topic's deletion or its new retention, for those who see its events land.
     pub(crate) marks: Vec<EndingMark>,
-    /// The actors whose events are erased.
-    pub(crate) erasing: Vec<ErasureMark>,
 }
 
 /// The announcement of one consumer, in one request.

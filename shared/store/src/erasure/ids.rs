@@ -2,17 +2,16 @@
 //!
 //! ```text
 //! JOB#ERASURE#{id} / IDS#{8 digits}    e B (16 bytes for each event that a step erased), expires_at N
-//! JOB#ERASURE#{id} / {id}              expires_at N (an event that landed meanwhile, and that fan-out erased)
 //! ```
 //!
-//! A step and fan-out may list the same event. The hash is over the set of all ids, so each id counts once.
+//! Two steps may list the same event. The hash is over the set of all ids, so each id counts once.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use lately_keys::EventId;
-use lately_keys::table::{AnyKey, ErasedEventKey, ErasedPageKey, ErasureId};
-use lately_table::{Condition, Item, Query, TableError};
+use lately_keys::table::{ErasedPageKey, ErasureId};
+use lately_table::{Item, Query, TableError};
 use sha2::{Digest, Sha256};
 
 use crate::consumer::checkpoint::{decode_ids, encode_ids};
@@ -34,30 +33,20 @@ impl ErasedIds<'_> {
         self.op.table.put(&Item::at(&key).with("e", encode_ids(ids)).with("expires_at", self.expiry())).await
     }
 
-    /// Adds an event that landed meanwhile.
-    pub(crate) async fn add(self, id: EventId) -> Result<(), TableError> {
-        let item = Item::at(&ErasedEventKey { erasure: self.erasure, id }).with("expires_at", self.expiry());
-        self.op.table.put_if(&item, &Condition::no_item()).await.map(drop)
-    }
-
     fn expiry(self) -> u64 {
         self.op.now().get() / 1000 + ERASED_IDS_SECONDS
     }
 
     /// All ids: 16 bytes each in memory.
     pub(crate) async fn all(self) -> Result<BTreeSet<EventId>, TableError> {
-        let mut query = Query::partition(self.erasure.partition()).consistent(true);
+        let mut query =
+            Query::partition(self.erasure.partition()).begins_with(ErasedPageKey::PREFIX).consistent(true);
         let mut ids = BTreeSet::new();
         loop {
             let page = self.op.table.query(&query).await?;
             self.op.table.meter().items(page.items.len());
             for item in &page.items {
-                let key = item.key()?;
-                match AnyKey::decode(&key.pk, &key.sk) {
-                    Some(AnyKey::ErasedPage(_)) => ids.extend(decode_ids(item, "e")?),
-                    Some(AnyKey::ErasedEvent(key)) => ids.extend([key.id]),
-                    _ => {}
-                }
+                ids.extend(decode_ids(item, "e")?);
             }
             if page.next.is_none() {
                 return Ok(ids);

@@ -10,25 +10,24 @@
 //! - A step removes only items that the step before has listed and counted. So each item is counted once, however often a
 //!   step is repeated.
 //! - Deleting an event is what removes its entries and its copies: fan-out does so for every deleted event.
-//! - The mark is durable in every topic before the search for events begins (`mark.rs`). An event whose entry stood in
-//!   the actor's timeline by then is found there. For any other event, fan-out reads the marks after it has written the
-//!   entry, and erases the event. So one of the two sides finds each event.
+//! - The entry in the list (`list.rs`) is durable before the search for events begins. An event whose entry stood in the
+//!   actor's timeline by then is found there. For any other event, fan-out reads the list after it has written the
+//!   entry, and deletes the event if it is older than the erasure's end. So one of the two sides finds each event.
+//! - Writers do not write an event of an erased actor that is older than the end. So the search comes to an end.
 //! - An actor's timeline lists all events of a topic only if the topic kept the view `actor` ever since its creation.
 //!   All other topics are walked through by their directories.
-//! - The receipt's time of the end decides for events that land: what landed before is erased, also if fan-out sees it
-//!   later; what landed after it stays.
 
-mod estimate;
 pub(crate) mod ids;
-pub(crate) mod mark;
+pub(crate) mod list;
 pub(crate) mod step;
 mod verify;
 
-use lately_keys::TableKey;
-use lately_keys::table::{ErasedNames, ErasureId, ErasureLockKey, ErasureStepKey};
+use lately_keys::Actor;
+use lately_keys::table::ErasureId;
 use lately_model::{Erasure, NewErasure};
-use lately_table::{Condition, Item, Rounds, TableError, Transacted, Transaction};
+use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 
+use crate::erasure::list::ErasureEntry;
 use crate::erasure::step::ErasureStep;
 use crate::error::FindError;
 use crate::op::Op;
@@ -43,6 +42,14 @@ pub struct ErasureNotFound {
     pub id: ErasureId,
 }
 
+/// Events of the actor are being erased, so they must not be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the actor {actor} is being erased")]
+pub struct ActorIsBeingErased {
+    /// The actor.
+    pub actor: Actor,
+}
+
 /// Why an erasure could not be read.
 pub type ErasureError = FindError<ErasureNotFound>;
 
@@ -53,34 +60,28 @@ pub struct ErasuresHandle<'a> {
 }
 
 impl ErasuresHandle<'_> {
-    /// Begins to erase an actor or a user, or returns the erasure of the same names that is under way.
+    /// Begins to erase an actor or a user, or returns the erasure of the same names that is under way. Two requests at
+    /// the same moment may begin two erasures of the same names: each then finds and counts what the other has left.
     pub async fn begin(self, new: &NewErasure) -> Result<Erasure, TableError> {
-        let NewErasure { actor, user, dry_run: _ } = new;
-        let lock = ErasureLockKey { names: ErasedNames::of(actor.as_ref(), user.as_ref()) };
         let mut rounds = Rounds::of(&self.op.table, "the erasure");
         loop {
-            let now = self.op.now();
-            let locked = self.op.table.get(lock.encode()).await?;
-            let locked: Option<ErasureId> = locked.map(|item| item.parsed("erasure")).transpose()?;
-            if let Some(id) = locked
-                && let Some(step) = self.step(id).await?
-                && step.finished.is_none()
+            let entries = self.entries().await?.into_iter();
+            let mut running = entries.filter(|entry| entry.until.is_none());
+            if let Some(entry) = running.find(|entry| entry.actor == new.actor && entry.user == new.user)
+                && let Some(step) = self.step(entry.erasure).await?
             {
-                return Ok(step.view(now));
+                return Ok(step.view());
             }
+            let now = self.op.now();
             let id = ErasureId::new(now, self.op.ambient().entropy());
-            let first = ErasureStep::first(id, actor.clone(), user.clone(), now);
-            let is_free = match locked {
-                Some(known) => Condition::equals("erasure", known.to_string()),
-                None => Condition::no_item(),
-            };
+            let first = ErasureStep::first(id, new.actor.clone(), new.user.clone(), now);
             let transaction = Transaction::new(self.op.ambient())
-                .put_if(Item::at(&lock).with("erasure", id.to_string()), is_free)
-                .put(first.encode());
+                .put_if(first.encode(), Condition::no_item())
+                .put(ErasureEntry::of(&first, None).encode());
             if self.op.table.transact(&transaction).await? == Transacted::Done {
-                return Ok(first.view(now));
+                return Ok(first.view());
             }
-            // Another request was first, or an attempt of this one was applied: the next round finds the erasure.
+            // An attempt of this request may have been applied: the next round finds the erasure.
             rounds.lose_and_pause().await?;
         }
     }
@@ -88,12 +89,12 @@ impl ErasuresHandle<'_> {
     /// An erasure: how far it has come, or its receipt.
     pub async fn get(self, id: ErasureId) -> Result<Erasure, ErasureError> {
         let step = self.step(id).await?.ok_or(ErasureError::NotFound(ErasureNotFound { id }))?;
-        Ok(step.view(self.op.now()))
+        Ok(step.view())
     }
 
     /// The next step of an erasure. The read is consistent.
     pub(crate) async fn step(self, erasure: ErasureId) -> Result<Option<ErasureStep>, TableError> {
-        let item = self.op.table.get(ErasureStepKey { erasure }.encode()).await?;
+        let item = self.op.table.get(ErasureStep::key(erasure)).await?;
         Ok(item.as_ref().map(ErasureStep::decode).transpose()?)
     }
 }

@@ -2,16 +2,15 @@
 //!
 //! ```text
 //! JOB#ERASURE#{id} / STEP
-//!   names S (the SHA-256 of the names), begun N (milliseconds), step N (its number), stage S, counts L of 12 N
+//!   names S (the SHA-256 of the names), begun N (milliseconds), step N (its number), stage S, counts L of 7 N
 //!   until the erasure is done: actor S?, user S?
 //!   where the step begins to look: topic S?, bucket S? (a label), shard N, behind S? (an id), after S? (a user)
 //!   what the step removes first:
 //!     events L? of M: o S (topic), b S (bucket width), k BOOL? (written under an idempotency key), e B (ids)
 //!     feed B? (ids of entries of the user's feed), keys L? of S (pk and sk of other items, in turn)
 //!     follows L? of S (sources), followers L? of S (users), issues L? of S (pk and sk, in turn)
-//!   where the count of the listed events' copies goes on: source S?, at N? (a follower shard), last S? (a user)
 //!   what the step waits for: awaited L? of S (pk and sk of entries and copies, in turn), waiting N? (milliseconds, since when)
-//!   again BOOL? (topics were created meanwhile), landed N (how often ids were added at the end)
+//!   again BOOL? (the look that ends the search has found something)
 //!   once it is done: finished N (milliseconds), ids_sha256 S
 //! ```
 //!
@@ -19,7 +18,9 @@
 //! once, however often a step is repeated.
 
 use lately_keys::table::{ErasedNames, ErasureId, ErasureStepKey};
-use lately_keys::{Actor, Bucket, BucketWidth, EventId, Key, Shard, Source, Topic, UnixMillis, User};
+use lately_keys::{
+    Actor, Bucket, BucketWidth, EventId, Key, Shard, Source, TableKey, Topic, UnixMillis, User,
+};
 use lately_model::{Erasure, ErasureCounts, ErasureState};
 use lately_table::{Condition, Corrupt, Item, Value};
 
@@ -28,8 +29,6 @@ use crate::consumer::checkpoint::{decode_ids, encode_ids};
 /// The parts of an erasure, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// The mark is put in every topic.
-    Mark,
     /// The issues that the user opened.
     OfUser,
     /// The issues that the actor opened: their events name them, and are erased.
@@ -48,19 +47,16 @@ pub(crate) enum Stage {
     Followers,
     /// Notes for those who follow the actor or the feed live.
     Live,
-    /// The mark is put in topics that were created meanwhile.
-    MarkAgain,
-    /// Entries in the actor's timeline that fan-out has not removed yet.
+    /// What the actor's timeline still lists.
     Left,
-    /// The marks get an expiry.
-    Unmark,
     /// The receipt is made.
     Finish,
 }
 
 impl Stage {
-    const ALL: [(Self, &'static str); 14] = [
-        (Self::Mark, "mark"),
+    pub(crate) const FIRST: Self = Self::OfUser;
+
+    const ALL: [(Self, &'static str); 11] = [
         (Self::OfUser, "issues of the user"),
         (Self::OfActor, "issues of the actor"),
         (Self::Feed, "feed"),
@@ -70,9 +66,7 @@ impl Stage {
         (Self::Topics, "topics"),
         (Self::Followers, "followers"),
         (Self::Live, "live"),
-        (Self::MarkAgain, "mark again"),
         (Self::Left, "left"),
-        (Self::Unmark, "unmark"),
         (Self::Finish, "finish"),
     ];
 
@@ -123,14 +117,6 @@ pub(crate) struct ListedEvents {
     pub(crate) ids: Vec<EventId>,
 }
 
-/// The place at which the count of copies goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CountPlace {
-    pub(crate) source: Source,
-    /// The follower shard, and the last follower in it that was looked at; `None` at the source's beginning.
-    pub(crate) at: Option<(Shard, Option<User>)>,
-}
-
 /// The items that the next step removes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Listed {
@@ -167,14 +153,10 @@ pub(crate) struct ErasureStep {
     pub(crate) user: Option<User>,
     pub(crate) begun: UnixMillis,
     pub(crate) number: u32,
-    /// The number of times that ids were added while the receipt was made, or later.
-    pub(crate) landed: u64,
     pub(crate) at: Place,
-    /// True if the erasure must look for events once more, because topics were created meanwhile.
+    /// True if the last look at the actor's timeline has found something, and must be repeated.
     pub(crate) again: bool,
     pub(crate) listed: Listed,
-    /// The listed events' copies are still being counted, from there.
-    pub(crate) counting: Option<CountPlace>,
     /// Some entries and copies of the events that were removed last. The step waits until fan-out has removed them.
     pub(crate) awaited: Vec<Key>,
     pub(crate) waiting_since: Option<UnixMillis>,
@@ -196,11 +178,9 @@ impl ErasureStep {
             user,
             begun,
             number: 0,
-            landed: 0,
-            at: Place::of(Stage::Mark),
+            at: Place::of(Stage::FIRST),
             again: false,
             listed: Listed::default(),
-            counting: None,
             awaited: Vec::new(),
             waiting_since: None,
             counts: ErasureCounts::default(),
@@ -208,19 +188,18 @@ impl ErasureStep {
         }
     }
 
+    pub(crate) fn key(erasure: ErasureId) -> Key {
+        ErasureStepKey { erasure }.encode()
+    }
+
     /// The step after this one, with nothing listed yet.
     pub(crate) fn next(&self) -> Self {
-        Self { number: self.number + 1, listed: Listed::default(), counting: None, ..self.clone() }
+        Self { number: self.number + 1, listed: Listed::default(), ..self.clone() }
     }
 
     /// The condition that the stored step is this one.
     pub(crate) fn is_stored(&self) -> Condition {
-        Condition::equals("step", self.number).and(Condition::equals("landed", self.landed))
-    }
-
-    /// True if the erasure erases an event that landed at this time, in whole seconds, rounded down.
-    pub(crate) fn covers(&self, landed_at: UnixMillis) -> bool {
-        self.finished.as_ref().is_none_or(|finished| landed_at < finished.at)
+        Condition::equals("step", self.number)
     }
 
     pub(crate) fn encode(&self) -> Item {
@@ -230,12 +209,10 @@ impl ErasureStep {
             |keys: &[Key]| texts(keys.iter().flat_map(|key| [key.pk.clone(), key.sk.clone()]).collect());
         let names = |names: &mut dyn Iterator<Item = String>| texts(names.collect());
         let events = listed.events.iter().map(ListedEvents::encode);
-        let counted = self.counting.as_ref().and_then(|counting| counting.at.as_ref());
         Item::at(&ErasureStepKey { erasure: self.erasure })
             .with("names", self.names.to_string())
             .with("begun", self.begun.get())
             .with("step", self.number)
-            .with("landed", self.landed)
             .with("counts", Value::list(numbers(&self.counts)))
             .with("stage", at.stage.as_str())
             .with("shard", at.shard.get())
@@ -254,9 +231,6 @@ impl ErasureStep {
             .with_some("issues", keys(&listed.issues))
             .with_some("awaited", keys(&self.awaited))
             .with_some("waiting", self.waiting_since.map(UnixMillis::get))
-            .with_some("source", self.counting.as_ref().map(|counting| counting.source.to_string()))
-            .with_some("at", counted.map(|(shard, _)| shard.get()))
-            .with_some("last", counted.and_then(|(_, last)| last.as_ref()).map(User::as_str))
             .with_some("finished", self.finished.as_ref().map(|finished| finished.at.get()))
             .with_some("ids_sha256", self.finished.as_ref().map(|finished| finished.ids_sha256.as_str()))
     }
@@ -279,14 +253,6 @@ impl ErasureStep {
             followers: parsed_list(item, "followers")?,
             issues: keys_of(item, "issues")?,
         };
-        let counting = match item.optional_parsed("source")? {
-            Some(source) => {
-                let shard = item.optional_number::<u8>("at")?;
-                let last = item.optional_parsed("last")?;
-                Some(CountPlace { source, at: shard.map(|shard| (shard.into(), last)) })
-            }
-            None => None,
-        };
         let finished = match item.has("finished") {
             true => Some(Finished {
                 at: item.millis("finished")?,
@@ -301,11 +267,9 @@ impl ErasureStep {
             user: item.optional_parsed("user")?,
             begun: item.millis("begun")?,
             number: item.number("step")?,
-            landed: item.number("landed")?,
             at,
             again: item.flag("again"),
             listed,
-            counting,
             awaited: keys_of(item, "awaited")?,
             waiting_since: match item.has("waiting") {
                 true => Some(item.millis("waiting")?),
@@ -317,8 +281,8 @@ impl ErasureStep {
     }
 
     /// The erasure as a client sees it.
-    pub(super) fn view(&self, now: UnixMillis) -> Erasure {
-        let finished = self.finished.as_ref().filter(|finished| finished.at <= now);
+    pub(super) fn view(&self) -> Erasure {
+        let finished = self.finished.as_ref();
         Erasure {
             id: self.erasure,
             state: if finished.is_some() { ErasureState::Done } else { ErasureState::Erasing },
@@ -332,14 +296,13 @@ impl ErasureStep {
 }
 
 /// The data that an erasure does not reach, as its receipt says.
-const NOT_COVERED: [&str; 7] = [
+const NOT_COVERED: [&str; 5] = [
     "report files",
     "backups, point-in-time recovery and exports of the table",
     "stream records that fan-out gave up on, until they are redriven or expire",
-    "idempotency records, notes of deleted events, quotas, notes of live timelines and pages of fan-out jobs: they expire \
-     within two days",
-    "notes of unfollows, and the numbers of followers of an erased actor: they expire within 100 days",
-    "the shards of an erased actor's timeline and followers, if it was busy: numbers alone",
+    "idempotency records, notes of deleted events and of unfollows, quotas, notes of live timelines, pages of fan-out \
+     jobs, the numbers and shards of an erased actor's followers, and the entry in the list of erasures: they expire \
+     within three days",
     "data of others that mentions the person",
 ];
 
@@ -370,19 +333,15 @@ fn keys_of(item: &Item, name: &'static str) -> Result<Vec<Key>, Corrupt> {
 }
 
 /// The counts in the order in which they are stored.
-const fn numbers(counts: &ErasureCounts) -> [u64; 12] {
-    let ErasureCounts { events, entries, copies, follows, followers, profile, .. } = *counts;
-    let ErasureCounts { sessions, feed, idempotency, late, jobs, issues, .. } = *counts;
-    [events, entries, copies, follows, followers, profile, sessions, feed, idempotency, late, jobs, issues]
+const fn numbers(counts: &ErasureCounts) -> [u64; 7] {
+    let ErasureCounts { events, follows, followers, profile, sessions, feed, issues } = *counts;
+    [events, follows, followers, profile, sessions, feed, issues]
 }
 
 fn decode_counts(item: &Item) -> Result<ErasureCounts, Corrupt> {
-    let numbers = <[u64; 12]>::try_from(item.number_list("counts")?).map_err(|_| item.corrupt("counts"))?;
-    let [events, entries, copies, follows, followers, profile, rest @ ..] = numbers;
-    let [sessions, feed, idempotency, late, jobs, issues] = rest;
-    let counts =
-        ErasureCounts { events, entries, copies, follows, followers, profile, ..ErasureCounts::default() };
-    Ok(ErasureCounts { sessions, feed, idempotency, late, jobs, issues, ..counts })
+    let numbers = <[u64; 7]>::try_from(item.number_list("counts")?).map_err(|_| item.corrupt("counts"))?;
+    let [events, follows, followers, profile, sessions, feed, issues] = numbers;
+    Ok(ErasureCounts { events, follows, followers, profile, sessions, feed, issues })
 }
 
 #[cfg(test)]
@@ -408,10 +367,12 @@ mod tests {
         let base = Item::from([("pk", &*pk), ("sk", "STEP"), ("actor", "ada"), ("user", "bob")])
             .with("begun", 1_000_500_u64)
             .with("shard", 0_u64)
-            .with("landed", 0_u64);
-        let base = base.with("names", names);
-        let expected =
-            base.clone().with("step", 0_u64).with("stage", "mark").with("counts", Value::list([0_u64; 12]));
+            .with("names", names);
+        let expected = base
+            .clone()
+            .with("step", 0_u64)
+            .with("stage", "issues of the user")
+            .with("counts", Value::list([0_u64; 7]));
         assert_eq!(first().encode(), expected);
 
         let id: EventId = ID.parse().unwrap();
@@ -436,10 +397,6 @@ mod tests {
                 followers: vec!["cy".parse().unwrap()],
                 issues: vec![key()],
             },
-            counting: Some(CountPlace {
-                source: "subject:s".parse().unwrap(),
-                at: Some((Shard::from(3), "dee".parse().ok())),
-            }),
             awaited: vec![key()],
             waiting_since: Some(millis(1_000_700)),
             counts: ErasureCounts { events: 7, issues: 12, ..ErasureCounts::default() },
@@ -463,24 +420,19 @@ mod tests {
             .with("issues", Value::list(["a", "b"]))
             .with("awaited", Value::list(["a", "b"]))
             .with("waiting", 1_000_700_u64)
-            .with("source", "subject:s")
-            .with("at", 3_u64)
-            .with("last", "dee")
-            .with("counts", Value::list([7_u64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12]));
+            .with("counts", Value::list([7_u64, 0, 0, 0, 0, 0, 12]));
         assert_eq!(step.encode(), expected);
         let finished = Finished { at: millis(2_000_000), ids_sha256: "ab".repeat(32) };
         let done = ErasureStep { actor: None, user: None, finished: Some(finished), ..first().next() };
         for step in [first(), step, done.clone()] {
             assert_eq!(ErasureStep::decode(&step.encode()), Ok(step));
         }
-        let state = |now| done.view(millis(now)).state;
-        assert_eq!((state(1_999_999), state(2_000_000)), (ErasureState::Erasing, ErasureState::Done));
-        assert!(done.covers(millis(1_999_000)) && !done.covers(millis(2_000_000)));
+        assert_eq!((first().view().state, done.view().state), (ErasureState::Erasing, ErasureState::Done));
     }
 
     #[test]
     fn every_stage_has_a_text_and_a_next_one() {
-        let mut stage = Stage::Mark;
+        let mut stage = Stage::FIRST;
         for (known, text) in Stage::ALL {
             assert_eq!((stage, Stage::parse(text)), (known, Some(known)));
             stage = stage.next();

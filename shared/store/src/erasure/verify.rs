@@ -125,7 +125,7 @@ impl ErasuresHandle<'_> {
         let stored = op.erasures().step(erasure.id).await?;
         let is_same = stored.map(|step| {
             let names = ErasedNames::of(actor.as_ref(), user.as_ref());
-            let Erasure { state, counts, ids_sha256, finished_at, .. } = step.view(op.now());
+            let Erasure { state, counts, ids_sha256, finished_at, .. } = step.view();
             let stored = (state, counts, ids_sha256, finished_at, step.names);
             stored == (erasure.state, erasure.counts, erasure.ids_sha256.clone(), erasure.finished_at, names)
         });
@@ -175,8 +175,11 @@ impl Person<'_> {
                 let here = item.optional_number::<u64>("here")?.unwrap_or_default();
                 if here > 0 { ErasureTrace::New } else { by_time(left_at) }
             }
-            AnyKey::SourceItem(_) => ErasureTrace::Kept,
+            // Somebody follows the actor since, or the actor is active again.
+            AnyKey::SourceItem(_) if !item.has("expires_at") => ErasureTrace::New,
+            // The erasure is under way.
             AnyKey::ErasureStep(_) => ErasureTrace::Kept,
+            AnyKey::ErasureEntry(_) if !item.has("expires_at") => ErasureTrace::Kept,
             _ => expires(),
         };
         Ok(Some(ErasureFinding { key, trace }))
@@ -219,8 +222,7 @@ impl Person<'_> {
             AnyKey::Issue(_) => has_user("opened_by")?,
             AnyKey::Watch(key) => is_timeline(&key.timeline),
             AnyKey::LateNote(key) => is_timeline(&key.timeline),
-            AnyKey::ErasureMark(key) => is_actor(&key.actor),
-            AnyKey::ErasureStep(_) => {
+            AnyKey::ErasureStep(_) | AnyKey::ErasureEntry(_) => {
                 has_user("user")? || item.optional_parsed("actor")?.as_ref().is_some_and(is_actor)
             }
             AnyKey::Directory(_)
@@ -236,9 +238,7 @@ impl Person<'_> {
             | AnyKey::LateEvent(_)
             | AnyKey::EndingMark(_)
             | AnyKey::EndingStep(_)
-            | AnyKey::ErasedPage(_)
-            | AnyKey::ErasedEvent(_)
-            | AnyKey::ErasureLock(_) => false,
+            | AnyKey::ErasedPage(_) => false,
         })
     }
 }

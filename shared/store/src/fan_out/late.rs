@@ -11,7 +11,7 @@
 //! With the announcements come the marks of what the topic is going through (`ending/`): events that land in a deleted
 //! topic are deleted, and events that land with an earlier retention get the new expiry.
 //!
-//! Also with them come the marks of erased actors: their events are erased (`erasure/landed.rs`).
+//! Events of erased actors are deleted (`erasure/landed.rs`). The list of erasures is read once for the batch.
 //!
 //! These rules must hold. An entry is put before its partition is counted. A partition is counted also if the entry was
 //! there already and still waits, because the process that put it may have died before it counted. A record is handled
@@ -29,9 +29,9 @@ use crate::consumer::announcement::Announcement;
 use crate::consumer::ledger::Ledger;
 use crate::consumer::ledger::LedgerHandle;
 use crate::ending::mark::EndingMark;
-use crate::erasure::mark::ErasureMark;
+use crate::erasure::list::ErasedActors;
 use crate::fan_out::ending::stamp_event;
-use crate::fan_out::erasure::landed::MarkedErasure;
+use crate::fan_out::erasure::landed::erase_event;
 use crate::fan_out::record::{Landed, Record};
 use crate::fan_out::{Done, count, plan};
 use crate::limits::{CLOCKS_APART_MILLIS, RAILS_AT_ONCE, WRITES_AT_ONCE};
@@ -69,13 +69,29 @@ impl LateNotes<'_> {
                 by_topic.entry(&opened.topic).or_default().opened.push((place, opened));
             }
         }
-        let topics: Vec<_> =
-            by_topic.into_iter().map(|(topic, new)| self.note_in_topic(topic, new)).collect();
+        let erased = match records.iter().any(|record| record.landed.is_some()) {
+            true => self.op.erasures().erased_actors().await,
+            false => Ok(ErasedActors::default()),
+        };
+        let erased = match erased {
+            Ok(erased) => erased,
+            Err(error) => {
+                let new = records.iter().enumerate().filter(|(_, record)| record.landed.is_some());
+                return failed(new.map(|(place, _)| place), &error);
+            }
+        };
+        let topics = by_topic.into_iter().map(|(topic, new)| self.note_in_topic(topic, new, &erased));
+        let topics: Vec<_> = topics.collect();
         let failed = stream::iter(topics).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>().await;
         failed.into_iter().flatten().collect()
     }
 
-    async fn note_in_topic(&self, topic: &Topic, new: NewInTopic<'_>) -> BTreeSet<usize> {
+    async fn note_in_topic(
+        &self,
+        topic: &Topic,
+        new: NewInTopic<'_>,
+        erased: &ErasedActors,
+    ) -> BTreeSet<usize> {
         let NewInTopic { landed, opened } = new;
         let announced = match self.op.topic(topic).announced().await {
             Ok(announced) => announced,
@@ -91,7 +107,7 @@ impl LateNotes<'_> {
         if announced.marks.iter().any(|mark| matches!(mark, EndingMark::Deletion { .. })) {
             return unnoted;
         }
-        let (landed, failures) = self.keep_unerased(&announced.erasing, landed).await;
+        let (landed, failures) = self.keep_unerased(erased, landed).await;
         unnoted.extend(failures);
         if announced.is_watched {
             // The time of landing is rounded down to a second, so an event that landed two seconds after its own time
@@ -111,34 +127,21 @@ impl LateNotes<'_> {
         unnoted
     }
 
-    /// Erases the events of erased actors. Returns all other events, and the places of the records for which this
+    /// Deletes the events of erased actors. Returns all other events, and the places of the records for which this
     /// failed.
     async fn keep_unerased<'l>(
         &self,
-        marks: &[ErasureMark],
+        erased: &ErasedActors,
         landed: Vec<Landing<'l>>,
     ) -> (Vec<Landing<'l>>, BTreeSet<usize>) {
-        let (mut kept, mut unerased, mut known) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
-        for (place, landed) in landed {
-            let Some(actor) =
-                landed.actor.as_ref().filter(|actor| marks.iter().any(|it| it.actor == **actor))
-            else {
-                kept.push((place, landed));
-                continue;
-            };
-            let erased = async {
-                if !known.contains_key(actor) {
-                    known.insert(actor, MarkedErasure::of(self.op, marks, actor).await?);
-                }
-                match known.get(actor) {
-                    Some(Some(erasure)) => erasure.erase(&landed.key, landed.at).await,
-                    _ => Ok(false),
-                }
-            };
-            match erased.await {
-                Ok(true) => {}
-                Ok(false) => kept.push((place, landed)),
-                Err(error) => unerased.extend(failed([place], &error)),
+        let is_erased = |(_, landed): &Landing<'_>| {
+            landed.actor.as_ref().is_some_and(|actor| erased.cover(actor, landed.key.id().at()))
+        };
+        let (gone, kept): (Vec<_>, Vec<_>) = landed.into_iter().partition(is_erased);
+        let mut unerased = BTreeSet::new();
+        for (place, landed) in gone {
+            if let Err(error) = erase_event(self.op, &landed.key).await {
+                unerased.extend(failed([place], &error));
             }
         }
         (kept, unerased)

@@ -15,7 +15,7 @@
 //! | an event got another expiry | so do its entries | `post.rs` |
 //! | an event landed in a deleted topic | it is deleted | `late.rs` |
 //! | a step of an erasure was put | the step is taken | `erasure/` |
-//! | an event of an erased actor landed | it is erased | `late.rs`, `erasure/landed.rs` |
+//! | an event of an erased actor was written | it is deleted | `late.rs`, `erasure/landed.rs` |
 //!
 //! Records may be delivered twice, late, and in any order between items, and a process may die anywhere. Still these
 //! rules must hold:
@@ -121,7 +121,7 @@ impl Op {
             plan::rails(records).into_iter().map(|rail| writer.rail(fan_out.run(records, rail))).collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
         let notes = LateNotes { op: &op, done: &done };
-        // The marks of erasures are read after the entries are written (`erasure/landed.rs`).
+        // The list of erasures is read after the entries are written (`erasure/landed.rs`).
         let work = async { (rails.await, Box::pin(notes.note(records)).await) };
         let (stopped, unnoted) = writer.during(work).await;
         let unleft = fan_out.put_left(&left).await;
@@ -230,13 +230,12 @@ impl FanOut<'_> {
             What::Deleted(entry) => Box::pin(self.deleted(entry, at)).await,
             What::Followed(key, follower) => Box::pin(self.backfill(key, follower, change.id, at)).await,
             What::Unfollowed(key) => Box::pin(self.cleanup(key, change.id, at)).await,
-            What::Counted(key, counts) => self.counted(&key.source, *counts).await,
+            What::Counted(key, counts) => self.counted(key, *counts).await,
             What::Source { source, was_pushed, stored } => {
                 self.source_changed(source, *was_pushed, stored, at).await
             }
             What::Restamped(entry) => Box::pin(self.restamped(entry, at)).await,
             What::Erasure(key, number) => Box::pin(self.erase(key, *number)).await,
-            What::Erased(key) => Box::pin(self.recount(key)).await,
             What::Ending(key, name) => Box::pin(self.end(key, *name)).await,
             What::Job(key, work) => Box::pin(JobStep { fan_out: *self, key, work }.run()).await,
             What::Backlog(key) => Box::pin(self.work_off(&key.backlog, &[key.id].into())).await,

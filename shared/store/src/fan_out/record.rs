@@ -112,8 +112,6 @@ pub(super) enum What {
     Ending(EndingStepKey, StepName),
     /// The step of an erasure with this number was put.
     Erasure(ErasureStepKey, u32),
-    /// An event was erased that landed while its erasure ran, or whose record came later.
-    Erased(ErasureStepKey),
     /// An item of a backlog was put.
     Backlog(BacklogKey),
 }
@@ -297,9 +295,6 @@ impl Delivered {
             AnyKey::ErasureStep(key) if !removed => {
                 let step = self.after()?;
                 (!step.has("finished")).then_some(What::Erasure(key, step.number("step")?))
-            }
-            AnyKey::ErasedEvent(key) if !removed => {
-                Some(What::Erased(ErasureStepKey { erasure: key.erasure }))
             }
             AnyKey::Backlog(key) if !removed => Some(What::Backlog(key)),
             _ => None,

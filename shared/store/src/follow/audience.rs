@@ -67,6 +67,20 @@ impl SourceHandle<'_> {
         Ok(FollowerPage { followers, more: page.next.is_some() })
     }
 
+    /// A follower in the last shard that has one.
+    pub(crate) async fn last_follower(self, shards: ShardCount) -> Result<Option<User>, TableError> {
+        let counts = self.counts(shards).await?;
+        let Some((shard, _)) = counts.into_iter().rev().find(|(_, counts)| counts.here > 0) else {
+            return Ok(None);
+        };
+        let query = Query::partition(FollowerKey::partition(self.source, shard))
+            .between(BEFORE_USERS, BEHIND_USERS)
+            .backward(true)
+            .limit(1_u16);
+        let page = self.op.table.query(&query.consistent(true)).await?;
+        Ok(page.items.first().map(Follower::decode).transpose()?.map(|last| last.user))
+    }
+
     /// The wanted users who left a shard at `since` or later, as far as fan-out has recorded them. The read is
     /// consistent.
     ///

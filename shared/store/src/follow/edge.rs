@@ -13,7 +13,7 @@ use lately_keys::table::{FollowKey, FollowerCountKey, FollowerKey, LeaverKey};
 use lately_keys::{Key, Shard, Source, TableKey, UnixMillis, User};
 use lately_table::{Corrupt, Item};
 
-use crate::limits::{CLOCKS_APART_MILLIS, REDELIVERED_SECONDS};
+use crate::limits::{CLOCKS_APART_MILLIS, ENDING_MARK_SECONDS};
 
 /// A follow as the user's partition holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,10 +96,9 @@ impl Counts {
     }
 }
 
-/// The item that says that a follower left. It stays until no stream record from before the unfollow can be delivered
-/// again.
+/// The item that says that a follower left. It stays until the stream holds no record from before the unfollow.
 pub(crate) fn leaver(key: &LeaverKey) -> Item {
-    Item::at(key).with("expires_at", key.at.get() / 1000 + REDELIVERED_SECONDS)
+    Item::at(key).with("expires_at", key.at.get() / 1000 + ENDING_MARK_SECONDS)
 }
 
 #[cfg(test)]
@@ -135,7 +134,7 @@ mod tests {
         assert_eq!(decoded(&[]), Ok((7.into(), Counts::default())));
 
         let key = LeaverKey { source, shard: 7.into(), at: since, user: "bob".parse().unwrap() };
-        let stored = item(pk, "#LEFT#2024-07-06T05:36:37.351Z#bob", &[("expires_at", 1_728_884_197)]);
+        let stored = item(pk, "#LEFT#2024-07-06T05:36:37.351Z#bob", &[("expires_at", 1_720_416_997)]);
         assert_eq!(leaver(&key), stored);
     }
 

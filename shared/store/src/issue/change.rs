@@ -9,6 +9,7 @@ use lately_keys::table::IssueKey;
 use lately_model::{Issue, IssueChange, Precondition, Revision, issue_changed};
 use lately_table::{Rounds, TableError, Transaction};
 
+use crate::erasure::ActorIsBeingErased;
 use crate::issue::IssueHandle;
 use crate::issue::IssueNotFound;
 use crate::issue::stored::ReadIssue;
@@ -26,6 +27,9 @@ pub enum ChangeIssueError {
     /// The issue does not have the revision that the writer expects. The issue's revision; `None` if there is no issue.
     #[error("the issue has another revision than the writer expects")]
     Mismatch(Option<Revision>),
+    /// The user is being erased. Nothing was written.
+    #[error(transparent)]
+    ActorIsBeingErased(#[from] ActorIsBeingErased),
     /// The table could not be read or written. The change may have happened.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -95,6 +99,7 @@ impl IssueHandle<'_> {
                 Told::Stale(there) => {
                     known = there.map(ReadIssue::of).transpose().map_err(TableError::from)?;
                 }
+                Told::Refused(error) => return Err(error.into()),
             }
             rounds.lose_and_pause().await?;
         }

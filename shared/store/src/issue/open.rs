@@ -14,6 +14,7 @@ use lately_keys::table::{IssueNumber, IssueStatus, RepositoryKey};
 use lately_model::{Issue, NewIssue, issue_opened};
 use lately_table::{Condition, Rounds, TableError, Transaction, Update};
 
+use crate::erasure::ActorIsBeingErased;
 use crate::issue::RepositoryHandle;
 use crate::issue::stored::encode;
 use crate::issue::telling::Told;
@@ -27,6 +28,9 @@ pub enum OpenIssueError {
         /// The repository.
         repository: RepositoryKey,
     },
+    /// The opener is being erased. Nothing was written.
+    #[error(transparent)]
+    ActorIsBeingErased(#[from] ActorIsBeingErased),
     /// The table could not be written. The issue may be opened or not.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -64,6 +68,7 @@ impl RepositoryHandle<'_> {
                 // The number is taken: the counter was restored to an earlier value. The next round takes the next
                 // number.
                 Told::Stale(_) => rounds.lose()?,
+                Told::Refused(error) => return Err(error.into()),
             }
         }
     }

@@ -7,6 +7,7 @@ use lately_keys::Topic;
 use lately_model::{ISSUES_TOPIC, NewEvent, TopicSettings};
 use lately_table::{Fault, Item, TableError, Transacted, Transaction};
 
+use crate::erasure::ActorIsBeingErased;
 use crate::event::Acceptance;
 use crate::issue::IssuesHandle;
 use crate::placing::{PlaceError, Placed};
@@ -29,6 +30,8 @@ pub(super) enum Told {
     Written,
     /// Neither is written, because the issue's condition did not hold. The item that is there instead, if any.
     Stale(Option<Item>),
+    /// Neither is written, because the event's actor is being erased.
+    Refused(ActorIsBeingErased),
 }
 
 impl IssuesHandle<'_> {
@@ -49,12 +52,14 @@ impl IssuesHandle<'_> {
     ) -> Result<Told, TableError> {
         let writer = EventWriter::of(self.op, topic, settings);
         let acceptance = Acceptance { at: self.op.now(), is_keyed: false };
-        let placed = writer.place(vec![event], None, acceptance).await.map_err(|error| match error {
-            PlaceError::Table(error) => error,
-            PlaceError::TooOld(_) => {
-                TableError::unavailable("the new event is older than the topic's retention")
+        let placed = match writer.place(vec![event], None, acceptance).await {
+            Ok(placed) => placed,
+            Err(PlaceError::ActorIsBeingErased(error)) => return Ok(Told::Refused(error)),
+            Err(PlaceError::Table(error)) => return Err(error),
+            Err(PlaceError::TooOld(_)) => {
+                return Err(TableError::unavailable("the new event is older than the topic's retention"));
             }
-        })?;
+        };
         let [placed] = <[Placed; 1]>::try_from(placed).expect("one event has one place");
         let transaction = transaction.put(placed.item.clone());
         let mut attempts = self.op.table.attempts();

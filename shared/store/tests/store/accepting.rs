@@ -171,8 +171,9 @@ async fn page(scene: &Scene, who: &str) -> Vec<EventId> {
 
 #[tokio::test(start_paused = true)]
 async fn an_own_feed_that_is_written_late_shows_no_deleted_event() {
-    // The calls: the topic; the bucket's entry, the entry before, the entry's creation; the event; the own feed.
-    for (call, landed) in [(5, false), (6, true)] {
+    // The calls: the topic; the erasures; the bucket's entry, the entry before, the entry's creation; the event; the own
+    // feed.
+    for (call, landed) in [(6, false), (7, true)] {
         let mut scene = Scene::new(FeedSettings::default()).await;
         let stall = Stall { call, moment: Moment::Before, time: MINUTE };
         let network = Network { seed: 1, longest: Duration::from_millis(3), stall: Some(stall) };

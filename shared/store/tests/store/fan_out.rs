@@ -80,11 +80,11 @@ async fn an_event_without_views_has_no_entries() {
     scene.settle().await;
     scene.post(&quiet, vec![about("s")]).await;
     let outcomes = scene.settle().await;
-    // Fan-out reads the announcements of the event's topic nevertheless.
+    // Fan-out reads the erasures and the announcements of the event's topic nevertheless.
     let [outcome] = &*outcomes else { panic!("{outcomes:?}") };
     assert_eq!(
         (outcome.cost.calls, outcome.cost.read_units.halves, outcome.cost.write_units.halves),
-        (1, 2, 0)
+        (2, 4, 0)
     );
 }
 

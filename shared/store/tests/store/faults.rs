@@ -102,9 +102,9 @@ async fn a_crash_at_any_call_leaves_a_consistent_table() {
                 break;
             }
         }
-        // The calls: the topic; the bucket's entry, the entry before and the creation of the entry; then the event and
-        // the entry in the actor's feed, or the batches.
-        assert_eq!(n - 1, if count == 1 { 6 } else { 7 });
+        // The calls: the topic; the erasures; the bucket's entry, the entry before and the creation of the entry; then the
+        // event and the entry in the actor's feed, or the batches.
+        assert_eq!(n - 1, if count == 1 { 7 } else { 8 });
     }
 }
 
@@ -142,7 +142,7 @@ async fn a_retry_under_a_key_completes_a_crashed_request_once() {
                 break;
             }
         }
-        assert_eq!(n - 1, if count == 1 { 8 } else { 9 }, "two calls more than without a key");
+        assert_eq!(n - 1, if count == 1 { 9 } else { 10 }, "two calls more than without a key");
     }
 }
 
@@ -181,8 +181,8 @@ async fn a_retry_is_judged_by_the_time_of_its_first_request() {
         if finished {
             store(engine.client(), &world).op().write(request.clone()).await.unwrap();
         } else {
-            // The sixth call is the event's own put, so the request is recorded and the event is not written.
-            let died = write_and_die(&engine, &world, (6, Moment::Before), request.clone()).await;
+            // The seventh call is the event's own put, so the request is recorded and the event is not written.
+            let died = write_and_die(&engine, &world, (7, Moment::Before), request.clone()).await;
             assert!(died.is_none() && numbers(&engine, &topic).await.is_empty());
         }
         pass(11 * MINUTE).await;

@@ -253,9 +253,9 @@ async fn a_busy_topic_keeps_the_shards_that_its_rate_needs() {
     let coverage = newest(&engine, &world, &topic).await;
     assert_eq!(coverage.shards_at(world.now()).get(), 2);
     assert!(coverage.spread_until(world.now()).unwrap() > until.saturating_add(50_000));
-    // Looking after the spread costs little beside the writes of the minute.
+    // Looking after the spread costs little beside the writes. Each process reads the erasures every two seconds.
     let looking = (calls - events / 12, written - events, read);
-    assert!(looking.0 <= 40 && looking.1 <= 4 && looking.2 <= events / 100, "{looking:?} of {events}");
+    assert!(looking.0 <= 40 + 30 && looking.1 <= 4 && looking.2 <= events / 100, "{looking:?} of {events}");
     assert_directory_held(&engine);
 }
 

@@ -271,8 +271,8 @@ async fn items_keep_their_stored_form() {
     let idempotency =
         Idempotency { caller: "user:ada".parse().unwrap(), key: "once".parse().unwrap(), body_hash: [7; 32] };
     let request = Submission { idempotency: Some(idempotency), ..submission(&posts, vec![full]) };
-    // The process dies at its seventh call, before it marks its request as done.
-    let dying = engine.client_with(Faults::default().nth(7, Target::any(), Fault::Crash(Moment::Before)));
+    // The process dies at its eighth call, before it marks its request as done.
+    let dying = engine.client_with(Faults::default().nth(8, Target::any(), Fault::Crash(Moment::Before)));
     let victim = crate::support::store(dying.client(), &world);
     assert!(dying.run(victim.op().write(request.clone())).await.is_none());
 

@@ -197,13 +197,11 @@ class Erasures:
 
     async def begin(self, erasure: api.NewErasure) -> api.Erasure:
         """Erases an actor, a user, or both. This call ends when the erasure has begun; `get` says how far it is."""
-        begun: Any = await self._transport.value(api.post_erasure({**erasure, "dry_run": False}))
-        return begun  # type: ignore[no-any-return]
+        return await self._transport.value(api.post_erasure(erasure))
 
-    async def estimate(self, erasure: api.NewErasure) -> api.ErasureEstimate:
-        """Estimates an erasure and its price. Nothing is erased."""
-        estimate: Any = await self._transport.value(api.post_erasure({**erasure, "dry_run": True}))
-        return estimate  # type: ignore[no-any-return]
+    def list(self, **query: Unpack[api.ListErasuresQuery]) -> AsyncIterator[api.Erasure]:
+        """The erasures of the last days, newest first."""
+        return self._transport.list(api.list_erasures, "erasures", query)
 
     async def get(self, id: str) -> api.Erasure:
         """An erasure; when its state is `done`, the receipt."""

@@ -1,7 +1,7 @@
 //! The search for what an erasure removes, stage by stage. Each look makes a few queries, lists what it found, and notes
 //! where the next look begins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{
@@ -13,15 +13,14 @@ use lately_model::{ISSUES_TOPIC, reported_issue};
 use lately_table::{Condition, Item, Query, TableError};
 
 use crate::directory::{Directory, Entry};
-use crate::entry::{BEFORE_ENTRIES, TimelineEntry};
-use crate::erasure::mark::ErasureMark;
+use crate::entry::{BEFORE_ENTRIES, TimelineEntry, place_in_feed, places_at_source};
 use crate::erasure::step::{ErasureStep, ListedEvents, Place, Stage};
 use crate::event::{decode, is_keyed};
 use crate::fan_out::erasure::ErasureRun;
 use crate::follow::FollowerRange;
 use crate::limits::{
-    ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASED_SESSIONS_PER_STEP, ERASURE_TOPICS_AT_ONCE,
-    WRITES_AT_ONCE,
+    AWAITED_PLACES, ENDING_PAUSE, ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASED_SESSIONS_PER_STEP,
+    ERASURE_TOPICS_AT_ONCE, WRITES_AT_ONCE,
 };
 use crate::session::keys_of_listed;
 use crate::topic::TopicError;
@@ -31,9 +30,6 @@ impl ErasureRun<'_> {
     pub(super) async fn look(self, next: &mut ErasureStep) -> Result<bool, TableError> {
         let (actor, user) = (self.step.actor.as_ref(), self.step.user.as_ref());
         match (next.at.stage, actor, user) {
-            (Stage::Mark | Stage::MarkAgain | Stage::Unmark, Some(actor), _) => {
-                self.mark_topics(actor, next).await
-            }
             (Stage::OfUser, _, Some(user)) => self.look_for_issues(&Actor::from(user), next).await,
             (Stage::OfActor, Some(actor), _) => self.look_for_issues(actor, next).await,
             (Stage::Feed, _, Some(user)) => self.look_at_feed(user, next).await,
@@ -53,43 +49,21 @@ impl ErasureRun<'_> {
         }
     }
 
-    /// Puts the mark in some topics, or lets the marks expire.
-    async fn mark_topics(self, actor: &Actor, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let op = self.fan_out.op;
-        let (topics, more) = op.topics().all(next.at.topic.take(), ERASURE_TOPICS_AT_ONCE).await?;
-        let ErasureStep { erasure, number, .. } = *self.step;
-        let mark = ErasureMark { actor: actor.clone(), erasure, step: number };
-        let stage = next.at.stage;
-        let marks = topics.iter().map(|topic| {
-            let mark = &mark;
-            async move {
-                match stage {
-                    Stage::Mark => mark.put(op, &topic.topic).await.map(|()| false),
-                    Stage::Unmark => mark.end(op, &topic.topic).await.map(|()| false),
-                    _ => mark.put_if_missing(op, &topic.topic).await,
-                }
-            }
-        });
-        let new: Vec<_> =
-            stream::iter(marks.collect::<Vec<_>>()).buffer_unordered(WRITES_AT_ONCE).try_collect().await?;
-        next.again |= new.contains(&true);
-        next.at.topic = topics.last().map(|last| last.topic.clone());
-        Ok(more && next.at.topic.is_some())
-    }
-
     /// Lists the events of the actor among some keys. Those that do not exist are being removed already.
     async fn list(self, actor: &Actor, keys: &[EventKey], next: &mut ErasureStep) -> Result<(), TableError> {
         let by_key: BTreeMap<(String, String), &EventKey> =
             keys.iter().map(|key| (key.encode(), key)).map(|(text, key)| ((text.pk, text.sk), key)).collect();
         let wanted: Vec<_> = keys.iter().map(TableKey::encode).collect();
         let mut groups: BTreeMap<(&Topic, bool), ListedEvents> = BTreeMap::new();
-        for item in self.fan_out.op.table.get_parts(&wanted, "pk, sk, a, v").await? {
+        let mut entries = Vec::new();
+        for item in self.fan_out.op.table.get_parts(&wanted, PARTS).await? {
             let Key { pk, sk } = item.key()?;
             let Some(key) =
                 by_key.get(&(pk, sk)).filter(|_| item.text("a").is_ok_and(|a| a == actor.as_str()))
             else {
                 continue;
             };
+            entries.extend(TimelineEntry::of(key, &item, key.id().at())?);
             let (topic, width) = (&key.partition().topic, key.partition().bucket.width());
             let is_keyed = is_keyed(&item)?;
             let empty = || ListedEvents { topic: topic.clone(), width, is_keyed, ids: Vec::new() };
@@ -97,7 +71,32 @@ impl ErasureRun<'_> {
         }
         next.listed.events = groups.into_values().collect();
         next.listed.events.iter_mut().for_each(|events| events.ids.sort_unstable());
+        next.awaited = self.awaited_of(&entries).await?;
         Ok(())
+    }
+
+    /// Some entries and copies of two of the listed events. The erasure goes on when fan-out has removed them. The copy of
+    /// the last follower is removed last.
+    async fn awaited_of(self, entries: &[TimelineEntry]) -> Result<Vec<Key>, TableError> {
+        let op = self.fan_out.op;
+        let (first, last) = (entries.first(), entries.last().filter(|_| entries.len() > 1));
+        let mut places: Vec<Key> = Vec::new();
+        for entry in first.into_iter().chain(last) {
+            for source in entry.sources() {
+                let stored = op.source(&source).stored().await?;
+                places.extend(places_at_source(entry.id, &source, &stored.coverage));
+                if entry.fans_out {
+                    let last = op.source(&source).last_follower(stored.shards).await?;
+                    let place = last.map(|last| place_in_feed(entry.id, &last));
+                    // A user may be the last follower of both sources.
+                    places.extend(place.filter(|place| !places.contains(place)));
+                }
+            }
+        }
+        let there = op.table.existing(&places).await?;
+        places.retain(|place| there.contains(place));
+        places.truncate(AWAITED_PLACES);
+        Ok(places)
     }
 
     /// Walks on through an actor's timeline. Returns the wanted entries, each with the key of its event, and whether
@@ -138,17 +137,28 @@ impl ErasureRun<'_> {
         Ok((found, next.is_some()))
     }
 
-    /// Removes what the actor's timeline still lists of events that are gone: they expired, or fan-out is behind.
+    /// Looks at what the actor's timeline still lists: events that were written meanwhile, and entries of events that are
+    /// gone, because they expired or because fan-out is behind. It looks until it finds nothing.
     async fn clear_timeline(self, actor: &Actor, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let op = self.fan_out.op;
         let (found, more) = self.walk_timeline(actor, &mut next.at, |_| true).await?;
-        let keys: Vec<_> = found.iter().map(|(key, _)| key.encode()).collect();
-        let there = op.table.existing(&keys).await?;
-        let gone =
-            found.iter().zip(keys).filter(|(_, key)| !there.contains(key)).map(|((_, entry), _)| entry);
-        let cleared: Vec<_> = gone.map(async |entry| self.fan_out.deleted(entry, op.now()).await).collect();
+        let keys: Vec<_> = found.iter().map(|(key, _)| key.clone()).collect();
+        self.list(actor, &keys, next).await?;
+        let there: HashSet<_> = next.listed.events.iter().flat_map(|events| &events.ids).copied().collect();
+        let gone = found.iter().map(|(_, entry)| entry).filter(|entry| !there.contains(&entry.id));
+        let now = self.fan_out.op.now();
+        let cleared: Vec<_> = gone.map(async |entry| self.fan_out.deleted(entry, now).await).collect();
         stream::iter(cleared).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
-        Ok(more)
+        next.again |= !found.is_empty();
+        if more {
+            return Ok(true);
+        }
+        if !next.again {
+            self.fan_out.op.source(&Source::Actor(actor.clone())).expire().await?;
+            return Ok(false);
+        }
+        (next.at, next.again) = (Place::of(Stage::Left), false);
+        tokio::time::sleep(ENDING_PAUSE).await;
+        Ok(true)
     }
 
     /// Walks on through the topics whose events the actor's timeline may not list.
@@ -349,7 +359,6 @@ impl ErasureRun<'_> {
             for item in &page.items {
                 next.listed.keys.push(item.key()?);
             }
-            next.counts.late += page.items.len() as u64;
         }
         Ok(!next.listed.keys.is_empty())
     }
@@ -359,6 +368,9 @@ impl ErasureRun<'_> {
 fn enter_older(at: &mut Place, older: Option<&Entry>) {
     *at = Place { topic: at.topic.take(), bucket: older.map(|entry| entry.bucket), ..Place::of(at.stage) };
 }
+
+/// The attributes of an event that its entries follow from, without its data.
+const PARTS: &str = "pk, sk, t, a, s, v";
 
 /// The type of the event that reports a new issue.
 const OPENED: &str = "issue.opened";

@@ -1,15 +1,15 @@
 //! The removal of what a step lists. Everything here may be done twice.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{FollowerCountKey, IssueKey};
+use lately_keys::table::{EventKey, FollowerCountKey, IssueKey, LateEventKey};
 use lately_keys::{Actor, Key, Source, TableKey, User};
 use lately_table::{Condition, TableError, Update};
 
 use crate::entry::place_in_feed;
 use crate::erasure::ids::ErasedIds;
-use crate::erasure::step::Listed;
+use crate::erasure::step::{Listed, ListedEvents};
 use crate::fan_out::erasure::ErasureRun;
-use crate::limits::{ERASED_BY, REDELIVERED_SECONDS, UNFOLLOWS_AT_ONCE, WRITES_AT_ONCE};
+use crate::limits::{ENDING_MARK_SECONDS, ERASED_BY, UNFOLLOWS_AT_ONCE, WRITES_AT_ONCE};
 
 impl ErasureRun<'_> {
     pub(super) async fn remove_listed(self) -> Result<(), TableError> {
@@ -77,7 +77,7 @@ impl ErasureRun<'_> {
         let op = self.fan_out.op;
         for (shard, counts) in op.source(source).counts(op.source(source).stored().await?.shards).await? {
             if counts.here == 0 && counts.left > 0 {
-                let expires_at = op.now().get() / 1000 + REDELIVERED_SECONDS;
+                let expires_at = op.now().get() / 1000 + ENDING_MARK_SECONDS;
                 let update = Update::of(&FollowerCountKey { source: source.clone(), shard })
                     .set("expires_at", expires_at)
                     .only_if(Condition::equals("here", 0_u64));
@@ -101,5 +101,27 @@ impl ErasureRun<'_> {
             .map(async |update| op.table.update(&update).await.map(drop))
             .collect();
         stream::iter(updates).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+    }
+
+    /// The keys of the events' notes in the late ledgers of the topics' consumers.
+    async fn late_keys(self, events: &[ListedEvents]) -> Result<Vec<Key>, TableError> {
+        let op = self.fan_out.op;
+        let mut keys = Vec::new();
+        for ListedEvents { topic, ids, .. } in events {
+            for announced in op.topic(topic).announcements().await? {
+                let consumer = announced.consumer;
+                keys.extend(
+                    ids.iter().map(|id| LateEventKey { consumer: consumer.clone(), id: *id }.encode()),
+                );
+            }
+        }
+        Ok(op.table.existing(&keys).await?.into_iter().collect())
+    }
+}
+
+impl ListedEvents {
+    /// The keys of the events.
+    fn keys(&self) -> impl Iterator<Item = EventKey> {
+        self.ids.iter().map(|id| EventKey::new(self.topic.clone(), self.width, *id))
     }
 }

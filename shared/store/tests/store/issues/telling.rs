@@ -60,17 +60,18 @@ async fn a_change_shows_in_its_authors_feed_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_leaves_the_change_and_its_event_or_neither() {
-    // A change makes five calls: the issue, the topic, the bucket's entry, the transaction, the author's own feed.
+    // A change makes six calls: the issue, the topic, the erasures, the bucket's entry, the transaction, the author's own
+    // feed.
     for moment in [Moment::Before, Moment::After] {
-        for n in 1..=6 {
+        for n in 1..=7 {
             let world = World::new(n);
             let engine = engine(&world, Options::default());
             let opened = open(&store(engine.client(), &world), r#"{"title":"t"}"#).await;
             let client = engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
             let victim = store(client.client(), &world);
             let changing = change(&victim, 1, r#"{"status":"closed"}"#, opened.revision);
-            assert_eq!(client.run(changing).await.is_some(), n == 6, "five calls");
-            let is_done = n > 4 || (n == 4 && moment == Moment::After);
+            assert_eq!(client.run(changing).await.is_some(), n == 7, "six calls");
+            let is_done = n > 5 || (n == 5 && moment == Moment::After);
             let there = now(&store(engine.client(), &world), 1).await;
             assert_eq!(there.revision, if is_done { opened.revision.next() } else { opened.revision });
             assert_eq!(told(&engine).await.len(), 1 + usize::from(is_done), "call {n} {moment:?}");

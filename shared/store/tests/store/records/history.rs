@@ -253,7 +253,7 @@ async fn ask_issue(store: &Store, key: &IssueKey, asked: Asked) -> Told {
                 Err(ChangeIssueError::NotFound(_)) => Told::Gone,
                 Err(ChangeIssueError::RevisionRequired(revision)) => Told::Required(Some(revision)),
                 Err(ChangeIssueError::Mismatch(revision)) => Told::Mismatch(revision),
-                Err(ChangeIssueError::Table(_)) => Told::Nothing,
+                Err(ChangeIssueError::ActorIsBeingErased(_) | ChangeIssueError::Table(_)) => Told::Nothing,
             }
         }
         _ => match store.op().issue(key).get(true).await {

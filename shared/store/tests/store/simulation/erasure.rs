@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use lately_engine::stream::EventName;
+use lately_keys::EventId;
 use lately_keys::table::AnyKey;
-use lately_keys::{EventId, UnixMillis};
 use lately_model::{ErasureReceipt, ErasureState, NewErasure};
 use lately_rig::for_each_seed;
 use lately_store::{ErasureTrace, Store};
@@ -17,7 +17,7 @@ use lately_table::Connection;
 use sha2::Digest;
 
 use crate::scene::key;
-use crate::simulation::story::{DELETED, Story, tell_of_erasure};
+use crate::simulation::story::{Story, tell_of_erasure};
 use crate::support::{TABLE, items};
 
 const SEEDS: u64 = 1_000;
@@ -53,7 +53,6 @@ impl Story {
                     let ids = item["e"].as_b().unwrap().as_ref();
                     ids.chunks(16).map(|id| EventId::from_slice(id).unwrap()).collect()
                 }
-                AnyKey::ErasedEvent(key) => vec![key.id],
                 _ => Vec::new(),
             })
             .collect();
@@ -62,51 +61,42 @@ impl Story {
         assert_eq!(erasure.ids_sha256.as_ref(), Some(&hash));
         assert_eq!(erasure.counts.events, stored.len() as u64);
 
-        let finished = erasure.finished_at.unwrap();
-        let (mut wanted, mut of_ada, mut later) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        // Follows that landed after the erasure began may stay, whatever their writers' clocks say.
+        let mut of_ada = BTreeSet::new();
+        // Follows that were written after the erasure began may stay, whatever their writers' clocks say.
         let mut followed = BTreeSet::new();
         let mut has_begun = false;
         for record in self.engine.stream(TABLE).unwrap().all() {
             match key(&record.keys()) {
                 AnyKey::ErasureStep(key) => has_begun |= key.erasure == *first,
                 AnyKey::Follow(key) if has_begun => followed.extend([(key.user, key.source)]),
+                AnyKey::Event(key)
+                    if record.event() == EventName::Insert
+                        && record.new_image().unwrap()["a"].as_s().unwrap() == "ada" =>
+                {
+                    of_ada.insert(key.id());
+                }
                 _ => {}
             }
-            if let (AnyKey::Event(key), EventName::Insert) = (key(&record.keys()), record.event()) {
-                let landed_at = UnixMillis::new(record.at_micros() / 1_000_000 * 1_000).unwrap();
-                if record.new_image().unwrap()["a"].as_s().unwrap() == "ada" {
-                    of_ada.insert(key.id());
-                    if landed_at >= finished {
-                        later.insert(key.id());
-                    }
-                    let topic = key.partition().topic.as_str();
-                    let is_deleted = self.state.borrow().deleted.contains(&key.id())
-                        || self.deletes_a_topic() && topic == DELETED;
-                    if landed_at < finished && !is_deleted {
-                        wanted.insert(key.id());
-                    }
-                }
-            }
         }
-        assert!(wanted.is_subset(&stored), "{:?} not erased", wanted.difference(&stored));
         assert!(stored.is_subset(&of_ada), "{:?} erased", stored.difference(&of_ada));
 
+        let finished = erasure.finished_at.unwrap();
         let receipt = ErasureReceipt { actor: new.actor.clone(), user: new.user.clone(), erasure };
-        let mut left = Vec::new();
+        let (mut left, mut expiring) = (Vec::new(), Vec::new());
         let rate = NonZeroU32::new(1_000_000).unwrap();
         let check = op.erasures().verify(&receipt, rate, |_, found| {
-            left.extend(found.iter().filter(|finding| finding.trace == ErasureTrace::Left).cloned());
+            for finding in found {
+                match finding.trace {
+                    ErasureTrace::Left => left.push(finding.clone()),
+                    ErasureTrace::Expires => expiring.push(finding.key.clone()),
+                    _ => {}
+                }
+            }
         });
         let check = check.await.unwrap();
         assert_eq!((check.receipt, check.ids), (Some(true), Some(true)));
-        // An event may have landed after the end with an older time of its own.
         left.retain(|finding| match AnyKey::decode(&finding.key.pk, &finding.key.sk) {
-            Some(AnyKey::Event(key)) => !later.contains(&key.id()),
-            Some(AnyKey::SourceEntry(key)) => !later.contains(&key.id),
-            Some(AnyKey::FeedEntry(key)) => {
-                !later.contains(&key.id) && !followed.iter().any(|(user, _)| *user == key.user)
-            }
+            Some(AnyKey::FeedEntry(key)) => !followed.iter().any(|(user, _)| *user == key.user),
             Some(AnyKey::Follow(key)) => !followed.contains(&(key.user, key.source)),
             Some(AnyKey::Follower(key)) => !followed.contains(&(key.user, key.source)),
             Some(AnyKey::PullMarker(key)) => !followed.contains(&(key.user, key.source)),
@@ -114,6 +104,12 @@ impl Story {
             _ => true,
         });
         assert_eq!(left, []);
+        // What was written after the end may name ada for longer.
+        let latest = finished.get() / 1000 + 3 * 24 * 60 * 60;
+        for item in all.iter().filter(|item| expiring.contains(&key(item).encode())) {
+            let expires_at: u64 = item["expires_at"].as_n().unwrap().parse().unwrap();
+            assert!(expires_at <= latest, "{:?} expires {} s late", key(item), expires_at - latest);
+        }
     }
 }
 

@@ -1,0 +1,26 @@
+//! The confirmation of a command that cannot be undone: on a terminal, the user types the name once more.
+
+use std::io::{self, IsTerminal};
+
+use crate::client::failure::Failure;
+use crate::client::session::Session;
+
+/// Fails with a hint if there is no terminal on which the user could be asked.
+pub(super) fn needs_terminal(hint: impl FnOnce() -> String) -> Result<(), Failure> {
+    match io::stdin().is_terminal() && io::stderr().is_terminal() {
+        true => Ok(()),
+        false => Err(Failure::Usage(hint())),
+    }
+}
+
+/// Asks for a name, and fails if the user types another one.
+pub(super) fn ask(session: &mut Session<'_>, name: &str, question: &str) -> Result<(), Failure> {
+    write!(session.screen.told, "{question}: ")?;
+    session.screen.told.flush()?;
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    match line.trim() == name {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!("this is not {name}: nothing is deleted"))),
+    }
+}
