@@ -88,7 +88,7 @@ pub(super) async fn run(options: EraseOptions, screen: Screen<'_>) -> Result<(),
             let body = NewErasure { actor, user, dry_run };
             let reply = session.ask(&Request::post("/erasures").json(&body)).await?;
             if dry_run {
-                return print_estimate(&mut session, &reply);
+                return session.show(&reply, print_estimate);
             }
             let NewErasure { actor, user, .. } = body;
             print(&mut session, reply, Names { actor, user }, wait).await
@@ -154,7 +154,7 @@ async fn print(
     }
     let receipt = ErasureReceipt { actor, user, erasure };
     if session.json {
-        return Ok(session.print_json(&serde_json::to_string(&receipt)?)?);
+        return session.print_json(&serde_json::to_string(&receipt)?);
     }
     let ErasureReceipt { actor, user, erasure } = receipt;
     let is_done = erasure.state == ErasureState::Done;
@@ -176,13 +176,10 @@ async fn print(
     Ok(())
 }
 
-fn print_estimate(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
-    if session.prints_json(reply)? {
-        return Ok(());
-    }
-    let ErasureEstimate { counts, read_units, write_units } = read(reply)?;
+fn print_estimate(session: &mut Session<'_>, estimate: ErasureEstimate) -> Result<(), Failure> {
+    let ErasureEstimate { counts, read_units, write_units } = estimate;
     let mut pairs: Vec<_> = kinds(&counts).map(|(kind, count)| (kind, format!("about {count}"))).into();
     pairs.push(("read units", format!("about {read_units}")));
     pairs.push(("write units", format!("about {write_units}")));
-    Ok(session.pairs(&pairs)?)
+    session.pairs(&pairs)
 }
