@@ -43,6 +43,8 @@ fn a_stack_is_used_only_if_its_table_is_named() {
         with(&[variable], &["feed", "rebuild", "ada"])
             .failed(1, &[&said, "--table (or LATELY_TABLE)", "--local"]);
     }
+    // A command that reads the table takes no options of the API.
+    with(&[], &["erase", "verify", "receipt.json", "--json"]).failed(2, &["unexpected argument '--json'"]);
     for (variables, arguments) in [
         (&[][..], &["feed", "verify", "ada", "--table", ""][..]),
         (&[("LATELY_TABLE", "")], &["feed", "verify", "ada"]),
