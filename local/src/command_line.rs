@@ -10,7 +10,6 @@ use crate::client::consume::ConsumeOptions;
 use crate::client::scenario::ScenarioOptions;
 use crate::completions::CompletionsOptions;
 use crate::operate::dlq::DlqOptions;
-use crate::operate::import::ImportOptions;
 use crate::operate::migrate::MigrateOptions;
 use crate::operate::report::ReportOptions;
 use crate::operate::token::TokenOptions;
@@ -46,8 +45,6 @@ pub enum Command {
     Dlq(DlqOptions),
     /// Upgrade issues that are stored with an older schema
     Migrate(MigrateOptions),
-    /// Import a table of a published design into a topic
-    Import(Box<ImportOptions>),
     /// Print a topic's events, one per line, from a consumer's position on
     Consume(ConsumeOptions),
     /// Report a topic's new events, and list and show reports
@@ -57,7 +54,7 @@ pub enum Command {
 }
 
 /// The commands for a stack's operator. All other commands are for users.
-const OPERATE: [&str; 7] = ["token", "report", "dlq", "import", "migrate", "erase", "scenario"];
+const OPERATE: [&str; 6] = ["token", "report", "dlq", "migrate", "erase", "scenario"];
 
 /// The text below the options.
 const AFTER: &str = "\

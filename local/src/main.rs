@@ -48,10 +48,6 @@ async fn main() -> ExitCode {
         Some(Command::Migrate(options)) => {
             operate::migrate::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }
-        Some(Command::Import(options)) => {
-            let import = Box::pin(operate::import::run(*options, &mut out, &mut told));
-            import.await.map_err(|error| error.to_string())
-        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

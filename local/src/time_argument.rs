@@ -52,14 +52,6 @@ pub(crate) fn parse_seek(text: &str) -> Result<SeekTo, String> {
     or_ago(text, SeekTo::Time, str::parse)
 }
 
-pub(crate) fn parse_timestamp(text: &str) -> Result<jiff::Timestamp, String> {
-    let of = |at: UnixMillis| {
-        let millis = i64::try_from(at.get()).expect("a UnixMillis lies before the year 10000");
-        jiff::Timestamp::from_millisecond(millis).expect("a UnixMillis lies before the year 10000")
-    };
-    or_ago(text, of, str::parse)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,19 +68,16 @@ mod tests {
             );
             assert!(matches!(parse_start(text), Ok(Start::Time(_))));
             assert!(matches!(parse_seek(text), Ok(SeekTo::Time(_))));
-            assert!(parse_time(text).is_ok() && parse_timestamp(text).is_ok());
+            assert!(parse_time(text).is_ok());
         }
         let given = "2026-11-20T09:30:00Z";
         let bound = Bound { at: given.parse().expect("a time"), is_relative: false };
         assert_eq!((parse_bound(given), parse_time(given)), (Ok(bound), Ok(bound.at)));
-        assert_eq!(parse_timestamp(given).expect("a time").to_string(), given);
         assert_eq!(parse_start("latest"), Ok(Start::Latest));
         for text in ["", "1", "1w", "-1h", "1.5h", "yesterday"] {
             let refused = parse_bound(text).expect_err(text);
             assert!(refused.ends_with("; or the time since then, such as 30m, 1h or 2d"), "{refused}");
-            assert!(
-                parse_time(text).is_err() && parse_start(text).is_err() && parse_timestamp(text).is_err()
-            );
+            assert!(parse_time(text).is_err() && parse_start(text).is_err());
         }
     }
 }

@@ -16,7 +16,8 @@ pub(crate) const FEW: u32 = 4;
 /// The attempts when no person waits: they take about a minute, long enough for a server to restart.
 pub(crate) const MANY: u32 = 30;
 
-/// The API's URL and token, and the form of the output.
+/// The API's URL and token, and the form of the output. A command with subcommands takes them before and after the
+/// subcommand.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "The API")]
 pub(crate) struct Access {
@@ -24,15 +25,15 @@ pub(crate) struct Access {
     place: ApiPlace,
 
     /// The token to send; dev is the local program's admin
-    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
+    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, global = true, value_parser = parse_token)]
     token: Token,
 
     /// Print JSON, as the API returns it
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) json: bool,
 
     /// Print each response's DynamoDB cost to standard error
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) cost: bool,
 }
 

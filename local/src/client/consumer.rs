@@ -1,6 +1,6 @@
 //! `lately consumer`: a consumer's position. `lately consume` reads with a consumer.
 
-use lately_client::{Request, Response};
+use lately_client::Request;
 use lately_keys::{Consumer, Topic};
 use lately_model::{ConsumerView, NewConsumer, RunList, RunView, SeekTo, SettleSeconds, Start};
 use reqwest::StatusCode;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::session::{Screen, Session, or_dash, read};
+use crate::client::session::{Screen, Session, or_dash};
 use crate::time_argument::{parse_seek, parse_start};
 
 /// Create, show, move and delete a topic's consumers (scope consume)
@@ -17,6 +17,9 @@ use crate::time_argument::{parse_seek, parse_start};
 pub struct ConsumerOptions {
     #[command(subcommand)]
     command: ConsumerCommand,
+
+    #[command(flatten)]
+    access: Access,
 }
 
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -33,18 +36,9 @@ enum ConsumerCommand {
         /// The seconds after which an event is returned: 0 to 3600 [default: 10]
         #[arg(long, value_name = "N", value_parser = parse_settle)]
         settle_seconds: Option<SettleSeconds>,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Show a consumer's position and its lag
-    Show {
-        #[command(flatten)]
-        consumer: ConsumerArgument,
-
-        #[command(flatten)]
-        access: Access,
-    },
+    Show(ConsumerArgument),
     /// Move a consumer; an outstanding batch is dropped
     Seek {
         #[command(flatten)]
@@ -53,9 +47,6 @@ enum ConsumerCommand {
         /// The new position: earliest, latest, a time, the time since then, such as 1h, or the id of an event
         #[arg(value_name = "POSITION", value_parser = parse_seek)]
         to: SeekTo,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// List the runs of a consumer that makes reports
     Runs {
@@ -64,18 +55,9 @@ enum ConsumerCommand {
 
         #[command(flatten)]
         list: ListArguments,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Delete a consumer and its position
-    Delete {
-        #[command(flatten)]
-        consumer: ConsumerArgument,
-
-        #[command(flatten)]
-        access: Access,
-    },
+    Delete(ConsumerArgument),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -99,61 +81,46 @@ fn parse_settle(text: &str) -> Result<SettleSeconds, String> {
 }
 
 pub(super) async fn run(options: ConsumerOptions, screen: Screen<'_>) -> Result<(), Failure> {
-    match options.command {
-        ConsumerCommand::Create { consumer, from, settle_seconds, access } => {
-            let mut session = Session::open(access, screen)?;
+    let ConsumerOptions { command, access } = options;
+    let mut session = Session::open(access, screen)?;
+    match command {
+        ConsumerCommand::Create { consumer, from, settle_seconds } => {
             let body = NewConsumer { start: from, settle_seconds };
             let reply = session.ask(&Request::put(consumer.path()).json(&body)).await?;
             if reply.status == StatusCode::OK {
                 session.tell("the consumer exists already, and keeps its position")?;
             }
-            print(&mut session, &reply)
+            session.show(&reply, print)
         }
-        ConsumerCommand::Show { consumer, access } => {
-            let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Request::get(consumer.path())).await?;
-            print(&mut session, &reply)
-        }
-        ConsumerCommand::Seek { consumer, to, access } => {
-            let mut session = Session::open(access, screen)?;
+        ConsumerCommand::Show(consumer) => session.ask_and_show(&Request::get(consumer.path()), print).await,
+        ConsumerCommand::Seek { consumer, to } => {
             let seek = Request::post(format!("{}/seek", consumer.path())).json(&json!({ "to": to }));
-            let reply = session.ask(&seek).await?;
-            print(&mut session, &reply)
+            session.ask_and_show(&seek, print).await
         }
-        ConsumerCommand::Runs { consumer, list, access } => {
-            let mut session = Session::open(access, screen)?;
+        ConsumerCommand::Runs { consumer, list } => {
             let runs = Request::get(format!("{}/runs", consumer.path())).query(&list.query());
-            let reply = session.ask(&runs).await?;
-            print_runs(&mut session, &reply)
+            session.ask_and_show(&runs, print_runs).await
         }
-        ConsumerCommand::Delete { consumer, access } => {
-            let mut session = Session::open(access, screen)?;
+        ConsumerCommand::Delete(consumer) => {
             session.ask(&Request::delete(consumer.path())).await?;
             let ConsumerArgument { topic, name } = consumer;
-            Ok(session.tell(format_args!("the consumer {name} of {topic} is deleted, or did not exist"))?)
+            session.tell(format_args!("the consumer {name} of {topic} is deleted, or did not exist"))
         }
     }
 }
 
-fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
-    if session.prints_json(reply)? {
-        return Ok(());
-    }
-    let ConsumerView { position, outstanding, lag_seconds, late, settle_seconds, .. } = read(reply)?;
-    Ok(session.pairs(&[
+fn print(session: &mut Session<'_>, view: ConsumerView) -> Result<(), Failure> {
+    let ConsumerView { position, outstanding, lag_seconds, late, settle_seconds, .. } = view;
+    session.pairs(&[
         ("position", or_dash(position)),
         ("outstanding batch", or_dash(outstanding)),
         ("lag", format!("{lag_seconds} s")),
         ("late events", late.to_string()),
         ("settle time", format!("{} s", settle_seconds.get())),
-    ])?)
+    ])
 }
 
-fn print_runs(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
-    if session.prints_json(reply)? {
-        return Ok(());
-    }
-    let RunList { runs, next } = read(reply)?;
+fn print_runs(session: &mut Session<'_>, RunList { runs, next }: RunList) -> Result<(), Failure> {
     let row = |run: RunView| {
         let file = or_dash(run.files.into_iter().next());
         vec![
@@ -165,8 +132,6 @@ fn print_runs(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure
             file,
         ]
     };
-    let rows: Vec<_> = runs.into_iter().map(row).collect();
-    let mut table = session.table(&["run", "begun", "finished", "events", "late", "file"]);
-    session.rows(&mut table, &rows)?;
-    Ok(session.tell_next(next.as_deref())?)
+    let titles = ["run", "begun", "finished", "events", "late", "file"];
+    session.list(&titles, runs.into_iter().map(row), next)
 }

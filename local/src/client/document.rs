@@ -17,92 +17,58 @@ use crate::client::session::{Screen, Session};
 #[derive(Clone, Debug, clap::Args)]
 pub struct ProfileOptions {
     #[command(subcommand)]
-    command: ProfileCommand,
+    command: DocumentCommand<ProfileArgument>,
+
+    #[command(flatten)]
+    access: Access,
 }
 
-/// Show, set and delete an application's settings
+/// Show, set and delete an application's settings; to set and delete needs the scope admin
 #[derive(Clone, Debug, clap::Args)]
 pub struct SettingsOptions {
     #[command(subcommand)]
-    command: SettingsCommand,
+    command: DocumentCommand<SettingsArgument>,
+
+    #[command(flatten)]
+    access: Access,
 }
 
 #[derive(Clone, Debug, clap::Subcommand)]
-enum ProfileCommand {
-    /// Show a profile
-    Show {
-        /// The user
-        user: User,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// Create or replace a profile
+enum DocumentCommand<N: clap::Args> {
+    /// Show the record
+    Show(N),
+    /// Create or replace the record
     Set {
-        /// The user
-        user: User,
-
         #[command(flatten)]
-        change: DocumentArguments,
+        name: N,
 
-        #[command(flatten)]
-        access: Access,
-    },
-    /// Delete a profile
-    Delete {
-        /// The user
-        user: User,
+        /// The new content, a JSON object
+        #[arg(value_name = "JSON", value_parser = parse_json)]
+        document: Box<RawValue>,
 
         #[command(flatten)]
         revision: RevisionArgument,
-
-        #[command(flatten)]
-        access: Access,
     },
-}
-
-#[derive(Clone, Debug, clap::Subcommand)]
-enum SettingsCommand {
-    /// Show an application's settings
-    Show {
-        /// The application
-        app: App,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// Create or replace an application's settings (scope admin)
-    Set {
-        /// The application
-        app: App,
-
-        #[command(flatten)]
-        change: DocumentArguments,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// Delete an application's settings (scope admin)
+    /// Delete the record
     Delete {
-        /// The application
-        app: App,
+        #[command(flatten)]
+        name: N,
 
         #[command(flatten)]
         revision: RevisionArgument,
-
-        #[command(flatten)]
-        access: Access,
     },
 }
 
 #[derive(Clone, Debug, clap::Args)]
-struct DocumentArguments {
-    /// The new content, a JSON object
-    #[arg(value_name = "JSON", value_parser = parse_json)]
-    document: Box<RawValue>,
+struct ProfileArgument {
+    /// The user
+    user: User,
+}
 
-    #[command(flatten)]
-    revision: RevisionArgument,
+#[derive(Clone, Debug, clap::Args)]
+struct SettingsArgument {
+    /// The application
+    app: App,
 }
 
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -112,51 +78,44 @@ struct RevisionArgument {
     revision: Option<u64>,
 }
 
-/// The operation on a record.
-enum Operation {
-    Show,
-    Set(DocumentArguments),
-    Delete(RevisionArgument),
-}
-
 pub(super) async fn profile(options: ProfileOptions, screen: Screen<'_>) -> Result<(), Failure> {
-    let (user, operation, access) = match options.command {
-        ProfileCommand::Show { user, access } => (user, Operation::Show, access),
-        ProfileCommand::Set { user, change, access } => (user, Operation::Set(change), access),
-        ProfileCommand::Delete { user, revision, access } => (user, Operation::Delete(revision), access),
-    };
-    run(&format!("/users/{user}/profile"), operation, Session::open(access, screen)?).await
+    let ProfileOptions { command, access } = options;
+    let path = |ProfileArgument { user }| format!("/users/{user}/profile");
+    run(command, path, Session::open(access, screen)?).await
 }
 
 pub(super) async fn settings(options: SettingsOptions, screen: Screen<'_>) -> Result<(), Failure> {
-    let (app, operation, access) = match options.command {
-        SettingsCommand::Show { app, access } => (app, Operation::Show, access),
-        SettingsCommand::Set { app, change, access } => (app, Operation::Set(change), access),
-        SettingsCommand::Delete { app, revision, access } => (app, Operation::Delete(revision), access),
-    };
-    run(&format!("/settings/{app}"), operation, Session::open(access, screen)?).await
+    let SettingsOptions { command, access } = options;
+    let path = |SettingsArgument { app }| format!("/settings/{app}");
+    run(command, path, Session::open(access, screen)?).await
 }
 
-async fn run(path: &str, operation: Operation, mut session: Session<'_>) -> Result<(), Failure> {
-    match operation {
-        Operation::Show => {
-            let reply = session.ask(&Request::get(path)).await?;
+async fn run<N: clap::Args>(
+    command: DocumentCommand<N>,
+    path: impl FnOnce(N) -> String,
+    mut session: Session<'_>,
+) -> Result<(), Failure> {
+    match command {
+        DocumentCommand::Show(name) => {
+            let reply = session.ask(&Request::get(path(name))).await?;
             print(&mut session, &reply)
         }
-        Operation::Set(DocumentArguments { document, revision }) => {
-            let call = Request::put(path).json(&document);
-            let call = match current(path, revision, &mut session).await? {
+        DocumentCommand::Set { name, document, revision } => {
+            let path = path(name);
+            let call = Request::put(&*path).json(&document);
+            let call = match current(&path, revision, &mut session).await? {
                 Some(revision) => call.if_match(&revision),
                 None => call.header("if-none-match", "*"),
             };
             let reply = session.ask(&call).await?;
             print(&mut session, &reply)
         }
-        Operation::Delete(revision) => {
-            if let Some(revision) = current(path, revision, &mut session).await? {
+        DocumentCommand::Delete { name, revision } => {
+            let path = path(name);
+            if let Some(revision) = current(&path, revision, &mut session).await? {
                 session.ask(&Request::delete(path).if_match(&revision)).await?;
             }
-            Ok(session.tell("deleted, or did not exist")?)
+            session.tell("deleted, or did not exist")
         }
     }
 }
@@ -181,7 +140,7 @@ async fn current(
 fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     session.print_json(&String::from_utf8_lossy(&reply.body))?;
     match reply.revision() {
-        Some(revision) if !session.json => Ok(session.tell(format_args!("revision {revision}"))?),
+        Some(revision) if !session.json => session.tell(format_args!("revision {revision}")),
         _ => Ok(()),
     }
 }

@@ -92,8 +92,7 @@ pub(super) async fn run(options: EraseOptions, screen: Screen<'_>) -> Result<(),
     match command {
         Some(EraseCommand::List { list, access }) => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Request::get("/erasures").query(&list.query())).await?;
-            print_list(&mut session, &reply)
+            session.ask_and_show(&Request::get("/erasures").query(&list.query()), print_list).await
         }
         Some(EraseCommand::Show { id, actor, user, wait, access }) => {
             let mut session = Session::open(access, screen)?;
@@ -175,7 +174,7 @@ async fn print(
     }
     let receipt = ErasureReceipt { actor, user, erasure };
     if session.json {
-        return Ok(session.print_json(&serde_json::to_string(&receipt)?)?);
+        return session.print_json(&serde_json::to_string(&receipt)?);
     }
     let ErasureReceipt { actor, user, erasure } = receipt;
     let is_done = erasure.state == ErasureState::Done;
@@ -197,15 +196,11 @@ async fn print(
     Ok(())
 }
 
-fn print_list(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
-    if session.prints_json(reply)? {
-        return Ok(());
-    }
-    let ErasureList { erasures, next } = read(reply)?;
-    let rows: Vec<_> = erasures.into_iter().map(row).collect();
-    let mut table = session.table(&["id", "state", "started at", "finished at", "events"]);
-    session.rows(&mut table, &rows)?;
-    Ok(session.tell_next(next.as_deref())?)
+fn print_list(
+    session: &mut Session<'_>,
+    ErasureList { erasures, next }: ErasureList,
+) -> Result<(), Failure> {
+    session.list(&["id", "state", "started at", "finished at", "events"], erasures.into_iter().map(row), next)
 }
 
 fn row(Erasure { id, state, started_at, finished_at, counts, .. }: Erasure) -> Vec<String> {

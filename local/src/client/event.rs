@@ -2,6 +2,7 @@
 
 use lately_client::Request;
 use lately_keys::{EventId, Topic};
+use serde_json::value::RawValue;
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
@@ -13,26 +14,17 @@ use crate::client::timeline::{Columns, rows};
 pub struct EventOptions {
     #[command(subcommand)]
     command: EventCommand,
+
+    #[command(flatten)]
+    access: Access,
 }
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum EventCommand {
     /// Show an event
-    Get {
-        #[command(flatten)]
-        event: EventArgument,
-
-        #[command(flatten)]
-        access: Access,
-    },
+    Get(EventArgument),
     /// Delete an event: as its actor, or with a token that may act as anyone
-    Delete {
-        #[command(flatten)]
-        event: EventArgument,
-
-        #[command(flatten)]
-        access: Access,
-    },
+    Delete(EventArgument),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -51,21 +43,23 @@ impl EventArgument {
 }
 
 pub(super) async fn run(options: EventOptions, screen: Screen<'_>) -> Result<(), Failure> {
-    match options.command {
-        EventCommand::Get { event, access } => {
-            let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Request::get(event.path())).await?;
-            if !session.prints_json(&reply)? {
-                let columns = Columns { topic: false, id: true };
-                let mut table = session.table(&columns.titles());
-                session.rows(&mut table, &rows(columns, &[serde_json::from_slice(&reply.body)?])?)?;
-            }
-            Ok(())
-        }
-        EventCommand::Delete { event, access } => {
-            let mut session = Session::open(access, screen)?;
+    let EventOptions { command, access } = options;
+    let mut session = Session::open(access, screen)?;
+    match command {
+        EventCommand::Get(event) => print(&mut session, &Request::get(event.path())).await,
+        EventCommand::Delete(event) => {
             session.ask(&Request::delete(event.path())).await?;
-            Ok(session.tell(format_args!("the event {} is deleted, or did not exist", event.id))?)
+            session.tell(format_args!("the event {} is deleted, or did not exist", event.id))
         }
     }
+}
+
+/// Sends a request, and prints the event of its response.
+pub(super) async fn print(session: &mut Session<'_>, call: &Request) -> Result<(), Failure> {
+    let print = |session: &mut Session<'_>, event: Box<RawValue>| {
+        let columns = Columns { topic: false, id: true };
+        let mut table = session.table(&columns.titles());
+        session.rows(&mut table, &rows(columns, &[&event])?)
+    };
+    session.ask_and_show(call, print).await
 }

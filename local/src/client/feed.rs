@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session, read};
+use crate::client::session::{Screen, Session};
 use crate::client::tail::TailArguments;
 use crate::client::timeline::PageArguments;
 use crate::operate::feed_repair::{self, FeedRepairCommand};
@@ -78,17 +78,15 @@ pub(super) async fn run(options: FeedOptions, screen: Screen<'_>) -> Result<(), 
         }
         FeedCommand::Unread { user, access } => {
             let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Request::get(format!("/feeds/{user}/unread"))).await?;
-            if !session.prints_json(&reply)? {
-                let Unread { unread, more } = read(&reply)?;
-                session.print(format_args!("{unread}{}", if more { " or more" } else { "" }))?;
-            }
-            Ok(())
+            let print = |session: &mut Session<'_>, Unread { unread, more }| {
+                session.print(format_args!("{unread}{}", if more { " or more" } else { "" }))
+            };
+            session.ask_and_show(&Request::get(format!("/feeds/{user}/unread")), print).await
         }
         FeedCommand::Seen { user, id, access } => {
             let mut session = Session::open(access, screen)?;
             session.ask(&Request::put(format!("/feeds/{user}/seen")).json(&json!({ "id": id }))).await?;
-            Ok(session.tell(format_args!("seen up to {id}"))?)
+            session.tell(format_args!("seen up to {id}"))
         }
         FeedCommand::Mend(command) => Ok(feed_repair::run(command, screen.out, screen.told).await?),
     }

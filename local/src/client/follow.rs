@@ -3,13 +3,13 @@
 use lately_client::Request;
 use lately_keys::{Source, User};
 use lately_model::limits::BACKFILL;
-use serde::Deserialize;
+use lately_model::{FollowView, FollowerList, FollowerView, FollowingList};
 use serde_json::json;
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::session::{Screen, Session, read};
+use crate::client::session::{Screen, Session};
 
 /// Make a user follow an actor or a subject
 #[derive(Clone, Debug, clap::Args)]
@@ -67,21 +67,6 @@ pub struct FollowersOptions {
     access: Access,
 }
 
-/// A list of the sources that a user follows, or of a source's followers.
-#[derive(Debug, Deserialize)]
-struct FollowList {
-    #[serde(alias = "following", alias = "followers")]
-    members: Vec<FollowMember>,
-    next: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct FollowMember {
-    #[serde(alias = "source", alias = "user")]
-    name: String,
-    since: String,
-}
-
 pub(super) async fn follow(options: FollowOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let FollowOptions { user, source, backfill, access } = options;
     let mut session = Session::open(access, screen)?;
@@ -90,45 +75,35 @@ pub(super) async fn follow(options: FollowOptions, screen: Screen<'_>) -> Result
         Some(backfill) => call.json(&json!({ "backfill": backfill })),
         None => call,
     };
-    let reply = session.ask(&call).await?;
-    if !session.prints_json(&reply)? {
-        let FollowMember { name, since } = read(&reply)?;
-        session.pairs(&[("following", name), ("since", since)])?;
-    }
-    Ok(())
+    let print = |session: &mut Session<'_>, FollowView { source, since }| {
+        session.pairs(&[("following", source.to_string()), ("since", since.to_string())])
+    };
+    session.ask_and_show(&call, print).await
 }
 
 pub(super) async fn unfollow(options: UnfollowOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let UnfollowOptions { user, source, access } = options;
     let mut session = Session::open(access, screen)?;
     session.ask(&Request::delete(format!("/users/{user}/following/{source}"))).await?;
-    Ok(session.tell(format_args!("{user} does not follow {source}"))?)
+    session.tell(format_args!("{user} does not follow {source}"))
 }
 
 pub(super) async fn following(options: FollowingOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let FollowingOptions { user, list, access } = options;
-    print(&format!("/users/{user}/following"), "source", list, Session::open(access, screen)?).await
+    let call = Request::get(format!("/users/{user}/following")).query(&list.query());
+    let print = |session: &mut Session<'_>, FollowingList { following, next }| {
+        let row = |FollowView { source, since }| vec![source.to_string(), since.to_string()];
+        session.list(&["source", "since"], following.into_iter().map(row), next)
+    };
+    Session::open(access, screen)?.ask_and_show(&call, print).await
 }
 
 pub(super) async fn followers(options: FollowersOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let FollowersOptions { source, list, access } = options;
-    print(&format!("/sources/{source}/followers"), "user", list, Session::open(access, screen)?).await
-}
-
-async fn print(
-    path: &str,
-    title: &'static str,
-    list: ListArguments,
-    mut session: Session<'_>,
-) -> Result<(), Failure> {
-    let reply = session.ask(&Request::get(path).query(&list.query())).await?;
-    if !session.prints_json(&reply)? {
-        let FollowList { members, next } = read(&reply)?;
-        let rows: Vec<_> =
-            members.into_iter().map(|FollowMember { name, since }| vec![name, since]).collect();
-        let mut table = session.table(&[title, "since"]);
-        session.rows(&mut table, &rows)?;
-        session.tell_next(next.as_deref())?;
-    }
-    Ok(())
+    let call = Request::get(format!("/sources/{source}/followers")).query(&list.query());
+    let print = |session: &mut Session<'_>, FollowerList { followers, next }| {
+        let row = |FollowerView { user, since }| vec![user.to_string(), since.to_string()];
+        session.list(&["user", "since"], followers.into_iter().map(row), next)
+    };
+    Session::open(access, screen)?.ask_and_show(&call, print).await
 }

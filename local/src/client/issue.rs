@@ -22,6 +22,9 @@ use crate::values::one_of;
 pub struct IssueOptions {
     #[command(subcommand)]
     command: IssueCommand,
+
+    #[command(flatten)]
+    access: Access,
 }
 
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -41,18 +44,9 @@ enum IssueCommand {
 
         #[command(flatten)]
         list: ListArguments,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Show an issue
-    Show {
-        #[command(flatten)]
-        place: IssueArgument,
-
-        #[command(flatten)]
-        access: Access,
-    },
+    Show(IssueArgument),
     /// Open an issue, as the token's user
     Open {
         #[command(flatten)]
@@ -69,9 +63,6 @@ enum IssueCommand {
         /// A label of the issue; repeatable
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<Label>,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Change an issue
     Edit {
@@ -83,9 +74,6 @@ enum IssueCommand {
 
         #[command(flatten)]
         read: Revision,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Close an issue
     Close {
@@ -94,9 +82,6 @@ enum IssueCommand {
 
         #[command(flatten)]
         read: Revision,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Open an issue again
     Reopen {
@@ -105,9 +90,6 @@ enum IssueCommand {
 
         #[command(flatten)]
         read: Revision,
-
-        #[command(flatten)]
-        access: Access,
     },
 }
 
@@ -209,39 +191,29 @@ fn names(labels: &[Label]) -> Vec<&str> {
 }
 
 pub(super) async fn run(options: IssueOptions, screen: Screen<'_>) -> Result<(), Failure> {
-    match options.command {
-        IssueCommand::List { repository, status, priority, list, access } => {
-            let mut session = Session::open(access, screen)?;
+    let IssueOptions { command, access } = options;
+    let mut session = Session::open(access, screen)?;
+    match command {
+        IssueCommand::List { repository, status, priority, list } => {
             let ListQuery { limit, cursor } = list.query();
             let (status, priority) = (status.map(|it| it.to_string()), priority.map(|it| it.to_string()));
             let query = IssueQuery { status, priority, limit, cursor, ..IssueQuery::default() };
-            let reply = session.ask(&Request::get(repository.issues()).query(&query)).await?;
-            print_list(&mut session, &reply)
+            session.ask_and_show(&Request::get(repository.issues()).query(&query), print_list).await
         }
-        IssueCommand::Show { place, access } => {
-            let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Request::get(place.path())).await?;
-            print(&mut session, &reply)
-        }
-        IssueCommand::Open { repository, title, body, labels, access } => {
-            let mut session = Session::open(access, screen)?;
+        IssueCommand::Show(issue) => session.ask_and_show(&Request::get(issue.path()), print).await,
+        IssueCommand::Open { repository, title, body, labels } => {
             let mut issue = json!({ "title": title.as_str(), "labels": names(&labels) });
             if let Some(body) = body {
                 issue["body"] = body.as_str().into();
             }
-            let reply = session.ask(&Request::post(repository.issues()).json(&issue)).await?;
-            print(&mut session, &reply)
+            session.ask_and_show(&Request::post(repository.issues()).json(&issue), print).await
         }
-        IssueCommand::Edit { place, change, read, access } => {
-            edit(&place, &change, read, Session::open(access, screen)?).await
+        IssueCommand::Edit { place, change, read } => edit(&place, &change, read, session).await,
+        IssueCommand::Close { place, read } => {
+            edit(&place, &IssueChangeArguments::to(IssueStatus::Closed), read, session).await
         }
-        IssueCommand::Close { place, read, access } => {
-            edit(&place, &IssueChangeArguments::to(IssueStatus::Closed), read, Session::open(access, screen)?)
-                .await
-        }
-        IssueCommand::Reopen { place, read, access } => {
-            edit(&place, &IssueChangeArguments::to(IssueStatus::Open), read, Session::open(access, screen)?)
-                .await
+        IssueCommand::Reopen { place, read } => {
+            edit(&place, &IssueChangeArguments::to(IssueStatus::Open), read, session).await
         }
     }
 }
@@ -259,7 +231,7 @@ async fn edit(
     };
     let change = Request::patch(place.path()).if_match(&revision.to_string()).json(&change.body());
     match session.ask(&change).await {
-        Ok(reply) => print(&mut session, &reply),
+        Ok(reply) => session.show(&reply, print),
         Err(failure) => {
             if failure.has_status(StatusCode::PRECONDITION_FAILED) {
                 let current: IssueView = read(&session.ask(&current).await?)?;

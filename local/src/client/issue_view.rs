@@ -1,14 +1,14 @@
 //! The output of issues.
 
-use lately_client::{IssueView, Response};
+use lately_client::IssueView;
 use serde::Deserialize;
 
 use crate::client::failure::Failure;
-use crate::client::session::{Session, read};
+use crate::client::session::Session;
 use crate::client::text::plain;
 
 #[derive(Debug, Deserialize)]
-struct IssueList {
+pub(super) struct IssueList {
     issues: Vec<IssueView>,
     next: Option<String>,
 }
@@ -23,11 +23,7 @@ pub(super) fn now(issue: &IssueView) -> String {
     plain(&line).into_owned()
 }
 
-pub(super) fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
-    if session.prints_json(reply)? {
-        return Ok(());
-    }
-    let issue: IssueView = read(reply)?;
+pub(super) fn print(session: &mut Session<'_>, issue: IssueView) -> Result<(), Failure> {
     session.pairs(&[
         ("number", issue.number.to_string()),
         ("title", issue.title),
@@ -38,26 +34,21 @@ pub(super) fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), F
         ("changed", issue.updated_at.to_string()),
         ("revision", issue.revision.to_string()),
     ])?;
-    if let Some(body) = issue.body {
-        session.print("")?;
-        body.lines().try_for_each(|line| session.print(plain(line)))?;
-    }
-    Ok(())
+    let Some(body) = issue.body else { return Ok(()) };
+    session.print("")?;
+    body.lines().try_for_each(|line| session.print(plain(line)))
 }
 
-pub(super) fn print_list(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
-    if session.prints_json(reply)? {
-        return Ok(());
-    }
-    let IssueList { issues, next } = read(reply)?;
+pub(super) fn print_list(
+    session: &mut Session<'_>,
+    IssueList { issues, next }: IssueList,
+) -> Result<(), Failure> {
     let row = |issue: IssueView| {
         let labels = issue.labels.join(", ");
         let IssueView { number, status, priority, updated_at, opened_by, title, .. } = issue;
         let [number, status] = [number.to_string(), status.to_string()];
         vec![number, status, priority.to_string(), updated_at.to_string(), opened_by, labels, title]
     };
-    let rows: Vec<_> = issues.into_iter().map(row).collect();
-    let mut table = session.table(&["number", "status", "priority", "changed", "by", "labels", "title"]);
-    session.rows(&mut table, &rows)?;
-    Ok(session.tell_next(next.as_deref())?)
+    let titles = ["number", "status", "priority", "changed", "by", "labels", "title"];
+    session.list(&titles, issues.into_iter().map(row), next)
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session, read};
+use crate::client::session::{Screen, Session};
 use crate::new_token::NewTokenArguments;
 
 /// The arguments of `lately token jwt`.
@@ -30,11 +30,9 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     let body = new.body().map_err(|error| Failure::Usage(error.to_string()))?;
     let mut session = Session::open(access, screen)?;
-    let reply = session.ask(&Request::post("/local/issuer/tokens").json(&body)).await?;
-    if !session.prints_json(&reply)? {
-        let Created { token, expires_at } = read(&reply)?;
+    let print = |session: &mut Session<'_>, Created { token, expires_at }| {
         session.tell(format_args!("valid until {expires_at}"))?;
-        session.print(token)?;
-    }
-    Ok(())
+        session.print(token)
+    };
+    session.ask_and_show(&Request::post("/local/issuer/tokens").json(&body), print).await
 }

@@ -109,6 +109,8 @@ pub enum ApiCommand {
     /// An actor's events are erased in all topics, with their copies in timelines and feeds. A user's profile, sessions,
     /// feed and follows are erased. The receipt counts what was erased; it names the data that an erasure
     /// cannot reach. Keep the receipt: --json prints it in the form that lately erase verify reads.
+    // `lately erase verify` reads the table, so it takes no options of the API.
+    #[command(mut_args(|argument| argument.global(false)))]
     Erase(Box<EraseOptions>),
     /// Show the user for whom a token acts, what it may do, and when it expires
     Whoami(WhoamiOptions),

@@ -18,11 +18,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ApiPlace {
     /// The API's URL: the stack's output ApiUrl
-    #[arg(long, env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000", value_parser = parse_url)]
+    #[arg(long, env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000", global = true, value_parser = parse_url)]
     url: Url,
 
     /// A header to send with each request, such as 'Host: api.example.org'; repeatable
-    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header)]
+    #[arg(long = "header", value_name = "NAME: VALUE", global = true, value_parser = parse_header)]
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 

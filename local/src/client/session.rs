@@ -3,11 +3,12 @@
 //! Only data goes to standard output. Other messages go to standard error.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::Write;
 
 use lately_client::{Request, Response};
 use lately_kit::log::COST_HEADER;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::client::ask::{Access, Api, FEW};
 use crate::client::failure::Failure;
@@ -42,7 +43,26 @@ impl<'a> Session<'a> {
         Ok(reply)
     }
 
-    pub(crate) fn tell_cost(&mut self, reply: &Response) -> io::Result<()> {
+    /// Sends a request and prints its response, as `show` does.
+    pub(crate) async fn ask_and_show<T: DeserializeOwned>(
+        &mut self,
+        call: &Request,
+        print: impl FnOnce(&mut Self, T) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let reply = self.ask(call).await?;
+        self.show(&reply, print)
+    }
+
+    /// Prints a response: with `--json` as it is, else as `print` prints its value.
+    pub(crate) fn show<T: DeserializeOwned>(
+        &mut self,
+        reply: &Response,
+        print: impl FnOnce(&mut Self, T) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if self.prints_json(reply)? { Ok(()) } else { print(self, read(reply)?) }
+    }
+
+    pub(crate) fn tell_cost(&mut self, reply: &Response) -> Result<(), Failure> {
         match reply.header(COST_HEADER) {
             Some(cost) if self.cost => self.tell(plain(cost)),
             _ => Ok(()),
@@ -50,22 +70,22 @@ impl<'a> Session<'a> {
     }
 
     /// Prints a message to standard error.
-    pub(crate) fn tell(&mut self, line: impl Display) -> io::Result<()> {
-        writeln!(self.screen.told, "{line}")
+    pub(crate) fn tell(&mut self, line: impl Display) -> Result<(), Failure> {
+        Ok(writeln!(self.screen.told, "{line}")?)
     }
 
     /// Prints a line of data.
-    pub(crate) fn print(&mut self, line: impl Display) -> io::Result<()> {
-        writeln!(self.screen.out, "{line}")
+    pub(crate) fn print(&mut self, line: impl Display) -> Result<(), Failure> {
+        Ok(writeln!(self.screen.out, "{line}")?)
     }
 
     /// Prints JSON as a line of data.
-    pub(crate) fn print_json(&mut self, json: &str) -> io::Result<()> {
+    pub(crate) fn print_json(&mut self, json: &str) -> Result<(), Failure> {
         self.print(json_line(json))
     }
 
     /// Prints a response unchanged if the command has `--json`. True if it has.
-    pub(crate) fn prints_json(&mut self, reply: &Response) -> io::Result<bool> {
+    pub(crate) fn prints_json(&mut self, reply: &Response) -> Result<bool, Failure> {
         if self.json && !reply.body.is_empty() {
             self.print_json(&String::from_utf8_lossy(&reply.body))?;
         }
@@ -76,23 +96,27 @@ impl<'a> Session<'a> {
         TextTable::new(titles, self.screen.columns)
     }
 
-    pub(crate) fn rows(&mut self, table: &mut TextTable, rows: &[Vec<String>]) -> io::Result<()> {
-        table.print(self.screen.out, rows)
+    pub(crate) fn rows(&mut self, table: &mut TextTable, rows: &[Vec<String>]) -> Result<(), Failure> {
+        Ok(table.print(self.screen.out, rows)?)
+    }
+
+    /// Prints a page of a list, and the cursor of the next page, if there is one.
+    pub(crate) fn list(
+        &mut self,
+        titles: &[&'static str],
+        rows: impl Iterator<Item = Vec<String>>,
+        next: Option<String>,
+    ) -> Result<(), Failure> {
+        let mut table = self.table(titles);
+        self.rows(&mut table, &rows.collect::<Vec<_>>())?;
+        next.map_or(Ok(()), |next| self.tell(format_args!("more: --cursor {}", plain(&next))))
     }
 
     /// Prints names and values, one pair per line.
-    pub(crate) fn pairs(&mut self, pairs: &[(&str, String)]) -> io::Result<()> {
+    pub(crate) fn pairs(&mut self, pairs: &[(&str, String)]) -> Result<(), Failure> {
         let widest = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
         let line = |(name, value): &(&str, String)| format!("{name:<widest$}  {}", plain(value));
         pairs.iter().map(line).try_for_each(|line| self.print(line.trim_end()))
-    }
-
-    /// Prints the cursor of a list's next page, if there is one.
-    pub(crate) fn tell_next(&mut self, next: Option<&str>) -> io::Result<()> {
-        match next {
-            Some(next) if !self.json => self.tell(format_args!("more: --cursor {}", plain(next))),
-            _ => Ok(()),
-        }
     }
 }
 

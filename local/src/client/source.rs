@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session, read};
+use crate::client::session::{Screen, Session};
 
 /// Show how many users follow an actor or a subject, and how its events reach their feeds
 #[derive(Clone, Debug, clap::Args)]
@@ -28,10 +28,8 @@ struct ShownSource {
 pub(super) async fn run(options: SourceOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let SourceOptions { source, access } = options;
     let mut session = Session::open(access, screen)?;
-    let reply = session.ask(&Request::get(format!("/sources/{source}"))).await?;
-    if !session.prints_json(&reply)? {
-        let ShownSource { source, followers, mode } = read(&reply)?;
-        session.pairs(&[("source", source), ("followers", followers.to_string()), ("mode", mode)])?;
-    }
-    Ok(())
+    let print = |session: &mut Session<'_>, ShownSource { source, followers, mode }| {
+        session.pairs(&[("source", source), ("followers", followers.to_string()), ("mode", mode)])
+    };
+    session.ask_and_show(&Request::get(format!("/sources/{source}")), print).await
 }

@@ -151,7 +151,7 @@ impl PageArguments {
             }
         }
         let Some(cursor) = cursor.filter(|_| !session.json) else { return Ok(()) };
-        Ok(session.tell(format_args!("more: --cursor {}{}", plain(&cursor), self.ends()))?)
+        session.tell(format_args!("more: --cursor {}{}", plain(&cursor), self.ends()))
     }
 
     /// The ends of the range that must be given with a cursor, where the same text would now be another time.

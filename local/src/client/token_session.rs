@@ -8,7 +8,7 @@ use lately_model::{RateLimits, RevokedSessions, Session as ApiSession, SessionLi
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::session::{Screen, Session, or_dash, read};
+use crate::client::session::{Screen, Session, or_dash};
 use crate::counted::counted;
 use crate::new_token::NewTokenArguments;
 
@@ -17,6 +17,9 @@ use crate::new_token::NewTokenArguments;
 pub struct SessionOptions {
     #[command(subcommand)]
     command: SessionCommand,
+
+    #[command(flatten)]
+    access: Access,
 }
 
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -29,34 +32,19 @@ enum SessionCommand {
 
         #[command(flatten)]
         list: ListArguments,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Show a session
     Show {
         /// The session's id, as `lately session list` prints it
         id: SessionId,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Create a session and print its token; the token cannot be shown again
     Create {
         #[command(flatten)]
         new: NewTokenArguments,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Revoke sessions, by their ids or all of a user
-    Revoke {
-        #[command(flatten)]
-        sessions: RevokedArguments,
-
-        #[command(flatten)]
-        access: Access,
-    },
+    Revoke(RevokedArguments),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -72,70 +60,56 @@ struct RevokedArguments {
 }
 
 pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(), Failure> {
-    match options.command {
-        SessionCommand::List { user, list, access } => {
-            let mut session = Session::open(access, screen)?;
+    let SessionOptions { command, access } = options;
+    let mut session = Session::open(access, screen)?;
+    match command {
+        SessionCommand::List { user, list } => {
             let ListQuery { limit, cursor } = list.query();
             let query = SessionQuery { user: user.map(|user| user.to_string()), limit, cursor };
-            let reply = session.ask(&Request::get("/sessions").query(&query)).await?;
-            if !session.prints_json(&reply)? {
-                let SessionList { sessions, next } = read(&reply)?;
-                let rows: Vec<_> = sessions.into_iter().map(row).collect();
-                let mut table = session.table(&["id", "user", "scopes", "topics", "until", "limits"]);
-                session.rows(&mut table, &rows)?;
-                session.tell_next(next.as_deref())?;
-            }
-            Ok(())
+            let print = |session: &mut Session<'_>, SessionList { sessions, next }| {
+                let titles = ["id", "user", "scopes", "topics", "until", "limits"];
+                session.list(&titles, sessions.into_iter().map(|it| cells(it).into()), next)
+            };
+            session.ask_and_show(&Request::get("/sessions").query(&query), print).await
         }
-        SessionCommand::Show { id, access } => {
-            let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Request::get(format!("/sessions/{id}"))).await?;
-            if !session.prints_json(&reply)? {
-                let shown: ApiSession = read(&reply)?;
-                let created_at = shown.created_at.to_string();
-                let [id, user, scopes, topics, until, limits] = cells(shown);
-                session.pairs(&[
-                    ("id", id),
-                    ("user", user),
-                    ("scopes", scopes),
-                    ("topics", topics),
-                    ("created at", created_at),
-                    ("until", until),
-                    ("limits", limits),
-                ])?;
-            }
-            Ok(())
+        SessionCommand::Show { id } => {
+            session.ask_and_show(&Request::get(format!("/sessions/{id}")), print).await
         }
-        SessionCommand::Create { new, access } => create(new, access, screen).await,
-        SessionCommand::Revoke { sessions: RevokedArguments { ids, user }, access } => {
-            let mut session = Session::open(access, screen)?;
+        SessionCommand::Create { new } => {
+            let body = new.body().map_err(|error| Failure::Usage(error.to_string()))?;
+            let print = |session: &mut Session<'_>, SessionToken { id, token, expires_at }| {
+                session.tell(format_args!("session {id}, valid until {expires_at}"))?;
+                session.print(token)
+            };
+            session.ask_and_show(&Request::post("/sessions").json(&body), print).await
+        }
+        SessionCommand::Revoke(RevokedArguments { ids, user }) => {
             for id in ids {
                 session.ask(&Request::delete(format!("/sessions/{id}"))).await?;
                 session.tell(format_args!("revoked {id}"))?;
             }
-            if let Some(user) = user {
-                let revoke = Request::delete("/sessions").parameter("user", Some(user.as_str()));
-                let reply = session.ask(&revoke).await?;
-                if !session.prints_json(&reply)? {
-                    let RevokedSessions { revoked } = read(&reply)?;
-                    session.tell(format_args!("revoked {} of {user}", counted(revoked, "session")))?;
-                }
-            }
-            Ok(())
+            let Some(user) = user else { return Ok(()) };
+            let print = |session: &mut Session<'_>, RevokedSessions { revoked }| {
+                session.tell(format_args!("revoked {} of {user}", counted(revoked, "session")))
+            };
+            let revoke = Request::delete("/sessions").parameter("user", Some(user.as_str()));
+            session.ask_and_show(&revoke, print).await
         }
     }
 }
 
-async fn create(new: NewTokenArguments, access: Access, screen: Screen<'_>) -> Result<(), Failure> {
-    let body = new.body().map_err(|error| Failure::Usage(error.to_string()))?;
-    let mut session = Session::open(access, screen)?;
-    let reply = session.ask(&Request::post("/sessions").json(&body)).await?;
-    if !session.prints_json(&reply)? {
-        let SessionToken { id, token, expires_at } = read(&reply)?;
-        session.tell(format_args!("session {id}, valid until {expires_at}"))?;
-        session.print(token)?;
-    }
-    Ok(())
+fn print(session: &mut Session<'_>, shown: ApiSession) -> Result<(), Failure> {
+    let created_at = shown.created_at.to_string();
+    let [id, user, scopes, topics, until, limits] = cells(shown);
+    session.pairs(&[
+        ("id", id),
+        ("user", user),
+        ("scopes", scopes),
+        ("topics", topics),
+        ("created at", created_at),
+        ("until", until),
+        ("limits", limits),
+    ])
 }
 
 fn cells(session: ApiSession) -> [String; 6] {
@@ -155,8 +129,4 @@ pub(super) fn limits_cell(limits: RateLimits) -> String {
 pub(super) fn topics_cell(topics: Option<Vec<Topic>>) -> String {
     let names = |topics: Vec<Topic>| topics.iter().map(Topic::as_str).collect::<Vec<_>>().join(",");
     topics.map_or_else(|| "all".to_owned(), names)
-}
-
-fn row(session: ApiSession) -> Vec<String> {
-    cells(session).into()
 }

@@ -1,6 +1,6 @@
 //! `lately topic`: topics and their settings.
 
-use lately_client::{Request, Response};
+use lately_client::Request;
 use lately_keys::{BucketWidth, Topic};
 use lately_model::{BucketView, RetentionDays, TopicList, TopicSettings, TopicSummary, TopicView, View};
 use reqwest::StatusCode;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::session::{Screen, Session, or_dash, read};
+use crate::client::session::{Screen, Session, or_dash};
 use crate::client::topic_deletion::{self, TopicEndCommand};
 use crate::values::one_of;
 
@@ -18,6 +18,9 @@ use crate::values::one_of;
 pub struct TopicOptions {
     #[command(subcommand)]
     command: TopicCommand,
+
+    #[command(flatten)]
+    access: Access,
 }
 
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -26,17 +29,11 @@ enum TopicCommand {
     List {
         #[command(flatten)]
         list: ListArguments,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Show a topic and its newest buckets
     Show {
         /// The topic
         topic: Topic,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Create a topic (scope admin)
     Create {
@@ -49,9 +46,6 @@ enum TopicCommand {
 
         #[command(flatten)]
         settings: SettingsArguments,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Change a topic's settings; a setting that is not given stays (scope admin)
     Set {
@@ -64,9 +58,6 @@ enum TopicCommand {
 
         #[command(flatten)]
         settings: SettingsArguments,
-
-        #[command(flatten)]
-        access: Access,
     },
     #[command(flatten)]
     End(TopicEndCommand),
@@ -135,22 +126,18 @@ impl SettingsArguments {
 }
 
 pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(), Failure> {
-    match options.command {
-        TopicCommand::End(command) => topic_deletion::run(command, screen).await,
-        TopicCommand::List { list, access } => {
-            let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Request::get("/topics").query(&list.query())).await?;
-            print_list(&mut session, &reply)
+    let TopicOptions { command, access } = options;
+    let mut session = Session::open(access, screen)?;
+    let get = |topic: &Topic| Request::get(format!("/topics/{topic}"));
+    let put = |topic: &Topic, body| Request::put(format!("/topics/{topic}")).json(&body);
+    match command {
+        TopicCommand::End(command) => topic_deletion::run(command, session).await,
+        TopicCommand::List { list } => {
+            session.ask_and_show(&Request::get("/topics").query(&list.query()), print_list).await
         }
-        TopicCommand::Show { topic, access } => {
-            let mut session = Session::open(access, screen)?;
-            let reply = session.ask(&Request::get(format!("/topics/{topic}"))).await?;
-            print(&mut session, &reply)
-        }
-        TopicCommand::Create { topic, bucket, settings, access } => {
-            let mut session = Session::open(access, screen)?;
-            let path = format!("/topics/{topic}");
-            match session.ask(&Request::get(&*path)).await {
+        TopicCommand::Show { topic } => session.ask_and_show(&get(&topic), print).await,
+        TopicCommand::Create { topic, bucket, settings } => {
+            match session.ask(&get(&topic)).await {
                 Ok(_) => {
                     let there = format!("the topic {topic} exists already; lately topic set changes it");
                     return Err(Failure::Conflict(there));
@@ -160,10 +147,9 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
             }
             let mut body = settings.body();
             body.extend(bucket.map(|bucket| ("bucket".to_owned(), json!(bucket))));
-            let reply = session.ask(&Request::put(path).json(&body)).await?;
-            print(&mut session, &reply)
+            session.ask_and_show(&put(&topic, body), print).await
         }
-        TopicCommand::Set { topic, bucket, settings, access } => {
+        TopicCommand::Set { topic, bucket, settings } => {
             if let Some(bucket) = bucket {
                 return Err(Failure::Usage(format!(
                     "the width of a topic's buckets is fixed when the topic is created: create another topic with \
@@ -176,12 +162,9 @@ pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(),
                     "name at least one setting: see lately topic set --help".to_owned(),
                 ));
             }
-            let mut session = Session::open(access, screen)?;
-            let path = format!("/topics/{topic}");
             // A PUT would create a topic that does not exist.
-            session.ask(&Request::get(&*path)).await?;
-            let reply = session.ask(&Request::put(path).json(&body)).await?;
-            print(&mut session, &reply)
+            session.ask(&get(&topic)).await?;
+            session.ask_and_show(&put(&topic, body), print).await
         }
     }
 }
@@ -194,27 +177,18 @@ fn views(settings: &TopicSettings) -> String {
     settings.views.iter().map(View::as_str).collect::<Vec<_>>().join(",")
 }
 
-fn print_list(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
-    if session.prints_json(reply)? {
-        return Ok(());
-    }
-    let TopicList { topics, next } = read(reply)?;
+fn print_list(session: &mut Session<'_>, TopicList { topics, next }: TopicList) -> Result<(), Failure> {
     let row = |TopicSummary { topic, settings, .. }: TopicSummary| {
         let days = or_dash(settings.retention_days.map(RetentionDays::get));
         let [bucket, fan_out] = [settings.bucket.to_string(), settings.fan_out.to_string()];
         vec![topic.to_string(), bucket, days, shards(&settings), fan_out, views(&settings)]
     };
-    let rows: Vec<_> = topics.into_iter().map(row).collect();
-    let mut table = session.table(&["topic", "bucket", "days", "shards", "fan-out", "views"]);
-    session.rows(&mut table, &rows)?;
-    Ok(session.tell_next(next.as_deref())?)
+    let titles = ["topic", "bucket", "days", "shards", "fan-out", "views"];
+    session.list(&titles, topics.into_iter().map(row), next)
 }
 
-fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
-    if session.prints_json(reply)? {
-        return Ok(());
-    }
-    let TopicView { topic, settings, created_at, buckets } = read(reply)?;
+fn print(session: &mut Session<'_>, view: TopicView) -> Result<(), Failure> {
+    let TopicView { topic, settings, created_at, buckets } = view;
     let kept = settings.retention_days.map(|days| format!("{} days", days.get()));
     session.pairs(&[
         ("topic", topic.to_string()),
@@ -225,12 +199,10 @@ fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
         ("views", views(&settings)),
         ("created at", created_at.to_string()),
     ])?;
-    if !buckets.is_empty() {
-        session.print("")?;
-        let row = |bucket: BucketView| vec![bucket.label.to_string(), bucket.shards.get().to_string()];
-        let rows: Vec<_> = buckets.into_iter().map(row).collect();
-        let mut table = session.table(&["bucket", "shards"]);
-        session.rows(&mut table, &rows)?;
+    if buckets.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    session.print("")?;
+    let row = |bucket: BucketView| vec![bucket.label.to_string(), bucket.shards.get().to_string()];
+    session.list(&["bucket", "shards"], buckets.into_iter().map(row), None)
 }

@@ -1,13 +1,12 @@
 //! `lately topic delete` and `lately topic deletion`: the end of a topic.
 
-use lately_client::{Request, Response};
+use lately_client::Request;
 use lately_keys::Topic;
 use lately_model::{DeletionPreview, EndingState, TopicDeletion};
 
-use crate::client::ask::Access;
 use crate::client::confirm;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session, or_dash, read};
+use crate::client::session::{Session, or_dash, read};
 use crate::client::wait::{Work, until_done};
 use crate::counted::counted;
 
@@ -30,9 +29,6 @@ pub(super) enum TopicEndCommand {
         /// Wait until nothing of the topic is left
         #[arg(long)]
         wait: bool,
-
-        #[command(flatten)]
-        access: Access,
     },
     /// Show how far the deletion of a topic is (scope admin)
     Deletion {
@@ -42,34 +38,25 @@ pub(super) enum TopicEndCommand {
         /// Wait until nothing of the topic is left
         #[arg(long)]
         wait: bool,
-
-        #[command(flatten)]
-        access: Access,
     },
 }
 
-pub(super) async fn run(command: TopicEndCommand, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(command: TopicEndCommand, mut session: Session<'_>) -> Result<(), Failure> {
+    let session = &mut session;
     match command {
-        TopicEndCommand::Delete { topic, dry_run: true, access, .. } => {
-            let mut session = Session::open(access, screen)?;
-            let reply = preview(&mut session, &topic).await?;
-            print_preview(&mut session, &reply)
+        TopicEndCommand::Delete { topic, dry_run: true, .. } => {
+            session.ask_and_show(&preview(&topic), print_preview).await
         }
-        TopicEndCommand::Delete { topic, confirm, wait, access, .. } => {
-            let mut session = Session::open(access, screen)?;
+        TopicEndCommand::Delete { topic, confirm, wait, .. } => {
             let confirm = match confirm {
                 Some(confirm) => confirm,
-                None => asked(&mut session, &topic).await?,
+                None => asked(session, &topic).await?,
             };
             let delete = Request::delete(format!("/topics/{topic}"));
-            let begun = session.ask(&delete.parameter("confirm", Some(confirm.as_str()))).await?;
-            print(&mut session, &topic, begun, wait).await
+            let delete = delete.parameter("confirm", Some(confirm.as_str()));
+            show(session, &topic, &delete, wait).await
         }
-        TopicEndCommand::Deletion { topic, wait, access } => {
-            let mut session = Session::open(access, screen)?;
-            let found = session.ask(&progress(&topic)).await?;
-            print(&mut session, &topic, found, wait).await
-        }
+        TopicEndCommand::Deletion { topic, wait } => show(session, &topic, &progress(&topic), wait).await,
     }
 }
 
@@ -77,15 +64,14 @@ fn progress(topic: &Topic) -> Request {
     Request::get(format!("/topics/{topic}/deletion"))
 }
 
-async fn preview(session: &mut Session<'_>, topic: &Topic) -> Result<Response, Failure> {
-    let dry_run = Request::delete(format!("/topics/{topic}")).parameter("dry_run", Some("true"));
-    session.ask(&dry_run).await
+fn preview(topic: &Topic) -> Request {
+    Request::delete(format!("/topics/{topic}")).parameter("dry_run", Some("true"))
 }
 
 /// The topic's name as the user types it, after the user has seen what there is to delete.
 async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failure> {
     confirm::needs_terminal(|| format!("add --confirm {topic} to delete the topic and all of its events"))?;
-    let found: DeletionPreview = read(&preview(session, topic).await?)?;
+    let found: DeletionPreview = read(&session.ask(&preview(topic)).await?)?;
     let [buckets, consumers] = [counted(found.buckets, "bucket"), counted(found.consumers, "consumer")];
     session.tell(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
     confirm::ask(session, topic.as_str(), "type the topic's name to delete it")?;
@@ -101,13 +87,17 @@ impl Work for TopicDeletion {
     }
 }
 
-/// Prints a deletion, as it is or when it is done.
-async fn print(session: &mut Session<'_>, topic: &Topic, found: Response, wait: bool) -> Result<(), Failure> {
-    let reply = if wait { until_done::<TopicDeletion>(session, &progress(topic)).await? } else { found };
-    if session.prints_json(&reply)? {
-        return Ok(());
+/// Sends a request, and prints the deletion as it is, or when it is done.
+async fn show(session: &mut Session<'_>, topic: &Topic, call: &Request, wait: bool) -> Result<(), Failure> {
+    let mut reply = session.ask(call).await?;
+    if wait {
+        reply = until_done::<TopicDeletion>(session, &progress(topic)).await?;
     }
-    let TopicDeletion { topic, state, begun_at, finished_at, events, buckets, consumers } = read(&reply)?;
+    session.show(&reply, print)
+}
+
+fn print(session: &mut Session<'_>, deletion: TopicDeletion) -> Result<(), Failure> {
+    let TopicDeletion { topic, state, begun_at, finished_at, events, buckets, consumers } = deletion;
     let is_done = state == EndingState::Done;
     session.pairs(&[
         ("topic", topic.to_string()),
@@ -118,23 +108,20 @@ async fn print(session: &mut Session<'_>, topic: &Topic, found: Response, wait: 
         ("buckets", buckets.to_string()),
         ("consumers", consumers.to_string()),
     ])?;
-    if !is_done {
-        session.tell(format_args!("the deletion goes on: lately topic deletion {topic} --wait"))?;
-    }
-    Ok(())
-}
-
-fn print_preview(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
-    if session.prints_json(reply)? {
+    if is_done {
         return Ok(());
     }
-    let DeletionPreview { topic, buckets, oldest, newest, shards, consumers } = read(reply)?;
-    Ok(session.pairs(&[
+    session.tell(format_args!("the deletion goes on: lately topic deletion {topic} --wait"))
+}
+
+fn print_preview(session: &mut Session<'_>, preview: DeletionPreview) -> Result<(), Failure> {
+    let DeletionPreview { topic, buckets, oldest, newest, shards, consumers } = preview;
+    session.pairs(&[
         ("topic", topic.to_string()),
         ("buckets", buckets.to_string()),
         ("oldest", or_dash(oldest)),
         ("newest", or_dash(newest)),
         ("shards", shards.to_string()),
         ("consumers", consumers.to_string()),
-    ])?)
+    ])
 }

@@ -5,7 +5,7 @@ use lately_model::OwnSession;
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session, or_dash, read};
+use crate::client::session::{Screen, Session, or_dash};
 use crate::client::token_session::{limits_cell, topics_cell};
 
 /// Show the user for whom a token acts, what it may do, when it expires, and its limits
@@ -17,19 +17,19 @@ pub struct WhoamiOptions {
 
 pub(super) async fn run(WhoamiOptions { access }: WhoamiOptions, screen: Screen<'_>) -> Result<(), Failure> {
     let mut session = Session::open(access, screen)?;
-    let reply = session.ask(&Request::get("/sessions/self")).await?;
-    if !session.prints_json(&reply)? {
-        let OwnSession { user, scopes, topics, expires_at, issuer, limits } = read(&reply)?;
-        let mut pairs = vec![
-            ("user", or_dash(user)),
-            ("scopes", scopes.to_string()),
-            ("topics", topics_cell(topics)),
-            ("until", or_dash(expires_at)),
-            ("limits", limits_cell(limits)),
-        ];
-        // Only a JWT has an issuer.
-        pairs.extend(issuer.map(|issuer| ("issuer", issuer)));
-        session.pairs(&pairs)?;
-    }
-    Ok(())
+    session.ask_and_show(&Request::get("/sessions/self"), print).await
+}
+
+fn print(session: &mut Session<'_>, own: OwnSession) -> Result<(), Failure> {
+    let OwnSession { user, scopes, topics, expires_at, issuer, limits } = own;
+    let mut pairs = vec![
+        ("user", or_dash(user)),
+        ("scopes", scopes.to_string()),
+        ("topics", topics_cell(topics)),
+        ("until", or_dash(expires_at)),
+        ("limits", limits_cell(limits)),
+    ];
+    // Only a JWT has an issuer.
+    pairs.extend(issuer.map(|issuer| ("issuer", issuer)));
+    session.pairs(&pairs)
 }

@@ -4,7 +4,6 @@ mod dead_letters;
 pub mod dlq;
 pub(crate) mod erasure;
 pub(crate) mod feed_repair;
-pub mod import;
 pub mod migrate;
 pub mod report;
 mod table;

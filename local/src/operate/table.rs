@@ -33,13 +33,6 @@ pub(crate) struct TableArguments {
     #[arg(long = "table", env = "LATELY_TABLE", value_name = "NAME", value_parser = parse_table)]
     table: Option<String>,
 
-    #[command(flatten)]
-    local: LocalArgument,
-}
-
-/// The argument that names the local program.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct LocalArgument {
     /// The local program's table, whatever the environment says; its DynamoDB is at this URL
     #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = LOCAL_URL, value_parser = parse_url)]
     local: Option<Url>,
@@ -59,10 +52,10 @@ pub(crate) enum TablePlace {
 pub enum PlaceError {
     /// The environment names a stack, and the command names no table.
     #[error(
-        "{0} is set, so the table could be a stack's or the local program's: name a stack's table with --{1} (or \
-         LATELY_TABLE), or use the local program's with --local"
+        "{0} is set, so the table could be a stack's or the local program's: name a stack's table with --table \
+         (or LATELY_TABLE), or use the local program's with --local"
     )]
-    Unnamed(&'static str, &'static str),
+    Unnamed(&'static str),
     /// The local program does not run, or has another port.
     #[error(
         "no program answers at {url} ({cause}): start `lately`, or name the URL of its DynamoDB with --local=URL, or a \
@@ -83,28 +76,25 @@ impl TableArguments {
     /// A store of the table.
     pub(crate) async fn store(&self) -> Result<Store, PlaceError> {
         let place = self.place()?;
-        place.store(place.client().await?)
+        let client = place.client().await?;
+        // The environment sets the store's feeds: `FEED_RETENTION_DAYS` and `FAN_OUT_LIMIT`.
+        let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
+        let vars = own.chain([("TABLE_NAME".into(), place.table().into())]);
+        let settings = Settings::from_vars(vars)?;
+        let connection = Connection::new(client, settings.table_name, World::new(), OPERATION_BUDGET);
+        Ok(Store::new(connection).with_feeds(settings.feeds))
     }
 
-    /// The table's place.
+    /// The place that the arguments and the environment name.
     pub(crate) fn place(&self) -> Result<TablePlace, PlaceError> {
-        TablePlace::of(&self.local, self.table.clone(), "table")
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        choose(self.local.clone(), self.table.clone(), variable)
     }
 }
 
 impl TablePlace {
-    /// The place that the arguments and the environment name; `option` names a stack's table.
-    pub(crate) fn of(
-        LocalArgument { local }: &LocalArgument,
-        table: Option<String>,
-        option: &'static str,
-    ) -> Result<Self, PlaceError> {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        choose(local.clone(), table, option, variable)
-    }
-
     /// A client of DynamoDB at this place. The local program must answer.
-    pub(crate) async fn client(&self) -> Result<Client, PlaceError> {
+    async fn client(&self) -> Result<Client, PlaceError> {
         match self {
             Self::Stack(_) => Ok(environment().await.client()),
             Self::Local(url) => {
@@ -117,16 +107,8 @@ impl TablePlace {
         }
     }
 
-    /// A store of this table. The environment sets its feeds: `FEED_RETENTION_DAYS` and `FAN_OUT_LIMIT`.
-    pub(crate) fn store(&self, client: Client) -> Result<Store, PlaceError> {
-        let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
-        let vars = own.chain([("TABLE_NAME".into(), self.table().into())]);
-        let settings = Settings::from_vars(vars)?;
-        Ok(Store::new(connection(client, settings.table_name)).with_feeds(settings.feeds))
-    }
-
     /// The table's name.
-    pub(crate) fn table(&self) -> &str {
+    fn table(&self) -> &str {
         match self {
             Self::Local(_) => LOCAL_TABLE,
             Self::Stack(table) => table,
@@ -138,7 +120,6 @@ impl TablePlace {
 fn choose(
     local: Option<Url>,
     table: Option<String>,
-    option: &'static str,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<TablePlace, PlaceError> {
     let url_of = |name| variable(name).and_then(|url| parse_url(&url).ok());
@@ -150,30 +131,25 @@ fn choose(
         return Ok(TablePlace::Stack(table));
     }
     if url_of("LATELY_URL").is_some_and(|url| !is_here(&url)) {
-        return Err(PlaceError::Unnamed("LATELY_URL", option));
+        return Err(PlaceError::Unnamed("LATELY_URL"));
     }
     for name in ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"] {
         match url_of(name) {
             Some(url) if is_here(&url) => return Ok(TablePlace::Local(url)),
-            Some(_) => return Err(PlaceError::Unnamed(name, option)),
+            Some(_) => return Err(PlaceError::Unnamed(name)),
             None => {}
         }
     }
     let names_an_account = ["AWS_PROFILE", "AWS_ACCESS_KEY_ID"];
     if let Some(name) = names_an_account.into_iter().find(|name| variable(name).is_some()) {
-        return Err(PlaceError::Unnamed(name, option));
+        return Err(PlaceError::Unnamed(name));
     }
     Ok(TablePlace::Local(LOCAL_URL.parse().expect("a URL")))
 }
 
-pub(crate) fn parse_table(text: &str) -> Result<String, String> {
+fn parse_table(text: &str) -> Result<String, String> {
     let refused = "must be 3 to 255 of A-Z a-z 0-9 _ . -";
     if is_table_name(text) { Ok(text.to_owned()) } else { Err(refused.to_owned()) }
-}
-
-/// A connection to a table, with the time that a function's operation has.
-pub(crate) fn connection(client: Client, table: impl Into<String>) -> Connection {
-    Connection::new(client, table, World::new(), OPERATION_BUDGET)
 }
 
 /// The AWS configuration, found as the AWS command line finds it: variables, profiles, roles. It trusts the system's
@@ -210,7 +186,7 @@ mod tests {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
         let local = local.map(|url| url.parse().expect("a URL"));
-        choose(local, table.map(str::to_owned), "table", variable).map_err(|error| error.to_string())
+        choose(local, table.map(str::to_owned), variable).map_err(|error| error.to_string())
     }
 
     #[test]

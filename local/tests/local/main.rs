@@ -11,7 +11,6 @@ mod events;
 mod feeds;
 mod gateway;
 mod hostile;
-mod import;
 mod live;
 mod matrix;
 mod methods;

@@ -97,8 +97,8 @@ pub const DELETION_SETTLE_SECONDS: u64 = 60;
 pub const DELETION_SHOWN_SECONDS: u64 = 24 * 60 * 60;
 
 /// Fan-out recognises events that are written to a deleted topic, with an earlier retention, or by an erased actor, for
-/// this long, and users who unfollowed a source. The stream holds a record for a day. What still names an erased person
-/// expires after this time, too.
+/// this long, and users who unfollowed a source. The stream holds a record for a day. Items that still name
+/// an erased person expire after this time, too.
 pub const ENDING_MARK_SECONDS: u64 = 2 * 24 * 60 * 60;
 
 /// The most events or entries that one step of an erasure lists.

@@ -19,9 +19,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::client::ask::Access;
+use crate::client::event;
 use crate::client::failure::Failure;
 use crate::client::session::{Screen, Session};
-use crate::client::timeline::{Columns, rows};
 use crate::time_argument::parse_time;
 
 use stopped::Stopped;
@@ -120,11 +120,5 @@ pub(super) async fn run(options: PostOptions, screen: Screen<'_>) -> Result<(), 
         Some(key) => call.key(&key.to_string()),
         None => call,
     };
-    let reply = session.ask(&call).await?;
-    if !session.prints_json(&reply)? {
-        let columns = Columns { topic: false, id: true };
-        let mut table = session.table(&columns.titles());
-        session.rows(&mut table, &rows(columns, &[serde_json::from_slice(&reply.body)?])?)?;
-    }
-    Ok(())
+    event::print(&mut session, &call).await
 }

@@ -155,6 +155,8 @@ fn topics_are_created_changed_shown_and_listed() {
     assert_eq!(listed[0], ["topic", "bucket", "days", "shards", "fan-out", "views"]);
     assert_eq!(listed[1], ["billing", "day", "-", "1 to 64", "true", "actor,subject"]);
     assert_eq!(listed[2], ["posts", "hour", "-", "2 to 8", "false"]);
+    // The API's options may come before the subcommand.
+    run(api, &["topic", "--token", "nobody", "list"]).failed(3, &["invalid-token"]);
     let first = run(api, &["topic", "list", "-n", "1"]);
     let cursor = first.told.strip_prefix("more: --cursor ").unwrap().trim_end().to_owned();
     assert_eq!(first.out.lines().count(), 2);

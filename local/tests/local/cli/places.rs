@@ -43,20 +43,8 @@ fn a_stack_is_used_only_if_its_table_is_named() {
         with(&[variable], &["feed", "rebuild", "ada"])
             .failed(1, &[&said, "--table (or LATELY_TABLE)", "--local"]);
     }
-    let import = [
-        "import",
-        "--design",
-        "quarter-hour",
-        "--table",
-        "t01",
-        "--type",
-        "a",
-        "--actor",
-        "a",
-        "--topic",
-        "t",
-    ];
-    with(&[("AWS_PROFILE", "prod")], &import).failed(1, &["name a stack's table with --into"]);
+    // A command that reads the table takes no options of the API.
+    with(&[], &["erase", "verify", "receipt.json", "--json"]).failed(2, &["unexpected argument '--json'"]);
     for (variables, arguments) in [
         (&[][..], &["feed", "verify", "ada", "--table", ""][..]),
         (&[("LATELY_TABLE", "")], &["feed", "verify", "ada"]),

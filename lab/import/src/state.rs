@@ -14,30 +14,30 @@ use lately_designs::{KeyValue, Position, WriteKey};
 use lately_keys::{ShardCount, User};
 use serde::{Deserialize, Serialize};
 
-/// The version of the file's layout, and of the way in which ids follow from items. Version 1 gave events other shards.
-const VERSION: u32 = 2;
+/// The version of the file's layout, and of the way in which ids follow from items.
+const VERSION: u32 = 1;
 
 /// The progress of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct State {
+pub(crate) struct State {
     version: u32,
     /// The values of the import's options, by their names: see
-    /// [`ImportOptions::identity`](super::ImportOptions::identity).
+    /// [`ImportOptions::identity`](crate::ImportOptions::identity).
     import: BTreeMap<String, String>,
-    pub(super) shards: ShardCount,
+    pub(crate) shards: ShardCount,
     users: Vec<User>,
     #[serde(with = "text")]
-    pub(super) since: Timestamp,
+    pub(crate) since: Timestamp,
     #[serde(with = "text")]
-    pub(super) until: Timestamp,
+    pub(crate) until: Timestamp,
     /// The number of timelines that are imported up to `until`. A design with users has one for each, in order.
-    pub(super) timelines: usize,
+    pub(crate) timelines: usize,
     /// The position in the next timeline, if its import has begun.
     position: Option<ImportPosition>,
     is_done: bool,
-    pub(super) events: u64,
-    pub(super) skipped: u64,
+    pub(crate) events: u64,
+    pub(crate) skipped: u64,
 }
 
 /// A [`Position`], as the file holds it.
@@ -57,18 +57,18 @@ enum ImportPositionKey {
 
 /// The import that the command line asks for.
 #[derive(Clone, Debug)]
-pub(super) struct ImportRequest {
-    pub(super) import: BTreeMap<String, String>,
-    pub(super) shards: Option<ShardCount>,
+pub(crate) struct ImportRequest {
+    pub(crate) import: BTreeMap<String, String>,
+    pub(crate) shards: Option<ShardCount>,
     /// The number of shards if neither the command nor a file sets it.
-    pub(super) default_shards: ShardCount,
-    pub(super) users: Vec<User>,
-    pub(super) since: Option<Timestamp>,
-    pub(super) until: Option<Timestamp>,
+    pub(crate) default_shards: ShardCount,
+    pub(crate) users: Vec<User>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
     /// The latest end of an import: events before it are old enough.
-    pub(super) latest: Timestamp,
+    pub(crate) latest: Timestamp,
     /// True if `since` is required, because every partition from there on is read.
-    pub(super) needs_since: bool,
+    pub(crate) needs_since: bool,
 }
 
 /// Why an import cannot start or continue.
@@ -127,7 +127,7 @@ pub enum StateError {
 
 impl State {
     /// The import to run: it continues the one in the file, or is new.
-    pub(super) fn plan(kept: Option<Self>, asked: ImportRequest, path: &Path) -> Result<Self, StateError> {
+    pub(crate) fn plan(kept: Option<Self>, asked: ImportRequest, path: &Path) -> Result<Self, StateError> {
         let path = || path.display().to_string();
         if let Some(kept) = &kept {
             kept.check(&asked, path)?;
@@ -186,7 +186,7 @@ impl State {
     }
 
     /// The position in the current timeline, if its import has begun.
-    pub(super) fn position(&self) -> Option<Position> {
+    pub(crate) fn position(&self) -> Option<Position> {
         let key = |key: &ImportPositionKey| match key {
             ImportPositionKey::S(text) => KeyValue::S(text.clone()),
             ImportPositionKey::N(number) => KeyValue::N(*number),
@@ -198,7 +198,7 @@ impl State {
     }
 
     /// Moves the position behind a page.
-    pub(super) fn stand_at(&mut self, position: Position) {
+    pub(crate) fn stand_at(&mut self, position: Position) {
         let key = |key| match key {
             KeyValue::S(text) => ImportPositionKey::S(text),
             KeyValue::N(number) => ImportPositionKey::N(number),
@@ -210,14 +210,14 @@ impl State {
     }
 
     /// Moves on to the next timeline, of so many in all.
-    pub(super) fn end_timeline(&mut self, of: usize) {
+    pub(crate) fn end_timeline(&mut self, of: usize) {
         self.timelines += 1;
         self.position = None;
         self.is_done = self.timelines == of;
     }
 
     /// The state in a file, if the file exists.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, StateError> {
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, StateError> {
         let foreign = |why| StateError::Foreign { path: path.display().to_string(), why };
         let text = match std::fs::read(path) {
             Ok(text) => text,
@@ -227,16 +227,12 @@ impl State {
         let state: Self = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
         match state.version {
             VERSION => Ok(Some(state)),
-            1 => Err(foreign(
-                "an earlier release began this import and gave its events other ids. Finish it with that release"
-                    .to_owned(),
-            )),
             other => Err(foreign(format!("it has version {other}"))),
         }
     }
 
     /// Writes the file, whole or not at all.
-    pub(super) fn write(&self, path: &Path) -> Result<(), StateError> {
+    pub(crate) fn write(&self, path: &Path) -> Result<(), StateError> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let write = || {
             let mut aside = tempfile::NamedTempFile::new_in(folder)?;
@@ -257,11 +253,11 @@ mod text {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(at)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }

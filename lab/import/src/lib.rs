@@ -1,4 +1,6 @@
-//! `lately import`: imports a table of a published design into a topic.
+//! `lately-import`: imports a table of a published design into a topic.
+//!
+//! It is a program of its own, because a table moves once: nothing that runs every day needs it.
 //!
 //! - **Options** (`options.rs`): the design, the source, the target, and the mapping of items.
 //! - **State** (`state.rs`): the progress, in a file.
@@ -11,6 +13,8 @@
 //!
 //! However often an import is killed and run again, each item of the range becomes one event. An item that cannot
 //! become an event is reported, and no event of its page is written, unless such items may be skipped.
+
+#![deny(missing_docs)]
 
 mod json;
 mod mapping;
@@ -30,10 +34,9 @@ use lately_model::limits::{BATCH_EVENTS, IMPORT_SECONDS};
 use lately_store::{Cost, ImportError as WriteError, Store, TableError, TopicError};
 use lately_table::Connection;
 
-use crate::operate::import::mapping::Why;
-use crate::operate::import::options::Timeline;
-use crate::operate::import::state::{ImportRequest, State};
-use crate::operate::table::{PlaceError, TablePlace, connection};
+use crate::mapping::Why;
+use crate::options::Timeline;
+use crate::state::{ImportRequest, State};
 
 pub use mapping::Invalid;
 pub use options::{ImportOptions, OptionsError};
@@ -82,46 +85,33 @@ pub enum ImportError {
     /// Events that were accepted before are rejected now: the topic or the clock has changed.
     #[error("{0}")]
     Write(#[source] WriteError),
-    /// The table cannot be used.
-    #[error(transparent)]
-    Place(#[from] PlaceError),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
-/// Imports a table.
-pub async fn run(
-    options: ImportOptions,
-    out: &mut (impl Write + Send),
-    told: &mut (impl Write + Send),
-) -> Result<(), ImportError> {
-    let place = TablePlace::of(&options.local, options.into.clone(), "into")?;
-    let client = place.client().await?;
-    let source = connection(client.clone(), &*options.table);
-    let target = place.store(client)?;
-    between(&source, &target, options, out, told).await
-}
-
 /// Imports from a table of a published design into Lately's.
-pub async fn between(
+///
+/// # Errors
+/// If the import ends early. Another run continues it.
+pub async fn run(
     source: &Connection,
     target: &Store,
     options: ImportOptions,
     out: &mut (impl Write + Send),
-    told: &mut (impl Write + Send),
+    messages: &mut (impl Write + Send),
 ) -> Result<(), ImportError> {
     let mut import = Import::plan(source, target, options).await?;
     if import.options.dry_run {
-        return import.show(out, told).await;
+        return import.show(out, messages).await;
     }
     import.state.write(&import.path)?;
-    import.all(told).await?;
+    import.all(messages).await?;
     let State { events, skipped, until, .. } = &import.state;
     writeln!(out, "imported  {events}")?;
     writeln!(out, "skipped   {skipped}")?;
     writeln!(out, "up to     {until}")?;
-    writeln!(told, "{}; {}", import.read.of_read(), import.written.of_write())?;
+    writeln!(messages, "{}; {}", import.read.of_read(), import.written.of_write())?;
     Ok(())
 }
 
@@ -169,14 +159,14 @@ impl<'a> Import<'a> {
     }
 
     /// Imports the rest, and prints the progress every few seconds.
-    async fn all(&mut self, told: &mut impl Write) -> Result<(), ImportError> {
+    async fn all(&mut self, messages: &mut impl Write) -> Result<(), ImportError> {
         let clock = self.target.ambient();
         let (begun, before) = (clock.monotonic(), self.state.events);
         let mut due = begun + PROGRESS;
         while let Some(timeline) = self.timelines.get(self.state.timelines).cloned() {
             let page = self.page(&timeline).await?;
             let at = page.events.last().map(|event| event.at);
-            self.write(&timeline, &page.events, told).await?;
+            self.write(&timeline, &page.events, messages).await?;
             self.state.stand_at(page.position);
             if !page.has_more {
                 self.state.end_timeline(self.timelines.len());
@@ -187,7 +177,7 @@ impl<'a> Import<'a> {
                 due = now + PROGRESS;
                 let State { events, skipped, .. } = self.state;
                 let rate = (events - before) / (now - begun).as_secs().max(1);
-                writeln!(told, "{events} events, {skipped} skipped, {rate} a second, at {at}")?;
+                writeln!(messages, "{events} events, {skipped} skipped, {rate} a second, at {at}")?;
             }
         }
         Ok(())
@@ -212,17 +202,17 @@ impl<'a> Import<'a> {
         &mut self,
         timeline: &Timeline,
         items: &[designs::Event],
-        told: &mut impl Write,
+        messages: &mut impl Write,
     ) -> Result<(), ImportError> {
         let mut events = Vec::with_capacity(items.len());
         for item in items {
             match timeline.mapping.event(item, &timeline.design, self.state.shards) {
                 Ok(event) => events.push((&item.key, event)),
-                Err(invalid) => self.skip(invalid, told)?,
+                Err(invalid) => self.skip(invalid, messages)?,
             }
         }
         for part in parts(events) {
-            self.write_part(part, told).await?;
+            self.write_part(part, messages).await?;
         }
         Ok(())
     }
@@ -231,7 +221,7 @@ impl<'a> Import<'a> {
     async fn write_part(
         &mut self,
         mut part: Vec<(&WriteKey, Event)>,
-        told: &mut impl Write,
+        messages: &mut impl Write,
     ) -> Result<(), ImportError> {
         let clock = self.target.ambient();
         let started = clock.monotonic();
@@ -252,7 +242,7 @@ impl<'a> Import<'a> {
                 Err(WriteError::TooOld(places)) => {
                     for place in places.into_iter().rev() {
                         let (key, _) = part.remove(place);
-                        self.skip(Invalid::new(key, Why::TooOld), told)?;
+                        self.skip(Invalid::new(key, Why::TooOld), messages)?;
                     }
                 }
                 Err(WriteError::Table(error)) => return Err(error.into()),
@@ -263,16 +253,16 @@ impl<'a> Import<'a> {
     }
 
     /// Reports an item that cannot become an event. An error, unless such items may be skipped.
-    fn skip(&mut self, invalid: Invalid, told: &mut impl Write) -> Result<(), ImportError> {
+    fn skip(&mut self, invalid: Invalid, messages: &mut impl Write) -> Result<(), ImportError> {
         if !self.options.skip_invalid {
             return Err(ImportError::Invalid(Box::new(invalid)));
         }
         self.state.skipped += 1;
-        Ok(writeln!(told, "skipped  {invalid}")?)
+        Ok(writeln!(messages, "skipped  {invalid}")?)
     }
 
     /// Prints the first events of the next page, as they would be written.
-    async fn show(&mut self, out: &mut impl Write, told: &mut impl Write) -> Result<(), ImportError> {
+    async fn show(&mut self, out: &mut impl Write, messages: &mut impl Write) -> Result<(), ImportError> {
         let timeline = self.timelines[self.state.timelines].clone();
         let page = self.page(&timeline).await?;
         let mut shown = 0;
@@ -286,15 +276,18 @@ impl<'a> Import<'a> {
                 Ok(_) => {}
                 Err(invalid) => {
                     self.state.skipped += 1;
-                    writeln!(told, "invalid  {invalid}")?;
+                    writeln!(messages, "invalid  {invalid}")?;
                 }
             }
         }
         let State { since, until, skipped, .. } = self.state;
         let found = page.events.len();
         let more = if page.has_more { ", and there may be more items" } else { "" };
-        writeln!(told, "a page of {found} items from {since} until {until}{more}; {skipped} are invalid")?;
-        writeln!(told, "nothing was written; {}", self.read.of_read())?;
+        writeln!(
+            messages,
+            "a page of {found} items from {since} until {until}{more}; {skipped} are invalid"
+        )?;
+        writeln!(messages, "nothing was written; {}", self.read.of_read())?;
         Ok(())
     }
 }

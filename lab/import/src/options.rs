@@ -1,4 +1,4 @@
-//! The options of `lately import`, and the part of them that identifies an import.
+//! The options of `lately-import`, and the part of them that identifies an import.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -11,13 +11,14 @@ use jiff::tz::Offset;
 use lately_designs::{Design, KeyAttributes, NaturalOrder};
 use lately_keys::{Actor, EventType, ShardCount, ShardCountError, Topic, User};
 
-use crate::operate::import::mapping::{Given, Mapping};
-use crate::operate::table::{LocalArgument, parse_table};
-use crate::time_argument::parse_timestamp;
+use crate::mapping::{Given, Mapping};
 
-/// Import a table of a published design into a topic. If it is stopped, another run continues; no event is imported
-/// twice
-#[derive(Clone, Debug, clap::Args)]
+/// Import a table of a published design into a topic of Lately. If it is stopped, another run continues; no event is
+/// imported twice
+///
+/// It finds credentials, region and endpoint as the AWS command line does.
+#[derive(Clone, Debug, clap::Parser)]
+#[command(name = "lately-import", version)]
 pub struct ImportOptions {
     /// The design that the table was built with
     #[arg(long, value_name = "DESIGN")]
@@ -25,7 +26,7 @@ pub struct ImportOptions {
 
     /// The table to import; it is only read
     #[arg(long, value_name = "NAME")]
-    pub(super) table: String,
+    pub table: String,
 
     /// The table's partition key attribute
     #[arg(long, value_name = "NAME", default_value = "pk")]
@@ -37,7 +38,7 @@ pub struct ImportOptions {
 
     /// The user to import, with reverse-ticks, chronological and user-month; repeatable
     #[arg(long = "user", value_name = "USER")]
-    pub(super) users: Vec<User>,
+    pub(crate) users: Vec<User>,
 
     /// The number of shards of a sharded-day table
     #[arg(long, value_name = "N", value_parser = parse_shards)]
@@ -51,20 +52,17 @@ pub struct ImportOptions {
     #[arg(long, value_name = "OFFSET", value_parser = parse_offset, allow_hyphen_values = true)]
     offset: Option<Offset>,
 
-    /// A stack's table, its output TableName, with your AWS credentials [default: the local program's table]
-    #[arg(long, env = "LATELY_TABLE", value_name = "NAME", value_parser = parse_table)]
-    pub(super) into: Option<String>,
-
-    #[command(flatten)]
-    pub(super) local: LocalArgument,
+    /// Lately's table: a stack's output TableName, or `lately` for the local program
+    #[arg(long, value_name = "NAME")]
+    pub into: String,
 
     /// The topic to import into; it must exist
     #[arg(long, value_name = "TOPIC")]
-    pub(super) topic: Topic,
+    pub(crate) topic: Topic,
 
     /// The number of shards per bucket, fixed by the first run of an import [default: the topic's min_shards]
     #[arg(long, value_name = "N", value_parser = parse_shards)]
-    pub(super) shards: Option<ShardCount>,
+    pub(crate) shards: Option<ShardCount>,
 
     #[command(flatten)]
     types: Types,
@@ -81,16 +79,16 @@ pub struct ImportOptions {
     data_from: Option<String>,
 
     /// Import items at or after this time [default: the end of the last import; 1970 if a partition has no end]
-    #[arg(long, value_name = "TIME", value_parser = parse_timestamp)]
-    pub(super) since: Option<Timestamp>,
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<Timestamp>,
 
     /// Import items before this time, at least a minute ago [default: a minute before the start]
-    #[arg(long, value_name = "TIME", value_parser = parse_timestamp)]
-    pub(super) until: Option<Timestamp>,
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<Timestamp>,
 
     /// Write units per second, indexes included. A shard takes 1,000, and live writes need some of them
     #[arg(long, value_name = "N", default_value = "500")]
-    pub(super) rate: NonZeroU32,
+    pub(crate) rate: NonZeroU32,
 
     /// The file with the import's progress [default: named after the design, the table and the topic, in this folder]
     #[arg(long, value_name = "FILE")]
@@ -98,11 +96,11 @@ pub struct ImportOptions {
 
     /// Report items that cannot become events and continue, instead of stopping there
     #[arg(long)]
-    pub(super) skip_invalid: bool,
+    pub(crate) skip_invalid: bool,
 
     /// Read one page, print its first events as they would be written, and write nothing
     #[arg(long)]
-    pub(super) dry_run: bool,
+    pub(crate) dry_run: bool,
 }
 
 /// Exactly one of the two is required: every event has a type.
@@ -149,9 +147,9 @@ enum Natural {
 
 /// Events of a table that have one order, and their mapping.
 #[derive(Clone, Debug)]
-pub(super) struct Timeline {
-    pub(super) design: Design,
-    pub(super) mapping: Mapping,
+pub(crate) struct Timeline {
+    pub(crate) design: Design,
+    pub(crate) mapping: Mapping,
 }
 
 /// The options contradict one another.
@@ -177,7 +175,7 @@ impl DesignName {
 
 impl ImportOptions {
     /// The timelines to import, one after the other.
-    pub(super) fn timelines(&self) -> Result<Vec<Timeline>, OptionsError> {
+    pub(crate) fn timelines(&self) -> Result<Vec<Timeline>, OptionsError> {
         let Self { design, users, day_shards, natural, offset, .. } = self;
         let foreign = [
             (!users.is_empty() && !design.has_users(), "--user"),
@@ -234,12 +232,12 @@ impl ImportOptions {
     }
 
     /// The table's key attributes.
-    pub(super) fn keys(&self) -> KeyAttributes {
+    pub(crate) fn keys(&self) -> KeyAttributes {
         KeyAttributes { pk: self.pk.clone(), sk: self.sk.clone() }
     }
 
     /// The options that identify an import, by their names: its source, its target and the mapping of items.
-    pub(super) fn identity(&self) -> BTreeMap<String, String> {
+    pub(crate) fn identity(&self) -> BTreeMap<String, String> {
         let design = self.design.to_possible_value();
         let natural = self.natural.and_then(|natural| natural.to_possible_value());
         let said = [
@@ -250,8 +248,7 @@ impl ImportOptions {
             ("day-shards", self.day_shards.map(|shards| shards.to_string())),
             ("natural", natural.map(|natural| natural.get_name().to_owned())),
             ("offset", self.offset.map(|offset| offset.to_string())),
-            // A local import is one into the table `lately`.
-            ("into", Some(self.into.clone().unwrap_or_else(|| "lately".to_owned()))),
+            ("into", Some(self.into.clone())),
             ("topic", Some(self.topic.to_string())),
             ("type-from", self.types.type_from.clone()),
             ("type", self.types.event_type.as_ref().map(ToString::to_string)),
@@ -264,7 +261,7 @@ impl ImportOptions {
     }
 
     /// The file with the import's progress.
-    pub(super) fn state(&self, design: &Design) -> PathBuf {
+    pub(crate) fn state(&self, design: &Design) -> PathBuf {
         let named = || format!("import-{}-{}-{}.json", design.name(), self.table, self.topic).into();
         self.state.clone().unwrap_or_else(named)
     }
@@ -290,15 +287,10 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::command_line::{Command, Lately};
 
     fn parse(line: &str) -> Result<ImportOptions, clap::Error> {
-        let words = ["lately", "import", "--table", "old", "--topic", "posts"];
-        let said = Lately::try_parse_from(words.into_iter().chain(line.split(' ')))?;
-        match said.command {
-            Some(Command::Import(options)) => Ok(*options),
-            _ => unreachable!("import was said"),
-        }
+        let words = ["lately-import", "--table", "old", "--into", "lately", "--topic", "posts"];
+        ImportOptions::try_parse_from(words.into_iter().chain(line.split(' ')))
     }
 
     fn timelines(line: &str) -> Result<Vec<Timeline>, OptionsError> {

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 
 /// An attribute that serializes as JSON.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Json<'a>(pub(super) &'a AttributeValue);
+pub(crate) struct Json<'a>(pub(crate) &'a AttributeValue);
 
 impl Serialize for Json<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -51,7 +51,7 @@ impl Serialize for Number<'_> {
 }
 
 /// Attributes as the members of an object.
-pub(super) fn object(attributes: &HashMap<String, AttributeValue>) -> BTreeMap<&str, Json<'_>> {
+pub(crate) fn object(attributes: &HashMap<String, AttributeValue>) -> BTreeMap<&str, Json<'_>> {
     attributes.iter().map(|(name, value)| (name.as_str(), Json(value))).collect()
 }
 

@@ -10,21 +10,21 @@ use lately_keys::{Actor, EventType, ShardCount, Subject};
 use lately_model::limits::EVENT_BYTES;
 use lately_model::{Data, DataError, Event};
 
-use crate::operate::import::json::{Json, object};
+use crate::json::{Json, object};
 
 /// The attributes of an item that become the fields of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mapping {
-    pub(super) event_type: Given<EventType>,
-    pub(super) actor: Given<Actor>,
-    pub(super) subject_from: Option<String>,
+pub(crate) struct Mapping {
+    pub(crate) event_type: Given<EventType>,
+    pub(crate) actor: Given<Actor>,
+    pub(crate) subject_from: Option<String>,
     /// If `None`, the data is an object of all attributes that become no other field.
-    pub(super) data_from: Option<String>,
+    pub(crate) data_from: Option<String>,
 }
 
 /// A value for all events, or the name of the attribute that holds each event's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Given<T> {
+pub(crate) enum Given<T> {
     Always(T),
     Attribute(String),
 }
@@ -39,7 +39,7 @@ pub struct Invalid {
 
 /// Why an item cannot become an event of Lately.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Why {
+pub(crate) enum Why {
     #[error("the item has no {0}")]
     Missing(String),
     #[error("the item's {0} is neither a string nor a number")]
@@ -68,14 +68,14 @@ impl fmt::Display for KeyText<'_> {
 }
 
 impl Invalid {
-    pub(super) fn new(key: &WriteKey, why: Why) -> Self {
+    pub(crate) fn new(key: &WriteKey, why: Why) -> Self {
         Self { key: key.clone(), why }
     }
 }
 
 impl Mapping {
     /// The event that an item of a design becomes. The number of shards determines the event's id.
-    pub(super) fn event(
+    pub(crate) fn event(
         &self,
         item: &designs::Event,
         design: &Design,

@@ -1,42 +1,50 @@
 //! Imports of tables of every published design: each event is imported once, at its time, however often the import
 //! dies.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod items;
 mod whole;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use clap::Parser;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
-use lately::TEMPLATE;
-use lately::command_line::{Command, Lately};
-use lately::operate::import::ImportError;
 use lately_designs::{Design, DesignTable, KeyAttributes, KeyType, NaturalOrder};
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::{Attribute, Engine, KeyNames, Options, TableDefinition};
+use lately_import::{ImportError, ImportOptions};
 use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
-use lately_kit::limits::OPERATION_BUDGET;
-use lately_kit::world::World;
 use lately_model::{Event, EventQuery, PageSize, TopicChange};
-use lately_store::{Ambient, Store};
+use lately_rig::{BUDGET, TABLE, World};
+use lately_store::Store;
 use lately_table::Connection;
-use lately_template::Template;
 use serde_json::Value;
 use tempfile::TempDir;
 
-const SOURCE: &str = "old";
-const LATELY: &str = "lately";
-
 type Item = HashMap<String, AttributeValue>;
+
+/// The names that an import's options give.
+#[derive(Clone, Copy)]
+struct Names {
+    table: &'static str,
+    pk: &'static str,
+    sk: &'static str,
+    topic: &'static str,
+}
+
+/// The usual names. The keys are words that expressions may not use.
+const NAMES: Names = Names { table: "old", pk: "partition", sk: "time", topic: "posts" };
 
 /// A table of a design, Lately's own table, and a folder for the state.
 struct Scene {
     design: Design,
+    names: Names,
+    world: World,
     engine: Engine,
     folder: TempDir,
 }
@@ -45,7 +53,7 @@ struct Scene {
 struct Ran {
     result: Result<(), ImportError>,
     out: String,
-    told: String,
+    messages: String,
 }
 
 impl Ran {
@@ -65,53 +73,42 @@ impl Ran {
     }
 }
 
-/// The world with a stopped monotonic clock: nothing cached gets too old, however slow the machine is.
-#[derive(Debug)]
-struct Still(World);
-
-impl Ambient for Still {
-    fn since_epoch(&self) -> Duration {
-        self.0.since_epoch()
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn entropy(&self) -> u128 {
-        self.0.entropy()
-    }
-}
-
-fn connection(client: Client, table: &str) -> Connection {
-    Connection::new(client, table, Still(World::new()), OPERATION_BUDGET)
-}
-
-fn store(client: Client, table: &str) -> Store {
-    Store::new(connection(client, table))
-}
-
-fn topic() -> Topic {
-    "posts".parse().unwrap()
-}
-
 impl Scene {
     async fn new(design: Design) -> Self {
-        Self::with(design, "{}").await
+        Self::with(design, NAMES, "{}").await
     }
 
-    async fn with(design: Design, settings: &str) -> Self {
-        let engine = Engine::memory(&Options::default()).unwrap();
-        engine.create_table(&definition(&design), SOURCE).unwrap();
-        engine.create_table(&Template::parse(TEMPLATE).unwrap().table().unwrap(), LATELY).unwrap();
+    async fn with(design: Design, names: Names, settings: &str) -> Self {
+        let world = World::new(1);
+        let engine = lately_rig::engine(&world, Options::default());
+        engine.create_table(&definition(&design, names), names.table).unwrap();
+        let scene = Self { design, names, world, engine, folder: TempDir::new().unwrap() };
+        scene.change_topic(settings).await;
+        scene
+    }
+
+    fn connection(&self, client: Client, table: &str) -> Connection {
+        Connection::new(client, table, self.world.clone(), BUDGET)
+    }
+
+    fn store(&self, client: Client) -> Store {
+        Store::new(self.connection(client, TABLE))
+    }
+
+    fn topic(&self) -> Topic {
+        self.names.topic.parse().unwrap()
+    }
+
+    /// Creates the topic, or changes its settings.
+    async fn change_topic(&self, settings: &str) {
         let change = TopicChange::parse(settings.as_bytes()).unwrap();
-        store(engine.client(), LATELY).op().topic(&topic()).put(&change).await.unwrap();
-        Self { design, engine, folder: TempDir::new().unwrap() }
+        self.store(self.engine.client()).op().topic(&self.topic()).put(&change).await.unwrap();
     }
 
     fn table(&self) -> DesignTable {
-        let keys = KeyAttributes { pk: "partition".to_owned(), sk: "time".to_owned() };
-        DesignTable::new(connection(self.engine.client(), SOURCE), self.design.clone(), keys)
+        let keys = KeyAttributes { pk: self.names.pk.to_owned(), sk: self.names.sk.to_owned() };
+        let connection = self.connection(self.engine.client(), self.names.table);
+        DesignTable::new(connection, self.design.clone(), keys)
     }
 
     /// Writes numbered events into the design's table.
@@ -124,8 +121,8 @@ impl Scene {
         self.folder.path().join("state.json")
     }
 
-    /// The arguments that name the design and its table.
-    fn arguments(&self, more: &str) -> Vec<String> {
+    /// The arguments that name the design, the tables and the topic, and more.
+    fn line(&self, more: &str) -> String {
         let design = match &self.design {
             Design::ReverseTicks { .. } => "reverse-ticks --user ada",
             Design::Chronological { natural: NaturalOrder::NewestFirst, .. } => {
@@ -139,23 +136,30 @@ impl Scene {
             Design::InvertedUuid { .. } => "inverted-uuid --offset +09:00",
             Design::QuarterHour => "quarter-hour",
         };
-        let line = format!(
-            "import --design {design} --table {SOURCE} --pk partition --sk time --topic posts {more}"
-        );
-        let state = ["--state".to_owned(), self.state().to_str().unwrap().to_owned()];
+        let Names { table, pk, sk, topic } = self.names;
+        format!(
+            "--design {design} --table {table} --pk {pk} --sk {sk} --into {TABLE} --topic {topic} --rate 1000000 {more}"
+        )
+    }
+
+    /// The words of a command line, with the file of this scene's state.
+    fn words(&self, line: &str) -> Vec<String> {
+        let state = ["--state", self.folder.path().join("state.json").to_str().unwrap()].map(str::to_owned);
         line.split_whitespace().map(str::to_owned).chain(state).collect()
     }
 
     async fn run(&self, client: Client, more: &str) -> Ran {
-        let said = ["lately".to_owned()].into_iter().chain(self.arguments(&format!("--rate 1000000 {more}")));
-        let Some(Command::Import(options)) = Lately::try_parse_from(said).unwrap().command else {
-            unreachable!()
-        };
-        let (source, target) = (connection(client.clone(), SOURCE), store(client, LATELY));
-        let (mut out, mut told) = (Vec::new(), Vec::new());
-        let result = lately::operate::import::between(&source, &target, *options, &mut out, &mut told).await;
+        self.run_line(client, &self.line(more)).await
+    }
+
+    async fn run_line(&self, client: Client, line: &str) -> Ran {
+        let words = ["lately-import".to_owned()].into_iter().chain(self.words(line));
+        let options = ImportOptions::try_parse_from(words).unwrap();
+        let (source, target) = (self.connection(client.clone(), &options.table), self.store(client));
+        let (mut out, mut messages) = (Vec::new(), Vec::new());
+        let result = lately_import::run(&source, &target, options, &mut out, &mut messages).await;
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Ran { result, out: text(out), told: text(told) }
+        Ran { result, out: text(out), messages: text(messages) }
     }
 
     /// Imports with the usual arguments: the whole range that the tests write.
@@ -165,11 +169,12 @@ impl Scene {
 
     /// All events, oldest first, read page by page.
     async fn read(&self) -> Vec<Event> {
-        let store = store(self.engine.client(), LATELY);
+        let store = self.store(self.engine.client());
+        let topic = self.topic();
         let mut query = EventQuery { limit: PageSize::new(200).unwrap(), ..EventQuery::default() };
         let mut events = Vec::new();
         loop {
-            let page = store.op().topic(&topic()).latest(&query).await.unwrap();
+            let page = store.op().topic(&topic).latest(&query).await.unwrap();
             events.extend(page.events);
             query.cursor = page.next;
             if query.cursor.is_none() {
@@ -181,7 +186,7 @@ impl Scene {
 
     /// Every item of Lately's table, sorted, but the topic's settings, which hold the time of its creation.
     async fn items(&self) -> Vec<Item> {
-        let scan = self.engine.client().scan().table_name(LATELY).into_paginator().items().send();
+        let scan = self.engine.client().scan().table_name(TABLE).into_paginator().items().send();
         let mut items: Vec<Item> = scan.collect::<Result<_, _>>().await.unwrap();
         items.retain(|item| item["sk"].as_s().unwrap() != "CONFIG");
         items.sort_by_key(|item| ["pk", "sk"].map(|name| item[name].as_s().unwrap().clone()));
@@ -192,7 +197,7 @@ impl Scene {
 /// The usual arguments. They name an actor, because some designs have no user, and the range of [`times`].
 const USUAL: &str = "--type-from kind --actor ada --since 2026-02-27T00:00:00Z --until 2026-03-03T00:00:00Z";
 
-fn definition(design: &Design) -> TableDefinition {
+fn definition(design: &Design, names: Names) -> TableDefinition {
     let attribute = |name: &str, of| {
         let kind = match of {
             KeyType::S => "S",
@@ -202,8 +207,8 @@ fn definition(design: &Design) -> TableDefinition {
     };
     let types = design.key_types();
     TableDefinition {
-        attributes: vec![attribute("partition", types.pk), attribute("time", types.sk)],
-        key: KeyNames { partition: "partition".to_owned(), sort: Some("time".to_owned()) },
+        attributes: vec![attribute(names.pk, types.pk), attribute(names.sk, types.sk)],
+        key: KeyNames { partition: names.pk.to_owned(), sort: Some(names.sk.to_owned()) },
         indexes: Vec::new(),
         ttl_attribute: None,
         stream: None,
@@ -267,7 +272,7 @@ fn number(event: &Event) -> usize {
 }
 
 /// The time as precisely as a design's key keeps it.
-fn told(design: &Design, at: Timestamp) -> UnixMillis {
+fn known_time(design: &Design, at: Timestamp) -> UnixMillis {
     let millis = match design {
         Design::QuarterHour => at.as_second() * 1000,
         _ => at.as_millisecond(),
@@ -275,7 +280,7 @@ fn told(design: &Design, at: Timestamp) -> UnixMillis {
     UnixMillis::new(millis.try_into().unwrap()).unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_event_is_imported_once_at_its_time_in_order() {
     for design in designs() {
         let scene = Scene::new(design.clone()).await;
@@ -292,7 +297,7 @@ async fn every_event_is_imported_once_at_its_time_in_order() {
         for event in &events {
             let n = number(event);
             assert!(!std::mem::replace(&mut seen[n], true));
-            assert_eq!(event.at(), told(&design, times[n].1), "{design:?}");
+            assert_eq!(event.at(), known_time(&design, times[n].1), "{design:?}");
             let data = format!(r#"{{"amount":12345678901234567890123456789012345678,"n":{n}}}"#);
             assert_eq!(event.data.as_ref().unwrap().as_str(), data);
             assert_eq!((event.event_type.as_str(), event.actor.as_str()), ("post.created", "ada"));
@@ -310,19 +315,19 @@ async fn every_event_is_imported_once_at_its_time_in_order() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_second_run_changes_no_item_and_adds_no_stream_record() {
     for design in designs() {
         let scene = Scene::new(design.clone()).await;
         scene.write(times(60)).await;
         scene.import("--shards 2").await.done();
-        let (items, records) = (scene.items().await, scene.engine.stream(LATELY).unwrap().all().len());
+        let (items, records) = (scene.items().await, scene.engine.stream(TABLE).unwrap().all().len());
         // Once with the state file, and once without.
         scene.import("").await.done();
         std::fs::remove_file(scene.state()).unwrap();
         scene.import("--shards 2").await.done();
         assert_eq!(scene.items().await, items, "{design:?}");
-        assert_eq!(scene.engine.stream(LATELY).unwrap().all().len(), records, "{design:?}");
+        assert_eq!(scene.engine.stream(TABLE).unwrap().all().len(), records, "{design:?}");
     }
 }
 
@@ -352,7 +357,7 @@ async fn survives_every_crash(design: Design, events: usize, range: &str) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_import_that_dies_at_any_call_is_finished_by_the_next() {
     // Two quarter hours with events, and empty ones around them.
     let range = "--since 2026-02-27T17:50:00Z --until 2026-02-27T18:35:00Z";
@@ -361,13 +366,13 @@ async fn an_import_that_dies_at_any_call_is_finished_by_the_next() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_import_that_dies_between_pages_is_finished_by_the_next() {
     let design = Design::ReverseTicks { user: user() };
     Box::pin(survives_every_crash(design, 510, "--until 2026-03-03T00:00:00Z")).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn newer_items_are_for_the_next_run() {
     for design in designs() {
         let scene = Scene::new(design.clone()).await;
@@ -389,17 +394,19 @@ async fn newer_items_are_for_the_next_run() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn users_are_imported_one_after_the_other() {
     let scene = Scene::new(Design::UserMonth { user: user() }).await;
     scene.write(times(30)).await;
     let bob = Scene {
         design: Design::UserMonth { user: "bob".parse().unwrap() },
         folder: TempDir::new().unwrap(),
+        world: scene.world.clone(),
         engine: scene.engine.clone(),
+        ..scene
     };
     bob.write(times(12)).await;
-    let more = "--user bob --type post --since 2026-02-01T00:00:00Z --until 2026-04-01T00:00:00Z";
+    let more = "--user bob --type post --since 2026-02-01T00:00:00Z --until 2026-03-14T00:00:00Z";
     let ran = scene.run(scene.engine.client(), more).await.done();
     assert_eq!(ran.counted("imported"), "42");
     let of =

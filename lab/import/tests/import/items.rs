@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_designs::{Design, KeyValue, WriteKey};
 use lately_engine::fault::Faults;
-use lately_model::{Event, TopicChange};
+use lately_model::Event;
 use serde_json::{Value, json};
 
-use crate::import::{LATELY, Scene, USUAL, attributes, entropy, sharded_day, store, times, topic, user};
+use crate::{NAMES, Scene, USUAL, attributes, entropy, sharded_day, times, user};
 
 /// Puts an item into the table under the design's key of the `n`th time.
 async fn put(scene: &Scene, n: usize, more: &[(&str, AttributeValue)]) {
@@ -20,7 +20,7 @@ async fn put(scene: &Scene, n: usize, more: &[(&str, AttributeValue)]) {
     scene.table().write([(key, item)]).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn attributes_become_the_requested_fields() {
     let scene = Scene::new(sharded_day()).await;
     let text = |text: &str| AttributeValue::S(text.to_owned());
@@ -34,16 +34,16 @@ async fn attributes_become_the_requested_fields() {
     scene.run(scene.engine.client(), more).await.done();
     let mut events = scene.read().await;
     events.sort_by_key(|event| event.actor.to_string());
-    let told = |event: &Event| {
+    let fields = |event: &Event| {
         let subject = event.subject.as_ref().map(ToString::to_string);
         (event.actor.to_string(), subject, event.data.as_ref().map(|data| data.as_str().to_owned()))
     };
-    assert_eq!(told(&events[0]), ("7".to_owned(), None, None));
+    assert_eq!(fields(&events[0]), ("7".to_owned(), None, None));
     let data = r#"{"small":0.0000001,"tags":["b","c"]}"#.to_owned();
-    assert_eq!(told(&events[1]), ("bob".to_owned(), Some("repo:octo:hello".to_owned()), Some(data)));
+    assert_eq!(fields(&events[1]), ("bob".to_owned(), Some("repo:octo:hello".to_owned()), Some(data)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_invalid_item_stops_it_until_corrected_or_skipped() {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     for (invalid, why) in [
@@ -62,14 +62,14 @@ async fn an_invalid_item_stops_it_until_corrected_or_skipped() {
 
         let skipping = scene.import("--skip-invalid").await.done();
         assert_eq!((skipping.counted("imported"), skipping.counted("skipped")), ("29", "1"));
-        assert!(skipping.told.starts_with(&format!("skipped  {named}")), "{}", skipping.told);
+        assert!(skipping.messages.starts_with(&format!("skipped  {named}")), "{}", skipping.messages);
         put(&scene, 13, &[("large", AttributeValue::Null(true))]).await;
         assert_eq!(scene.import("").await.done().counted("imported"), "30");
         assert_eq!(scene.read().await.len(), 30);
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_item_with_a_foreign_key_always_stops_it() {
     let scene = Scene::new(Design::QuarterHour).await;
     scene.write(times(6)).await;
@@ -86,7 +86,7 @@ async fn an_item_with_a_foreign_key_always_stops_it() {
     assert!(scene.read().await.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stopped_import_continues_after_the_item_is_corrected() {
     let scene = Scene::new(Design::ReverseTicks { user: user() }).await;
     scene.write(times(620)).await;
@@ -101,17 +101,17 @@ async fn a_stopped_import_continues_after_the_item_is_corrected() {
     assert!(client.calls().len() < 12, "{:?}", client.calls());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn items_beyond_the_retention_are_reported() {
     // The events are older than the retention.
-    let scene = Scene::with(Design::QuarterHour, r#"{"retention_days":30}"#).await;
+    let scene = Scene::with(Design::QuarterHour, NAMES, r#"{"retention_days":7}"#).await;
     scene.write(times(12)).await;
     assert!(scene.import("").await.error().contains("older than the topic's retention"));
     let ran = scene.import("--skip-invalid").await.done();
     assert_eq!((ran.counted("imported"), ran.counted("skipped")), ("0", "12"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_dry_run_shows_the_first_events_and_writes_nothing() {
     let scene = Scene::new(sharded_day()).await;
     scene.write(times(30)).await;
@@ -122,24 +122,27 @@ async fn a_dry_run_shows_the_first_events_and_writes_nothing() {
     assert!(!scene.state().exists());
     let shown: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(shown.len(), 10);
-    assert!(ran.told.starts_with("invalid  ") && ran.told.contains("nothing was written"), "{}", ran.told);
-    assert!(ran.told.contains("a page of 30 items from 2026-02-27T00:00:00Z until "), "{}", ran.told);
+    assert!(
+        ran.messages.starts_with("invalid  ") && ran.messages.contains("nothing was written"),
+        "{}",
+        ran.messages
+    );
+    assert!(ran.messages.contains("a page of 30 items from 2026-02-27T00:00:00Z until "), "{}", ran.messages);
     scene.import("--skip-invalid --shards 2").await.done();
     let ids: Vec<_> = scene.read().await.iter().map(|event| json!(event.id)).collect();
     assert!(shown.iter().all(|event| ids.contains(&event["id"])), "the dry run shows the ids of the import");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn other_shards_or_options_than_the_files_are_refused() {
-    let scene = Scene::with(sharded_day(), r#"{"max_shards":8}"#).await;
+    let scene = Scene::with(sharded_day(), NAMES, r#"{"max_shards":8}"#).await;
     scene.write(times(6)).await;
     assert!(scene.import("--shards 16").await.error().contains("max_shards, which is 8"));
     scene.import("--shards 4").await.done();
     assert!(scene.import("--shards 2").await.error().contains("imported with --shards 4"));
     assert!(scene.import("--subject-from n").await.error().contains("with --subject-from not given"));
     // Without --shards, the file's number is used, also after the topic's number has changed.
-    let change = TopicChange::parse(br#"{"min_shards":8}"#).unwrap();
-    store(scene.engine.client(), LATELY).op().topic(&topic()).put(&change).await.unwrap();
+    scene.change_topic(r#"{"min_shards":8}"#).await;
     scene.import("").await.done();
     assert_eq!(scene.read().await.len(), 6);
 }
