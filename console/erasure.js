@@ -68,7 +68,7 @@ class Erasure {
     const keep = button("Cancel", () => this.#offer(names), { class: "quiet" });
     const question = `Erase ${Object.entries(names).map(([kind, name]) => `the ${kind} ${name}`).join(" and ")}? This cannot be undone.`;
     this.shown.replaceChildren(
-      counts("What there is to erase, about", found.counts),
+      counts("Items to erase, about", found.counts),
       el("p", {}, `It costs about ${count(found.write_units)} write units and ${count(found.read_units)} read units.`),
       el("div", { class: "actions", role: "group", "aria-label": "Erase" }, el("p", {}, question), sure, keep),
     );
@@ -96,7 +96,7 @@ class Erasure {
       );
       if (now !== "done") return;
       const text = () => `${JSON.stringify({ ...names, ...erasure }, null, 2)}\n`;
-      state.textContent = "Everything is erased. Keep the receipt: the service keeps no erased name.";
+      state.textContent = "Everything is erased. Save the receipt: the service stores no erased name.";
       facts.append(
         factList([["hash of the ids", el("code", {}, hash ?? "none")]]),
         el("p", {}, "The erasure does not reach:"),

@@ -24,7 +24,7 @@ pub struct EraseOptions {
     #[command(flatten)]
     names: Names,
 
-    /// Print what there is to erase, and the price, and erase nothing
+    /// Print what the erasure would erase, and its price, and erase nothing
     #[arg(long, conflicts_with = "wait")]
     dry_run: bool,
 
@@ -171,7 +171,7 @@ async fn print(
     pairs.extend(erasure.not_covered.into_iter().map(|left| ("not covered", left)));
     session.pairs(&pairs)?;
     if !is_done {
-        session.tell(format_args!("the erasure goes on: lately erase show {} --wait", erasure.id))?;
+        session.tell(format_args!("the erasure continues: lately erase show {} --wait", erasure.id))?;
     }
     Ok(())
 }

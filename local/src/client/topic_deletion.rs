@@ -20,27 +20,27 @@ pub(super) enum TopicEndCommand {
         /// The topic
         topic: Topic,
 
-        /// The topic's name once more; without it, the command asks for the name on a terminal
+        /// The topic's name, to confirm the deletion; without it, the command asks for the name on a terminal
         #[arg(long, value_name = "TOPIC")]
         confirm: Option<Topic>,
 
-        /// Print what there is to delete, and delete nothing
+        /// Print what the deletion would delete, and delete nothing
         #[arg(long, conflicts_with_all = ["confirm", "wait"])]
         dry_run: bool,
 
-        /// Wait until nothing of the topic is left
+        /// Wait until the topic is deleted
         #[arg(long)]
         wait: bool,
 
         #[command(flatten)]
         access: Access,
     },
-    /// Show how far the deletion of a topic is (scope admin)
+    /// Show the progress of a topic's deletion (scope admin)
     Deletion {
         /// The topic
         topic: Topic,
 
-        /// Wait until nothing of the topic is left
+        /// Wait until the topic is deleted
         #[arg(long)]
         wait: bool,
 
@@ -83,7 +83,7 @@ async fn preview(session: &mut Session<'_>, topic: &Topic) -> Result<Response, F
     session.ask(&dry_run).await
 }
 
-/// The topic's name as the user types it, after the user has seen what there is to delete.
+/// The topic's name as the user types it, after the user has seen the preview.
 async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failure> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(Failure::Usage(format!(
@@ -128,7 +128,7 @@ async fn print(session: &mut Session<'_>, topic: &Topic, found: Response, wait: 
         ("consumers", consumers.to_string()),
     ])?;
     if !is_done {
-        session.tell(format_args!("the deletion goes on: lately topic deletion {topic} --wait"))?;
+        session.tell(format_args!("the deletion continues: lately topic deletion {topic} --wait"))?;
     }
     Ok(())
 }

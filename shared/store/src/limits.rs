@@ -70,7 +70,7 @@ pub const ENDING_PAUSE: Duration = Duration::from_millis(100);
 
 /// An erasure begins its search, and a deletion its last look, this long after their begin. By then, what was written
 /// before can be seen: a topic is in the index of topics, and a transaction no longer shows only some of its items.
-/// DynamoDB states no bound; a second is much.
+/// DynamoDB documents no upper bound; in practice it is below a second.
 pub const ENDING_SETTLE_MILLIS: u64 = 10_000;
 
 /// The pause of a step that waits for this.
@@ -120,7 +120,7 @@ pub const ERASURE_TOPICS_AT_ONCE: PageSize = match PageSize::new(25) {
 /// Places of copies that one step of an erasure looks at, to count the copies: 20 calls.
 pub const COUNTED_PLACES_PER_STEP: usize = 2_000;
 
-/// A source counts as so many of these places: its item, its counts and its followers are read too.
+/// A source counts as this many of these places, because its item, its counts and its followers are read too.
 pub const COUNTED_PLACES_PER_SOURCE: usize = 40;
 
 /// The pages of erased ids are kept for this long, so that a receipt can be checked against them. The marks of an erasure
@@ -182,7 +182,7 @@ pub const WATCH_EVERY: Duration = Duration::from_secs(50);
 /// Looks in a row that fail before a loop gives up. Each has the time and the retries of an operation.
 pub const FAILED_LOOKS: u32 = 5;
 
-/// The news of so many looks wait for a slow client. A client that falls further behind catches up from the table.
+/// The number of reads whose events wait for a slow client. A client that falls further behind reads the table.
 pub const NEWS_KEPT: usize = 64;
 
 /// Ids of events told last that a loop remembers, to recognise those that a note names too.
