@@ -51,10 +51,10 @@ const LINKS = {
 
 /** Why a panel is not live in the best way. */
 const REASONS = {
-  paged: "This API has no live streams here, so the page asks for pages that wait for an event.",
+  paged: "This API has no live streams here, so it requests pages that wait for an event.",
   polling:
     "This tab asks every two seconds: four other tabs are live, and a browser opens few connections, or the API has neither streams nor pages that wait.",
-  refused: "The API refused to say what is new.",
+  refused: "The API refused the request for new events.",
 };
 
 const nav = document.getElementById("nav");

@@ -118,7 +118,7 @@ function connectionDialog(changed) {
       el(
         "p",
         {},
-        "Enter the URL of a deployed Lately and a session's token. Both are kept only until you close this tab. Feeds open with the feed of the token's user. The stack's CorsOrigin must be this page's origin. The panels Storage, Stream and Faults work only with the local program.",
+        "Enter the URL of a deployed Lately and a session's token. The page stores both only until you close this tab. Feeds open with the feed of the token's user. The stack's CorsOrigin must be this page's origin. The panels Storage, Stream and Faults work only with the local program.",
       ),
       field("URL", url),
       field("Token", token),

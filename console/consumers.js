@@ -195,7 +195,7 @@ class Shown {
         tile("Lag", seconds(lag), this.charts.lag),
         tile("Late events", `${count(late)}${more ? " or more" : ""}`, this.charts.late),
       ),
-      late > 0 && el("p", { class: "hint" }, "Late events landed before the position. The next batches have them, marked as late."),
+      late > 0 && el("p", { class: "hint" }, "Late events arrived behind the position. The next batches have them, marked as late."),
       factList([
         ["position", position ? el("code", {}, position) : "at the beginning"],
         ["settle time", seconds(settle)],
@@ -235,7 +235,7 @@ class Shown {
   #askSettle() {
     const range = { type: "number", min: "0", max: "3600", required: true };
     const time = el("input", { ...range, name: "settle_seconds", value: this.settle });
-    const hint = "How far it stays behind now, so that writes under way can land";
+    const hint = "The seconds that it stays behind now, so that writes under way can arrive";
     this.#ask("Save", field("Settle time, seconds", time, { hint }), async () => {
       await call("PUT", this.base, { body: { settle_seconds: Number(time.value) }, signal: this.signal });
       announce(`${this.name} stays ${seconds(Number(time.value))} behind now.`);

@@ -71,7 +71,7 @@ export class Deletion {
     const facts = el("div", {});
     this.shown.replaceChildren(state, facts);
     const show = ({ state: now, events, buckets, consumers, begun_at: begun, finished_at: finished }) => {
-      const text = now === "done" ? "Nothing is left. The name may be used again." : "The topic is being deleted.";
+      const text = now === "done" ? "Everything is deleted. The name may be used again." : "The topic is being deleted.";
       if (state.textContent !== text) state.textContent = text;
       const counts = { "deleted events": events, "deleted buckets": buckets, "deleted consumers": consumers };
       const times = [["began", moment(begun)], ...(finished ? [["ended", moment(finished)]] : [])];

@@ -95,7 +95,7 @@ class Erasure {
       );
       if (now !== "done") return;
       const text = () => `${JSON.stringify({ ...names, ...erasure }, null, 2)}\n`;
-      state.textContent = "Everything is erased. Keep the receipt: the service keeps no erased name.";
+      state.textContent = "Everything is erased. Save the receipt: the service stores no erased name.";
       facts.append(
         factList([["hash of the ids", el("code", {}, hash ?? "none")]]),
         el("p", {}, "The erasure does not reach:"),

@@ -63,7 +63,7 @@ export function open(place, parameters, signal) {
 }
 
 function history(injected) {
-  if (injected.length === 0) return empty("No calls have met a fault yet.");
+  if (injected.length === 0) return empty("No fault was injected into a call yet.");
   const rows = injected.map(({ at, operation, partition, what }) => [
     moment(at),
     operation,
@@ -165,7 +165,7 @@ function stream(put) {
     { class: "quiet" },
   );
   const lead =
-    "Records are delivered twice, late, or not while the stream is paused, and fan-out crashes before or after its work. Feeds end up the same.";
+    "Records are delivered twice, late, or not while the stream is paused, and fan-out crashes before or after its work. The feeds end up with the same entries.";
   return {
     show: (on) =>
       fill([

@@ -25,7 +25,7 @@ export function open(place, parameters, signal) {
     title: "actor: and a name, or subject: and a name",
   });
   place.append(
-    heading("Sources", "What an actor did, or what was done to a subject, in all topics, newest first; and its followers."),
+    heading("Sources", "The events of an actor or a subject, in all topics, newest first; and its followers."),
     form(
       { class: "toolbar", "aria-label": "Choose a source" },
       () => (location.hash = `sources${query({ source: input.value.trim() })}`),

@@ -110,7 +110,7 @@ function listFailures(place, signal) {
     const { failures } = (await call("GET", "/local/failures", { signal })).data;
     if (failures.length === 0)
       return place.replaceChildren(
-        empty("No failed batches.", "A batch that fails in all retries is kept here, with its whole records."),
+        empty("No failed batches.", "A batch that fails in all retries appears here, with its complete records."),
       );
     const rows = failures.map((failure) => {
       const again = button("Redrive", () =>

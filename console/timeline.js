@@ -57,7 +57,7 @@ function lead() {
     el("a", { href: "#faults" }, "break a partition"),
     " and watch it heal.",
   ];
-  return ["The events of a topic, newest first. New events appear as they land. ", ...(isLocal() ? local : [])];
+  return ["The events of a topic, newest first. New events appear as they arrive. ", ...(isLocal() ? local : [])];
 }
 
 class Timeline {

@@ -41,7 +41,7 @@ export function open(place, parameters, signal) {
   place.append(
     heading(
       "Topics",
-      "A topic is a named log of events. Its settings say how long it keeps events, how many shards it may use, and where else its events are listed.",
+      "A topic is a named log of events. Its settings are the retention of events, the number of shards, and the views that also list the events.",
     ),
   );
   new Topics(place, signal).start(parameters.get("topic"));

@@ -99,7 +99,7 @@ test("the lag and the late events of a consumer are drawn over time", async (t) 
   const at = new Date(Date.now() - 3_600_000).toISOString();
   await post(name, { type: "note.added", actor: "ada", at, data: { text: "landed late" } });
   await tile("Late events").getByText("1", { exact: true }).waitFor();
-  await page.getByText("Late events landed before the position.").waitFor();
+  await page.getByText("Late events arrived behind the position.").waitFor();
   for (const title of ["Lag", "Late events"]) {
     const line = await tile(title).locator(".chart-line").getAttribute("d");
     assert.ok(line.split("L").length >= 2, `${title} has a point for each read: ${line}`);

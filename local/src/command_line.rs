@@ -72,7 +72,7 @@ Examples:
   lately issue list octo/hello --priority high
   lately latest posts --from 1h --order asc                  a time may be given as the time since then
   lately consume posts printer --url https://… --token … > posts.ndjson
-  lately topic delete posts --wait                           asks for the topic's name once more
+  lately topic delete posts --wait                           asks you to confirm the topic's name
   lately erase --actor eve --user eve --wait --json > receipt.json
   lately feed rebuild bob                                    the local program's table; --table names a stack's
 

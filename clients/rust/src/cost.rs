@@ -39,7 +39,7 @@ impl Cost {
 }
 
 impl fmt::Display for Cost {
-    /// The form of the header. A part that is zero is left out.
+    /// The form of the header. A part that is zero is absent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { read_units, write_units, calls, items, rounds } = self;
         let parts: [(&str, &dyn fmt::Display, bool); 5] = [

@@ -54,7 +54,7 @@ pub struct Followed<E> {
     pub event: E,
     /// Store this position to go on after this event later. Absent only for late events at the very beginning.
     pub cursor: Option<String>,
-    /// True if the event landed behind the position, as imports do.
+    /// True if the event arrived behind the position, as imports do.
     pub late: bool,
 }
 

@@ -18,7 +18,7 @@ pub enum Order {
 pub struct PageQuery {
     /// The most entries of a page: 1 to 200, 50 if absent.
     pub limit: Option<u16>,
-    /// The order; newest first if absent. May be left out with a cursor.
+    /// The order; newest first if absent. Optional with a cursor.
     pub order: Option<Order>,
     /// The `next` or `newer` of a page, with the filters of that page.
     pub cursor: Option<String>,

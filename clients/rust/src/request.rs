@@ -76,7 +76,7 @@ impl Request {
         self
     }
 
-    /// The same request with the fields of a struct as parameters; those that are null are left out.
+    /// The same request with the fields of a struct as parameters; those that are null are omitted.
     pub fn query(self, query: &impl Serialize) -> Self {
         let fields = match serde_json::to_value(query) {
             Ok(Value::Object(fields)) => fields,

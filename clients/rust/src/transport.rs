@@ -18,7 +18,7 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::{Result, Stream};
 
-/// A `Retry-After` beyond this is left to the caller.
+/// A `Retry-After` beyond this is returned to the caller.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 const LONGEST_BACKOFF: Duration = Duration::from_secs(5);

@@ -25,9 +25,9 @@ export type Shards = 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 | 256;
 export interface TopicChange {
   /** The width of a bucket; fixed at creation. */
   bucket?: "quarter-hour" | "hour" | "day" | "month";
-  /** The days after which events expire; null keeps them for ever. */
+  /** The days after which events expire; with null they never expire. */
   retention_days?: number | null;
-  /** The least number of shards with which a bucket begins; at most max_shards. */
+  /** The smallest number of shards of a new bucket; at most max_shards. */
   min_shards?: Shards;
   /** The most shards of a bucket. */
   max_shards?: Shards;
@@ -41,9 +41,9 @@ export interface TopicSummary {
   topic: Name;
   /** The width of a bucket; fixed at creation. */
   bucket: "quarter-hour" | "hour" | "day" | "month";
-  /** The days after which events expire; null keeps them for ever. */
+  /** The days after which events expire; with null they never expire. */
   retention_days: number | null;
-  /** The least number of shards with which a bucket begins; at most max_shards. */
+  /** The smallest number of shards of a new bucket; at most max_shards. */
   min_shards: Shards;
   /** The most shards of a bucket. */
   max_shards: Shards;
@@ -118,14 +118,14 @@ export interface Problem {
   detail: string;
   /** The request's id in the log; give it to the operator of the service. */
   request_id?: string;
-  /** Every fault, by its place in the request. */
+  /** Every fault, with its position in the request. */
   errors?: Fault[];
   /** With `partially-accepted`: the events that were written. */
   accepted?: {
   index: number;
   id: EventId;
 }[];
-  /** With `partially-accepted`: the events that were certainly not written. An event in neither list may or may not be written. */
+  /** With `partially-accepted`: the events that were certainly not written. The outcome of an event in neither list is unknown. */
   rejected?: {
   index: number;
   code: Code;
@@ -218,10 +218,10 @@ export interface SessionToken {
 /** The deletion of a topic. */
 export interface TopicDeletion {
   topic: Name;
-  /** `done`: nothing is left, and the name may be used again. */
+  /** `done`: everything is deleted, and the name may be used again. */
   state: "deleting" | "done";
   begun_at: Time;
-  /** The time at which nothing was left. */
+  /** The time at which the last item was removed. */
   finished_at?: Time;
   /** The events that were deleted so far. */
   events: number;
@@ -280,13 +280,13 @@ export interface ErasureCounts {
 /** An erasure, with its counts so far. When `state` is `done`, this is the receipt. */
 export interface Erasure {
   id: ErasureId;
-  /** `done`: nothing is left that the erasure covers. */
+  /** `done`: everything that the erasure covers is removed. */
   state: "erasing" | "done";
   counts: ErasureCounts;
   /** The SHA-256, in hexadecimal, over the erased event ids as text, sorted, each followed by a newline. */
   ids_sha256?: string;
   started_at: Time;
-  /** The time at which nothing was left. */
+  /** The time at which the last item was removed. */
   finished_at?: Time;
   /** Data that the erasure cannot reach, such as report files and backups. */
   not_covered: string[];
@@ -442,7 +442,7 @@ export type BatchToken = string;
 export interface NewConsumer {
   /** The position at which a new consumer begins: the oldest event, now, or a time. */
   start?: "earliest" | "latest" | Time;
-  /** The seconds that the consumer stays behind now, so that writes under way can land. */
+  /** The seconds that the consumer stays behind now, so that writes under way can arrive. */
   settle_seconds?: number;
 }
 
@@ -453,7 +453,7 @@ export interface Consumer {
   outstanding: BatchToken | null;
   /** The age of the oldest event that is not committed. */
   lag_seconds: number;
-  /** The number of events that landed before the position and are not committed. */
+  /** The number of events that arrived behind the position and are not committed. */
   late: number;
   /** True if one request could not count all late events; absent otherwise. */
   late_more?: true;
@@ -470,7 +470,7 @@ export interface Polled {
   batch: BatchToken | null;
   /** The next events, oldest first. */
   events: Event[];
-  /** The events that landed before the position, oldest first. The list may repeat an event. */
+  /** The events that arrived behind the position, oldest first. The list may repeat an event. */
   late: Event[];
   /** True if there are no more events up to `settle_seconds` ago. False for a batch that is returned again. */
   caught_up: boolean;
@@ -495,7 +495,7 @@ export interface Run {
   committed_at: Time | null;
   /** The number of events that the run reports, late events included. */
   events: number | null;
-  /** The number of these events that landed too late for the run that covers their time. */
+  /** The number of these events that arrived too late for the run that covers their time. */
   late: number | null;
   /** The size of the events' file in bytes. */
   bytes: number | null;
@@ -540,7 +540,7 @@ export const putTopic = (topic: Name, body: TopicChange = {}): Request<Topic> =>
 });
 
 export type DeleteTopicQuery = {
-  /** The topic's name once more, so that nobody deletes a topic by mistake. Only a dry run may leave it out. */
+  /** The name of the topic, so that nobody deletes a topic by mistake. Only a dry run may omit it. */
   confirm?: Name;
   /** If true, nothing is deleted, and the response says what a deletion would delete. */
   dry_run?: boolean;
@@ -562,7 +562,7 @@ export const getDeletion = (topic: Name): Request<TopicDeletion> => ({
 export type GetLatestQuery = {
   /** The most entries of a page. */
   limit?: number;
-  /** `desc` (the default) is newest first. May be left out with a cursor. */
+  /** `desc` (the default) is newest first. Optional with a cursor. */
   order?: "desc" | "asc";
   /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
   cursor?: Cursor;
@@ -574,7 +574,7 @@ export type GetLatestQuery = {
   type?: EventType;
   /** If true, the read shows every acknowledged write, at twice the price. */
   consistent?: boolean;
-  /** A page that would be empty is sent as soon as an event is there, or empty after this many seconds. Only with the cursor of an oldest-first page. */
+  /** The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the cursor of an oldest-first page. */
   wait?: number;
 };
 
@@ -633,7 +633,7 @@ export const deleteEvent = (topic: Name, id: EventId): Request<void> => ({
 export type GetActorEventsQuery = {
   /** The most entries of a page. */
   limit?: number;
-  /** `desc` (the default) is newest first. May be left out with a cursor. */
+  /** `desc` (the default) is newest first. Optional with a cursor. */
   order?: "desc" | "asc";
   /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
   cursor?: Cursor;
@@ -645,7 +645,7 @@ export type GetActorEventsQuery = {
   type?: EventType;
   /** If true, the read shows every acknowledged write, at twice the price. */
   consistent?: boolean;
-  /** A page that would be empty is sent as soon as an event is there, or empty after this many seconds. Only with the cursor of an oldest-first page. */
+  /** The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the cursor of an oldest-first page. */
   wait?: number;
   /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
   wait_for?: EventId;
@@ -687,7 +687,7 @@ export const streamActorEvents = (actor: Name, query: StreamActorEventsQuery = {
 export type GetSubjectEventsQuery = {
   /** The most entries of a page. */
   limit?: number;
-  /** `desc` (the default) is newest first. May be left out with a cursor. */
+  /** `desc` (the default) is newest first. Optional with a cursor. */
   order?: "desc" | "asc";
   /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
   cursor?: Cursor;
@@ -699,7 +699,7 @@ export type GetSubjectEventsQuery = {
   type?: EventType;
   /** If true, the read shows every acknowledged write, at twice the price. */
   consistent?: boolean;
-  /** A page that would be empty is sent as soon as an event is there, or empty after this many seconds. Only with the cursor of an oldest-first page. */
+  /** The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the cursor of an oldest-first page. */
   wait?: number;
   /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
   wait_for?: EventId;
@@ -741,7 +741,7 @@ export const streamSubjectEvents = (subject: Subject, query: StreamSubjectEvents
 export type GetFeedQuery = {
   /** The most entries of a page. */
   limit?: number;
-  /** `desc` (the default) is newest first. May be left out with a cursor. */
+  /** `desc` (the default) is newest first. Optional with a cursor. */
   order?: "desc" | "asc";
   /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
   cursor?: Cursor;
@@ -753,7 +753,7 @@ export type GetFeedQuery = {
   type?: EventType;
   /** If true, the read shows every acknowledged write, at twice the price. */
   consistent?: boolean;
-  /** A page that would be empty is sent as soon as an event is there, or empty after this many seconds. Only with the cursor of an oldest-first page. */
+  /** The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the cursor of an oldest-first page. */
   wait?: number;
   /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
   wait_for?: EventId;
@@ -937,7 +937,7 @@ export type ListIssuesQuery = {
   from?: IssueNumber;
   /** Issues of this number and lower. */
   to?: IssueNumber;
-  /** `desc` (the default) is newest first. May be left out with a cursor. */
+  /** `desc` (the default) is newest first. Optional with a cursor. */
   order?: "desc" | "asc";
   /** The most entries of a page. */
   limit?: number;

@@ -23,7 +23,7 @@ export interface Followed<E> {
   event: E;
   /** Store this position to go on after this event later. Absent only for late events at the very beginning. */
   cursor: Cursor | undefined;
-  /** Whether the event landed behind the position, as imports do. */
+  /** Whether the event arrived behind the position, as imports do. */
   late: boolean;
 }
 

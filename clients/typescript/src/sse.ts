@@ -9,7 +9,7 @@ export interface Frame {
   data: string;
 }
 
-/** The frames of a stream. A frame that a cut left incomplete is dropped. */
+/** The frames of a stream. A frame that is incomplete because of a cut is dropped. */
 export async function* frames(stream: ReadableStream<Uint8Array>): AsyncGenerator<Frame> {
   const reader = stream.getReader();
   const decoder = new TextDecoder();

@@ -6,11 +6,11 @@ use uuid::{Builder, Uuid};
 
 use lately_engine::seed;
 
-/// The kind of the ids of mappings.
+/// Id namespace for event-source mappings.
 pub(crate) const MAPPING: u64 = 1;
-/// The kind of the ids of requests.
+/// Id namespace for requests.
 pub(crate) const REQUEST: u64 = 2;
-/// The kind of the ids of objects in the destination.
+/// Id namespace for objects in the destination.
 pub(crate) const OBJECT: u64 = 3;
 
 /// The `number`-th id of a kind for the thing called `name`.

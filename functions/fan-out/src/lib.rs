@@ -49,7 +49,7 @@ impl Measured for Answer {
             .count(Metric::LateEvents, late)
             .count(Metric::Jobs, jobs)
             .count(Metric::Promotions, promotions)
-            .count(Metric::LeftToBacklog, left);
+            .count(Metric::DeferredToBacklog, left);
         let Some(oldest) = oldest else { return measures };
         measures.time(Metric::FanOutLag, Duration::from_millis(now.get().saturating_sub(oldest.get())))
     }

@@ -90,7 +90,7 @@ impl Live {
 fn last_event_id(parts: &Parts) -> Result<Option<String>, Problem> {
     let Some(id) = parts.headers.get(LAST_EVENT_ID).filter(|id| !id.is_empty()) else { return Ok(None) };
     let id = id.to_str().map_err(|_| {
-        Problem::new(Code::InvalidCursor, "The header Last-Event-ID is no id of a live stream.")
+        Problem::new(Code::InvalidCursor, "The header Last-Event-ID is not a live stream id.")
     })?;
     Ok(Some(id.to_owned()))
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! event: event        an event, with the settled position as its id
-//! event: late         an event that landed behind the settled position
+//! event: late         an event that arrived behind the settled position
 //! event: settled      the settled position alone, at least every 15 s
 //! event: problem      why the stream ends, if it ends in an error
 //! ```
@@ -50,7 +50,7 @@ pub(crate) struct LiveStream {
     is_over: bool,
 }
 
-/// Why a stream turns from its follower.
+/// The next thing for a stream to do.
 enum Turn {
     Told(Result<LiveMessage, Problem>),
     Check,

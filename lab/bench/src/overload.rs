@@ -72,7 +72,7 @@ pub struct Overload {
     pub catch_up_millis: u64,
     /// The number of objects in the failure destination.
     pub failures: usize,
-    /// The number of times that an event was left to a backlog.
+    /// The number of times that an event was deferred to a backlog.
     pub left: u64,
     /// The write units that fan-out consumed, in halves.
     pub write_halves: u64,
@@ -106,7 +106,7 @@ pub fn report(scale: OverloadScale, progress: &Progress) -> Report {
         ("lag of the quiet sources, longest", millis(found.quiet_lag(1000))),
         ("events missing in the busy source's timeline at the end of the rush", found.backlog.into()),
         ("time until all timelines and feeds have caught up", seconds(found.catch_up_millis)),
-        ("times that an event was left to a backlog", found.left.into()),
+        ("times that an event was deferred to a backlog", found.left.into()),
         ("write units of fan-out for each event", Cell::Measure(tenths(found.write_halves * 5, events))),
         ("batches in the failure destination", (found.failures as u64).into()),
     ] {

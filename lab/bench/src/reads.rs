@@ -39,7 +39,7 @@ pub fn report(progress: &Progress) -> Report {
     let mut latest = Table::new("latest", &["latest events", "10", "50", "100", "page 20 of 50", "rounds"]);
     let mut most = Table::new("most", &["the dearest of 40 pages", "10", "50", "100"]);
     for (shards, per_second) in TOPICS {
-        let Steady { means, dearest, walked, rounds } = steady(shards, per_second);
+        let Steady { means, dearest, walked, rounds, .. } = steady(shards, per_second);
         let name = name(shards);
         let row = means.into_iter().chain([walked, rounds]);
         latest.push([name.as_str().into()].into_iter().chain(row));
@@ -85,19 +85,21 @@ fn thousands(number: u32) -> String {
 pub struct Steady {
     /// The mean read units of the latest 10, 50 and 100 events.
     pub means: [Cell; 3],
+    /// The mean read units of the latest 50 events, as the first page of a process.
+    pub first: Cell,
     dearest: [Cell; 3],
     walked: Cell,
     rounds: Cell,
 }
 
-/// The read units of pages of a steady topic with `shards` shards. The directory is cached.
+/// The read units of pages of a steady topic with `shards` shards. Except for `first`, the directory is cached.
 pub fn steady(shards: u16, per_second: u32) -> Steady {
     simulate(async {
         let topic = SteadyTopic::new(shards, per_second).await;
-        // Every shard holds events of an earlier cycle of slices.
-        topic.write_for(520).await;
+        // Every shard holds events of an earlier cycle of slices, and the topic holds more than a page.
+        topic.write_for(u32::max(520, 200_000 / per_second)).await;
         let mut halves = [const { Vec::new() }; 3];
-        let mut rounds = 0;
+        let (mut first, mut rounds) = (0, 0);
         for moment in 0..=MOMENTS {
             topic.write_for(7).await;
             tokio::time::sleep(LANDING).await;
@@ -110,6 +112,9 @@ pub fn steady(shards: u16, per_second: u32) -> Steady {
                     rounds += cost.rounds;
                 }
             }
+            if moment > 0 {
+                first += topic.bench.of_new_process().latest(50).await.read_units.halves;
+            }
         }
         let walked = topic.walk().await;
         let means = halves.each_ref().map(|halves| mean(halves.iter().sum(), halves.len()));
@@ -117,6 +122,7 @@ pub fn steady(shards: u16, per_second: u32) -> Steady {
             halves.each_ref().map(|halves| tenths(halves.iter().max().map_or(0, |halves| halves * 5)));
         Steady {
             means,
+            first: mean(first, MOMENTS),
             dearest,
             walked: mean(walked, WALK),
             rounds: mean(rounds * 2, LIMITS.len() * MOMENTS),

@@ -59,6 +59,11 @@ impl Bench {
         Store::new(Connection::new(self.engine.client(), TABLE, process, BUDGET))
     }
 
+    /// The same topic, for a process that has read nothing yet.
+    pub(crate) fn of_new_process(&self) -> Self {
+        Self { store: self.store_of(self.world.process()), ..self.clone() }
+    }
+
     /// The time of the engine's clock.
     pub(crate) fn now(&self) -> Duration {
         self.engine.clock().now()

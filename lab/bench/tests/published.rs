@@ -79,6 +79,20 @@ fn the_prices_of_reads_are_unchanged() {
     }
 }
 
+#[test]
+fn the_prices_of_lately_beside_other_designs_are_unchanged() {
+    let report = figures("designs");
+    for (shards, per_second, rate) in [(2, 1_000, "1,000"), (64, 20_000, "20,000")] {
+        let reads::Steady { means: [_, every, _], first, .. } = reads::steady(shards, per_second);
+        let (row, column) = (format!("{rate} events a second"), format!("latest 50, {rate} a second"));
+        for (name, price) in [("every page", every), ("first page of a process", first)] {
+            assert_eq!(report.table("pages").unwrap().cell(&row, name), Some(&price), "{name}, {row}");
+            let summary = report.table("summary").unwrap().cell(&format!("Lately, {name}"), &column);
+            assert_eq!(summary, Some(&price), "{name}, {column}");
+        }
+    }
+}
+
 /// The calculations on the page are text and no blocks, so this test compares the figures with which they begin.
 #[test]
 fn the_costs_of_a_million_are_calculated_from_the_figures() {

@@ -88,7 +88,7 @@ pub(super) async fn run(options: ConsumerOptions, screen: Screen<'_>) -> Result<
             let body = NewConsumer { start: from, settle_seconds };
             let reply = session.ask(&Request::put(consumer.path()).json(&body)).await?;
             if reply.status == StatusCode::OK {
-                session.tell("the consumer exists already, and keeps its position")?;
+                session.tell("the consumer exists already; its position does not change")?;
             }
             session.show(&reply, print)
         }

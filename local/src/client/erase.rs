@@ -191,15 +191,12 @@ async fn print(
     pairs.extend(erasure.not_covered.into_iter().map(|left| ("not covered", left)));
     session.pairs(&pairs)?;
     if !is_done {
-        session.tell(format_args!("the erasure goes on: lately erase show {} --wait", erasure.id))?;
+        session.tell(format_args!("the erasure continues: lately erase show {} --wait", erasure.id))?;
     }
     Ok(())
 }
 
-fn print_list(
-    session: &mut Session<'_>,
-    ErasureList { erasures, next }: ErasureList,
-) -> Result<(), Failure> {
+fn print_list(session: &mut Session<'_>, ErasureList { erasures, next }: ErasureList) -> Result<(), Failure> {
     session.list(&["id", "state", "started at", "finished at", "events"], erasures.into_iter().map(row), next)
 }
 

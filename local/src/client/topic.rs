@@ -47,12 +47,12 @@ enum TopicCommand {
         #[command(flatten)]
         settings: SettingsArguments,
     },
-    /// Change a topic's settings; a setting that is not given stays (scope admin)
+    /// Change a topic's settings; absent settings do not change (scope admin)
     Set {
         /// The topic
         topic: Topic,
 
-        /// Refused: a topic keeps its width of buckets
+        /// Refused: the width of a topic's buckets cannot change
         #[arg(long, value_name = "WIDTH", hide = true)]
         bucket: Option<String>,
 
@@ -66,7 +66,7 @@ enum TopicCommand {
 /// The settings that can also be changed later.
 #[derive(Clone, Debug, clap::Args)]
 struct SettingsArguments {
-    /// The number of days that events are kept, or forever
+    /// The number of days that events are stored, or forever
     #[arg(long, value_name = "DAYS", value_parser = parse_retention)]
     retention_days: Option<RetentionArgument>,
 
@@ -87,7 +87,7 @@ struct SettingsArguments {
     views: Option<ViewsArgument>,
 }
 
-/// A number of days, or `None` for ever.
+/// A number of days, or `None` for no expiry.
 #[derive(Clone, Copy, Debug)]
 struct RetentionArgument(Option<u32>);
 
@@ -189,11 +189,11 @@ fn print_list(session: &mut Session<'_>, TopicList { topics, next }: TopicList) 
 
 fn print(session: &mut Session<'_>, view: TopicView) -> Result<(), Failure> {
     let TopicView { topic, settings, created_at, buckets } = view;
-    let kept = settings.retention_days.map(|days| format!("{} days", days.get()));
+    let retention = settings.retention_days.map(|days| format!("{} days", days.get()));
     session.pairs(&[
         ("topic", topic.to_string()),
         ("bucket", settings.bucket.to_string()),
-        ("kept", kept.unwrap_or_else(|| "forever".to_owned())),
+        ("retention", retention.unwrap_or_else(|| "forever".to_owned())),
         ("shards", shards(&settings)),
         ("fan-out", settings.fan_out.to_string()),
         ("views", views(&settings)),

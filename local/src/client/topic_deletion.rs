@@ -18,24 +18,24 @@ pub(super) enum TopicEndCommand {
         /// The topic
         topic: Topic,
 
-        /// The topic's name once more; without it, the command asks for the name on a terminal
+        /// The topic's name, to confirm the deletion; without it, the command asks for the name on a terminal
         #[arg(long, value_name = "TOPIC")]
         confirm: Option<Topic>,
 
-        /// Print what there is to delete, and delete nothing
+        /// Print what the deletion would delete, and delete nothing
         #[arg(long, conflicts_with_all = ["confirm", "wait"])]
         dry_run: bool,
 
-        /// Wait until nothing of the topic is left
+        /// Wait until the topic is deleted
         #[arg(long)]
         wait: bool,
     },
-    /// Show how far the deletion of a topic is (scope admin)
+    /// Show the progress of a topic's deletion (scope admin)
     Deletion {
         /// The topic
         topic: Topic,
 
-        /// Wait until nothing of the topic is left
+        /// Wait until the topic is deleted
         #[arg(long)]
         wait: bool,
     },
@@ -68,7 +68,7 @@ fn preview(topic: &Topic) -> Request {
     Request::delete(format!("/topics/{topic}")).parameter("dry_run", Some("true"))
 }
 
-/// The topic's name as the user types it, after the user has seen what there is to delete.
+/// The topic's name as the user types it, after the user has seen the preview.
 async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failure> {
     confirm::needs_terminal(|| format!("add --confirm {topic} to delete the topic and all of its events"))?;
     let found: DeletionPreview = read(&session.ask(&preview(topic)).await?)?;
@@ -111,7 +111,7 @@ fn print(session: &mut Session<'_>, deletion: TopicDeletion) -> Result<(), Failu
     if is_done {
         return Ok(());
     }
-    session.tell(format_args!("the deletion goes on: lately topic deletion {topic} --wait"))
+    session.tell(format_args!("the deletion continues: lately topic deletion {topic} --wait"))
 }
 
 fn print_preview(session: &mut Session<'_>, preview: DeletionPreview) -> Result<(), Failure> {

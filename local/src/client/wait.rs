@@ -13,13 +13,13 @@ use crate::client::status_line::StatusLine;
 /// The time between two looks.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Work that is done, or goes on.
+/// Work that is done, or continues.
 pub(super) trait Work: DeserializeOwned {
     /// The progress as text for people; none if the work is done.
     fn progress(&self) -> Option<String>;
 }
 
-/// Repeats a request until its response says that the work is done. The wait ends with the command: the work goes on
+/// Repeats a request until its response says that the work is done. The wait ends with the command: the work continues
 /// without it.
 pub(super) async fn until_done<W: Work>(
     session: &mut Session<'_>,

@@ -58,8 +58,8 @@ pub enum DlqError {
         /// The cause.
         source: NoBatch,
     },
-    /// Some batches failed again, and are kept.
-    #[error("failed again and kept: {}", if *.0 == 1 { "1 batch".to_owned() } else { format!("{} batches", .0) })]
+    /// Some batches failed again, and were not removed.
+    #[error("failed again, not removed: {}", if *.0 == 1 { "1 batch".to_owned() } else { format!("{} batches", .0) })]
     Again(usize),
     /// The table cannot be used.
     #[error(transparent)]

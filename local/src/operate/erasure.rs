@@ -27,10 +27,10 @@ const STACK_RATE: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
 /// The commands that read an erasure directly in the table.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub(crate) enum ErasureCheckCommand {
-    /// Prove with a receipt that nothing of the erased person is left in the table
+    /// Prove with a receipt that the table holds nothing of the erased person
     ///
-    /// Prints what is left, and fails if anything is. Items that expire by themselves are counted, and so are items that
-    /// are younger than the erasure. An event that was imported later with an older time counts as left.
+    /// Prints the remaining items, and fails if there are any. Items that expire by themselves are counted, and so are items that
+    /// are younger than the erasure. An event that was imported later with an older time counts as remaining.
     Verify {
         #[command(flatten)]
         table: TableArguments,
@@ -61,8 +61,8 @@ pub enum ErasureCheckError {
     /// The erasure was not done when the receipt was printed.
     #[error("the erasure was not done yet: `lately erase show {0} --wait --json` prints the receipt")]
     NotDone(lately_keys::table::ErasureId),
-    /// Something of the person is left.
-    #[error("{} of the erased person left: erase once more", counted(*.0, "item"))]
+    /// Items of the person remain.
+    #[error("{} of the erased person left: erase again", counted(*.0, "item"))]
     Left(u64),
     /// The receipt differs from the table's.
     #[error("the receipt is not the one in the table")]

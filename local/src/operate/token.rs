@@ -98,7 +98,7 @@ pub async fn run(
             let session = table.store().await?.op().sessions().create(&new, token.hash()).await?;
             writeln!(told, "session {}, valid until {}", session.id, session.expires_at)?;
             if std::io::stdout().is_terminal() {
-                writeln!(told, "keep the token; it is shown only once:")?;
+                writeln!(told, "save the token; it is shown only once:")?;
             }
             writeln!(out, "{}", token.reveal())?;
         }

@@ -14,8 +14,8 @@ pub(crate) fn print(
     options: &ServeOptions,
 ) -> std::io::Result<()> {
     let kept = match &options.data {
-        Some(folder) => format!("kept in {}", folder.display()),
-        None => "in memory, lost when this program ends; --data DIR keeps it".to_owned(),
+        Some(folder) => format!("stored in {}", folder.display()),
+        None => "in memory, lost when this program ends; --data DIR stores it".to_owned(),
     };
     let (failures, reports) = (folders.failures.path().display(), folders.reports.path().display());
     let of_billing = match options.report_every {

@@ -373,7 +373,7 @@ fn ctrl_c_stops_it_and_a_restart_has_its_data() {
     let data = folder.path().join("data");
     let data = data.to_str().unwrap();
     let first = Program::started(&["--data", data, "--no-demo"]);
-    assert_eq!(first.told("Data"), format!("kept in {data}"));
+    assert_eq!(first.told("Data"), format!("stored in {data}"));
     assert_eq!(first.curl_lines().len(), 3, "without a demo, no command uses its topics");
     for line in first.curl_lines() {
         assert!(curl(line).0 < 300, "{line}");

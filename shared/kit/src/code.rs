@@ -83,4 +83,15 @@ mod tests {
             Code::ALL.iter().all(|code| code.status().is_client_error() || code.status().is_server_error())
         );
     }
+
+    #[test]
+    fn the_documentation_lists_every_code_with_its_status() {
+        let page = include_str!("../../../docs/api.md");
+        let table = page.split_once("| status | codes | do |").unwrap().1.split_once("\n\n").unwrap().0;
+        for code in Code::ALL {
+            let (start, name) = (format!("| {} |", code.status().as_u16()), format!("`{}`", code.as_str()));
+            let is_listed = |row: &str| row.starts_with(&start) && row.contains(&name);
+            assert!(table.lines().any(is_listed), "{start} {name}");
+        }
+    }
 }

@@ -74,8 +74,8 @@ metrics! {
     Jobs = "Jobs",
     /// Sources whose events feeds began to pull.
     Promotions = "Promotions",
-    /// The number of times that an event's writes were left to a backlog because a timeline or a feed was throttled.
-    LeftToBacklog = "LeftToBacklog",
+    /// The number of times that an event's writes were deferred to a backlog because a timeline or a feed was throttled.
+    DeferredToBacklog = "DeferredToBacklog",
     /// Events that landed behind a consumer's position, noted in its ledger.
     LateEvents = "LateEvents",
     /// Reports that are up to date: a run finished, or there was nothing to report.

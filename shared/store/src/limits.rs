@@ -56,7 +56,7 @@ pub const DIRECTORY_AGE: Duration = Duration::from_secs(1);
 /// A topic's settings are used for this long after they were read. After this time, every process sees a change.
 pub const TOPIC_AGE: Duration = Duration::from_secs(2);
 
-/// What a process knows of a busy source's shards is used for this long. An item of an erased actor lasts longer
+/// A process uses its knowledge of a source's shards for this long. An item of an erased actor lasts longer
 /// ([`ENDING_MARK_SECONDS`]).
 pub const SOURCE_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -74,7 +74,7 @@ pub const ENDING_PAUSE: Duration = Duration::from_millis(100);
 
 /// An erasure begins its search, and a deletion its last look, this long after their begin. By then, what was written
 /// before can be seen: a topic is in the index of topics, and a transaction no longer shows only some of its items.
-/// DynamoDB states no bound; a second is much.
+/// DynamoDB documents no upper bound; in practice it is below a second.
 pub const ENDING_SETTLE_MILLIS: u64 = 10_000;
 
 /// The pause of a step that waits for this.
@@ -181,7 +181,7 @@ pub const WATCH_EVERY: Duration = Duration::from_secs(50);
 /// Looks in a row that fail before a loop gives up. Each has the time and the retries of an operation.
 pub const FAILED_LOOKS: u32 = 5;
 
-/// The news of so many looks wait for a slow client. A client that falls further behind catches up from the table.
+/// The number of reads whose events wait for a slow client. A client that falls further behind reads the table.
 pub const NEWS_KEPT: usize = 64;
 
 /// Ids of events told last that a loop remembers, to recognise those that a note names too.

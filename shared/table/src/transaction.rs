@@ -75,7 +75,7 @@ impl Transaction {
 /// The outcome of a transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transacted {
-    /// All is written.
+    /// The transaction was committed.
     Done,
     /// The last attempt wrote nothing.
     Cancelled {

@@ -15,7 +15,7 @@ class Followed(Generic[E]):
     cursor: str | None
     """Store this position to go on after this event later. None only for late events at the very beginning."""
     late: bool
-    """Whether the event landed behind the position, as imports do."""
+    """Whether the event arrived behind the position, as imports do."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ class Frame:
 
 
 class FrameParser:
-    """Takes lines and returns frames. A frame that a cut left incomplete is never returned."""
+    """Takes lines and returns frames. A frame that is incomplete because of a cut is never returned."""
 
     def __init__(self) -> None:
         self._frame = Frame()

@@ -36,6 +36,7 @@ use lately_engine::Options;
 use lately_store::Cost;
 
 use crate::progress::Progress;
+use crate::reads::{self, Steady};
 use crate::report::{Cell, Report, Table};
 use crate::topic::Behind;
 use crate::writes::{tenths, units};
@@ -63,6 +64,8 @@ const NO_ANSWER: &str = "no answer";
 enum Found {
     /// The price of the reads of a topic or a timeline, by the name of the design.
     Answers(Vec<(String, Option<Answers>)>),
+    /// The price of Lately's pages while the topic is written.
+    Pages(Steady),
     Taken(Taken),
     Lost(u64),
     Price(Price),
@@ -77,6 +80,10 @@ pub fn report(scale: &WorkloadScale, progress: &Progress) -> Report {
             let name = format!("{}: {}", workload.name(), contender.name());
             jobs.push(Job::new(name, move || Found::Answers(of_topic(contender, workload, &scale))));
         }
+    }
+    for (workload, rate) in [(Workload::Steady, scale.steady_rate), (Workload::Burst, scale.burst_rate)] {
+        let name = format!("pages of Lately at {} events a second", Cell::from(u64::from(rate)));
+        jobs.push(Job::new(name, move || Found::Pages(reads::steady(shards(workload, &scale), rate))));
     }
     for contender in OF_USERS {
         let name = format!("users: {}", contender.name_of_users());
@@ -115,11 +122,7 @@ fn of_topic(
         });
         return vec![(contender.name(), Some(answers.with_since_times(times)))];
     }
-    let shards = match workload {
-        Workload::Steady => scale.steady_shards,
-        Workload::Burst => offering::to_lately(scale.burst_rate, scale.offered_seconds).1,
-        Workload::Sparse | Workload::Users => 1,
-    };
+    let shards = shards(workload, scale);
     let answers = simulate(async {
         let settings = format!(r#"{{"fan_out":false,"min_shards":{shards}}}"#);
         let bench = stage::lately(&settings, false, Options::default()).await;
@@ -129,6 +132,15 @@ fn of_topic(
     let shards = if shards == 1 { "one shard".to_owned() } else { format!("{shards} shards") };
     let names = [format!("Lately, {shards}"), "Lately, directory cached".to_owned()];
     names.into_iter().zip(answers.map(|answers| Some(answers.with_since_times(times)))).collect()
+}
+
+/// The shards of Lately's bucket.
+fn shards(workload: Workload, scale: &WorkloadScale) -> u16 {
+    match workload {
+        Workload::Steady => scale.steady_shards,
+        Workload::Burst => offering::to_lately(scale.burst_rate, scale.offered_seconds).1,
+        Workload::Sparse | Workload::Users => 1,
+    }
 }
 
 /// The price of the reads of a user's timeline. `None` if the design has no such timelines.
@@ -176,6 +188,7 @@ fn lost(contender: Contender, writers: u32) -> u64 {
 #[derive(Default)]
 struct Sorted {
     answers: Vec<Vec<(String, Option<Answers>)>>,
+    pages: Vec<Steady>,
     taken: Vec<Taken>,
     lost: Vec<u64>,
     prices: Vec<Price>,
@@ -185,6 +198,7 @@ impl Sorted {
     fn add(&mut self, found: Found) {
         match found {
             Found::Answers(answers) => self.answers.push(answers),
+            Found::Pages(pages) => self.pages.push(pages),
             Found::Taken(taken) => self.taken.push(taken),
             Found::Lost(lost) => self.lost.push(lost),
             Found::Price(price) => self.prices.push(price),
@@ -211,6 +225,7 @@ impl Sorted {
         };
         vec![
             self.summary(steady, burst, sparse, scale),
+            self.pages(scale),
             of_answers(
                 Workload::Steady,
                 steady,
@@ -250,35 +265,58 @@ impl Sorted {
         ]
     }
 
-    /// The most important figures of every design.
+    /// The most important figures of every design. A design has no price at a rate at which it throttles.
     fn summary(&self, steady: &[Many], burst: &[Many], sparse: &[Many], scale: &WorkloadScale) -> Table {
-        let columns = [
-            "design",
-            "latest 50, steady",
-            "latest 50, burst",
-            "page 20, sparse month",
-            "throttles at",
-            "lost in one tick",
-        ];
+        let rates = [scale.steady_rate, scale.burst_rate].map(u64::from);
+        let [at_steady, at_burst] = rates.map(|rate| format!("latest 50, {} a second", Cell::from(rate)));
+        let columns =
+            ["design", &at_steady, &at_burst, "page 20, sparse month", "throttles at", "lost in one tick"];
         let mut table = Table::new("summary", &columns);
-        let dearest = |many: &Many, of: fn(&Answers) -> Cost| {
-            let cost = many.first().and_then(|(_, answers)| answers.as_ref()).map(of);
+        let price = |many: &Many, n: usize, of: fn(&Answers) -> Cost| {
+            let cost = many.get(n).and_then(|(_, answers)| answers.as_ref()).map(of);
             cost.map_or_else(|| NO_ANSWER.into(), |cost| units(cost.read_units))
         };
         for (n, contender) in OF_TOPICS.into_iter().enumerate() {
-            let share = hottest::of_topic(contender, scale.burst_rate);
-            table.push([
-                contender.name().into(),
-                dearest(&steady[n], |answers| answers.latest),
-                dearest(&burst[n], |answers| answers.latest),
-                dearest(&sparse[n], |answers| answers.deep),
-                share.throttles_at().into(),
-                self.lost[n].into(),
-            ]);
+            let throttles_at = hottest::of_topic(contender, scale.burst_rate).throttles_at();
+            let mut push = |name: String, latest: [Cell; 2], deep| {
+                table.push([name.into()].into_iter().chain(latest).chain([
+                    deep,
+                    throttles_at.into(),
+                    self.lost[n].into(),
+                ]));
+            };
+            let deep = |of| price(&sparse[n], of, |answers| answers.deep);
+            if contender == Contender::Lately {
+                let pages =
+                    |of: fn(&Steady) -> &Cell| [&self.pages[0], &self.pages[1]].map(of).map(Cell::clone);
+                push("Lately, every page".to_owned(), pages(|steady| &steady.means[1]), deep(1));
+                push("Lately, first page of a process".to_owned(), pages(|steady| &steady.first), deep(0));
+                continue;
+            }
+            let latest =
+                [(steady, rates[0]), (burst, rates[1])].map(|(many, rate)| match throttles_at < rate {
+                    true => "throttled".into(),
+                    false => price(&many[n], 0, |answers| answers.latest),
+                });
+            push(contender.name(), latest, deep(0));
         }
-        table.note = "Latest 50 and page 20: the read units of a page of 50, without caches. Throttles at: writes a second to one \
-                      topic, modelled. Lost: events lost of a thousand writes in one tick of the design's own clock."
-            .to_owned();
+        table.note = format!(
+            "Latest 50 and page 20: the read units of a page of 50. Throttled: the design refuses writes at this rate. Throttles at: \
+             writes a second to one topic, modelled. Lost: how many of {} events written in the same clock tick overwrite each other.",
+            Cell::from(u64::from(scale.writers)),
+        );
+        table
+    }
+
+    /// The price of Lately's pages while the topic is written.
+    fn pages(&self, scale: &WorkloadScale) -> Table {
+        let mut table =
+            Table::new("pages", &["latest 50 of Lately", "every page", "first page of a process"]);
+        for (rate, pages) in [scale.steady_rate, scale.burst_rate].into_iter().zip(&self.pages) {
+            let name = format!("{} events a second", Cell::from(u64::from(rate)));
+            table.push([name.into(), pages.means[1].clone(), pages.first.clone()]);
+        }
+        table.note = "Read units: the mean of 40 pages, read while the topic is written.".to_owned();
         table
     }
 

@@ -101,6 +101,16 @@ fn a_read_costs_a_page_of_each_partition() {
 }
 
 #[test]
+fn a_design_has_no_price_at_a_rate_at_which_it_throttles() {
+    let busy = |design| figure("summary", design, "latest 50, 3,000 a second");
+    for design in ["reverse ticks", "chronological", "inverted UUID", "quarter hour"] {
+        assert_eq!(busy(design), "throttled".into(), "{design}");
+    }
+    assert_eq!(busy("sharded day, 4 shards"), Cell::Measure(14.0));
+    assert!(matches!(busy("Lately, every page"), Cell::Measure(3.5..=5.0)), "{}", busy("Lately, every page"));
+}
+
+#[test]
 fn the_last_15_minutes_are_read_once() {
     for design in ["reverse ticks", "sharded day, 4 shards", "quarter hour", "Lately"] {
         assert_eq!(answer("steady", "last 15 minutes", design, "items read"), Cell::Count(1_800), "{design}");

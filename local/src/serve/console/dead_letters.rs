@@ -110,7 +110,7 @@ pub(super) async fn redrive(
     if !answer.map_err(|error| Problem::unavailable(&error))?.is_done() {
         return Err(Problem::new(
             Code::Unavailable,
-            "The batch failed again and is kept. Remove the cause, then redrive it again.",
+            "The batch failed again and was not removed. Repair the cause, then redrive the batch again.",
         ));
     }
     match shared.parts.failures.delete(&name) {

@@ -162,7 +162,7 @@ fn a_consumer_is_created_shown_moved_and_deleted() {
         run(api, &["consumer", "create", "posts", "printer", "--from", "1h", "--settle-seconds", "0"]).fine();
     assert!(made.contains("settle time        0 s"), "{made}");
     let again = run(api, &["consumer", "create", "posts", "printer"]);
-    assert_eq!(again.told, "the consumer exists already, and keeps its position\n");
+    assert_eq!(again.told, "the consumer exists already; its position does not change\n");
     let before = run(api, &["consumer", "show", "posts", "printer", "--json"]).json();
     for position in
         ["latest", "earliest", "2d", "2026-11-20T00:00:00Z", "019aa0b7-9a40-7000-8000-5f3c9e1d2a77"]

@@ -28,7 +28,7 @@ fn a_topic_is_deleted_under_its_name_and_shows_its_progress() {
     run(api, &["topic", "show", "posts"]).fine();
 
     let begun = run(api, &["topic", "delete", "posts", "--confirm", "posts"]);
-    assert_eq!(begun.last(), "the deletion goes on: lately topic deletion posts --wait");
+    assert_eq!(begun.last(), "the deletion continues: lately topic deletion posts --wait");
     assert!(begun.fine().starts_with("topic        posts\nstate        deleting\n"));
     let deletion = || run(api, &["topic", "deletion", "posts", "--json"]).json();
     until("the event is deleted", || deletion()["events"] == 1);
@@ -53,7 +53,7 @@ fn a_person_is_erased_and_the_receipt_has_the_names() {
 
     let begun = run(api, &["erase", "--actor", "eve", "--user", "eve", "--confirm", "eve"]);
     let id = begun.last().rsplit(' ').nth(1).unwrap().to_owned();
-    assert_eq!(begun.last(), format!("the erasure goes on: lately erase show {id} --wait"));
+    assert_eq!(begun.last(), format!("the erasure continues: lately erase show {id} --wait"));
     assert!(begun.fine().contains("\nactor        eve\nuser         eve\nstate        erasing\n"));
     let show = |more: &[&str]| run(api, &[&["erase", "show", &*id], more].concat());
     until("everything is erased", || show(&["--json"]).json()["state"] == "done");

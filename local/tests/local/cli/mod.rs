@@ -128,7 +128,7 @@ fn topics_are_created_changed_shown_and_listed() {
         "actor,subject,type",
     ];
     let out = run(api, &settings).fine();
-    assert!(out.starts_with("topic       posts\nbucket      hour\nkept        30 days\n"), "{out}");
+    assert!(out.starts_with("topic       posts\nbucket      hour\nretention   30 days\n"), "{out}");
     run(api, &settings).failed(5, &["the topic posts exists already"]);
     let shown = run(api, &["topic", "show", "posts", "--json"]).json();
     assert_eq!((&shown["bucket"], &shown["views"]), (&json!("hour"), &json!(["actor", "subject", "type"])));

@@ -180,7 +180,7 @@ impl From<ConsumerError> for Problem {
             ConsumerError::NotFound(error) => error.into(),
             ConsumerError::StaleBatch => Self::new(
                 Code::StaleBatch,
-                "Another batch is outstanding, or none. Poll again and commit the batch that the poll returns.",
+                "This batch is no longer outstanding. Poll again, and commit the batch that you receive.",
             ),
             ConsumerError::TooManyConsumers => Self::new(
                 Code::TooManyConsumers,

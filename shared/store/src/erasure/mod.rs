@@ -2,7 +2,7 @@
 //!
 //! One item is the queue of its own steps: it holds the number of the next step, how far the steps have come, and what
 //! the next step removes. Each put of it makes a record of the table's stream, and fan-out then takes the step of that
-//! number and puts the item again (`fan_out/erasure.rs`). The last step makes the receipt and forgets the names.
+//! number and puts the item again (`fan_out/erasure/`). The last step makes the receipt and forgets the names.
 //!
 //! These rules must hold:
 //! - A step puts the item on the condition that the item still has the step's number. So a record that is delivered

@@ -47,7 +47,7 @@ pub(crate) enum Stage {
     Followers,
     /// Notes for those who follow the actor or the feed live.
     Live,
-    /// What the actor's timeline still lists.
+    /// The entries that the actor's timeline still lists.
     Left,
     /// The receipt is made.
     Finish,

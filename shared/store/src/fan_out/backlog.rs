@@ -231,16 +231,15 @@ impl FanOut<'_> {
         Ok(())
     }
 
-    /// Takes a step of a backlog, if one of the records in `told` is of the oldest item, or of an even older item that
-    /// no longer exists: a step may have died after it deleted that item. Otherwise the record of the oldest item is
-    /// still to come.
+    /// Runs a step of a backlog, if `records` contains the oldest item, or an item older than that which was already
+    /// deleted: a step may have died after it deleted that item. Otherwise the record of the oldest item is still to come.
     pub(super) async fn work_off(
         &self,
         backlog: &Backlog,
-        told: &BTreeSet<EventId>,
+        records: &BTreeSet<EventId>,
     ) -> Result<(), TableError> {
         let (items, more) = oldest_of(self.op, backlog).await?;
-        let is_due = |first: &&BacklogItem| told.first().is_some_and(|told| *told <= first.key.id);
+        let is_due = |first: &&BacklogItem| records.first().is_some_and(|oldest| *oldest <= first.key.id);
         let Some(first) = items.first().filter(is_due) else { return Ok(()) };
         self.done.saw(items.iter().flat_map(|item| &item.events).map(|event| event.at).min());
         let left = LeftWork::default();

@@ -1,5 +1,5 @@
-//! Late events: those that land behind the position that a consumer has announced are noted in the consumer's ledger.
-//! If the topic is followed live, its followers get a note of events that land seconds after their time
+//! Late events: an event that is stored behind the position that a consumer has announced is recorded in the consumer's
+//! ledger. If the topic is followed live, its followers get a note of events that are stored seconds after their time
 //! (`live/watch.rs`). The watch of the followers comes with the announcements, at no further price.
 //!
 //! This holds for every new event, whatever views its topic keeps. A batch reads the announcements of a topic once,
@@ -8,8 +8,8 @@
 //! announcement of the run that covers the event that the run has read it. The stream record says when the event
 //! landed, so the result is the same whenever the record is handled.
 //!
-//! With the announcements come the marks of what the topic is going through (`ending/`): events that land in a deleted
-//! topic are deleted, and events that land with an earlier retention get the new expiry.
+//! With the announcements come the markers of a running deletion or retention change (`ending/`): events that are stored
+//! in a deleted topic are deleted, and events that are stored with an earlier retention get the new expiry.
 //!
 //! Events of erased actors are deleted (`erasure/landed.rs`). The list of erasures is read once for the batch.
 //!

@@ -55,9 +55,9 @@ pub(super) struct Landed {
     pub(super) actor: Option<Actor>,
 }
 
-/// A text that is no batch of records. The error names the place in the text, and quotes nothing.
+/// A text that is not a batch of records. The error names the position in the text, and quotes nothing.
 #[derive(Debug, thiserror::Error)]
-#[error("this is no batch of stream records: line {}, column {}", .0.line(), .0.column())]
+#[error("the input is not a batch of stream records: line {}, column {}", .0.line(), .0.column())]
 pub struct NoBatch(#[from] serde_json::Error);
 
 /// Why a record cannot be read.

@@ -11,6 +11,7 @@
 //!   known events suffice to fill the page, τ is the last event that the page can take. A lane whose frontier lies
 //!   before τ is asked again, up to τ, and for no more events than can still matter. When no such lane is left, the
 //!   page is exact.
+//! - **Pace** (`pace.rs`, pure): chooses how far in time the next round looks, from the rate of the topic's events.
 //! - **Ask** (`ask.rs`, pure): chooses how many events to ask each shard for at first, so that the read costs least.
 //! - **Run** (`run.rs`): sends the queries of one round together.
 //! - **Page** (`page.rs`, pure): collects the events, and makes the cursor: one position from which all lanes continue.

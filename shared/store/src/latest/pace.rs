@@ -1,9 +1,9 @@
 //! The pace of a topic's events, and how far the next round of a page looks. Pure.
 //!
 //! A shard holds the events of its slices of time. So a round asks only the shards whose slices lie within the *reach*:
-//! the time in which the topic is expected to have written the missing events. The pace of the last page, or of the
-//! events found so far, tells this time. A reach that was too short costs a further round; a reach that was too long
-//! costs read units.
+//! the time in which the topic is expected to have written the missing events. We estimate this time from the rate of
+//! the last page, or of the events found so far. A reach that was too short costs a further round; a reach that was too
+//! long costs read units.
 
 use lately_keys::{EventId, EventType, Order, ShardCount, Tick, Topic};
 
@@ -24,7 +24,7 @@ pub(crate) struct Pace {
 /// The ticks in which each shard has one slice: 512 ms.
 const CYCLE: u64 = ShardCount::ONE.slice_ticks();
 
-/// The part of the expected events that surely lies before a slice, when the number to ask it for is chosen.
+/// Safety factor: we count on only 80 % of the events expected before this slice.
 const SURE: f64 = 0.8;
 
 /// Each round looks at least this many times as far as the rounds before it.
@@ -33,7 +33,7 @@ const FURTHER: u64 = 3;
 /// The most writes that a shard takes in a tick: 1,000 a second.
 const WRITES_PER_TICK: f64 = 1.0 / 4_096.0;
 
-/// The fewest events that tell a pace.
+/// The fewest events from which a pace is estimated.
 const TELLING: usize = 4;
 
 /// The time that a round looks at, and the number of events that it looks for.
@@ -81,8 +81,8 @@ pub(super) struct LaneAsk {
 }
 
 impl Reach {
-    /// The reach of the next round; `found` are the times of the events found so far, in the order of the walk. Events
-    /// that lie far behind the time that all lanes are known for come from few lanes, and tell no pace.
+    /// The reach of the next round; `found` are the times of the events found so far, in the order of the walk. The pace
+    /// ignores events older than the point that all shards have reached: only a few shards contributed them.
     pub(super) fn next(progress: PageState, found: &[Tick], slice: u64) -> Self {
         let PageState { order, began, at, fresh, is_begun, pace, missing, tau, event_bytes } = progress;
         let fresh = fresh.map_or(at, |fresh| later(fresh, at, order));

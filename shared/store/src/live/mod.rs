@@ -1,4 +1,4 @@
-//! Live timelines: a follower tells the events of a topic, of a source's timeline or of a feed as they land.
+//! Live timelines: a follower returns the events of a topic, of a source's timeline or of a feed as they arrive.
 //!
 //! A follower begins at a cursor, or now. First it *catches up*: it reads the settled events from its position on, as
 //! pages do. Then it listens to the loop of its timeline, which all followers in the process share (`shared.rs`). No
@@ -7,7 +7,7 @@
 //!
 //! These rules must hold:
 //! - Settled events are told in order. While the window is small, an event is told as soon as it lands (`window.rs`).
-//! - A follower tells each event once, as far as it remembers.
+//! - A follower returns each event once, as far as it remembers.
 //! - The cursor of each message is a settled position: a follower that begins there misses nothing. It is a cursor of
 //!   the oldest-first pages of the same query.
 //! - An event that lands behind the settled position while it is followed is told as late (`watch.rs`).
@@ -63,14 +63,14 @@ pub enum LiveError {
 /// A message of a follower.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveMessage {
-    /// An event. A follower that begins at the cursor tells all events that were not told before.
+    /// An event. A follower that begins at the cursor returns all events that were not returned before.
     Event {
         /// The settled position.
         cursor: String,
         /// The event.
         event: Arc<TimelineEvent>,
     },
-    /// An event that landed behind the settled position.
+    /// An event that arrived behind the settled position.
     Late {
         /// The settled position.
         cursor: String,
@@ -103,14 +103,14 @@ pub struct LiveFollower {
     /// Its reader while it catches up.
     reader: Option<Reader>,
     recent: Recent<FOLLOWER_TOLD_KEPT>,
-    /// The number of the last late event that was told or need not be told.
+    /// The number of the newest late event that this follower has sent or may skip.
     late: u64,
     /// When the settled position was last given, by the monotonic clock; `None` if it never was.
     settled_told: Option<Duration>,
 }
 
 impl Op {
-    /// Follows a timeline. The follower tells only events of topics that the caller may see. It outlives the request.
+    /// Follows a timeline. The follower returns only events of topics that the caller may see. It outlives the request.
     pub async fn follow(
         &self,
         timeline: Timeline,
@@ -245,11 +245,11 @@ impl LiveFollower {
         Ok(())
     }
 
-    /// Takes the news of a look.
+    /// Queues the messages of the loop's latest read.
     fn take(&mut self, news: &News) {
         for (telling, event) in &news.told {
             let telling = match telling {
-                // This follower began at a position that lies ahead of the loop's, and the event landed after that.
+                // This follower began at a position that lies ahead of the loop's, and the event was stored after that.
                 Telling::Settled | Telling::Early if Some(event.event.id) <= self.position => Telling::Late,
                 Telling::Late => {
                     self.late += 1;

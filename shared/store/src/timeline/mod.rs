@@ -5,7 +5,6 @@
 //!
 //! - **Filter** (`filter.rs`, pure): chooses the entries to show. The filter runs here and not in DynamoDB, which bills
 //!   the same either way. So no list of topics is too long for an expression.
-//! - **Range** (`range.rs`): one query of entries.
 //! - **Reading** (`reading.rs`): sends the queries of a round together, until the page is exact and full.
 //! - **Pointer** (`pointer.rs`): turns entries into events.
 
