@@ -7,8 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::arbitrary::{
-    actor, app, bucket_width, caller, consumer, event_type, id, owner, repo, session_id, shard, source,
-    topic, user,
+    app, bucket_width, caller, consumer, event_type, id, owner, repo, session_id, shard, source, topic, user,
 };
 use crate::limits::SORT_KEY_BYTES;
 use crate::{BucketWidth, EventId, UnixMillis};
