@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod check;
 mod cli;
 mod console;
 mod contract;
@@ -20,5 +21,4 @@ mod operator;
 mod policies;
 mod program;
 mod robustness;
-mod scenario;
 mod support;
