@@ -35,6 +35,14 @@ def match(expected, actual, path="value"):
         raise Mismatch(f"{path} is {actual!r} instead of {expected!r}")
 
 
+def matches(expected, actual):
+    try:
+        match(expected, actual)
+    except Mismatch:
+        return False
+    return True
+
+
 def special(name, wanted, actual, path):
     def demand(holds):
         if not holds:
@@ -49,12 +57,15 @@ def special(name, wanted, actual, path):
             demand(isinstance(actual, list) and len(actual) == wanted)
         case "$match":
             demand(isinstance(actual, str) and re.search(wanted, actual))
-        case "$min":
-            demand(isinstance(actual, (int, float)) and actual >= wanted)
+        case "$min" | "$max":
+            demand(isinstance(actual, str if isinstance(wanted, str) else (int, float)))
+            demand(actual >= wanted if name == "$min" else actual <= wanted)
         case "$not":
             demand(actual != wanted)
         case "$contains":
             demand(isinstance(actual, list) and wanted in actual)
+        case "$some":
+            demand(isinstance(actual, list) and any(matches(wanted, entry) for entry in actual))
         case "$each":
             # The values at a path of each entry.
             for each, values in wanted.items():

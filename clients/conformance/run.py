@@ -42,19 +42,20 @@ PATIENCE = 90
 
 
 class Program:
-    """A local program of Lately, with its data in a temporary folder."""
+    """A local program of Lately, with its data in a temporary folder. Only the demo's topic `billing` has reports."""
 
-    def __init__(self, path):
+    def __init__(self, path, reports=False):
         self.path, self.folder = path, tempfile.TemporaryDirectory()
+        self.options = ["--report-every", "1s"] if reports else ["--no-demo", "--report-every", "never"]
         self.process = None
         self.url = "http://127.0.0.1:1"
 
     def start(self):
         log = Path(self.folder.name) / "log"
         with log.open("wb") as output:
-            arguments = ["--port", "0", "--dynamodb-port", "0", "--no-demo", "--report-every", "never"]
             data = ["--data", str(Path(self.folder.name) / "data")]
-            self.process = subprocess.Popen([self.path, *arguments, *data], stdout=output, stderr=output)
+            arguments = ["--port", "0", "--dynamodb-port", "0", *self.options, *data]
+            self.process = subprocess.Popen([self.path, *arguments], stdout=output, stderr=output)
         latest = time.monotonic() + PATIENCE
         while not (found := re.search(r"^  API  *(http:\S*)", log.read_text(), re.M)):
             if time.monotonic() > latest or self.process.poll() is not None:
@@ -101,8 +102,11 @@ class Case:
         number = str(next(self.numbers))
         unique = f"{os.getpid()}-{number}"
         self.names = {name: f"{name}-{unique}" for name in ("topic", "user", "other", "app", "repo", "name")}
+        self.names["report"] = "billing"
         self.starting = None
-        self.program = Program(suite.path).start() if case.get("own_program") else suite.program
+        reports = case.get("needs") == "report"
+        self.has_own_program = case.get("own_program") or reports
+        self.program = Program(suite.path, reports).start() if self.has_own_program else suite.program
         live = case.get("live", "served")
         if live == "served" and not suite.serves_live:
             live = "emulated"
@@ -121,7 +125,7 @@ class Case:
                 token = self.ask("POST", "/sessions", self.filled(wanted))["token"]
             options = self.filled(self.case.get("client", {}))
             self.adapter.tell(client={"url": self.names["url"], "token": token, **options})
-            for number, step in enumerate(self.case["steps"], 1):
+            for number, step in enumerate([*self.case["steps"], *self.case.get("finally", [])], 1):
                 try:
                     self.step(self.filled(step))
                 except Mismatch as mismatch:
@@ -133,7 +137,7 @@ class Case:
             self.traffic.ended = True
             if self.starting:
                 self.starting.join()
-            if self.case.get("own_program"):
+            if self.has_own_program:
                 self.program.stop()
 
     def step(self, step):

@@ -7,7 +7,6 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Subcommand};
 
 use crate::client::ApiCommand;
 use crate::client::consume::ConsumeOptions;
-use crate::client::scenario::ScenarioOptions;
 use crate::completions::CompletionsOptions;
 use crate::operate::dlq::DlqOptions;
 use crate::operate::migrate::MigrateOptions;
@@ -49,12 +48,10 @@ pub enum Command {
     Consume(ConsumeOptions),
     /// Report a topic's new events, and list and show reports
     Report(ReportOptions),
-    /// Test a stack through its API: use every feature once, one line per step
-    Scenario(ScenarioOptions),
 }
 
 /// The commands for a stack's operator. All other commands are for users.
-const OPERATE: [&str; 6] = ["token", "report", "dlq", "migrate", "erase", "scenario"];
+const OPERATE: [&str; 6] = ["token", "report", "dlq", "migrate", "erase", "check"];
 
 /// The text below the options.
 const AFTER: &str = "\
@@ -74,6 +71,7 @@ Examples:
   lately consume posts printer --url https://… --token … > posts.ndjson
   lately topic delete posts --wait                           asks you to confirm the topic's name
   lately erase --actor eve --user eve --wait --json > receipt.json
+  lately check https://… --live-url https://… --token …      after a deployment
   lately feed rebuild bob                                    the local program's table; --table names a stack's
 
 Environment:

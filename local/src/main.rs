@@ -36,9 +36,6 @@ async fn main() -> ExitCode {
             let done = client::consume::run(options, &mut out, &mut told).await;
             return client::ended(done, &name, &mut told);
         }
-        Some(Command::Scenario(options)) => {
-            client::scenario::run(options, &mut out).await.map_err(|error| error.to_string())
-        }
         Some(Command::Report(options)) => {
             operate::report::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
         }

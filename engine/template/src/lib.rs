@@ -13,7 +13,7 @@ mod parameter;
 mod schedule;
 mod table;
 mod template;
-mod yaml;
+pub mod yaml;
 
 pub use error::TemplateError;
 pub use function::Statement;

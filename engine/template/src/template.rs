@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use lately_engine::TableDefinition;
 use lately_pump::Mapping;
-use saphyr::{LoadableYamlNode, Yaml};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -71,9 +70,7 @@ impl Template {
             #[serde(default)]
             function: Map<String, Value>,
         }
-        let documents = Yaml::load_from_str(text)?;
-        let json = documents.first().map_or(Value::Null, yaml::json);
-        let document: Document = serde_json::from_value(json).map_err(TemplateError::Shape)?;
+        let document: Document = serde_json::from_value(yaml::parse(text)?).map_err(TemplateError::Shape)?;
         Ok(Self {
             resources: document.resources,
             parameters: document.parameters,

@@ -1,10 +1,18 @@
 //! Converts YAML to JSON, with CloudFormation's short tags in their long form.
 
-use saphyr::{Scalar, Yaml};
+use saphyr::{LoadableYamlNode, Scalar, ScanError, Yaml};
 use serde_json::{Map, Value};
 
+/// The first document of a YAML text as JSON; null if there is none.
+///
+/// # Errors
+/// If the text is not YAML.
+pub fn parse(text: &str) -> Result<Value, ScanError> {
+    Ok(Yaml::load_from_str(text)?.first().map_or(Value::Null, json))
+}
+
 /// A node as JSON. A short tag becomes the function that it stands for.
-pub(crate) fn json(node: &Yaml<'_>) -> Value {
+fn json(node: &Yaml<'_>) -> Value {
     match node {
         Yaml::Value(scalar) => scalar_json(scalar),
         Yaml::Representation(text, ..) => Value::from(text.as_ref()),

@@ -5,6 +5,7 @@
 //! (`text.rs`), no request takes effect twice (`ask.rs`), and the exit code says how the command ended (`failure.rs`).
 
 pub(crate) mod ask;
+pub mod check;
 mod confirm;
 pub mod consume;
 mod consumer;
@@ -21,7 +22,6 @@ mod latest;
 mod list;
 mod post;
 pub(crate) mod remote;
-pub mod scenario;
 pub(crate) mod session;
 mod source;
 mod status_line;
@@ -38,6 +38,7 @@ mod whoami;
 use std::io::Write;
 use std::process::ExitCode;
 
+pub use check::CheckOptions;
 pub use consumer::ConsumerOptions;
 pub use document::{ProfileOptions, SettingsOptions};
 pub use erase::EraseOptions;
@@ -112,6 +113,12 @@ pub enum ApiCommand {
     // `lately erase verify` reads the table, so it takes no options of the API.
     #[command(mut_args(|argument| argument.global(false)))]
     Erase(Box<EraseOptions>),
+    /// Test a stack through its API, after a deployment for example (scope admin)
+    ///
+    /// It creates topics, events, follows, records and a consumer with new names, checks the responses, and deletes what it
+    /// created, except issues. It prints the time and the price of each case, and the bound that the documents state. The
+    /// exit code is 1 if a case fails, and 2 if the URL is not Lately's API or the token lacks the scope.
+    Check(Box<CheckOptions>),
     /// Show the user for whom a token acts, what it may do, and when it expires
     Whoami(WhoamiOptions),
 }
@@ -143,6 +150,7 @@ pub async fn run(
         ApiCommand::Consumer(options) => Box::pin(consumer::run(options, screen)).await,
         ApiCommand::Session(options) => Box::pin(token_session::run(options, screen)).await,
         ApiCommand::Erase(options) => Box::pin(erase::run(*options, screen)).await,
+        ApiCommand::Check(options) => Box::pin(check::run(*options, screen)).await,
         ApiCommand::Whoami(options) => Box::pin(whoami::run(options, screen)).await,
     }
 }

@@ -19,11 +19,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct ApiPlace {
     /// The API's URL: the stack's output ApiUrl
     #[arg(long, env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000", global = true, value_parser = parse_url)]
-    url: Url,
+    pub(crate) url: Url,
 
     /// A header to send with each request, such as 'Host: api.example.org'; repeatable
     #[arg(long = "header", value_name = "NAME: VALUE", global = true, value_parser = parse_header)]
-    headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl ApiPlace {
@@ -64,7 +64,7 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, String> {
     }
 }
 
-fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+pub(crate) fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let parsed = text.split_once(':').and_then(|(name, value)| {
         Some((name.trim().parse::<HeaderName>().ok()?, value.trim().parse::<HeaderValue>().ok()?))
     });

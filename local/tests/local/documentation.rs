@@ -124,7 +124,7 @@ fn every_lately_command_of_the_documents_is_valid() {
             let command = command.replace("\"$(output ", "").replace(")\"", "");
             let values = |word: String| match word.as_str() {
                 "ID" | "RUN" => "0190868b-57e7-7000-80c0-0dd011ec70b5".to_owned(),
-                "ApiUrl" => "https://api.example.org".to_owned(),
+                "ApiUrl" | "LiveUrl" => "https://api.example.org".to_owned(),
                 _ => word,
             };
             let parsed = Lately::try_parse_from(words(&command).into_iter().map(values));

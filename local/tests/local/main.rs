@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod check;
 mod cli;
 mod console;
 mod contract;
@@ -19,5 +20,4 @@ mod operator;
 mod policies;
 mod program;
 mod robustness;
-mod scenario;
 mod support;

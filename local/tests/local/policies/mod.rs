@@ -1,7 +1,7 @@
 //! The template grants each function exactly the actions that the function performs: every call is granted, and every
 //! grant is needed by a call.
 //!
-//! A witness records each function's calls. The functions run the scenario, and then cases that the scenario does not
+//! A witness records each function's calls. The functions run `lately check`, and then cases that it does not
 //! reach: throttled, too large or late writes, pulled sources, and work of a process that died.
 
 mod objects;
@@ -114,7 +114,7 @@ fn live_of(store: Store) -> Live {
 async fn each_function_is_granted_exactly_its_actions() {
     let watched = Watched::new().await;
     rare::before_the_first_issue(&watched).await;
-    scenario(&watched).await;
+    check(&watched).await;
     rare::writes(&watched).await;
     rare::follows_and_feeds(&watched).await;
     rare::overload(&watched).await;
@@ -132,17 +132,17 @@ async fn each_function_is_granted_exactly_its_actions() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-/// Runs the whole scenario over HTTP.
-async fn scenario(watched: &Watched) {
+/// Runs `lately check` over HTTP.
+async fn check(watched: &Watched) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let router = watched.api.router();
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    let arguments = ["lately", "scenario", "--url", &url, "--patience", "60s", "--token", "dev"];
-    let Some(Command::Scenario(options)) = Lately::parse_from(arguments).command else { panic!() };
-    let mut out = Vec::new();
-    let played = lately::client::scenario::run(options, &mut out).await;
-    played.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8(out).unwrap()));
+    let arguments = ["lately", "check", &url, "--patience", "60s", "--token", "dev"];
+    let Some(Command::Api(command)) = Lately::parse_from(arguments).command else { panic!() };
+    let (mut out, mut told) = (Vec::new(), Vec::new());
+    let done = lately::client::run(command, &mut out, &mut told).await;
+    done.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8(out).unwrap()));
 }
 
 /// Adds the calls that Lambda makes in fan-out's name when it gives up on a record: it checks that the bucket exists,

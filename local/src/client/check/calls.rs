@@ -1,12 +1,14 @@
-//! The adapter of the conformance suite: reads calls as JSON lines, makes them, and writes their results.
+//! The calls of the conformance cases: `{do: topic.post, of, with, named}` becomes a method of the client.
+//!
+//! The adapter of the conformance suite (`local/examples/adapter.rs`) and `lately check` both make their calls here, so a
+//! deployed stack is checked with the calls that the suite tests.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Write};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lately_client::{
-    Cost, FollowOptions, Followed, Lately, Options, PostKey, Problem, Stream, Timeline, TryStreamExt,
+    Cost, FollowOptions, Followed, Lately, PostKey, Problem, Stream, Timeline, TryStreamExt,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,10 +22,11 @@ enum Made {
 }
 type Answer = lately_client::Result<Made>;
 
-/// The client of the current case.
-struct Adapter {
-    lately: Lately,
-    calls: Arc<Mutex<Vec<Value>>>,
+/// A client that makes the calls of a case and records each attempt.
+pub struct Caller {
+    /// The client.
+    pub lately: Lately,
+    attempts: Arc<Mutex<Vec<Value>>>,
     iterators: HashMap<String, Entries>,
 }
 
@@ -115,7 +118,66 @@ where
     }
 }
 
-impl Adapter {
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller").field("lately", &self.lately).finish_non_exhaustive()
+    }
+}
+
+impl Caller {
+    /// A caller that uses a client.
+    pub fn new(lately: &Lately) -> Self {
+        let attempts = Arc::<Mutex<Vec<Value>>>::default();
+        let seen = attempts.clone();
+        let lately = lately.using(|options| {
+            options.on_call = Some(Arc::new(move |call| {
+                let call = json!({ "status": call.status, "attempt": call.attempt, "cost": cost(call.cost) });
+                seen.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+            }));
+        });
+        Self { lately, attempts, iterators: HashMap::new() }
+    }
+
+    /// The attempts since the last time: the status, the number and the price of each.
+    pub fn attempts(&self) -> Vec<Value> {
+        std::mem::take(&mut *self.attempts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes the call of a step. The result is `{"value"}` or `{"problem"}`.
+    ///
+    /// # Panics
+    /// If the step is no call, or names no method.
+    pub async fn answer(&mut self, step: &Value) -> Value {
+        match self.call(step).await {
+            Ok(value) => json!({ "value": value }),
+            Err(error) => json!({ "problem": problem(&error) }),
+        }
+    }
+
+    async fn call(&mut self, step: &Value) -> lately_client::Result<Value> {
+        let count =
+            |name: &str| step[name].as_u64().map(|count| usize::try_from(count).expect("a small number"));
+        if let Some(iterator) = step["next"].as_str() {
+            let iterator = self.iterators.get_mut(iterator).expect("the iterator was started");
+            return take(iterator, count("count").unwrap_or(1)).await;
+        }
+        if let Some(iterator) = step["stop"].as_str() {
+            self.iterators.remove(iterator);
+            return Ok(Value::Null);
+        }
+        let path = step["do"].as_str().expect("a call");
+        match (self.begin(path, &Arguments::of(step)).await?, step["start"].as_str()) {
+            (Made::Entries(iterator), Some(name)) => {
+                drop(self.iterators.insert(name.to_owned(), iterator));
+                Ok(Value::Null)
+            }
+            (Made::Entries(mut iterator), None) => {
+                take(&mut iterator, count("take").unwrap_or(usize::MAX)).await
+            }
+            (Made::Value(value), _) => Ok(value),
+        }
+    }
+
     /// Calls a method, such as `feed.unread`.
     async fn begin(&self, path: &str, arguments: &Arguments) -> Answer {
         if let Some(method) = path.strip_prefix("topic.") {
@@ -205,50 +267,6 @@ impl Adapter {
             _ => return timeline(&topic, method, arguments).await,
         })
     }
-
-    async fn handle(&mut self, message: &Value) -> lately_client::Result<Value> {
-        let count =
-            |name: &str| message[name].as_u64().map(|count| usize::try_from(count).expect("a small number"));
-        if message["client"].is_object() {
-            self.iterators.clear();
-            self.lately = self.client(&message["client"]);
-        } else if let Some(iterator) = message["next"].as_str() {
-            let iterator = self.iterators.get_mut(iterator).expect("the iterator was started");
-            return take(iterator, count("count").unwrap_or(1)).await;
-        } else if let Some(iterator) = message["stop"].as_str() {
-            self.iterators.remove(iterator);
-        } else {
-            let path = message["do"].as_str().expect("a call");
-            match (self.begin(path, &Arguments::of(message)).await?, message["start"].as_str()) {
-                (Made::Entries(iterator), Some(name)) => {
-                    drop(self.iterators.insert(name.to_owned(), iterator))
-                }
-                (Made::Entries(mut iterator), None) => {
-                    return take(&mut iterator, count("take").unwrap_or(usize::MAX)).await;
-                }
-                (Made::Value(value), _) => return Ok(value),
-            }
-        }
-        Ok(Value::Null)
-    }
-
-    fn client(&self, given: &Value) -> Lately {
-        let seconds = |name: &str| given[name].as_f64().map(Duration::from_secs_f64);
-        let mut options = Options::new(given["url"].as_str().expect("a case has an address"));
-        options.token = given["token"].as_str().map(Into::into).unwrap_or_default();
-        options.live_url = given["live_url"].as_str().map(str::to_owned);
-        options.attempts =
-            given["attempts"].as_u64().map_or(options.attempts, |n| n.try_into().expect("few"));
-        options.timeout = seconds("timeout").unwrap_or(options.timeout);
-        options.backoff = seconds("backoff").unwrap_or(Duration::from_millis(20));
-        options.poll_every = seconds("poll_seconds").unwrap_or(options.poll_every);
-        let calls = self.calls.clone();
-        options.on_call = Some(Arc::new(move |call| {
-            let call = json!({ "status": call.status, "attempt": call.attempt, "cost": cost(call.cost) });
-            calls.lock().expect("nothing panics").push(call);
-        }));
-        Lately::with(options)
-    }
 }
 
 async fn take(iterator: &mut Entries, count: usize) -> lately_client::Result<Value> {
@@ -280,20 +298,4 @@ fn problem(problem: &Problem) -> Value {
         "rejected": rejected, "request_id": request_id, "revision": revision, "cost": cost(problem.cost),
         "retry_after": problem.retry_after.map(|time| time.as_secs()),
     })
-}
-
-#[tokio::main]
-async fn main() -> std::io::Result<()> {
-    let mut adapter =
-        Adapter { lately: Lately::new("", ""), calls: Arc::default(), iterators: HashMap::new() };
-    for line in std::io::stdin().lock().lines() {
-        adapter.calls.lock().expect("nothing panics").clear();
-        let mut answer = match Box::pin(adapter.handle(&serde_json::from_str(&line?)?)).await {
-            Ok(value) => json!({ "value": value }),
-            Err(error) => json!({ "problem": problem(&error) }),
-        };
-        answer["calls"] = adapter.calls.lock().expect("nothing panics").clone().into();
-        writeln!(std::io::stdout(), "{answer}")?;
-    }
-    Ok(())
 }

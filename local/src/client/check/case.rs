@@ -1,0 +1,238 @@
+//! A case of `clients/conformance/cases/check.yaml`, and its run: one step after the other, then what deletes its data.
+//!
+//! `clients/conformance/README.md` describes the fields. A step, an expectation or a matcher that is not known here fails
+//! its case, so the test that runs all cases finds it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use lately_client::{Lately, Request};
+use lately_kit::clock;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::client::check::calls::Caller;
+use crate::client::check::matching::{at, compare};
+
+/// The shortest and the longest pause between two attempts of a step that waits. Between these bounds, the pause is a
+/// twentieth of the time until then, so the step's time is that precise.
+const PAUSE: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
+
+/// A case as the file has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Case {
+    pub(super) name: String,
+    /// The part that a stack may lack: `live` routes, or a topic with a `report`.
+    pub(super) needs: Option<String>,
+    /// The settings of the topic that is created for the case.
+    #[serde(default = "default_topic")]
+    topic: Option<Value>,
+    steps: Vec<Value>,
+    /// The steps that delete what the case created. They run also if a step failed.
+    #[serde(default)]
+    finally: Vec<Value>,
+}
+
+/// A step: a call, whose fields [`Caller`] reads, or a wait.
+#[derive(Debug, Deserialize)]
+struct Step {
+    until: Option<Wait>,
+    #[serde(default)]
+    expect: Map<String, Value>,
+    #[serde(default)]
+    save: BTreeMap<String, String>,
+    bound: Option<String>,
+    #[serde(flatten)]
+    call: Map<String, Value>,
+}
+
+/// A request that is repeated until its response has a value.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wait {
+    http: String,
+    value: Value,
+}
+
+/// The time and the price of the step that a document bounds.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) time: Duration,
+    pub(super) price: String,
+    pub(super) bound: String,
+}
+
+/// A case that runs.
+pub(super) struct CaseRun {
+    caller: Caller,
+    patience: Duration,
+    names: BTreeMap<String, Value>,
+    pub(super) measured: Option<Measured>,
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { time, price, bound } = self;
+        let separator = if price.is_empty() { "" } else { ", " };
+        write!(f, "{} ms{separator}{price}; bound: {bound}", time.as_millis())
+    }
+}
+
+fn default_topic() -> Option<Value> {
+    Some(json!({}))
+}
+
+impl CaseRun {
+    /// A run whose names no other case uses.
+    pub(super) fn new(lately: &Lately, patience: Duration, unique: &str, report: Option<&str>) -> Self {
+        let names = ["topic", "user", "other", "repo", "name"];
+        let names = names.map(|name| (name.to_owned(), format!("{name}-{unique}").into()));
+        let report = report.map(|topic| ("report".to_owned(), topic.into()));
+        let names = names.into_iter().chain(report).collect();
+        Self { caller: Caller::new(lately), patience, names, measured: None }
+    }
+
+    /// Runs a case, and deletes what it created.
+    ///
+    /// # Errors
+    /// The first step that failed, and why.
+    pub(super) async fn run(&mut self, case: &Case) -> Result<(), String> {
+        let done = Box::pin(self.take_steps(case)).await;
+        let mut deleted = Ok(());
+        for step in &case.finally {
+            deleted = deleted.and(Box::pin(self.step(step)).await);
+        }
+        if case.topic.is_some() {
+            let topic = self.names["topic"].as_str().unwrap_or_default();
+            match self.caller.lately.topic(topic).delete().await {
+                // 404: the case deleted the topic itself, and the deletion has ended.
+                Err(problem) if problem.status != 404 => deleted = deleted.and(Err(problem.to_string())),
+                _ => {}
+            }
+        }
+        done.and(deleted.map_err(|why| format!("the data is not deleted: {why}")))
+    }
+
+    async fn take_steps(&mut self, case: &Case) -> Result<(), String> {
+        if let Some(settings) = &case.topic {
+            self.step(&json!({"do": "topic.put", "of": ["$topic"], "with": [settings]})).await?;
+            let shown = json!({"http": "GET /topics/$topic", "value": {"topic": "$topic"}});
+            self.step(&json!({ "until": shown })).await?;
+        }
+        for (step, number) in case.steps.iter().zip(1..) {
+            self.step(step).await.map_err(|why| format!("step {number}: {why}"))?;
+        }
+        Ok(())
+    }
+
+    async fn step(&mut self, step: &Value) -> Result<(), String> {
+        let step = self.filled(step);
+        let Step { until, expect, save, bound, call } =
+            serde_json::from_value(step).map_err(|error| error.to_string())?;
+        let began = clock::monotonic_now();
+        let answer = match until {
+            Some(wait) => self.wait(&wait, began).await?,
+            None => self.call(call).await?,
+        };
+        let time = clock::monotonic_now() - began;
+        let attempts = self.caller.attempts();
+        let price = price(&attempts);
+        if let Value::Object(problem) = &answer["problem"]
+            && !expect.contains_key("problem")
+        {
+            let [status, code, detail] = ["status", "code", "detail"].map(|name| &problem[name]);
+            return Err(format!("{status} {code} {detail}"));
+        }
+        for (name, wanted) in &expect {
+            let found = match name.as_str() {
+                "value" | "problem" => answer[name].clone(),
+                "statuses" => attempts.iter().map(|attempt| attempt["status"].clone()).collect(),
+                "cost" => price.clone().into(),
+                _ => return Err(format!("the check knows no expectation {name}")),
+            };
+            compare(wanted, &found, name)?;
+        }
+        for (name, path) in save {
+            self.names.insert(name, at(&answer["value"], &path).clone());
+        }
+        if let Some(bound) = bound {
+            let part = |name| Some(format!("{name}={}", price.get(name)?.as_f64()?));
+            let price: Vec<_> = ["read_units", "write_units", "calls"].into_iter().filter_map(part).collect();
+            self.measured = Some(Measured { time, price: price.join(", "), bound });
+        }
+        Ok(())
+    }
+
+    async fn call(&mut self, call: Map<String, Value>) -> Result<Value, String> {
+        if !["do", "next", "stop"].iter().any(|field| call.contains_key(*field)) {
+            return Err(format!("the check knows no step {call:?}"));
+        }
+        let call = Value::Object(call);
+        let answer = tokio::time::timeout(self.patience, Box::pin(self.caller.answer(&call)));
+        answer.await.map_err(|_| format!("there was no answer for {} s", self.patience.as_secs()))
+    }
+
+    /// Repeats a request until its response has the value, or the patience is over.
+    async fn wait(&mut self, Wait { http, value }: &Wait, began: Instant) -> Result<Value, String> {
+        let (method, target) = http.split_once(' ').ok_or("a request is a method and a path")?;
+        let method = method.parse::<Method>().map_err(|error| error.to_string())?;
+        let [shortest, longest] = PAUSE;
+        loop {
+            // The price is the last attempt's.
+            self.caller.attempts();
+            let response = self.caller.lately.send_once(&Request::new(method.clone(), target)).await;
+            let found = response.and_then(|response| response.json::<Value>());
+            let compared = match &found {
+                Ok(found) => compare(value, found, "value"),
+                Err(problem) => Err(problem.to_string()),
+            };
+            let why = match (compared, found) {
+                (Ok(()), Ok(found)) => return Ok(json!({ "value": found })),
+                (why, _) => why.err().unwrap_or_default(),
+            };
+            if began.elapsed() > self.patience {
+                return Err(format!("after {} s, {http}: {why}", self.patience.as_secs()));
+            }
+            tokio::time::sleep((began.elapsed() / 20).clamp(shortest, longest)).await;
+        }
+    }
+
+    /// Puts in the names of this case and the values that earlier steps saved, and unfolds `$repeat`.
+    fn filled(&self, node: &Value) -> Value {
+        match node {
+            Value::String(text) => match text.strip_prefix('$').and_then(|name| self.names.get(name)) {
+                Some(value) => value.clone(),
+                None => {
+                    let put_in = |text: String, (name, value): (&String, &Value)| {
+                        text.replace(&format!("${name}"), value.as_str().unwrap_or_default())
+                    };
+                    // A longer name comes first: it may begin with a shorter one.
+                    self.names.iter().rev().fold(text.clone(), put_in).into()
+                }
+            },
+            Value::Array(nodes) => nodes.iter().map(|node| self.filled(node)).collect(),
+            Value::Object(fields) => match (&fields.get("$repeat"), node["$repeat"][0].as_u64()) {
+                (Some(repeat), Some(times)) => {
+                    let each = self.filled(&repeat[1]).to_string();
+                    let entry = |n| each.replace("\"$n\"", &u64::to_string(&n)).parse::<Value>();
+                    (0..times).filter_map(|n| entry(n).ok()).collect()
+                }
+                _ => fields.iter().map(|(name, node)| (name.clone(), self.filled(node))).collect(),
+            },
+            _ => node.clone(),
+        }
+    }
+}
+
+/// The sum of the prices of attempts.
+fn price(attempts: &[Value]) -> Map<String, Value> {
+    let mut sum = Map::new();
+    for (name, part) in attempts.iter().filter_map(|attempt| attempt["cost"].as_object()).flatten() {
+        let before = sum.get(name).and_then(Value::as_f64).unwrap_or_default();
+        sum.insert(name.clone(), (before + part.as_f64().unwrap_or_default()).into());
+    }
+    sum
+}
