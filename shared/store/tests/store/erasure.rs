@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Stall, Target, Throttle, When};
-use lately_keys::table::{AnyKey, ConsumerKey, ErasureId, TokenHash};
-use lately_keys::{EventId, Topic};
+use lately_keys::table::{AnyKey, ConsumerKey, ErasureId, FollowerCountKey, TokenHash};
+use lately_keys::{EventId, TableKey, Topic};
 use lately_model::{
     Document, Erasure, ErasureCounts, ErasureReceipt, ErasureState, ListQuery, NewConsumer, NewErasure,
     NewEvent, NewSession, PollRequest, Precondition,
@@ -18,9 +19,9 @@ use lately_store::{
 use serde_json::{Value, json};
 
 use crate::issues::support as issues;
-use crate::listed::user;
+use crate::listed::{source, user};
 use crate::scene::{MINUTE, Scene, fan_out, key, small_jobs};
-use crate::support::{Item, change, event, items, pass, store, submission, topic};
+use crate::support::{Item, TABLE, change, event, items, pass, store, submission, topic};
 
 fn asked(actor: Option<&str>, user: Option<&str>) -> NewErasure {
     let confirm = actor.or(user).unwrap().to_owned();
@@ -169,6 +170,18 @@ async fn of_others(scene: &Scene) -> BTreeMap<(String, String), BTreeMap<String,
     items.map(|item| ((text(&item, "pk").to_owned(), text(&item, "sk").to_owned()), sorted(item))).collect()
 }
 
+/// The items whose keys name ada, with the seconds at which they expire, or 0.
+async fn lasting(scene: &Scene) -> BTreeMap<(String, String), u64> {
+    let key = |item: &Item| ["pk", "sk"].map(|name| text(item, name).to_owned()).into();
+    let names_ada = |text: &str| text.split('#').any(|part| part == "ada" || part == "actor:ada");
+    let items = items(&scene.engine)
+        .await
+        .into_iter()
+        .filter(|item| ["pk", "sk"].iter().any(|name| names_ada(text(item, name))));
+    let expires_at = |item: &Item| item.get("expires_at").map_or(0, |at| at.as_n().unwrap().parse().unwrap());
+    items.map(|item| (key(&item), expires_at(&item))).collect()
+}
+
 /// The counts that an erasure of ada must have, by the items that are there.
 async fn countable(scene: &Scene) -> (ErasureCounts, BTreeSet<EventId>) {
     let (mut counts, mut ids) = (ErasureCounts::default(), BTreeSet::new());
@@ -214,6 +227,10 @@ async fn nothing_of_the_person_is_left_and_all_else_stays() {
         assert_eq!(of_others(&scene).await, before);
         assert_eq!(issues::now(&scene.store, 1).await.opened_by.as_str(), "erased");
         assert_eq!(issues::now(&scene.store, 2).await.opened_by.as_str(), "bob");
+        let (lasting, soon) = (lasting(&scene).await, scene.world.now().get() / 1000 + 3 * 24 * 60 * 60);
+        assert!(lasting.values().all(|expires_at| (1..=soon).contains(expires_at)), "{lasting:?}");
+        let source = ("SOURCE#actor:ada".to_owned(), "#SOURCE".to_owned());
+        assert_eq!(lasting.contains_key(&source), settings == promoting);
         // Nothing of the receipt names the person.
         let (again, _) = countable(&scene).await;
         assert_eq!(again, ErasureCounts::default());
@@ -437,6 +454,26 @@ async fn a_follow_after_an_erasure_counts_again() {
     assert_eq!(counts(&scene).await, ("0".to_owned(), true));
     scene.follow("bob", "actor:ada", 5).await;
     assert_eq!(counts(&scene).await, ("1".to_owned(), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_is_followed_again_in_a_later_shard_keeps_its_item() {
+    for shard in [0_u8, 1] {
+        let mut scene = lived(FeedSettings { fan_out_limit: 1, ..small_jobs() }).await;
+        let ada = source("actor:ada");
+        erase(&mut scene, &asked(Some("ada"), None)).await;
+        // A follower in this shard, as a follow writes it.
+        let count = FollowerCountKey { source: ada.clone(), shard: shard.into() }.encode();
+        let client = scene.engine.client();
+        let update = client.update_item().table_name(TABLE);
+        let update = update.key("pk", AttributeValue::S(count.pk)).key("sk", AttributeValue::S(count.sk));
+        let update = update.update_expression("ADD here :one REMOVE expires_at");
+        let update = update.expression_attribute_values(":one", AttributeValue::N("1".to_owned()));
+        update.send().await.unwrap();
+        scene.settle().await;
+        let item = lasting(&scene).await[&("SOURCE#actor:ada".to_owned(), "#SOURCE".to_owned())];
+        assert_eq!(item == 0, shard > 0, "shard {shard} needs the item");
+    }
 }
 
 #[tokio::test(start_paused = true)]
