@@ -269,7 +269,7 @@ async fn old_topic(world: &World, engine: &Engine) -> Store {
     for _ in 0..1_500 {
         let key = DirectoryKey { topic: topic("billing"), bucket };
         let number = || AttributeValue::N("1".to_owned());
-        entries.push(keyed(&key, [("shards", number()), ("retention_days", number())]));
+        entries.push(keyed(&key, [("base", number()), ("retention_days", number())]));
         bucket = bucket.previous().unwrap();
     }
     put(&engine.client(), entries).await;

@@ -147,7 +147,7 @@ async fn a_page_costs_the_same_with_a_long_directory() {
     });
     let entries: Vec<_> = buckets
         .take(ENTRIES)
-        .map(|bucket| keyed(&DirectoryKey { topic: posts.clone(), bucket }, [("shards", n(1))]))
+        .map(|bucket| keyed(&DirectoryKey { topic: posts.clone(), bucket }, [("base", n(1))]))
         .collect();
     put(&engine, entries[..31].iter().cloned()).await;
     store.op().write(submission(&posts, vec![event("note", None); 60])).await.unwrap();

@@ -86,10 +86,7 @@ pub(crate) fn in_two_shards(world: &World, events: impl IntoIterator<Item = NewE
 /// The places that a directory entry covers.
 pub(crate) fn coverage(bucket: Bucket, entry: &Item) -> Coverage {
     let count = |name: &str| ShardCount::new(entry[name].as_n().unwrap().parse().unwrap()).unwrap();
-    let coverage = match entry.contains_key("base") {
-        true => Coverage::new(bucket, count("base")),
-        false => Coverage::scattered(bucket, count("shards")),
-    };
+    let coverage = Coverage::new(bucket, count("base"));
     match entry.get("spreads") {
         Some(spreads) => coverage.with_spreads(spreads.as_s().unwrap()).unwrap(),
         None => coverage,
@@ -143,7 +140,6 @@ impl Covered {
             self.coverage.spreads().iter().any(|held| contains(&held))
         };
         let shards = self.coverage.base() == before.coverage.base()
-            && self.coverage.is_scattered() == before.coverage.is_scattered()
             && before.coverage.spreads().iter().all(holds);
         types && shards && self.any_type >= before.any_type && self.rest == before.rest
     }

@@ -177,7 +177,7 @@ impl ErasureRun<'_> {
         let mut entries = Vec::new();
         for item in self.fan_out.op.table.get_parts(&wanted, PARTS).await? {
             if let Some(key) = by_key.get(&item.key()?) {
-                entries.extend(TimelineEntry::of(key, &item, key.id().at())?);
+                entries.extend(TimelineEntry::of(key, &item)?);
             }
         }
         entries.sort_by_key(|entry| entry.id);
