@@ -32,20 +32,6 @@ async fn wait(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_page_soon_shows_an_event_that_is_pushed() {
-    for after in [0, 30, 700, 3_000] {
-        let world = World::new(after);
-        let engine = engine(&world, behind(after));
-        let listed = Listed::new(id(world.now(), 1), "ada", None);
-        let after = Duration::from_millis(after);
-        let (page, took) =
-            wait(&engine, &world, listed.id(), vec![listed.in_feed(&user("bob"))], after).await;
-        assert_eq!(told(&page.unwrap()), [listed.id()]);
-        assert!(took <= after + Duration::from_millis(800), "{took:?} of {after:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_waiting_page_shows_an_event_that_is_pulled() {
     let world = World::new(1);
     let engine = engine(&world, behind(1));

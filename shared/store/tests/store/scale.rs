@@ -206,31 +206,6 @@ async fn a_rare_type_costs_only_its_own_bytes_and_buckets() {
     assert_eq!((page.events.len(), cost.items), (6, 206), "{}", cost.of_read());
 }
 
-#[tokio::test(start_paused = true)]
-async fn large_events_fill_pages_and_none_is_lost() {
-    for shards in [1, 4] {
-        let (_, engine, store, posts) = with_posts(&format!(r#"{{"min_shards":{shards}}}"#)).await;
-        let large = event("note", Some(format!("\"{}\"", "x".repeat(200_000))));
-        for _ in 0..20 {
-            store.op().write(submission(&posts, vec![large.clone(); 10])).await.unwrap();
-        }
-        let mut query = query(200);
-        let mut walked = Vec::new();
-        loop {
-            let page = store.op().topic(&posts).latest(&query).await.unwrap();
-            let bytes: usize =
-                page.events.iter().map(|event| serde_json::to_vec(event).unwrap().len() + 1).sum();
-            assert!(bytes <= 2_500_000, "{bytes}");
-            assert!(!page.has_more || bytes >= 2_000_000, "{bytes}: the page has room for more");
-            walked.extend(ids(&page.events));
-            let Some(next) = page.next else { break };
-            query.cursor = Some(next);
-        }
-        walked.reverse();
-        assert_eq!(walked, stored(&engine, &posts).await);
-    }
-}
-
 /// The only item whose partition key begins with a prefix. For a topic, the item of its settings.
 async fn only(engine: &Engine, prefix: &str) -> Item {
     let mut items = items(engine).await;

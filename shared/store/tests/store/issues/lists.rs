@@ -94,26 +94,6 @@ async fn every_view_order_and_range_matches_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_takes_all_remaining_issues_has_no_next() {
-    let (_, _, store) = start(1);
-    for _ in 0..6 {
-        open(&store, r#"{"title":"t"}"#).await;
-    }
-    for order in ["asc", "desc"] {
-        for (limit, next) in [(5_u16, true), (6, false), (7, false), (200, false)] {
-            for view in VIEWS[..2].iter().chain(["&priority=medium", "&from=1&to=6"].iter()) {
-                let query = asking(&format!("limit={limit}&order={order}{view}"));
-                let op = store.op();
-                let page = op.repository(&repository()).list(&query).await.unwrap();
-                let cost = op.cost();
-                assert_eq!((page.issues.len(), page.next.is_some()), (usize::from(limit).min(6), next));
-                assert_eq!(cost.calls, 1);
-            }
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_page_of_large_issues_ends_at_its_size_limit() {
     let (_, _, store) = start(1);
     let body = "x".repeat(60_000);
