@@ -132,6 +132,7 @@ async fn each_payload_of_the_report_function_is_answered_as_expected() {
     let scheduled = answer("report-schedule.json").await;
     let [Outcome::Finished { files, .. }] = &scheduled[..] else { panic!("{scheduled:?}") };
     assert!(files.iter().all(|file| folder.path().join(file).exists()), "{files:?}");
+    assert!(!folder.path().join(".attempts").exists());
 }
 
 #[tokio::test]
