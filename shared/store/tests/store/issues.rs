@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Target};
-use lately_engine::{Operation, Options};
+use lately_engine::{Lag, Operation, Options};
 use lately_model::Precondition;
 use lately_store::{ChangeIssueError, Cost};
 
@@ -164,4 +164,21 @@ async fn no_update_of_sixteen_writers_of_an_issue_is_lost() {
         let cost = op.cost();
         assert_eq!((same.title.as_str(), cost.calls), ("32", 1), "nothing is written");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_by_a_stale_revision_is_refused() {
+    let world = World::new(1);
+    let lag = Lag { seed: 1, table: Duration::from_secs(2), index: Duration::ZERO, behind: 1.0 };
+    let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
+    let store = store(engine.client(), &world);
+    let opened = open(&store, r#"{"title":"t"}"#).await;
+    pass(Duration::from_secs(3)).await;
+    let changed = change(&store, 1, r#"{"title":"x"}"#, opened.revision).await.unwrap();
+    let stale = store.op().issue(&number(1)).get(false).await.unwrap();
+    assert_eq!(stale, opened);
+    let refused = change(&store, 1, r#"{"title":"y"}"#, stale.revision).await;
+    assert!(matches!(refused, Err(ChangeIssueError::Mismatch(Some(there))) if there == changed.revision));
+    pass(Duration::from_secs(3)).await;
+    assert_eq!(store.op().issue(&number(1)).get(false).await.unwrap(), changed);
 }
