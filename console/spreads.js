@@ -35,13 +35,12 @@ export function spreadsCard() {
 }
 
 function overTime(bucket, top, opened) {
-  const { label, base, spreads, shards, scattered } = bucket;
+  const { label, base, spreads, shards } = bucket;
   const isOpen = opened.has(label);
   const toggle = ({ currentTarget: { open } }) => (open ? opened.add(label) : opened.delete(label));
   const text = [
     `${plural(base, "shard")} at all times`,
     spreads.length > 0 && `up to ${count(shards)} in ${plural(spreads.length, "spread")}`,
-    scattered && "chance chose its events' shards in an earlier release, so a read asks all of these shards",
   ];
   return el(
     "section",

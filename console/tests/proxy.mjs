@@ -6,7 +6,7 @@ import { url } from "./browser.mjs";
 
 /**
  * The API at another origin, as API Gateway serves it: with CORS, and without the local routes. `streams` are its live routes,
- * which a deployed stack has at another address; an API of an earlier release has no pages that wait either (`waits`).
+ * which a deployed stack has at another address. Without `waits`, the API has no pages that wait either.
  */
 export async function elsewhere(t, { streams = false, waits = false } = {}) {
   const target = new URL(url);

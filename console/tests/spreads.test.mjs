@@ -59,20 +59,6 @@ test("a throttled bucket shows its spreads over time, and the widest spread's sl
   await slices.first().waitFor();
 });
 
-test("a bucket of an earlier release says that chance chose the shards", async (t) => {
-  const page = await open(t, "#faults");
-  const bucket = { label: "2026-11-20T10", base: 4, shards: 4, spreads: [], scattered: true, counts: [1, 2, 0, 1] };
-  await page.route("**/local/storage/topics/posts", (route) => route.fulfill({ json: { bucket: "hour", buckets: [bucket] } }));
-  await page.evaluate(() => (location.hash = "storage"));
-  const card = page.locator(".spreads");
-  await card.getByText("4 shards at all times; chance chose its events' shards in an earlier release").waitFor();
-  assert.equal(await card.locator("details").count(), 0);
-  assert.deepEqual(
-    await card.locator("time").evaluateAll((all) => all.map((it) => it.dateTime)),
-    ["2026-11-20T10:00:00.000Z", "2026-11-20T11:00:00.000Z"],
-  );
-});
-
 test("a trace shows which of a bucket's shards a read asks, and in how many rounds", async (t) => {
   const name = await topic({ bucket: "month", min_shards: 16 });
   // The events lie 2 ms apart and end with a slice, which has 32 ms: the last 5 of them lie in the shard of that slice.

@@ -316,20 +316,6 @@ mod tests {
     }
 
     #[test]
-    fn a_reopened_journal_has_the_same_records() {
-        let directory = tempfile::tempdir().unwrap();
-        let (mut journal, _) = open(directory.path(), 0);
-        journal.append("t", "l", 9, &record(1, 5)).unwrap();
-        drop(journal);
-
-        let (_, left) = open(directory.path(), 10);
-        let line = &left.lines[0];
-        assert_eq!((line.table.as_str(), line.label.as_str(), line.hash), ("t", "l", 9));
-        let expected = format!("{:?}", record(1, 5));
-        assert_eq!(format!("{:?}", line.record), expected);
-    }
-
-    #[test]
     fn segments_and_records_past_the_retention_are_dropped() {
         let directory = tempfile::tempdir().unwrap();
         let (mut journal, _) = open(directory.path(), 0);

@@ -200,7 +200,7 @@ impl ClaimRules {
             user: Some(user),
             scopes: self.scopes(claims),
             topics,
-            expires_at: Some(expires_at),
+            expires_at,
             issuer: Some(issuer.to_owned()),
             limits: self.limits,
         })

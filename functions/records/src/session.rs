@@ -38,7 +38,7 @@ pub(crate) async fn delete_of_user(
 /// The caller's own token, as the authorizer found it.
 pub(crate) async fn get_own(caller: Caller) -> Json<OwnSession> {
     let Caller { user, scopes, topics, expires_at, issuer, limits, .. } = caller;
-    Json(OwnSession { user, scopes, topics, expires_at, issuer, limits })
+    Json(OwnSession { user, scopes, topics, expires_at: Some(expires_at), issuer, limits })
 }
 
 pub(crate) async fn get(op: Op, Part(id): Part<SessionId>) -> Result<Json<Session>, Problem> {

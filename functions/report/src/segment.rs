@@ -51,20 +51,6 @@ mod tests {
     }
 
     #[test]
-    fn an_event_with_line_breaks_in_its_data_is_one_line() {
-        let mut segment = Segment::default();
-        segment.push(&event(Some("{\n\t\"a\": \"x\\ny\",\r\n\"b\": 1.10}")));
-        segment.push(&event(None));
-        let lines = String::from_utf8(segment.lines).unwrap();
-        let id = r#"{"id":"0190868b-57e7-7000-80c0-0dd011ec70b5","at":"2024-07-06T05:36:37.351Z""#;
-        let rest = r#","type":"paid","actor":"ada""#;
-        let data = ",\"data\":{ \t\"a\": \"x\\ny\",  \"b\": 1.10}";
-        assert_eq!(lines, format!("{id}{rest}{data}}}\n{id}{rest}}}\n"));
-        assert_eq!(segment.ids.len(), 32);
-        assert_eq!(segment.ids[..16], *event(None).id.as_uuid().as_bytes());
-    }
-
-    #[test]
     fn the_longest_and_shortest_lines_match_the_limits() {
         let mut segment = Segment::default();
         let data = format!("\"{}\"", "x".repeat(EVENT_BYTES - 2));

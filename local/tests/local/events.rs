@@ -132,6 +132,7 @@ async fn each_payload_of_the_report_function_is_answered_as_expected() {
     let scheduled = answer("report-schedule.json").await;
     let [Outcome::Finished { files, .. }] = &scheduled[..] else { panic!("{scheduled:?}") };
     assert!(files.iter().all(|file| folder.path().join(file).exists()), "{files:?}");
+    assert!(!folder.path().join(".attempts").exists());
 }
 
 #[tokio::test]
@@ -154,30 +155,4 @@ async fn each_payload_is_answered_as_expected() {
             "{name}: a refused request changes nothing"
         );
     }
-}
-
-#[tokio::test]
-async fn a_repeated_payload_with_a_key_gets_the_same_response() {
-    let (api, payloads) = (behind_the_gateway(&Api::with_posts().await), payloads());
-    let send = async || {
-        let payload: HttpEvent = serde_json::from_str(&payloads["post-event-idempotent.json"]).unwrap();
-        api.send_whole(payload.into_request().unwrap()).await
-    };
-    let (first, second) = (send().await, send().await);
-    assert_eq!((first.status, second.status, second.header("idempotent-replayed")), (201, 200, Some("true")));
-    assert_eq!((first.text, first.headers.get("location")), (second.text, second.headers.get("location")));
-}
-
-#[tokio::test]
-async fn get_latest_returns_the_events_of_post_ndjson() {
-    let (api, payloads) = (behind_the_gateway(&Api::with_posts().await), payloads());
-    let send = async |name: &str| {
-        let payload: HttpEvent = serde_json::from_str(&payloads[name]).unwrap();
-        api.send_whole(payload.into_request().unwrap()).await.json()
-    };
-    let batch: Value = send("post-ndjson.json").await;
-    let page: Value = send("get-latest.json").await;
-    let mut newest_first = batch["events"].as_array().unwrap().clone();
-    newest_first.reverse();
-    assert_eq!(page["events"], Value::from(newest_first));
 }

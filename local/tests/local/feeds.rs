@@ -124,8 +124,10 @@ async fn a_follow_backfills_and_an_unfollow_removes_its_events() {
     let source = running.call("carol", "GET /sources/actor:ada", &Value::Null).await.is_ok(200).json();
     assert_eq!(source, json!({"source": "actor:ada", "followers": 1, "mode": "push"}));
 
-    for _ in 0..2 {
-        running.call("bob", "DELETE /users/bob/following/actor:ada", &Value::Null).await.is_ok(204);
+    running.follow("bob", "actor:bob", &json!({})).await.is_ok(201);
+    running.pump.settled().await;
+    for source in ["actor:ada", "actor:ada", "actor:bob"] {
+        running.call("bob", &format!("DELETE /users/bob/following/{source}"), &Value::Null).await.is_ok(204);
     }
     // His own event, and the event of the subject that he still follows.
     assert_eq!(running.settled("bob", "/feeds/bob").await.1, [own, of_ada[1].clone()]);
@@ -198,6 +200,8 @@ async fn a_repositorys_follower_gets_the_events_of_its_issues() {
         let changed = running.api.send(patch.header("if-match", &tag), body).await;
         changed.is_ok(200).header("etag").unwrap().clone_into(&mut tag);
     }
+    let own = running.call("carol", "GET /feeds/carol?consistent=true", &Value::Null).await.is_ok(200).json();
+    assert_eq!(own["events"][0]["type"], "issue.reopened");
     // An issue of another repository, which bob does not follow.
     running.call("ada", "POST /repos/octo/engine/issues", &json!({"title": "t"})).await.is_ok(201);
 
@@ -368,10 +372,10 @@ async fn invalid_sources_and_queries_are_refused() {
         running.follow("bob", source, &Value::Null).await.is(400, "invalid-name");
         running.call("bob", &format!("GET /sources/{source}"), &Value::Null).await.is(400, "invalid-name");
     }
-    for (body, code) in [("{", "malformed-json"), ("[]", "invalid-body"), (r#"{"k":1}"#, "invalid-body")] {
-        let line = "PUT /users/bob/following/actor:ada";
-        let status = if code == "malformed-json" { 400 } else { 422 };
-        running.api.call("bob", line, body).await.is(status, code);
+    let line = "PUT /users/bob/following/actor:ada";
+    running.api.call("bob", line, "{").await.is(400, "malformed-json");
+    for body in ["[]", r#"{"k":1}"#, r#"{"backfill":201}"#, r#"{"backfill":-1}"#, r#"{"backfill":null}"#] {
+        running.api.call("bob", line, body).await.is(422, "invalid-body");
     }
     for query in
         ["month=2026-13", "month=2026-11&from=2026-11-01T00:00:00Z", "wait_for=1", "topic=a%23", "user=a"]
@@ -386,4 +390,22 @@ async fn invalid_sources_and_queries_are_refused() {
     let cursor = page["newer"].as_str().unwrap().to_owned();
     let other = format!("GET /actors/bob/events?cursor={cursor}");
     running.call("bob", &other, &Value::Null).await.is(400, "invalid-cursor");
+}
+
+#[tokio::test]
+async fn a_cursor_is_valid_only_for_its_own_list() {
+    let api = Api::with_posts().await;
+    for (who, what) in [("bob", "actor:ada"), ("bob", "actor:cy"), ("carol", "actor:ada")] {
+        api.call("dev", &format!("PUT /users/{who}/following/{what}"), "").await.is_ok(201);
+    }
+    let [bobs, carols] = ["bob", "carol"].map(|user| format!("GET /users/{user}/following"));
+    let [adas, cys] = ["ada", "cy"].map(|actor| format!("GET /sources/actor:{actor}/followers"));
+    for (own, others) in [(&bobs, [&carols, &adas]), (&adas, [&cys, &bobs])] {
+        let list = api.call("dev", &format!("{own}?limit=1"), "").await.is_ok(200).json();
+        let next = list["next"].as_str().unwrap();
+        api.call("dev", &format!("{own}?cursor={next}"), "").await.is_ok(200);
+        for other in others {
+            api.call("dev", &format!("{other}?cursor={next}"), "").await.is(400, "invalid-cursor");
+        }
+    }
 }

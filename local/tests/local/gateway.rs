@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use lambda_runtime::{Context, LambdaEvent};
+use lately_keys::UnixMillis;
 use lately_kit::edge;
 use lately_kit::lambda::{HttpEvent, service};
 use lately_kit::limits::ANSWER_BYTES;
@@ -37,6 +38,7 @@ fn gateway_event(method: &str, target: &str, headers: Value) -> Value {
             "http": {"method": method, "path": path}, "stage": "$default",
             "authorizer": {"lambda": {
                 "session": "00000000-0000-4000-8000-0000000000ff", "user": "ada", "scopes": "read write",
+                "expires_at": UnixMillis::MAX,
             }},
         },
         "isBase64Encoded": false,

@@ -396,22 +396,10 @@ async fn headers_that_are_repeated_or_strange() {
     let refusals = Refusals::new().await;
     let as_dev = || request(POST).header("authorization", "Bearer dev");
     let send = async |request| refusals.api.send(request, event().to_string()).await;
-    for keys in [&[&*"k".repeat(64), &*"k".repeat(64)][..], &[""], &[&"k".repeat(129)]] {
-        let request = keys.iter().fold(as_dev(), |request, key| request.header("idempotency-key", *key));
-        send(request).await.is(400, "invalid-idempotency-key");
-    }
-    send(as_dev().header("idempotency-key", &b"\xff"[..])).await.is(400, "invalid-idempotency-key");
-    send(as_dev().header("authorization", "Bearer ada")).await.is(403, "invalid-token");
     send(request(POST).header("authorization", &b"Bearer \xff"[..])).await.is(401, "missing-token");
     send(request(POST).header("authorization", format!("Bearer {}", "x".repeat(8_000))))
         .await
         .is(403, "invalid-token");
-    let tags = ["*", "", "1", "W/\"1\"", "\"1\", \"2\"", "\"01\"", "\"x\"", "\"18446744073709551616\""];
-    for tag in tags {
-        let patch = request(ISSUES[1]).header("authorization", "Bearer dev").header("if-match", tag);
-        let refused = refusals.api.send(patch, r#"{"status":"closed"}"#).await;
-        refused.is(400, "invalid-precondition");
-    }
     // An event on two lines is not NDJSON.
     let lines = as_dev().header("content-type", "application/x-ndjson");
     refusals.api.send(lines, "{\n\"type\":\"a\",\"actor\":\"ada\"}").await.is(400, "malformed-json");

@@ -138,7 +138,8 @@ async fn ill_formed_streams_are_refused() {
     let page = api.call("ada", "GET /topics/posts/events?limit=1", "").await.json();
     assert_eq!(page["events"][0], first);
     post(&api, &event()).await;
-    let newest_first = api.call("ada", "GET /topics/posts/events?limit=1", "").await.json()["next"].clone();
+    let page = api.call("ada", "GET /topics/posts/events?limit=1", "").await.json();
+    let [newer, next] = ["newer", "next"].map(|name| page[name].as_str().unwrap());
     for (target, status, code) in [
         ("/topics/posts/live?token=ada", 400, "invalid-query"),
         ("/topics/posts/live?order=asc", 400, "invalid-query"),
@@ -146,7 +147,9 @@ async fn ill_formed_streams_are_refused() {
         ("/topics/posts/live?topic=posts", 400, "invalid-query"),
         ("/actors/ada/live?month=2026-11", 400, "invalid-query"),
         ("/topics/posts/live?cursor=AQ", 400, "invalid-cursor"),
-        (&format!("/topics/posts/live?cursor={}", newest_first.as_str().unwrap()), 400, "invalid-cursor"),
+        (&format!("/topics/posts/live?cursor={next}"), 400, "invalid-cursor"),
+        (&format!("/actors/ada/live?cursor={newer}"), 400, "invalid-cursor"),
+        (&format!("/topics/posts/events?wait=5&cursor={next}"), 400, "invalid-query"),
         ("/topics/a%23b/live", 400, "invalid-name"),
         ("/topics/none/live", 404, "topic-not-found"),
         ("/feeds/bob/live", 403, "forbidden"),

@@ -344,6 +344,7 @@ fn every_command_parses() {
     let mut count = 0;
     for line in lines {
         let line = line.split("  #").next().unwrap().replace("\"$(output ", "").replace(")\"", "");
+        let line = line.replace("ApiUrl", "https://api").replace("LiveUrl", "https://live");
         // The id of a session or of a run.
         let id =
             |word| if ["ID", "RUN"].contains(&word) { "0190868b-57e7-7000-80c0-0dd011ec70b5" } else { word };

@@ -341,33 +341,6 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[test]
-fn duplicates_and_crashes_of_the_stream_do_not_change_the_result() {
-    let program =
-        Program::started(&["--no-demo", "--stream-faults", "duplicate=0.5,crash-before=0.3,crash-after=0.3"]);
-    let ask = |method: &str, target: &str, user: &str, body: &str| {
-        http(program.api(), method, target, &[&format!("authorization: Bearer {user}")], body)
-    };
-    assert_eq!(ask("PUT", "/topics/posts", "dev", "").0, 201);
-    assert_eq!(ask("PUT", "/users/bob/following/actor:ada", "bob", "").0, 201);
-    let mut posted = Vec::new();
-    for number in 0..10 {
-        let body = format!(r#"{{"type":"a","actor":"ada","data":{number}}}"#);
-        let (status, event) = ask("POST", "/topics/posts/events", "ada", &body);
-        assert_eq!(status, 201);
-        posted.insert(0, serde_json::from_str::<Value>(&event).unwrap()["id"].clone());
-    }
-    let feed = || {
-        let (_, page) = ask("GET", "/feeds/bob", "bob", "");
-        let page: Value = serde_json::from_str(&page).unwrap();
-        page["events"].as_array().unwrap().iter().map(|event| event["id"].clone()).collect::<Vec<_>>()
-    };
-    until("each post is in the feed once", || feed() == posted);
-    assert_eq!(ask("DELETE", "/users/bob/following/actor:ada", "bob", "").0, 204);
-    until("the posts leave the feed", || feed().is_empty());
-    program.stop("-TERM");
-}
-
-#[test]
 fn ctrl_c_stops_it_and_a_restart_has_its_data() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");

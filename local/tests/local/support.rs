@@ -140,7 +140,7 @@ impl Api {
             user: user.map(|user| user.parse().unwrap()),
             scopes: scopes.iter().copied().collect(),
             topics: topics.map(|topics| topics.iter().map(|topic| topic.parse().unwrap()).collect()),
-            expires_at: None,
+            expires_at: UnixMillis::MAX,
             issuer: None,
             limits: RateLimits::default(),
         };

@@ -10,9 +10,6 @@
 //! of these. A coverage only grows: it never loses a place that it once had.
 //!
 //! A source's timeline is one bucket of all times, with one base shard.
-//!
-//! Earlier releases drew an event's shard by chance. A bucket of theirs is *scattered*: at all times, any of its base
-//! shards may hold an event.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -106,7 +103,6 @@ pub struct Coverage {
     first: UnixMillis,
     last: UnixMillis,
     base: ShardCount,
-    is_scattered: bool,
     /// Sorted, and no two with the same number of shards touch each other.
     spreads: Vec<Spread>,
 }
@@ -120,18 +116,13 @@ impl Coverage {
     /// The coverage of a bucket without spreads.
     pub fn new(bucket: Bucket, base: ShardCount) -> Self {
         let (first, last) = (bucket.first(), bucket.last());
-        Self { first, last, base, is_scattered: false, spreads: Vec::new() }
+        Self { first, last, base, spreads: Vec::new() }
     }
 
     /// The coverage of a source's timeline without spreads.
     pub const fn of_source() -> Self {
         let (first, last) = (UnixMillis::MIN, UnixMillis::MAX);
-        Self { first, last, base: ShardCount::ONE, is_scattered: false, spreads: Vec::new() }
-    }
-
-    /// The coverage of a bucket of an earlier release, whose events lie in any of its shards.
-    pub fn scattered(bucket: Bucket, base: ShardCount) -> Self {
-        Self { is_scattered: true, ..Self::new(bucket, base) }
+        Self { first, last, base: ShardCount::ONE, spreads: Vec::new() }
     }
 
     /// The same base with the spreads of a text.
@@ -172,11 +163,6 @@ impl Coverage {
     /// The shards that the bucket has at all times.
     pub const fn base(&self) -> ShardCount {
         self.base
-    }
-
-    /// True if chance has chosen the shards of some events.
-    pub const fn is_scattered(&self) -> bool {
-        self.is_scattered
     }
 
     /// The spreads: the narrowest first, and the oldest first among these.
@@ -223,7 +209,7 @@ impl Coverage {
 
     /// True if an event with this id may have been placed in the bucket.
     pub fn covers(&self, id: EventId) -> bool {
-        self.is_scattered && self.base.covers(id.shard()) || self.places_at(id.tick()).contains(&id.shard())
+        self.places_at(id.tick()).contains(&id.shard())
     }
 
     /// The shards in which a writer may place an event of this time: by the base, and by each spread of the time.
@@ -240,7 +226,7 @@ impl Coverage {
     pub fn add(&mut self, spread: Spread) {
         let first = spread.first.max(self.first);
         let last = spread.last.min(self.last);
-        if first > last || self.is_covered_always(spread.shards) {
+        if first > last || spread.shards == self.base {
             return;
         }
         self.insert(Spread { first, last, ..spread });
@@ -259,15 +245,10 @@ impl Coverage {
         }
     }
 
-    /// True if the base covers all places that a spread of these shards could add.
-    fn is_covered_always(&self, shards: ShardCount) -> bool {
-        shards == self.base || self.is_scattered && shards < self.base
-    }
-
     /// True if events of any time may be placed by this number of shards.
     pub fn covers_always(&self, shards: ShardCount) -> bool {
         let (first, last) = (self.first, self.last);
-        self.is_covered_always(shards) || self.spreads.contains(&Spread { shards, first, last })
+        shards == self.base || self.spreads.contains(&Spread { shards, first, last })
     }
 
     fn insert(&mut self, spread: Spread) {
@@ -300,9 +281,6 @@ impl Coverage {
     pub fn shards_within(&self, first: UnixMillis, last: UnixMillis) -> Vec<Shard> {
         let spreads = self.spreads.iter().filter(|spread| spread.first <= last && first <= spread.last);
         let mut shards: BTreeSet<Shard> = BTreeSet::new();
-        if self.is_scattered {
-            shards.extend(self.base.shards());
-        }
         for (count, from, to) in spreads
             .map(|spread| (spread.shards, spread.first.max(first), spread.last.min(last)))
             .chain([(self.base, first.max(self.first), last.min(self.last))])
@@ -315,16 +293,11 @@ impl Coverage {
     /// True if a shard may hold events at all times of the bucket.
     pub fn holds_always(&self, shard: Shard) -> bool {
         self.base == ShardCount::ONE && shard == Shard::from(0)
-            || self.is_scattered && self.base.covers(shard)
     }
 
     /// The stretch of time around or behind `from`, in the order of a walk, in which a shard may hold events.
     pub fn stretch(&self, shard: Shard, from: Tick, order: Order) -> Option<Stretch> {
-        let (first, last) = (self.first, self.last);
-        if self.holds_always(shard) {
-            return Spread { shards: ShardCount::ONE, first, last }.stretch(Shard::from(0), from, order);
-        }
-        let base = Spread { shards: self.base, first, last };
+        let base = Spread { shards: self.base, first: self.first, last: self.last };
         let stretches =
             self.spreads.iter().chain([&base]).filter_map(|spread| spread.stretch(shard, from, order));
         // If two stretches start together, the longer one is returned.
@@ -432,8 +405,8 @@ mod tests {
 
     fn coverage() -> impl Strategy<Value = Coverage> {
         let spreads = prop::collection::vec(spread(), 0..100);
-        (shard_count(), prop::bool::weighted(0.1), spreads).prop_map(|(base, is_scattered, spreads)| {
-            let mut coverage = Coverage { is_scattered, ..Coverage::new(bucket(), base) };
+        (shard_count(), spreads).prop_map(|(base, spreads)| {
+            let mut coverage = Coverage::new(bucket(), base);
             spreads.into_iter().for_each(|spread| coverage.add(spread));
             coverage
         })
@@ -447,15 +420,8 @@ mod tests {
     /// The shards in which an event of a time may lie, by the definition.
     fn places(coverage: &Coverage, tick: Tick) -> BTreeSet<Shard> {
         let spreads = coverage.spreads().iter().filter(|spread| spread.contains(tick.at()));
-        let mut places: BTreeSet<_> = spreads
-            .map(|spread| spread.shards)
-            .chain([coverage.base()])
-            .map(|count| count.shard_at(tick))
-            .collect();
-        if coverage.is_scattered() {
-            places.extend(coverage.base().shards());
-        }
-        places
+        let counts = spreads.map(|spread| spread.shards).chain([coverage.base()]);
+        counts.map(|count| count.shard_at(tick)).collect()
     }
 
     #[test]

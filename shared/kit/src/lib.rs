@@ -32,7 +32,7 @@
 //! let router = edge::around(routes.into_router());
 //! # use tower::ServiceExt;
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-//! let caller = Caller::from_context(&serde_json::from_str(r#"{"user":"ada","scopes":"read"}"#)?)?;
+//! let caller = Caller::from_context(&serde_json::from_str(r#"{"user":"ada","scopes":"read","expires_at":"2026-11-20T09:30:00Z"}"#)?)?;
 //! let request = Request::get("/topics/posts").extension(Identity::Known(caller)).body(Body::empty())?;
 //! assert_eq!(router.oneshot(request).await?.status(), StatusCode::OK);
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;

@@ -133,12 +133,7 @@ impl Routes {
 
 #[cfg(test)]
 mod tests {
-    use axum::body::Body;
-    use axum::extract::Request;
-    use tower::ServiceExt;
-
     use super::*;
-    use crate::edge;
 
     #[test]
     #[should_panic(expected = "GET /nowhere has no rule")]
@@ -151,24 +146,5 @@ mod tests {
     fn a_route_cannot_be_served_twice() {
         let health = || Routes::new().on(Method::GET, "/health", async || "well");
         drop(health().and(health()).into_router());
-    }
-
-    #[tokio::test]
-    async fn a_route_is_one_method_and_one_path() {
-        let routes = Routes::new().on(Method::GET, "/health", async || "well").on(
-            Method::POST,
-            "/sessions",
-            async || "made",
-        );
-        assert_eq!(routes.declared(), [(Method::GET, "/health"), (Method::POST, "/sessions")]);
-        let router = edge::around(routes.into_router());
-        for (method, status) in [("GET", 200), ("HEAD", 200), ("PUT", 405), ("OPTIONS", 405), ("DELETE", 405)]
-        {
-            let request = Request::builder().method(method).uri("/health").body(Body::empty()).unwrap();
-            let response = router.clone().oneshot(request).await.unwrap();
-            assert_eq!(response.status(), status, "{method}");
-            let allowed = response.headers().get("allow").map(|methods| methods.to_str().unwrap());
-            assert_eq!(allowed, (status == 405).then_some("GET,HEAD"), "{method}");
-        }
     }
 }

@@ -75,18 +75,6 @@ mod tests {
     }
 
     #[test]
-    fn only_an_object_is_a_document() {
-        for body in ["null", "true", "0", "\"{}\"", "[]", "[{}]", " [{}] "] {
-            assert_eq!(refused(body), ": must be a JSON object");
-            assert_eq!(Document::from_stored(body.trim().to_owned()), Err(DataError::Malformed));
-        }
-        for body in ["", " ", "{", "{}{}", "{'a':1}", "{\"a\":\"\\ud800\"}", "nonsense"] {
-            assert!(matches!(Document::parse(body.as_bytes()), Err(BodyError::Malformed(_))), "{body}");
-        }
-        assert!(matches!(Document::parse(b"{\"a\":\"\xff\"}"), Err(BodyError::Malformed(_))));
-    }
-
-    #[test]
     fn a_document_nests_as_deep_as_an_events_data() {
         let nested = |depth: usize| {
             let arrays = depth - 1;
@@ -102,6 +90,7 @@ mod tests {
         let document = Document::parse(format!("\n{text} ").as_bytes()).unwrap();
         assert_eq!((document.as_str(), &*serde_json::to_string(&document).unwrap()), (text, text));
         assert_eq!(Document::from_stored(text.to_owned()), Ok(document));
+        assert_eq!(Document::from_stored("[]".to_owned()), Err(DataError::Malformed));
     }
 
     proptest! {

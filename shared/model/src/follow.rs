@@ -107,10 +107,6 @@ pub enum SourceMode {
 mod tests {
     use super::*;
 
-    fn faults(body: &str) -> String {
-        Backfill::parse(body.as_bytes()).unwrap_err().to_string()
-    }
-
     #[test]
     fn a_backfill_is_0_to_200_events_default_50() {
         for (body, events) in
@@ -118,18 +114,6 @@ mod tests {
         {
             assert_eq!(Backfill::parse(body.as_bytes()).unwrap().get(), events, "{body}");
         }
-    }
-
-    #[test]
-    fn every_invalid_backfill_is_refused_with_its_fault() {
-        for body in
-            [r#"{"backfill":201}"#, r#"{"backfill":-1}"#, r#"{"backfill":"9"}"#, r#"{"backfill":null}"#]
-        {
-            assert_eq!(faults(body), "/backfill: must be a whole number from 0 to 200", "{body}");
-        }
-        assert_eq!(faults(r#"{"k":1}"#), "/k: is not a known field");
-        assert_eq!(faults("7"), ": must be a JSON object");
-        assert!(matches!(Backfill::parse(b"{"), Err(BodyError::Malformed(_))));
     }
 
     #[test]

@@ -221,16 +221,6 @@ mod tests {
     }
 
     #[test]
-    fn a_session_may_have_limits() {
-        let body = br#"{"scopes":["read"],"ttl_seconds":1,"writes_per_minute":1,"reads_per_minute":100000}"#;
-        let limits = NewSession::parse(body).unwrap().limits;
-        let told = [limits.writes_per_minute, limits.reads_per_minute].map(|limit| limit.unwrap().get());
-        assert_eq!(told, [1, 100_000]);
-        let without = NewSession::parse(br#"{"scopes":["read"],"ttl_seconds":1}"#).unwrap();
-        assert_eq!(without.limits, RateLimits::default());
-    }
-
-    #[test]
     fn an_empty_body_is_not_a_session() {
         assert!(matches!(NewSession::parse(b""), Err(BodyError::Malformed(_))));
     }

@@ -232,46 +232,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn faults(body: &str) -> Vec<String> {
-        match TopicChange::parse(body.as_bytes()) {
-            Err(BodyError::Invalid(faults)) => {
-                faults.iter().map(|fault| format!("{}: {}", fault.path, fault.message)).collect()
-            }
-            other => panic!("expected faults, not {other:?}"),
-        }
-    }
-
     fn change(body: &str) -> TopicChange {
         TopicChange::parse(body.as_bytes()).unwrap()
-    }
-
-    #[test]
-    fn a_new_topic_has_the_default_settings() {
-        let view = TopicView {
-            topic: "posts".parse().unwrap(),
-            settings: change("").create().unwrap(),
-            created_at: "2026-11-20T09:30:00Z".parse().unwrap(),
-            buckets: vec![BucketView { label: "2026-11-20".parse().unwrap(), shards: ShardCount::ONE }],
-        };
-        assert_eq!(
-            serde_json::to_string(&view).unwrap(),
-            concat!(
-                r#"{"topic":"posts","bucket":"day","retention_days":null,"min_shards":1,"max_shards":64,"#,
-                r#""fan_out":true,"views":["actor","subject"],"created_at":"2026-11-20T09:30:00.000Z","#,
-                r#""buckets":[{"label":"2026-11-20","shards":1}]}"#,
-            )
-        );
-    }
-
-    #[test]
-    fn a_list_of_topics_leaves_out_the_buckets() {
-        let topic = TopicSummary {
-            topic: "posts".parse().unwrap(),
-            settings: TopicSettings::default(),
-            created_at: UnixMillis::MIN,
-        };
-        let list = serde_json::to_value(TopicList { topics: vec![topic], next: None }).unwrap();
-        assert!(list["next"].is_null() && list["topics"][0].get("buckets").is_none());
     }
 
     #[test]
@@ -280,69 +242,6 @@ mod tests {
         let settings = change(body).create().unwrap();
         assert_eq!(serde_json::to_string(&settings).unwrap(), body);
         assert_eq!(change(body).apply_to(&settings), Ok(settings));
-    }
-
-    #[test]
-    fn absent_settings_stay_and_null_is_not_absent() {
-        let settings = change(r#"{"retention_days":7,"fan_out":false,"views":[]}"#).create().unwrap();
-        for nothing in ["", " \n", "{}"] {
-            assert_eq!(change(nothing).apply_to(&settings), Ok(settings));
-        }
-        let forever = change(r#"{"retention_days": null}"#).apply_to(&settings).unwrap();
-        assert_eq!(forever, TopicSettings { retention_days: None, ..settings });
-    }
-
-    #[test]
-    fn the_bucket_width_cannot_change() {
-        let settings = TopicSettings::default();
-        assert_eq!(change(r#"{"bucket":"day"}"#).apply_to(&settings), Ok(settings));
-        let fault = change(r#"{"bucket":"hour"}"#).apply_to(&settings).unwrap_err();
-        assert_eq!(fault, TopicFault::BucketIsFixed(BucketWidth::Day));
-    }
-
-    #[test]
-    fn settings_must_be_consistent_after_a_change() {
-        let misfit = r#"{"min_shards":128,"views":["actor","type"]}"#;
-        let expected = "/min_shards: must not be more than max_shards; \
-            /views: must include actor and subject unless fan_out is false";
-        assert_eq!(change(misfit).create().unwrap_err().to_string(), expected);
-        let settings = TopicSettings::default();
-        assert_eq!(change(misfit).apply_to(&settings).unwrap_err().to_string(), expected);
-        let quiet = change(r#"{"fan_out":false,"views":[]}"#).apply_to(&settings).unwrap();
-        assert!(change(r#"{"fan_out":true}"#).apply_to(&quiet).is_err());
-    }
-
-    #[test]
-    fn every_fault_is_named_at_once() {
-        let body = r#"{"bucket":"week","retention_days":0,"min_shards":3,"max_shards":"64","fan_out":"no",
-            "views":["actor","Type",1],"colour":"red","bucket":"day"}"#;
-        assert_eq!(
-            faults(body),
-            [
-                "/colour: is not a known field",
-                "/bucket: must be given only once",
-                "/bucket: bucket: must be quarter-hour, hour, day or month",
-                "/retention_days: must be a whole number from 1 to 36500, or null",
-                "/min_shards: must be 1, 2, 4, 8, 16, 32, 64, 128 or 256",
-                "/max_shards: must be 1, 2, 4, 8, 16, 32, 64, 128 or 256",
-                "/fan_out: must be true or false",
-                "/views/1: must be actor, subject or type",
-                "/views/2: must be a string",
-            ]
-        );
-        assert_eq!(faults("[]"), [": must be a JSON object"]);
-        assert_eq!(faults(r#"{"views":"actor"}"#), ["/views: must be an array"]);
-        for days in ["-1", "1.0", "36501", "1e9", "65536", "\"7\""] {
-            assert_eq!(faults(&format!(r#"{{"retention_days":{days}}}"#)).len(), 1, "{days}");
-        }
-        assert_eq!(faults(r#"{"bucket":null}"#), ["/bucket: must be a string"]);
-    }
-
-    #[test]
-    fn a_body_that_is_not_json_is_malformed() {
-        for body in [&b"{"[..], b"{}{}", b"\xff", b"null null"] {
-            assert!(matches!(TopicChange::parse(body), Err(BodyError::Malformed(_))), "{body:?}");
-        }
     }
 
     proptest! {

@@ -3,7 +3,6 @@
 //! ```text
 //! TOPIC#{topic} / BUCKET#{label}
 //!   base N, spreads S? (see `Coverage`), retention_days N?, expires_at N?
-//!   shards N (instead of `base`, in an entry of an earlier release: chance chose the shards of its events)
 //!   types SS? (the types in the bucket, if it keeps its `type` view), any_type BOOL? (there are more types)
 //! ```
 //!
@@ -321,7 +320,7 @@ impl Directory<'_> {
             Some(known) => Condition::equals("spreads", known),
             None => Condition::absent("spreads"),
         };
-        let is_there = Condition::exists(base_attribute(&coverage));
+        let is_there = Condition::exists("base");
         let update = Update::of(&key(name)).set("spreads", text).only_if(is_there.and(is_known));
         self.update_entry(name, &update).await
     }
@@ -354,7 +353,7 @@ impl Directory<'_> {
             return Ok(Some(Arc::new(entry.clone())));
         }
         let name = (self.topic.clone(), entry.bucket);
-        let is_there = Condition::exists(base_attribute(&entry.coverage));
+        let is_there = Condition::exists("base");
         let update = Update::of(&key(&name)).only_if(is_there);
         let update = match retention {
             Some(days) => {
@@ -469,10 +468,6 @@ fn carried_over(before: &Entry, bucket: Bucket, settings: &TopicSettings, now: U
     (shards > settings.min_shards).then_some(Spread { shards, first, last })
 }
 
-const fn base_attribute(coverage: &Coverage) -> &'static str {
-    if coverage.is_scattered() { "shards" } else { "base" }
-}
-
 fn key((topic, bucket): &EntryName) -> DirectoryKey {
     DirectoryKey { topic: topic.clone(), bucket: *bucket }
 }
@@ -483,7 +478,7 @@ fn type_set<'a>(types: impl IntoIterator<Item = &'a EventType>) -> Value {
 
 fn encode(name: &EntryName, entry: &Entry) -> Item {
     let item = Item::at(&key(name))
-        .with(base_attribute(&entry.coverage), entry.coverage.base().get())
+        .with("base", entry.coverage.base().get())
         .with_some("spreads", entry.coverage.spreads_text());
     let item = match &entry.types {
         Types::NotKept => item,
@@ -512,10 +507,7 @@ fn decode(item: &Item) -> Result<Entry, Corrupt> {
             Types::Listed(types)
         }
     };
-    let coverage = match item.has("base") {
-        true => Coverage::new(bucket, shard_count(item, "base")?),
-        false => Coverage::scattered(bucket, shard_count(item, "shards")?),
-    };
+    let coverage = Coverage::new(bucket, shard_count(item, "base")?);
     let coverage = match item.optional_text("spreads")? {
         Some(spreads) => coverage.with_spreads(spreads).map_err(|_| item.corrupt("spreads"))?,
         None => coverage,

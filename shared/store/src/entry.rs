@@ -21,10 +21,9 @@
 
 use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
 use lately_keys::{
-    Actor, BucketWidth, Coverage, EventId, EventType, Key, SortKey, Source, Subject, TableKey, Topic,
-    UnixMillis, User,
+    Actor, BucketWidth, Coverage, EventId, EventType, Key, SortKey, Source, Subject, TableKey, Topic, User,
 };
-use lately_model::{AcceptedTimes, Data, Event, RetentionDays, Views};
+use lately_model::{Data, Event, RetentionDays, Views};
 use lately_table::{Corrupt, Item, TableError};
 
 use crate::event::expiry;
@@ -64,9 +63,8 @@ pub(crate) enum Body {
 }
 
 impl TimelineEntry {
-    /// The entry of an event of the table; `None` if no timeline lists the event. `landed_at` counts only for an item
-    /// that does not say whether its event is an import.
-    pub(crate) fn of(key: &EventKey, item: &Item, landed_at: UnixMillis) -> Result<Option<Self>, Corrupt> {
+    /// The entry of an event of the table; `None` if no timeline lists the event.
+    pub(crate) fn of(key: &EventKey, item: &Item) -> Result<Option<Self>, Corrupt> {
         let letters = item.optional_text("v")?.unwrap_or_default();
         let subject = item.optional_parsed("s")?;
         let kept = views(letters);
@@ -83,7 +81,7 @@ impl TimelineEntry {
             body: Body::Copy(data(item)?),
             views,
             fans_out: letters.contains('f'),
-            is_import: is_import(letters).unwrap_or_else(|| has_landed_late(key.id(), landed_at)),
+            is_import: letters.contains('i'),
             expires_at: item.optional_number("expires_at")?,
         };
         if entry.largest_bytes() > ENTRY_BYTES {
@@ -243,17 +241,6 @@ fn data(item: &Item) -> Result<Option<Data>, Corrupt> {
     data.transpose().map_err(|_| item.corrupt("d"))
 }
 
-/// True if an event was accepted as an import; `None` if an earlier release wrote the event, without this letter.
-fn is_import(letters: &str) -> Option<bool> {
-    letters.contains(['i', 'p']).then(|| letters.contains('i'))
-}
-
-/// True if an event landed so long after its time that earlier releases took it for an import. The stream record
-/// contains the time of landing, so the result is the same however late the record is handled.
-fn has_landed_late(id: EventId, landed_at: UnixMillis) -> bool {
-    AcceptedTimes::new(landed_at, None).is_import(id.at())
-}
-
 fn views(letters: &str) -> Views {
     Views { actor: letters.contains('a'), subject: letters.contains('s'), event_type: false }
 }
@@ -293,13 +280,8 @@ mod tests {
         EventKey::new(topic.parse().unwrap(), width, ID.parse().unwrap())
     }
 
-    /// The time this many milliseconds after the event's time.
-    fn landed(after: u64) -> UnixMillis {
-        ID.parse::<EventId>().unwrap().at().saturating_add(after)
-    }
-
     fn entry(key: &EventKey, event: &Item) -> TimelineEntry {
-        TimelineEntry::of(key, event, landed(0)).unwrap().unwrap()
+        TimelineEntry::of(key, event).unwrap().unwrap()
     }
 
     #[test]
@@ -314,24 +296,6 @@ mod tests {
         assert!(listed.flag("i"));
         assert!(!TimelineEntry::decode(&listed).unwrap().is_for_feeds());
         assert!(!import.in_feed(&"bob".parse().unwrap(), None).has("i"));
-    }
-
-    #[test]
-    fn the_landing_time_decides_only_for_events_of_earlier_releases() {
-        let is_import = |letters, after| {
-            let item = [("t", "note"), ("a", "ada"), ("v", letters)].into();
-            let entry = TimelineEntry::of(&key("posts", BucketWidth::Day), &item, landed(after));
-            entry.unwrap().unwrap().is_import
-        };
-        for (letters, late, in_time) in
-            [("asf", true, false), ("asfp", false, false), ("asfi", true, true), ("asfpk", false, false)]
-        {
-            assert_eq!(
-                (is_import(letters, 60_001), is_import(letters, 60_000)),
-                (late, in_time),
-                "{letters}"
-            );
-        }
     }
 
     #[test]
@@ -381,7 +345,7 @@ mod tests {
     fn an_event_that_no_view_lists_has_no_entry() {
         let event = Item::from([("t", "note"), ("a", "ada")]);
         for event in [event.clone(), event.with("v", "s")] {
-            assert_eq!(TimelineEntry::of(&key("posts", BucketWidth::Day), &event, landed(0)), Ok(None));
+            assert_eq!(TimelineEntry::of(&key("posts", BucketWidth::Day), &event), Ok(None));
         }
         let both = [("t", "note"), ("a", "ada"), ("s", "x"), ("v", "s")].into();
         let entry = entry(&key("posts", BucketWidth::Day), &both);

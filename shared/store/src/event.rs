@@ -8,8 +8,7 @@
 //! ```
 //!
 //! When a request is accepted, Lately decides whether its events are imports, and stores the decision: a late landing
-//! does not change it. An event with neither `p` nor `i` was written by a release that decided this after the event had
-//! landed (docs/adr/0010-accepted-events.md).
+//! does not change it. See docs/adr/0010-accepted-events.md.
 //!
 //! Attribute names are short: an event of up to about 900 bytes fits 1 KB, which is one write unit.
 

@@ -135,18 +135,10 @@ fn encode(key: &IdempotencyItemKey, record: &KeyRecord) -> Item {
 
 fn decode(item: &Item) -> Result<KeyRecord, Corrupt> {
     let ids = item.bytes("ids")?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
-    // Records of earlier releases have no `at`. Their expiry shows when they were made, in whole seconds.
-    let accepted_at = match item.has("at") {
-        true => item.millis("at")?,
-        false => {
-            let made = item.number::<u64>("expires_at")?.saturating_sub(IDEMPOTENCY_SECONDS);
-            UnixMillis::new(made.saturating_mul(1000)).map_err(|_| item.corrupt("expires_at"))?
-        }
-    };
     Ok(KeyRecord {
         body_hash: item.bytes("hash")?.try_into().map_err(|_| item.corrupt("hash"))?,
         ids: ids.ok_or_else(|| item.corrupt("ids"))?,
-        accepted_at,
+        accepted_at: item.millis("at")?,
         done: item.flag("done"),
     })
 }
@@ -181,14 +173,5 @@ mod tests {
             .with("expires_at", 1_720_867_400_u64);
         assert_eq!(encode(&key(), &record()), expected);
         assert_eq!(decode(&expected), Ok(record()));
-    }
-
-    #[test]
-    fn an_older_record_was_made_a_day_before_its_end() {
-        let mut item = encode(&key(), &record());
-        item.remove("at");
-        let accepted_at = UnixMillis::new(1_720_781_000_000).unwrap();
-        assert_eq!(decode(&item), Ok(KeyRecord { accepted_at, ..record() }));
-        decode(&item.with("at", "noon")).unwrap_err();
     }
 }

@@ -16,8 +16,7 @@
 //!
 //! A session's id is looked up in the table, which is read consistently. So a session that is not found by its id was
 //! never created or has ended, and a client that revokes a session hears that the session has ended only if it has. The
-//! item of the id is written first, so that every session has one. Sessions from before docs/adr/0011-sessions-by-id.md
-//! do not have this item; they are found through the index that lists all sessions.
+//! item of the id is written first, so that every session has one.
 //!
 //! ```text
 //! SESSIONS#{user} / {id}
@@ -222,17 +221,8 @@ impl SessionsHandle<'_> {
 
     /// The hash that a session is stored under; `None` if the session was never created, or TTL has removed it.
     async fn hash_of(self, id: SessionId) -> Result<Option<TokenHash>, TableError> {
-        match self.op.table.get(SessionNameKey { id }.encode()).await? {
-            Some(name) => Ok(Some(decode_hash(&name)?)),
-            None => self.look_up(id).await,
-        }
-    }
-
-    /// As [`SessionsHandle::hash_of`], for a session that was created before sessions had an item by id.
-    async fn look_up(self, id: SessionId) -> Result<Option<TokenHash>, TableError> {
-        let session = Query::of(Place::Gsi1, SessionListKey::PARTITION).is(id.to_string());
-        let page = self.op.table.query(&session).await?;
-        Ok(page.items.first().map(stored_hash).transpose()?)
+        let name = self.op.table.get(SessionNameKey { id }.encode()).await?;
+        Ok(name.as_ref().map(decode_hash).transpose()?)
     }
 }
 

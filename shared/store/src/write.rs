@@ -312,9 +312,7 @@ impl EventWriter<'_> {
         let topic = self.topic;
         let Placed { event, item, .. } = placed;
         let key = EventKey::new(topic.clone(), settings.bucket, event.id);
-        let (Ok(Some(entry)), Some(user)) =
-            (TimelineEntry::of(&key, item, event.at()), own_feed(&event.actor))
-        else {
+        let (Ok(Some(entry)), Some(user)) = (TimelineEntry::of(&key, item), own_feed(&event.actor)) else {
             return;
         };
         if !entry.is_for_feeds() {

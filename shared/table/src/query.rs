@@ -30,7 +30,6 @@ pub struct Query {
 /// The sort keys to read.
 #[derive(Clone, Debug)]
 enum Range {
-    Is(Value),
     Before(Value),
     UpTo(Value),
     After(Value),
@@ -62,11 +61,6 @@ impl Query {
 
     fn in_range(self, range: Range) -> Self {
         Self { range: Some(range), ..self }
-    }
-
-    /// The item with this sort key.
-    pub fn is(self, sk: impl Into<Value>) -> Self {
-        self.in_range(Range::Is(sk.into()))
     }
 
     /// Only the sort keys before this one.
@@ -221,7 +215,6 @@ impl Table {
         let Some(range) = query.range.clone() else { return is_pk };
         let sk = Cow::from(sk.to_owned());
         let in_range = match range {
-            Range::Is(value) => Condition::equals(sk, value),
             Range::Before(value) => Condition::below(sk, value),
             Range::UpTo(value) => Condition::at_most(sk, value),
             Range::After(value) => Condition::above(sk, value),

@@ -72,17 +72,6 @@ fn bisection_splits_at_the_reported_record_or_in_halves() {
 }
 
 #[test]
-fn without_maximum_retries_a_batch_is_always_retried() {
-    let mapping = Mapping::new("F", "Stream");
-    let mut left = batch(1..=2);
-    for _ in 0..50 {
-        let (0, Next::Retry(again)) = left.after(ERROR, &mapping) else { panic!() };
-        left = again;
-    }
-    assert_eq!(left.invocations, 50);
-}
-
-#[test]
 fn records_that_are_too_old_are_split_off_the_beginning() {
     let mut batch = batch(1..=5);
     let older = batch.split_off_older(4);

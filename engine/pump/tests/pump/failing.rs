@@ -59,26 +59,6 @@ async fn bisection_isolates_the_failing_record() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bisection_splits_at_the_reported_record() {
-    let (engine, log, destination) = (engine(1), Log::new(), Destination::memory());
-    put_all(&engine, 0..8).await;
-    let mapping = Mapping { bisect: true, report_failures: true, maximum_retries: Some(1), ..mapping() };
-    let does = |call: &Call| {
-        let place = call.records.iter().position(|record| record.pk == "5");
-        place.map_or(Does::All, Does::Before)
-    };
-    let handler = log.handler(AT_ONCE, does);
-    let running = start_with(&engine, mapping, handler, Some(&destination), PumpOptions::default());
-    let statistics = running.settle_and_stop().await;
-    let keys: Vec<_> = log.keys().iter().map(|keys| keys.join("")).collect();
-    // The first split is at 5. The rest fails at its first record, so it is halved. Then 5 is alone and has its retry,
-    // and the records after it follow.
-    assert_eq!(keys, ["01234567", "567", "5", "5", "67"]);
-    assert_eq!((statistics.bisects, statistics.retries, statistics.delivered), (2, 1, 7));
-    assert_eq!(failures(&destination).len(), 1);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_batch_is_given_up_after_retries_with_growing_waits() {
     let (engine, log, destination) = (engine(1), Log::new(), Destination::memory());
     put_all(&engine, [1, 2]).await;

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use lately_model::{GroupBy, NewEvent, RunSpec};
-use lately_report::{Answer, Outcome, Output, OutputError, Report, ReportError};
+use lately_report::{Outcome, Output, OutputError, Report};
 use lately_store::Begun;
-use lately_store::{RunError, TopicError};
 
 use crate::rig::{Rig, SETTLED, TIME, paid, pass};
 
@@ -95,48 +94,6 @@ async fn a_run_under_another_lease_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_topic_has_no_reports() {
-    let rig = Rig::new(6).await;
-    let mut report = rig.report("nightly");
-    report.consumer.topic = "unknown".parse().unwrap();
-    let refused = rig.sound().run(&report, TIME).await.unwrap();
-    assert!(
-        matches!(refused, Err(ReportError::Run(RunError::Topic(TopicError::NotFound(_))))),
-        "{refused:?}"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn two_consumers_report_the_same_events_each_once() {
-    let rig = Rig::new(7).await;
-    let written = rig.write(3, None).await;
-    pass(SETTLED).await;
-    for name in ["nightly", "weekly"] {
-        rig.sound().finish(&rig.report(name)).await;
-    }
-    assert_eq!(rig.reported().await, [written.clone(), written].concat());
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_schedules_event_starts_the_report() {
-    let rig = Rig::new(8).await;
-    let written = rig.write(1, None).await;
-    pass(SETTLED).await;
-    let reporter = rig.sound();
-    let due = br#"{"source":"aws.scheduler","detail-type":"Scheduled Event",
-        "detail":{"topic":"billing","consumer":"nightly","group_by":"subject","sum":""}}"#;
-    let answer = lately_report::handle(&reporter.store, &reporter.output, due, TIME).await.unwrap();
-    let Answer { outcomes } = &answer;
-    assert!(matches!(outcomes[..], [Outcome::Finished { events: 1, .. }]), "{answer:?}");
-    assert_eq!(rig.reported().await, written);
-    let json = serde_json::to_value(&answer).unwrap();
-    assert_eq!(json["outcomes"][0]["outcome"], "finished");
-    let published = rig.published().await;
-    let summary = &published.values().next().unwrap().summary;
-    assert_eq!((summary.groups[0].key.as_deref(), &summary.groups[0].counted.sum), (None, &None));
-}
-
-#[tokio::test(start_paused = true)]
 async fn every_small_report_takes_the_same_number_of_calls() {
     let rig = Rig::new(9).await;
     let report = rig.report("nightly");
@@ -154,25 +111,6 @@ async fn every_small_report_takes_the_same_number_of_calls() {
     // The hour may change during a run; one more hour is one more query.
     let (least, most) = (calls[1..].iter().min().unwrap().0, calls[1..].iter().max().unwrap().0);
     assert!(most <= least + 1, "{calls:?}");
-}
-
-#[tokio::test]
-async fn a_folder_gets_the_same_files_as_a_bucket() {
-    let rig = Rig::new(10).await;
-    let report = rig.report("nightly");
-    let folder = tempfile::tempdir().unwrap();
-    let output = Output::folder(&folder.path().join("reports")).unwrap();
-    rig.write(3, None).await;
-    // This test's clock is not paused. To a process whose clock is ahead, the new events are settled.
-    let store = rig.store(rig.world.process().ahead(SETTLED));
-    let outcome = lately_report::run(&store, &output, &report, TIME).await.unwrap();
-    let Outcome::Finished { events: 3, files, .. } = outcome else { panic!("{outcome:?}") };
-    for name in &files {
-        assert!(folder.path().join("reports").join(name).is_file(), "{name}");
-    }
-    let lines = std::fs::read_to_string(folder.path().join("reports").join(&files[0])).unwrap();
-    assert_eq!(lines.lines().count(), 3);
-    assert!(!folder.path().join("reports/.attempts").exists());
 }
 
 #[tokio::test(start_paused = true)]

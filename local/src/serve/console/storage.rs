@@ -40,8 +40,6 @@ struct StoredBucketView {
     /// The shards that the bucket has at all times.
     base: u16,
     spreads: Vec<SpreadView>,
-    /// True if chance chose the shards of the bucket's events, in an earlier release.
-    scattered: bool,
     types: Vec<String>,
     counts: Vec<u64>,
     capped: bool,
@@ -144,11 +142,7 @@ impl ConsoleState {
         let key = key.and_then(|(pk, sk)| DirectoryKey::decode(pk, sk)).ok_or_else(corrupt)?;
         let number =
             |name| entry.get(name)?.as_n().ok()?.parse().ok().and_then(|n: u16| ShardCount::new(n).ok());
-        let coverage = match (number("base"), number("shards")) {
-            (Some(base), _) => Coverage::new(key.bucket, base),
-            (None, Some(shards)) => Coverage::scattered(key.bucket, shards),
-            (None, None) => return Err(corrupt()),
-        };
+        let coverage = Coverage::new(key.bucket, number("base").ok_or_else(corrupt)?);
         let coverage = match text(entry, "spreads") {
             Some(spreads) => coverage.with_spreads(spreads).map_err(|_| corrupt())?,
             None => coverage,
@@ -170,7 +164,6 @@ impl ConsoleState {
             shards: coverage.most_shards().get(),
             base: coverage.base().get(),
             spreads: coverage.spreads().iter().map(spread).collect(),
-            scattered: coverage.is_scattered(),
             types,
             counts,
             capped,

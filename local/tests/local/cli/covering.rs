@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::{cells, run};
-use crate::program::{Program, http, until};
+use crate::program::{Program, http, until, words};
 
 #[test]
 fn an_event_is_shown_and_deleted() {
@@ -52,24 +52,8 @@ fn profiles_and_settings_change_without_lost_updates() {
 fn sessions_are_created_listed_and_revoked_by_user() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
-    let create = [
-        "session",
-        "create",
-        "--scope",
-        "read",
-        "--scope",
-        "write",
-        "--user",
-        "eve",
-        "--topic",
-        "posts",
-        "--ttl",
-        "1h",
-        "--writes-per-minute",
-        "600",
-        "--reads-per-minute",
-        "6000",
-    ];
+    let create = "session create --scope read --scope write --user eve --topic posts --ttl 1h";
+    let create = words(&format!("{create} --writes-per-minute 600 --reads-per-minute 6000"));
     let made = run(api, &create);
     let id = made.told.strip_prefix("session ").unwrap().split(',').next().unwrap().to_owned();
     let token = made.fine();

@@ -7,6 +7,7 @@ mod places;
 mod posting;
 mod proxy;
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
@@ -14,7 +15,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 
 use crate::cli::proxy::Proxy;
-use crate::program::{Program, http, until};
+use crate::program::{Program, http, until, words};
 
 /// The end of a command: its exit code and its two outputs.
 #[derive(Debug)]
@@ -25,14 +26,14 @@ struct Done {
 }
 
 /// The real binary, with an empty environment but for the API's URL.
-fn lately(api: &str, arguments: &[&str]) -> Command {
+fn lately(api: &str, arguments: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
     command.args(arguments).env_clear().env("LATELY_URL", format!("http://{api}"));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-fn run_with(api: &str, arguments: &[&str], input: &str) -> Done {
+fn run_with(api: &str, arguments: &[impl AsRef<OsStr>], input: &str) -> Done {
     let mut child = lately(api, arguments).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
@@ -44,7 +45,7 @@ fn run_with(api: &str, arguments: &[&str], input: &str) -> Done {
     Done { code: done.status.code().unwrap(), out: text(done.stdout), told: text(done.stderr) }
 }
 
-fn run(api: &str, arguments: &[&str]) -> Done {
+fn run(api: &str, arguments: &[impl AsRef<OsStr>]) -> Done {
     run_with(api, arguments, "")
 }
 
@@ -116,35 +117,14 @@ fn lines(numbers: std::ops::RangeInclusive<u64>) -> String {
 fn topics_are_created_changed_shown_and_listed() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
-    let settings = [
-        "topic",
-        "create",
-        "posts",
-        "--bucket",
-        "hour",
-        "--retention-days",
-        "30",
-        "--views",
-        "actor,subject,type",
-    ];
+    let settings = words("topic create posts --bucket hour --retention-days 30 --views actor,subject,type");
     let out = run(api, &settings).fine();
     assert!(out.starts_with("topic       posts\nbucket      hour\nretention   30 days\n"), "{out}");
     run(api, &settings).failed(5, &["the topic posts exists already"]);
     let shown = run(api, &["topic", "show", "posts", "--json"]).json();
     assert_eq!((&shown["bucket"], &shown["views"]), (&json!("hour"), &json!(["actor", "subject", "type"])));
-    let set = [
-        "--retention-days",
-        "forever",
-        "--min-shards",
-        "2",
-        "--max-shards",
-        "8",
-        "--fan-out",
-        "false",
-        "--views",
-        "",
-    ];
-    let set = run(api, &[&["topic", "set", "posts"], &set[..], &["--json"]].concat()).json();
+    let set = "--retention-days forever --min-shards 2 --max-shards 8 --fan-out false --views= --json";
+    let set = run(api, &words(&format!("topic set posts {set}"))).json();
     assert_eq!(
         (&set["retention_days"], &set["min_shards"], &set["max_shards"], &set["fan_out"], &set["views"]),
         (&Value::Null, &json!(2), &json!(8), &json!(false), &json!([]))
@@ -290,18 +270,8 @@ fn sources_are_followed_and_feeds_are_shown_and_seen() {
 fn issues_are_opened_edited_and_closed_without_lost_updates() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
-    let open = [
-        "issue",
-        "open",
-        "octo/hello",
-        "--title",
-        "It says goodbye",
-        "--body",
-        "Hello?\nYes.",
-        "--label",
-        "critical",
-    ];
-    let out = run(api, &[&open[..], &["--token", "ada"]].concat()).fine();
+    let open = "issue open octo/hello --title 'It says goodbye' --body 'Hello?\nYes.' --label critical";
+    let out = run(api, &words(&format!("{open} --token ada"))).fine();
     assert!(
         out.starts_with(
             "number    1\ntitle     It says goodbye\nstatus    open\npriority  high\nlabels    critical\n"

@@ -110,19 +110,8 @@ async fn a_throttled_shard_grows_its_bucket_and_loses_nothing() {
     assert!(stored["buckets"][0]["shards"].as_u64().unwrap() >= 2, "{stored}");
     let healed = running.until("/local/faults", |faults| faults["throttles"] == json!([])).await;
 
-    // The throttle has ended: later writes meet no faults. Within 512 ms they come to another shard.
-    let counts = async || {
-        let stored = running.get("/local/storage/topics/posts").await;
-        let counts = stored["buckets"][0]["counts"].as_array().unwrap().clone();
-        counts.iter().map(|count| count.as_u64().unwrap()).collect::<Vec<_>>()
-    };
-    let mut later = 0;
-    while later == 0 || counts().await.iter().skip(1).all(|count| *count == 0) {
-        assert!(later < 30, "another shard is used: {:?}", counts().await);
-        posted.insert(running.post(&event()).await);
-        later += 1;
-        sleep(Duration::from_millis(50)).await;
-    }
+    // The throttle has ended: a later write meets no fault.
+    posted.insert(running.post(&event()).await);
     assert_eq!(running.get("/local/faults").await["injected"], healed["injected"]);
     running.pump.settled().await;
     for target in ["/topics/posts/events?limit=200&consistent=true", "/feeds/bob?limit=200&consistent=true"] {
@@ -131,7 +120,6 @@ async fn a_throttled_shard_grows_its_bucket_and_loses_nothing() {
         assert_eq!(ids.len(), found.len(), "each once: {target}");
         assert!(posted.is_subset(&found), "nothing is lost: {target}");
     }
-    assert_eq!(counts().await.iter().sum::<u64>(), 61 + later);
 }
 
 #[tokio::test]

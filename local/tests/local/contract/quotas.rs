@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use lately_keys::UnixMillis;
 use lately_kit::caller::{Caller, Identity};
 use lately_kit::edge;
 use lately_model::{RateLimits, Scope};
@@ -126,7 +127,7 @@ async fn the_jwts_of_a_user_share_a_limit() {
             user: user.parse().ok(),
             scopes: [Scope::Write].into_iter().collect(),
             topics: None,
-            expires_at: None,
+            expires_at: UnixMillis::MAX,
             issuer: Some("https://id.example.org/".to_owned()),
             limits: RateLimits { writes_per_minute: "1".parse().ok(), reads_per_minute: None },
         };

@@ -117,7 +117,7 @@ async fn an_invalid_precondition_is_refused_and_not_ignored() {
     for line in ["PUT /users/ada/profile", "DELETE /users/ada/profile"] {
         let weak = format!("W/{current}");
         let list = format!("{current}, \"1\"");
-        for value in ["*", "", "1", "\"\"", "\"abc\"", "\"01\"", &*weak, &*list] {
+        for value in ["*", "", "1", "\"\"", "\"abc\"", "\"01\"", "\"18446744073709551616\"", &*weak, &*list] {
             let refused = under(&api, "ada", line, ("if-match", value), "{}").await;
             refused.is(400, "invalid-precondition");
         }

@@ -34,6 +34,8 @@ async fn absent_settings_stay_and_null_retention_is_for_ever() {
     let changed = api.call("dev", "PUT /topics/posts", r#"{"retention_days":null,"bucket":"hour"}"#).await;
     expected["retention_days"] = Value::Null;
     assert_eq!(changed.is_ok(200).json(), expected);
+    let refused = api.call("dev", "PUT /topics/posts", r#"{"fan_out":true}"#).await;
+    assert_eq!(refused.is(422, "invalid-topic").faults(), ["/views"]);
     assert_eq!(api.call("ada", "GET /topics/posts", "").await.is_ok(200).json(), expected);
 }
 
@@ -42,9 +44,22 @@ async fn the_bucket_is_fixed_and_faults_change_nothing() {
     let api = Api::with_posts().await;
     let before = api.items().await;
     api.call("dev", "PUT /topics/posts", r#"{"bucket":"hour"}"#).await.is(409, "bucket-is-fixed");
-    let body = r#"{"colour":"red","min_shards":128,"views":["type"]}"#;
+    let body = r#"{"colour":"red","bucket":"week","retention_days":0,"min_shards":3,"max_shards":"64","fan_out":"no",
+        "views":["actor","Type",1]}"#;
     let refused = api.call("dev", "PUT /topics/posts", body).await;
-    assert_eq!(refused.is(422, "invalid-topic").faults(), ["/colour"]);
+    assert_eq!(
+        refused.is(422, "invalid-topic").faults(),
+        [
+            "/colour",
+            "/bucket",
+            "/retention_days",
+            "/min_shards",
+            "/max_shards",
+            "/fan_out",
+            "/views/1",
+            "/views/2"
+        ]
+    );
     let body = r#"{"min_shards":128,"views":["type"]}"#;
     let refused = api.call("dev", "PUT /topics/posts", body).await;
     assert_eq!(refused.is(422, "invalid-topic").faults(), ["/min_shards", "/views"]);

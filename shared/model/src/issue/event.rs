@@ -148,31 +148,6 @@ mod tests {
     }
 
     #[test]
-    fn closing_and_reopening_decide_the_events_type() {
-        let open = issue();
-        let closed = Issue { status: IssueStatus::Closed, ..issue() };
-        assert_eq!(tells(&open, r#"{"status":"closed"}"#), told_of("issue.closed", r#"["status"]"#));
-        assert_eq!(
-            tells(&open, r#"{"priority":"high","status":"closed","title":"t"}"#),
-            told_of("issue.closed", r#"["title","status","priority"]"#)
-        );
-        assert_eq!(tells(&closed, r#"{"status":"open"}"#), told_of("issue.reopened", r#"["status"]"#));
-        assert_eq!(
-            tells(&closed, r#"{"status":"closed","body":"b"}"#),
-            told_of("issue.updated", r#"["body"]"#)
-        );
-    }
-
-    #[test]
-    fn labels_that_change_the_priority_report_both_fields() {
-        assert_eq!(
-            tells(&issue(), r#"{"labels":["critical"]}"#),
-            told_of("issue.updated", r#"["labels","priority"]"#)
-        );
-        assert_eq!(tells(&issue(), r#"{"labels":["ui"]}"#), told_of("issue.updated", r#"["labels"]"#));
-    }
-
-    #[test]
     fn a_change_of_nothing_makes_no_event() {
         assert_eq!(tells(&issue(), r#"{"status":"open","labels":[],"body":null}"#), None);
         let set = tells(&issue(), r#"{"priority":"medium"}"#);

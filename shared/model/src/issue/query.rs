@@ -133,11 +133,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn faults(query: &str) -> Vec<String> {
-        let faults = IssueQuery::parse(query).unwrap_err();
-        faults.iter().map(|fault| format!("{}: {}", fault.path, fault.message)).collect()
-    }
-
     #[test]
     fn an_empty_query_lists_all_issues() {
         assert_eq!(IssueQuery::parse(""), Ok(IssueQuery::default()));
@@ -156,44 +151,6 @@ mod tests {
         let view = |query: &str| IssueQuery::parse(query).unwrap().view;
         assert_eq!(view("status=closed"), IssueView::Status(IssueStatus::Closed));
         assert_eq!(view("priority=low&cursor=AQ"), IssueView::Priority(IssuePriority::Low));
-    }
-
-    #[test]
-    fn every_fault_is_named_at_once() {
-        let awaited = "/wait_for: must be an issue's number and revision, such as 7@1795167000000000";
-        assert_eq!(
-            faults("status=OPEN&from=0&to=100000000&order=up&limit=0&consistent=1&wait_for=7&type=x&limit=1"),
-            [
-                "/type: is not a known field",
-                "/limit: must be given only once",
-                "/status: status: must be open or closed",
-                "/from: issue: must be a number from 1 to 99999999",
-                "/to: issue: must be a number from 1 to 99999999",
-                "/order: must be asc or desc",
-                "/limit: must be a whole number from 1 to 200",
-                awaited,
-                "/consistent: must be true or false",
-            ]
-        );
-        assert_eq!(faults("priority="), ["/priority: priority: must be high, medium or low"]);
-        for refused in
-            ["", "@", "7@", "@7", "0@7", "7@-1", "7@+1", "7@07", "7@\"7\"", "7@1@1", "7@18446744073709551616"]
-        {
-            assert_eq!(faults(&format!("wait_for={refused}")), [awaited], "{refused}");
-        }
-    }
-
-    #[test]
-    fn contradictory_parameters_are_refused() {
-        assert_eq!(faults("status=open&priority=high"), ["/priority: must not be given with `status`"]);
-        assert_eq!(faults("from=8&to=7"), ["/from: must not be after `to`"]);
-        assert!(IssueQuery::parse("from=7&to=7").is_ok());
-        assert_eq!(faults("wait_for=7@1&cursor=AQ"), ["/wait_for: must not be given with `cursor`"]);
-        for view in ["status=open", "priority=low"] {
-            let refused = "/consistent: must not be given with `status` or `priority`";
-            assert_eq!(faults(&format!("consistent=true&{view}")), [refused]);
-            assert!(IssueQuery::parse(&format!("consistent=false&{view}")).is_ok());
-        }
     }
 
     proptest! {

@@ -155,10 +155,7 @@ impl Checkpoint {
                 upto: item.parsed("upto")?,
                 late: decode_ids(item, "late")?,
                 // Without this attribute, the batch's partitions are looked through once more.
-                dealt: match item.has("dealt") {
-                    true => Counters::decode(item, "dealt")?,
-                    false => Counters::default(),
-                },
+                dealt: Counters::decode(item, "dealt")?,
             }),
         };
         let settle = SettleSeconds::new(item.number("settle")?);
@@ -313,17 +310,6 @@ mod tests {
             .with("dealt", zeros())
             .with("sweeps", Value::list([sweep]));
         assert_stored(&all, &stored);
-    }
-
-    #[test]
-    fn an_older_batch_without_counters_deals_with_nothing() {
-        let batch = BatchToken::new(Revision::new(7), Revision::new(9));
-        let dealt = Counters::default();
-        let outstanding = Outstanding { batch, upto: beginning(), late: Vec::new(), dealt };
-        let all = Checkpoint { outstanding: Some(outstanding), ..checkpoint() };
-        let mut item = all.encode();
-        item.remove("dealt").unwrap();
-        assert_eq!(Checkpoint::decode(&item), Ok(all));
     }
 
     #[test]

@@ -84,20 +84,3 @@ pub(super) fn before(to: SeekTo, now: UnixMillis) -> EventId {
         SeekTo::Event(id) => id,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seek_includes_its_time_and_excludes_its_event() {
-        let at = UnixMillis::new(1_000).unwrap();
-        let id = EventId::first_of(at);
-        assert_eq!(before(SeekTo::Earliest, at), beginning());
-        assert_eq!(before(SeekTo::Time(UnixMillis::MIN), at), beginning());
-        assert_eq!(before(SeekTo::Event(id), at), id);
-        for to in [SeekTo::Latest, SeekTo::Time(at)] {
-            assert_eq!(before(to, at).just_after(), Some(id));
-        }
-    }
-}

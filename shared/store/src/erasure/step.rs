@@ -45,8 +45,6 @@ pub(crate) enum Stage {
     Topics,
     /// The followers of the actor.
     Followers,
-    /// Notes for those who follow the actor or the feed live.
-    Live,
     /// The entries that the actor's timeline still lists.
     Left,
     /// The receipt is made.
@@ -56,7 +54,7 @@ pub(crate) enum Stage {
 impl Stage {
     pub(crate) const FIRST: Self = Self::OfUser;
 
-    const ALL: [(Self, &'static str); 11] = [
+    const ALL: [(Self, &'static str); 10] = [
         (Self::OfUser, "issues of the user"),
         (Self::OfActor, "issues of the actor"),
         (Self::Feed, "feed"),
@@ -65,7 +63,6 @@ impl Stage {
         (Self::Timeline, "timeline"),
         (Self::Topics, "topics"),
         (Self::Followers, "followers"),
-        (Self::Live, "live"),
         (Self::Left, "left"),
         (Self::Finish, "finish"),
     ];

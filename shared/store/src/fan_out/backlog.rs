@@ -357,7 +357,7 @@ impl BacklogStep<'_> {
         if let Some((topic, width)) = written {
             let key = EventKey::new(topic.clone(), *width, id);
             let item = self.fan_out.op.table.get(key.encode()).await?;
-            let entry = item.map(|item| TimelineEntry::of(&key, &item, at)).transpose()?.flatten();
+            let entry = item.map(|item| TimelineEntry::of(&key, &item)).transpose()?.flatten();
             if let Some(entry) = entry.filter(|entry| entry.sources().any(|listed| listed == *source)) {
                 return Box::pin(self.fan_out.bring(&key, &entry, at, vec![source.clone()], None)).await;
             }
@@ -392,13 +392,13 @@ impl BacklogStep<'_> {
         width: BucketWidth,
         events: &[LeftEvent],
     ) -> Result<Vec<TimelineEntry>, TableError> {
-        let keys = events.iter().map(|event| (EventKey::new(topic.clone(), width, event.id), event.at));
-        let keys: HashMap<Key, (EventKey, UnixMillis)> = keys.map(|key| (key.0.encode(), key)).collect();
+        let keys = events.iter().map(|event| EventKey::new(topic.clone(), width, event.id));
+        let keys: HashMap<Key, EventKey> = keys.map(|key| (key.encode(), key)).collect();
         let wanted: Vec<_> = keys.keys().cloned().collect();
         let mut entries = Vec::new();
         for item in self.fan_out.op.table.get_many(&wanted, true).await? {
-            if let Some((key, at)) = keys.get(&item.key()?) {
-                entries.extend(TimelineEntry::of(key, &item, *at)?.filter(|entry| entry.fans_out));
+            if let Some(key) = keys.get(&item.key()?) {
+                entries.extend(TimelineEntry::of(key, &item)?.filter(|entry| entry.fans_out));
             }
         }
         entries.sort_by_key(|entry| entry.id);

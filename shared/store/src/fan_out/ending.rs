@@ -197,7 +197,7 @@ impl FanOut<'_> {
             next.listed.push(key.id());
             // Some events stand for all.
             if place % (ENDING_EVENTS_PER_STEP / AWAITED_PLACES) == 0 && next.awaited.len() < AWAITED_PLACES {
-                let entry = TimelineEntry::of(&key, item, key.id().at())?;
+                let entry = TimelineEntry::of(&key, item)?;
                 next.awaited.extend(entry.iter().flat_map(TimelineEntry::sources).map(|it| (key.id(), it)));
             }
         }

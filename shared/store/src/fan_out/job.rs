@@ -156,7 +156,7 @@ mod tests {
         let key = EventKey::new("posts".parse().unwrap(), BucketWidth::Hour, ID.parse().unwrap());
         let event = Item::from([("t", "note"), ("a", "ada"), ("d", data), ("v", "asf")])
             .with("expires_at", 1_720_900_000_u64);
-        TimelineEntry::of(&key, &event, key.id().at()).unwrap().unwrap()
+        TimelineEntry::of(&key, &event).unwrap().unwrap()
     }
 
     fn walk(purpose: Purpose) -> Task {

@@ -260,11 +260,9 @@ impl Delivered {
     fn what(&self, key: AnyKey) -> Result<Option<What>, Poison> {
         let removed = self.event == EventName::Remove;
         Ok(match key {
-            AnyKey::Event(key) if removed => {
-                TimelineEntry::of(&key, self.before()?, self.at()?)?.map(What::Deleted)
-            }
+            AnyKey::Event(key) if removed => TimelineEntry::of(&key, self.before()?)?.map(What::Deleted),
             AnyKey::Event(key) => {
-                let entry = TimelineEntry::of(&key, self.after()?, self.at()?)?;
+                let entry = TimelineEntry::of(&key, self.after()?)?;
                 let has_new_expiry = self.before.as_ref().is_some_and(|before| {
                     before.get("expires_at") != self.after.as_ref().and_then(|after| after.get("expires_at"))
                 });

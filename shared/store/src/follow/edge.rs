@@ -71,8 +71,7 @@ pub(crate) struct Counts {
     pub(crate) here: u64,
     /// The number of times that a follower has left.
     pub(crate) left: u64,
-    /// When the last follower left, by the clock of the process that wrote it. `None` if no follower has left, or if an
-    /// older release wrote the item, which did not store this.
+    /// When the last follower left, by the clock of the process that wrote it. `None` if no follower has left.
     pub(crate) left_at: Option<UnixMillis>,
 }
 
@@ -92,7 +91,7 @@ impl Counts {
     /// True if a follower may have left at a time or later.
     pub(crate) fn may_have_left_since(&self, since: UnixMillis) -> bool {
         let since = since.saturating_sub(CLOCKS_APART_MILLIS);
-        self.left > 0 && self.left_at.is_none_or(|left_at| left_at >= since)
+        self.left_at.is_some_and(|left_at| left_at >= since)
     }
 }
 
@@ -126,11 +125,10 @@ mod tests {
         assert_eq!(Follower::decode(&stored), Ok(follower));
 
         assert_eq!(Item::under(Counts::key(&source, 7.into())), item(pk, "#COUNT", &[]));
-        let counts = |left_at| Counts { here: 3, left: 2, left_at };
+        let counts = Counts { here: 3, left: 2, left_at: Some(since) };
         let stored = [("here", 3), ("left", 2), ("left_at", since.get())];
         let decoded = |stored| Counts::decode(&item(pk, "#COUNT", stored));
-        assert_eq!(decoded(&stored), Ok((7.into(), counts(Some(since)))));
-        assert_eq!(decoded(&stored[..2]), Ok((7.into(), counts(None))));
+        assert_eq!(decoded(&stored), Ok((7.into(), counts)));
         assert_eq!(decoded(&[]), Ok((7.into(), Counts::default())));
 
         let key = LeaverKey { source, shard: 7.into(), at: since, user: "bob".parse().unwrap() };
@@ -141,11 +139,10 @@ mod tests {
     #[test]
     fn leavers_since_a_time_allow_for_clock_differences() {
         let at = |millis| UnixMillis::new(millis).unwrap();
-        let counts = |left, left_at| Counts { here: 0, left, left_at };
-        assert!(!counts(0, None).may_have_left_since(at(100_000)));
-        assert!(counts(1, None).may_have_left_since(at(100_000)), "the item does not say when");
-        assert!(counts(1, Some(at(40_000))).may_have_left_since(at(100_000)));
-        assert!(!counts(1, Some(at(39_999))).may_have_left_since(at(100_000)));
+        let counts = |left_at| Counts { left_at, ..Counts::default() };
+        assert!(!counts(None).may_have_left_since(at(100_000)));
+        assert!(counts(Some(at(40_000))).may_have_left_since(at(100_000)));
+        assert!(!counts(Some(at(39_999))).may_have_left_since(at(100_000)));
     }
 
     #[test]

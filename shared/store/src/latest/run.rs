@@ -160,8 +160,7 @@ impl<'a> LatestReading<'a> {
             None => EventPartition { topic, bucket, shard }.to_string(),
         };
         let is_alone = shards.len() == 1 && coverage.holds_always(shard);
-        let slices =
-            (!is_alone && !coverage.is_scattered()).then(|| Slices { coverage: Arc::clone(coverage), shard });
+        let slices = (!is_alone).then(|| Slices { coverage: Arc::clone(coverage), shard });
         let ids = if slices.is_some() && !coverage.holds_always(shard) {
             ids.in_sight(coverage, self.now, self.consistent)?
         } else {

@@ -131,7 +131,7 @@ fn ids(query: &EventQuery, order: Order, position: Option<EventId>, now: UnixMil
 
 #[cfg(test)]
 mod tests {
-    use lately_model::{PageSize, TimeRange};
+    use lately_model::PageSize;
 
     use super::*;
 
@@ -161,31 +161,6 @@ mod tests {
     }
 
     #[test]
-    fn oldest_first_ends_two_seconds_ago() {
-        let query = EventQuery { order: Some(Order::OldestFirst), ..query() };
-        let span = Span::new(&query, fingerprint(), at(1_000_000)).unwrap();
-        assert_eq!(span.ids.unwrap().newest, EventId::last_of(at(997_999)));
-    }
-
-    #[test]
-    fn from_is_included_and_to_is_not() {
-        let range = TimeRange::new(Some(at(5)), Some(at(9))).unwrap();
-        let ids =
-            Span::new(&EventQuery { range, ..query() }, fingerprint(), at(1_000_000)).unwrap().ids.unwrap();
-        assert_eq!((ids.oldest, ids.newest), (EventId::first_of(at(5)), EventId::last_of(at(8))));
-        let nothing = TimeRange::new(Some(at(5)), Some(at(5))).unwrap();
-        assert_eq!(
-            Span::new(&EventQuery { range: nothing, ..query() }, fingerprint(), at(9)).unwrap().ids,
-            None
-        );
-        let nothing = TimeRange::new(None, Some(at(0))).unwrap();
-        assert_eq!(
-            Span::new(&EventQuery { range: nothing, ..query() }, fingerprint(), at(9)).unwrap().ids,
-            None
-        );
-    }
-
-    #[test]
     fn a_cursor_continues_just_behind_its_position() {
         let id = EventId::new(lately_keys::Tick::first_of(at(500)), 3.into(), 7);
         let ids = |order| {
@@ -194,16 +169,6 @@ mod tests {
         };
         assert_eq!(Some(ids(Order::NewestFirst).newest), id.just_before());
         assert_eq!(Some(ids(Order::OldestFirst).oldest), id.just_after());
-    }
-
-    #[test]
-    fn a_cursor_has_an_order_and_refuses_another() {
-        let mut query = with_cursor(Order::OldestFirst, Position::Start);
-        assert_eq!(Span::new(&query, fingerprint(), at(9_000)).unwrap().order, Order::OldestFirst);
-        query.order = Some(Order::NewestFirst);
-        assert_eq!(Span::new(&query, fingerprint(), at(9_000)), Err(CursorError::Foreign));
-        let topic = with_cursor(Order::OldestFirst, Position::Topic("posts".parse().unwrap()));
-        assert_eq!(Span::new(&topic, fingerprint(), at(9_000)), Err(CursorError::Foreign));
     }
 
     #[test]

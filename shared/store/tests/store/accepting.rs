@@ -31,9 +31,7 @@ async fn imports(scene: &Scene) -> BTreeSet<EventId> {
 async fn a_post_that_a_late_retry_finishes_is_a_post() {
     let ages = [None, Some(30_000), Some(61_000)];
     for (count, calls) in [(1, 4), (3, 4)] {
-        let mut scene = Scene::new(FeedSettings::default()).await;
-        scene.follow("bob", "actor:ada", 0).await;
-        scene.settle().await;
+        let mut scene = Scene::followed().await;
         let request = keyed(&scene.posts, "k", aged(&scene, &ages[..count]));
         // The process dies after the request is recorded, and before any event is written.
         let died =
@@ -55,9 +53,7 @@ async fn a_post_that_a_late_retry_finishes_is_a_post() {
 
 #[tokio::test(start_paused = true)]
 async fn the_landing_time_does_not_decide_import_or_post() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    scene.follow("bob", "actor:ada", 0).await;
-    scene.settle().await;
+    let mut scene = Scene::followed().await;
     // DynamoDB reports in whole seconds when an event landed.
     pass(Duration::from_millis(500)).await;
     let slow = Faults::default().rule(

@@ -97,9 +97,7 @@ async fn a_busy_feed_is_left_to_its_backlog() {
 
 #[tokio::test(start_paused = true)]
 async fn a_backlog_copies_nothing_to_users_who_have_unfollowed() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    scene.follow("bob", "actor:ada", 0).await;
-    scene.settle().await;
+    let mut scene = Scene::followed().await;
     scene.post(&scene.posts, vec![event("note", None); 3]).await;
     fan_out_while_busy(&mut scene, "FEED#bob").await;
     scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
@@ -110,9 +108,7 @@ async fn a_backlog_copies_nothing_to_users_who_have_unfollowed() {
 #[tokio::test(start_paused = true)]
 async fn a_backlog_does_not_bring_back_a_deleted_event() {
     for partition in ["SOURCE#actor:ada", "FEED#bob", "FEED#ada"] {
-        let mut scene = Scene::new(FeedSettings::default()).await;
-        scene.follow("bob", "actor:ada", 0).await;
-        scene.settle().await;
+        let mut scene = Scene::followed().await;
         let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
         fan_out_while_busy(&mut scene, partition).await;
         scene.store.op().topic(&scene.posts).delete_event(posted[1], None).await.unwrap();
@@ -125,9 +121,7 @@ async fn a_backlog_does_not_bring_back_a_deleted_event() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_deleted_while_its_source_is_busy_is_removed() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    scene.follow("bob", "actor:ada", 0).await;
-    scene.settle().await;
+    let mut scene = Scene::followed().await;
     let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
     fan_out_while_busy(&mut scene, "SOURCE#actor:ada").await;
     scene.store.op().topic(&scene.posts).delete_event(posted[1], None).await.unwrap();
@@ -232,9 +226,7 @@ async fn settle_in_spite_of_crashes(scene: &mut Scene, moment: Moment) {
 async fn a_backlog_survives_crashes_at_any_call() {
     for moment in [Moment::Before, Moment::After] {
         for partition in ["SOURCE#actor:ada", "FEED#bob"] {
-            let mut scene = Scene::new(FeedSettings::default()).await;
-            scene.follow("bob", "actor:ada", 0).await;
-            scene.settle().await;
+            let mut scene = Scene::followed().await;
             let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
             let news = scene.news();
             for call in 1.. {

@@ -15,7 +15,8 @@ use tokio::time::Instant;
 use crate::consumers::{Rig, SETTLED, nightly};
 use crate::listed::{Listed, id, pull, put, source, user};
 use crate::support::{
-    BUDGET, Item, TABLE, World, change, engine, event, ids, pass, query, store, submission, topic,
+    BUDGET, Item, TABLE, World, change, engine, event, ids, pass, query, start, store, submission, topic,
+    with_posts,
 };
 
 /// The read units of a request, and of one full query more, because the last query begins before the units are spent. A
@@ -111,9 +112,7 @@ async fn a_slow_search_ends_each_page_in_time() {
 
 #[tokio::test(start_paused = true)]
 async fn unread_is_exact_up_to_the_bound_of_a_request() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let bob = user("bob");
     // 250 KB each, so that few entries exceed the bound. Entries that the service writes have at most 1 KB.
     let listed =
@@ -269,7 +268,7 @@ async fn old_topic(world: &World, engine: &Engine) -> Store {
     for _ in 0..1_500 {
         let key = DirectoryKey { topic: topic("billing"), bucket };
         let number = || AttributeValue::N("1".to_owned());
-        entries.push(keyed(&key, [("shards", number()), ("retention_days", number())]));
+        entries.push(keyed(&key, [("base", number()), ("retention_days", number())]));
         bucket = bucket.previous().unwrap();
     }
     put(&engine.client(), entries).await;
@@ -320,9 +319,7 @@ async fn no_read_visits_buckets_whose_events_are_over() {
 
 #[tokio::test(start_paused = true)]
 async fn pages_in_both_orders_end_at_the_present_retention() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, _, store) = start(1);
     let billing = topic("billing");
     let import = async |days: u64| {
         let at = Some(world.now().saturating_sub(days * 86_400_000 - 60_000));
@@ -358,11 +355,7 @@ async fn pages_in_both_orders_end_at_the_present_retention() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_ends_on_pages_and_by_id_together() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    let posts = topic("posts");
-    store.op().topic(&posts).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
+    let (world, _, store, posts) = with_posts(r#"{"retention_days":1}"#).await;
     pass(Duration::from_millis(400)).await;
     let written = store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     let id = written.events[0].id;

@@ -12,7 +12,7 @@ use lately_model::{NewEvent, RunSpec};
 use lately_store::{Begun, CommittedRun, FanOutOutcome, LookUp, Run, Store};
 
 use crate::scene::{fan_out, key};
-use crate::support::{Item, TABLE, World, change, engine, event, ids, items, pass, store, submission, topic};
+use crate::support::{Item, TABLE, World, change, event, ids, items, pass, start_with, submission, topic};
 
 /// The length of a run's lease.
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
@@ -38,9 +38,7 @@ impl Rig {
     }
 
     pub(crate) async fn with(settings: &str) -> Self {
-        let world = World::new(1);
-        let engine = engine(&world, Options { shards: 1, ..Options::default() });
-        let store = store(engine.client(), &world);
+        let (world, engine, store) = start_with(1, Options { shards: 1, ..Options::default() });
         store.op().topic(&topic("billing")).put(&change(settings)).await.unwrap();
         Self { world, engine, store, told: SequenceNumber::START }
     }

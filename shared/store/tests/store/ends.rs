@@ -5,13 +5,8 @@ use std::time::Duration;
 
 use lately_keys::EventId;
 use lately_keys::table::{AnyKey, ConsumerKey};
-use lately_model::{
-    EndingState, FeedQuery, ListQuery, NewConsumer, NewEvent, PollRequest, SourceQuery, TopicDeletion,
-};
-use lately_store::{
-    DeletionError, FeedSettings, GetEventError, Idempotency, LatestError, PutTopicError, Store, Submission,
-    TopicError, TopicNotFound, WriteError,
-};
+use lately_model::{EndingState, FeedQuery, NewConsumer, NewEvent, PollRequest, SourceQuery, TopicDeletion};
+use lately_store::{DeletionError, FeedSettings, GetEventError, Idempotency, Store, Submission};
 
 use crate::listed::{source, user};
 use crate::scene::{Scene, about, key};
@@ -63,10 +58,6 @@ pub(crate) fn left_of(items: &[Item], name: &str) -> Vec<String> {
     items.iter().filter(named).filter(stays).map(told).collect()
 }
 
-fn not_found<T: std::fmt::Debug>(found: Result<T, TopicError>) -> bool {
-    matches!(found, Err(TopicError::NotFound(TopicNotFound { is_being_deleted: false, .. })))
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_topic_is_deleted_with_everything_that_it_holds() {
     let mut scene = scene().await;
@@ -102,34 +93,6 @@ async fn a_topic_is_deleted_with_everything_that_it_holds() {
     // The outcome is shown for a day.
     pass(DAY).await;
     assert!(matches!(scene.store.op().topic(&posts).deletion().await, Err(DeletionError::NotFound(_))));
-}
-
-#[tokio::test(start_paused = true)]
-async fn readers_and_writers_hear_of_a_deletion_at_once() {
-    let mut scene = scene().await;
-    let posts = scene.posts.clone();
-    let id = scene.post(&posts, vec![about("x")]).await[0];
-    let begun = scene.delete().await;
-    let (op, unknown) = (scene.store.op(), topic("unknown"));
-    let topic = op.topic(&posts);
-    let is_deleted = |error: &TopicError| matches!(error, TopicError::NotFound(it) if it.is_being_deleted);
-    assert!(matches!(topic.view().await, Err(error) if is_deleted(&error)));
-    assert!(matches!(topic.latest(&query(1)).await, Err(LatestError::Topic(error)) if is_deleted(&error)));
-    assert!(matches!(topic.event(id).await, Err(GetEventError::Topic(error)) if is_deleted(&error)));
-    let written = op.write(submission(&posts, vec![event("note", None)])).await;
-    assert!(matches!(written, Err(WriteError::Topic(error)) if is_deleted(&error)));
-    let put = topic.put(&change("{}")).await;
-    assert!(matches!(put, Err(PutTopicError::BeingDeleted(name)) if name == posts));
-    let listed = op.topics().list(&ListQuery::default()).await.unwrap();
-    assert_eq!(listed.topics.iter().map(|topic| topic.topic.as_str()).collect::<Vec<_>>(), ["logs"]);
-    // The same request again continues the same deletion.
-    pass(Duration::from_secs(1)).await;
-    assert_eq!(scene.delete().await.begun_at, begun.begun_at);
-    scene.settle().await;
-    pass(SETTLED).await;
-    assert!(not_found(scene.store.op().topic(&posts).view().await));
-    assert!(not_found(scene.store.op().topic(&posts).delete().await));
-    assert!(not_found(scene.store.op().topic(&unknown).delete().await));
 }
 
 #[tokio::test(start_paused = true)]
@@ -330,10 +293,8 @@ async fn expiries(scene: &Scene) -> BTreeSet<Option<u64>> {
 
 #[tokio::test(start_paused = true)]
 async fn a_shorter_retention_hides_at_once_and_expiry_follows() {
-    let mut scene = scene().await;
+    let mut scene = Scene::followed().await;
     let posts = scene.posts.clone();
-    scene.follow("bob", "actor:ada", 0).await;
-    scene.settle().await;
     let first = scene.post(&posts, vec![about("x"); 3]).await;
     scene.settle().await;
     pass(10 * DAY).await;
@@ -401,10 +362,8 @@ async fn an_event_of_a_process_that_knows_the_earlier_retention_gets_the_new_exp
 
 #[tokio::test(start_paused = true)]
 async fn a_change_of_the_retention_costs_one_write_unit_an_item() {
-    let mut scene = scene().await;
+    let mut scene = Scene::followed().await;
     let posts = scene.posts.clone();
-    scene.follow("bob", "actor:ada", 0).await;
-    scene.settle().await;
     for _ in 0..2 {
         scene.post(&posts, vec![about("x"); 500]).await;
     }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
-use lately_keys::EventId;
 use lately_model::{Backfill, NewEvent, RetentionDays, SourceMode};
 use lately_store::{FeedSettings, Record};
 
@@ -45,34 +44,6 @@ async fn a_busy_own_feed_neither_fails_nor_delays_the_post() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_reaches_its_sources_and_their_followers_feeds() {
-    for settings in [FeedSettings::default(), small_jobs()] {
-        let mut scene = Scene::new(settings).await;
-        for n in 0..10 {
-            scene.follow(&format!("u{n}"), "actor:ada", 0).await;
-            scene.follow(&format!("u{}", n + 5), "subject:s", 0).await;
-        }
-        scene.follow("bob", "actor:cy", 0).await;
-        let posted = scene.post(&scene.posts.clone(), vec![about("s")]).await;
-        let logged = scene.post(&scene.logs.clone(), vec![about("s")]).await;
-        let outcomes = scene.settle().await;
-        for n in 0..15 {
-            assert_eq!(scene.shown(&format!("u{n}")).await, posted, "u{n}");
-        }
-        assert_eq!(scene.shown("ada").await, posted);
-        assert_eq!(scene.shown("bob").await, []);
-        for what in ["actor:ada", "subject:s"] {
-            let listed = scene.listed(what).await;
-            let marked =
-                |id: EventId| listed.iter().find(|(listed, _)| *listed == id).unwrap().1.contains_key("n");
-            assert_eq!((listed.len(), marked(posted[0]), marked(logged[0])), (2, false, true));
-        }
-        let delivered: u64 = outcomes.iter().map(|outcome| outcome.deliveries).sum();
-        assert!((15..=20).contains(&delivered), "one for each user, or for each follow: {delivered}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_event_without_views_has_no_entries() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     let quiet = topic("quiet");
@@ -86,23 +57,6 @@ async fn an_event_without_views_has_no_entries() {
         (outcome.cost.calls, outcome.cost.read_units.halves, outcome.cost.write_units.halves),
         (2, 4, 0)
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_import_reaches_its_sources_but_no_feed() {
-    for (ago, pushed) in [(60_000, true), (61_000, false)] {
-        let mut scene = Scene::new(FeedSettings::default()).await;
-        scene.follow("bob", "actor:ada", 0).await;
-        scene.settle().await;
-        let at = Some(scene.world.now().saturating_sub(ago));
-        let posted = scene.post(&scene.posts.clone(), vec![NewEvent { at, ..event("note", None) }]).await;
-        // The record's time counts, not the time at which the record is handled.
-        pass(10 * MINUTE).await;
-        scene.settle().await;
-        assert_eq!(scene.listed("actor:ada").await.len(), 1);
-        assert_eq!(scene.shown("bob").await == posted, pushed);
-        assert_eq!(scene.shown("ada").await == posted, pushed);
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,21 +116,7 @@ async fn entries_expire_with_their_event_or_sooner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fan_out_handles_deletions_but_not_expirations() {
-    for settings in [FeedSettings::default(), small_jobs()] {
-        let mut scene = Scene::new(settings).await;
-        for n in 0..7 {
-            scene.follow(&format!("u{n}"), "actor:ada", 0).await;
-        }
-        let posted = scene.post(&scene.posts.clone(), vec![about("s"), about("s")]).await;
-        scene.settle().await;
-        scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
-        scene.settle().await;
-        for who in (0..7).map(|n| format!("u{n}")).chain(["ada".to_owned()]) {
-            assert_eq!(scene.shown(&who).await, posted[1..]);
-        }
-        assert_eq!(scene.listed("actor:ada").await.len() + scene.listed("subject:s").await.len(), 2);
-    }
+async fn an_expiration_costs_fan_out_nothing() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     let day = topic("day");
     scene.store.op().topic(&day).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
@@ -190,9 +130,7 @@ async fn fan_out_handles_deletions_but_not_expirations() {
 
 #[tokio::test(start_paused = true)]
 async fn a_redriven_record_of_a_deleted_event_leaves_nothing() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    scene.follow("bob", "actor:ada", 0).await;
-    scene.settle().await;
+    let mut scene = Scene::followed().await;
     let posted = scene.post(&scene.posts.clone(), vec![about("s")]).await;
     let insertion = scene.news();
     fan_out(&scene.store, &insertion).await;
@@ -228,32 +166,6 @@ async fn a_follow_backfills_the_latest_events_that_fan_out() {
     scene.follow("far", "actor:ada", 2).await;
     scene.settle().await;
     assert_eq!(scene.shown("far").await, posted[..2]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_unfollow_keeps_own_posts_and_other_sources_events() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    for what in ["actor:ada", "subject:s", "subject:t"] {
-        scene.follow("bob", what, 0).await;
-        scene.follow("ada", what, 0).await;
-    }
-    scene.settle().await;
-    let posts = scene.posts.clone();
-    let [s, t, none] = scene.post(&posts, vec![about("s"), about("t"), event("note", None)]).await[..] else {
-        panic!()
-    };
-    scene.settle().await;
-    assert_eq!(scene.shown("bob").await, [none, t, s]);
-    for (what, left) in
-        [("actor:ada", vec![t, s]), ("subject:s", vec![t]), ("subject:t", vec![]), ("subject:t", vec![])]
-    {
-        for who in ["bob", "ada"] {
-            scene.store.op().user(&user(who)).unfollow(&source(what)).await.unwrap();
-        }
-        scene.settle().await;
-        assert_eq!(scene.shown("bob").await, left);
-        assert_eq!(scene.shown("ada").await, [none, t, s]);
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -427,9 +339,7 @@ async fn only_unprocessed_entries_of_a_call_are_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn a_record_out_of_time_fails_and_succeeds_when_redelivered() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    scene.follow("bob", "actor:ada", 0).await;
-    scene.settle().await;
+    let mut scene = Scene::followed().await;
     let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     let news = scene.news();
     let feeds = Target::writes().partition("FEED#bob");

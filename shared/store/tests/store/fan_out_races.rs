@@ -194,9 +194,7 @@ async fn a_backfill_that_dies_after_the_unfollow_leaves_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_follow_during_the_cleanup_misses_nothing() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    scene.follow("bob", "actor:ada", 0).await;
-    scene.settle().await;
+    let mut scene = Scene::followed().await;
     let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     pass(Duration::from_millis(1)).await;
     scene.settle().await;
@@ -259,9 +257,7 @@ async fn a_half_visible_unfollow_is_cleaned_up() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_deleted_between_two_follows_leaves_the_feed() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    scene.follow("bob", "actor:ada", 0).await;
-    scene.settle().await;
+    let mut scene = Scene::followed().await;
     let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
     scene.settle().await;
     assert_eq!(scene.shown("bob").await, posted);

@@ -7,10 +7,10 @@ use lately_engine::fault::{Fault, Faults, Target};
 use lately_engine::{Engine, Lag, Operation, Options};
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Source, Topic, UnixMillis, User};
 use lately_model::{EventQuery, FeedPage, FeedQuery, PageSize, TimeRange, TimelineEvent};
-use lately_store::{Cost, SeeError, Store, TimelineError};
+use lately_store::{Cost, Store, TimelineError};
 
 use crate::listed::{Listed, delete, id, pull, put, source, user};
-use crate::support::{Item, World, engine, pass, query, seeds, store, topic};
+use crate::support::{Item, World, engine, pass, query, seeds, start, start_with, store, topic};
 
 pub(crate) fn feed_query(limit: u16) -> FeedQuery {
     FeedQuery { page: query(limit), wait_for: None }
@@ -147,9 +147,7 @@ fn some_query(rng: &mut fastrand::Rng, now: UnixMillis) -> EventQuery {
 async fn pages_of_every_size_in_both_orders_show_everything_once() {
     for seed in seeds(60) {
         let mut rng = fastrand::Rng::with_seed(seed.0);
-        let world = World::new(seed.0);
-        let engine = engine(&world, Options::default());
-        let store = store(engine.client(), &world);
+        let (world, engine, store) = start(seed.0);
         let feed = Feed::some(&mut rng, world.now());
         feed.write(&engine, &store).await;
         let only = [topic("likes")];
@@ -213,9 +211,7 @@ async fn of_512_bytes(engine: &Engine, now: UnixMillis, events: u64, actor: &str
 
 #[tokio::test(start_paused = true)]
 async fn without_pulled_sources_the_first_page_costs_one_query() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let listed = of_512_bytes(&engine, world.now(), 120, "ada").await;
     for seen in [None, Some(listed[30].id())] {
         if let Some(seen) = seen {
@@ -240,9 +236,7 @@ async fn without_pulled_sources_the_first_page_costs_one_query() {
 
 #[tokio::test(start_paused = true)]
 async fn each_pulled_source_costs_one_more_query() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     of_512_bytes(&engine, world.now(), 100, "ada").await;
     let stars: Vec<_> = (0..3).map(|star| format!("star{star}")).collect();
     for star in &stars {
@@ -263,9 +257,7 @@ async fn each_pulled_source_costs_one_more_query() {
 
 #[tokio::test(start_paused = true)]
 async fn pulled_sources_are_read_only_as_far_as_the_page() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     of_512_bytes(&engine, world.now(), 60, "ada").await;
     let old = |number: u64| Listed::new(id(world.now().saturating_sub(900_000 + number), 0), "star", None);
     let old: Vec<_> = (0..50).map(|number| old(number).of_bytes(600)).collect();
@@ -279,9 +271,7 @@ async fn pulled_sources_are_read_only_as_far_as_the_page() {
 
 #[tokio::test(start_paused = true)]
 async fn pull_markers_above_the_limit_are_all_read() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let since = EventId::first_of(UnixMillis::MIN);
     let mut expected = Vec::new();
     for star in 0..150 {
@@ -313,9 +303,7 @@ async fn pull_markers_above_the_limit_are_all_read() {
 
 #[tokio::test(start_paused = true)]
 async fn large_events_fill_a_page_with_few_wasted_reads() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let mut expected = Vec::new();
     for number in 0..40 {
         let at = world.now().saturating_sub(10_000 + number);
@@ -370,36 +358,13 @@ async fn pointers_are_followed_despite_unprocessed_or_stale_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_seen_mark_moves_neither_back_nor_into_the_future() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    let bob = user("bob");
-    let listed = of_512_bytes(&engine, world.now(), 5, "ada").await;
-    let unread = async || store.op().feed(&bob).unread().await.unwrap().unread;
-    assert_eq!(unread().await, 5);
-    let op = store.op();
-    op.feed(&bob).see(listed[1].id()).await.unwrap();
-    let cost = op.cost();
-    assert_eq!((cost.of_write(), unread().await), ("write_units=1.0, calls=1".to_owned(), 1));
-    store.op().feed(&bob).see(listed[3].id()).await.unwrap();
-    assert_eq!(unread().await, 1);
-    store.op().feed(&bob).see(listed[0].id()).await.unwrap();
-    assert_eq!(unread().await, 0);
-
-    let ahead = |millis| id(world.now().saturating_add(millis), 0);
-    assert!(matches!(store.op().feed(&bob).see(ahead(5_001)).await, Err(SeeError::InFuture)));
-    store.op().feed(&bob).see(ahead(5_000)).await.unwrap();
-}
-
-#[tokio::test(start_paused = true)]
 async fn unread_costs_only_the_unread_entries() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let listed = of_512_bytes(&engine, world.now(), 100, "ada").await;
     of_512_bytes(&engine, world.now().saturating_add(1_000), 1, "bob").await;
-    store.op().feed(&user("bob")).see(listed[79].id()).await.unwrap();
+    let op = store.op();
+    op.feed(&user("bob")).see(listed[79].id()).await.unwrap();
+    assert_eq!(op.cost().of_write(), "write_units=1.0, calls=1");
     // 79 entries of ada and one of bob: 40 KB and 512 bytes, and the mark.
     let reading = tokio::spawn(async move {
         let op = store.op();
@@ -415,9 +380,7 @@ async fn unread_costs_only_the_unread_entries() {
 
 #[tokio::test(start_paused = true)]
 async fn more_than_a_megabyte_of_unread_entries_is_counted() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let listed = of_512_bytes(&engine, world.now(), 3_000, "ada").await;
     let unread = async || {
         let op = store.op();
@@ -434,9 +397,7 @@ async fn more_than_a_megabyte_of_unread_entries_is_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cursor_is_only_valid_for_its_feed_and_filter() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     of_512_bytes(&engine, world.now(), 5, "ada").await;
     let cursor = page(&store, &feed_query(2)).await.0.page.next;
     // The fingerprint is spelled out here a second time, because cursors never expire.
@@ -455,9 +416,7 @@ async fn a_cursor_is_only_valid_for_its_feed_and_filter() {
 
 #[tokio::test(start_paused = true)]
 async fn a_consistent_page_shows_pushed_and_pulled_events_at_once() {
-    let world = World::new(1);
-    let engine = engine(&world, behind(1));
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start_with(1, behind(1));
     let pushed = Listed::new(id(world.now(), 1), "ada", None);
     let mut pulled = Listed::new(id(world.now(), 2), "star", None).of_bytes(2_000);
     pulled.points = true;
@@ -474,9 +433,7 @@ async fn a_consistent_page_shows_pushed_and_pulled_events_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn newer_continues_with_events_that_were_pushed_since() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let listed = of_512_bytes(&engine, world.now(), 5, "ada").await;
     let (first, _) = page(&store, &feed_query(2)).await;
     let mut query = feed_query(2);
@@ -496,9 +453,7 @@ async fn newer_continues_with_events_that_were_pushed_since() {
 
 #[tokio::test(start_paused = true)]
 async fn a_search_for_a_rare_type_continues_after_its_budget() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let bob: User = user("bob");
     let listed = |number: u64| {
         let mut listed = Listed::new(id(world.now().saturating_sub(10_000 + number), number), "ada", None);

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use lately_engine::{Engine, Options};
+use lately_engine::Engine;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{FeedPage, FeedQuery};
 use lately_store::TimelineError;
 
 use crate::feed::{behind, feed_query, told};
 use crate::listed::{Listed, id, pull, put, source, user};
-use crate::support::{Item, World, engine, pass, store, topic};
+use crate::support::{Item, World, engine, pass, start, store, topic};
 
 /// Asks for a page that waits for an event, and puts items some time later. Returns the page, and how long it took.
 async fn wait(
@@ -29,20 +29,6 @@ async fn wait(
     pass(after).await;
     put(&engine.client(), written).await;
     reading.await.unwrap()
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_waiting_page_soon_shows_an_event_that_is_pushed() {
-    for after in [0, 30, 700, 3_000] {
-        let world = World::new(after);
-        let engine = engine(&world, behind(after));
-        let listed = Listed::new(id(world.now(), 1), "ada", None);
-        let after = Duration::from_millis(after);
-        let (page, took) =
-            wait(&engine, &world, listed.id(), vec![listed.in_feed(&user("bob"))], after).await;
-        assert_eq!(told(&page.unwrap()), [listed.id()]);
-        assert!(took <= after + Duration::from_millis(800), "{took:?} of {after:?}");
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,9 +58,7 @@ async fn a_page_waits_at_most_five_seconds_for_an_event() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_for_an_event_of_a_forbidden_topic_fails() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let listed = Listed::new(id(world.now(), 1), "ada", None);
     put(&engine.client(), [listed.in_feed(&user("bob"))]).await;
     let query = FeedQuery { wait_for: Some(listed.id()), ..feed_query(10) };

@@ -8,14 +8,14 @@ use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::{Engine, Operation, Options};
 use lately_keys::table::{AnyKey, SourceItemKey};
-use lately_keys::{CursorError, Source, TableKey, User};
-use lately_model::{Backfill, ListQuery, PageSize, SourceMode};
+use lately_keys::{Source, TableKey, User};
+use lately_model::{Backfill, ListQuery, PageSize};
 use lately_store::limits::CROWDED_SHARD;
-use lately_store::{FollowError, ListError, Store};
+use lately_store::{FollowError, Store};
 
 use crate::listed::{pull, put, source, user};
 use crate::scene::key;
-use crate::support::{Item, World, engine, items, pass, seeds, store};
+use crate::support::{Item, World, engine, items, pass, seeds, start, store};
 
 /// The follows as the edges and the followers say, and the counts of each source's shards.
 #[derive(Debug, Default)]
@@ -80,49 +80,18 @@ async fn follow(store: &Store, who: &str, what: &str) -> Result<lately_store::Fo
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follow_writes_three_items_and_an_unfollow_undoes_them() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    let first = follow(&store, "bob", "actor:ada").await.unwrap();
-    assert!(first.created && first.since == world.now());
-    assert_eq!(Follows::read(&engine).await.agree(), 1);
-
-    // A second follow changes nothing, not even `since`.
-    pass(Duration::from_secs(5)).await;
-    let again = follow(&store, "bob", "actor:ada").await.unwrap();
-    assert!(!again.created && again.since == first.since);
-    let view = store.op().source(&source("actor:ada")).view().await.unwrap();
-    assert_eq!((view.followers, view.mode), (1, SourceMode::Push));
-
-    for _ in 0..2 {
-        store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
-        let follows = Follows::read(&engine).await;
-        assert_eq!(follows.agree(), 0);
-        assert_eq!(follows.counts[&(source("actor:ada"), 0)], (0, 1), "the second unfollow does not count");
-    }
-    let anew = follow(&store, "bob", "actor:ada").await.unwrap();
-    assert!(anew.created && anew.since > first.since);
-    assert_eq!(store.op().source(&source("subject:nobodys")).view().await.unwrap().followers, 0);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_follow_costs_two_reads_and_a_transaction() {
-    let world = World::new(1);
-    let store = store(engine(&world, Options::default()).client(), &world);
+    let (_, _, store) = start(1);
     let (user, source) = (user("bob"), source("actor:ada"));
     let op = store.op();
     op.user(&user).follow(&source, Backfill::default()).await.unwrap();
-    let cost = op.cost();
-    assert_eq!(cost.of_write(), "write_units=6.0, calls=3");
+    assert_eq!(op.cost().of_write(), "write_units=6.0, calls=3");
     let op = store.op();
     op.user(&user).follow(&source, Backfill::default()).await.unwrap();
-    let cost = op.cost();
-    assert_eq!(cost.of_write(), "write_units=0.0, calls=1");
+    assert_eq!(op.cost().of_write(), "write_units=0.0, calls=1");
     let op = store.op();
     op.user(&user).unfollow(&source).await.unwrap();
-    let cost = op.cost();
-    assert_eq!(cost.of_write(), "write_units=6.0, calls=2");
+    assert_eq!(op.cost().of_write(), "write_units=6.0, calls=2");
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,27 +134,6 @@ async fn lists_give_each_follow_once_at_every_page_size() {
         }
         assert_eq!(following, names.iter().map(|name| format!("subject:{name}")).collect::<Vec<_>>());
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_cursor_is_valid_only_for_its_own_list() {
-    let world = World::new(1);
-    let store = store(engine(&world, Options::default()).client(), &world);
-    for (who, what) in [("bob", "actor:ada"), ("bob", "actor:cy"), ("cy", "actor:ada")] {
-        follow(&store, who, what).await.unwrap();
-    }
-    let following = store.op().user(&user("bob")).following(&page(1, None)).await.unwrap().next;
-    let followers = store.op().source(&source("actor:ada")).followers(&page(1, None)).await.unwrap().next;
-    assert!(following.is_some() && followers.is_some());
-    let foreign = |error| matches!(error, ListError::Cursor(CursorError::Foreign));
-    assert!(foreign(store.op().user(&user("cy")).following(&page(1, following.clone())).await.unwrap_err()));
-    assert!(foreign(store.op().user(&user("bob")).following(&page(1, followers.clone())).await.unwrap_err()));
-    assert!(foreign(
-        store.op().source(&source("actor:cy")).followers(&page(1, followers)).await.unwrap_err()
-    ));
-    assert!(foreign(
-        store.op().source(&source("actor:ada")).followers(&page(1, following)).await.unwrap_err()
-    ));
 }
 
 /// Follows a source that has `followers` followers; the first three attempts fail. Returns the source's shards.
@@ -280,9 +228,7 @@ async fn through_any_fault_a_follower_is_counted_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_feed_pulls_at_most_a_hundred_sources() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let id = lately_keys::EventId::first_of(world.now());
     let key = SourceItemKey { source: source("actor:ada") }.encode();
     let pulled = [

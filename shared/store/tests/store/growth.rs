@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::support::{
     Item, World, assert_directory_held, change, coverage, engine, event, items, pass, query, seeds, store,
-    submission, topic,
+    submission, topic, with_posts,
 };
 
 const OFFERED_A_SECOND: u32 = 5_000;
@@ -169,10 +169,7 @@ async fn grow(engine: &Engine, world: &World, topic: &Topic, doublings: u32) {
 
 #[tokio::test(start_paused = true)]
 async fn a_bucket_grows_to_its_topics_maximum_and_no_further() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let topic = topic("posts");
-    store(engine.client(), &world).op().topic(&topic).put(&change(r#"{"max_shards":4}"#)).await.unwrap();
+    let (world, engine, _, topic) = with_posts(r#"{"max_shards":4}"#).await;
     for expected in [2, 4, 4, 4] {
         grow(&engine, &world, &topic, 1).await;
         assert_eq!(shards(&engine, &world, &topic).await, [expected]);
@@ -192,10 +189,7 @@ async fn newest(engine: &Engine, world: &World, topic: &Topic) -> Coverage {
 
 #[tokio::test(start_paused = true)]
 async fn a_grown_bucket_keeps_its_stored_form() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let topic = topic("posts");
-    store(engine.client(), &world).op().topic(&topic).put(&change("{}")).await.unwrap();
+    let (world, engine, _, topic) = with_posts("{}").await;
     pass(Duration::from_millis(250)).await;
     let client = engine.client_with(refused(1, Throttle::TableKeyRange));
     write(&store(client.client(), &world), &topic).await;
@@ -210,10 +204,7 @@ async fn a_grown_bucket_keeps_its_stored_form() {
 
 #[tokio::test(start_paused = true)]
 async fn a_quiet_topic_has_its_base_again_after_a_minute() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let topic = topic("posts");
-    store(engine.client(), &world).op().topic(&topic).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
+    let (world, engine, _, topic) = with_posts(r#"{"fan_out":false}"#).await;
     grow(&engine, &world, &topic, 3).await;
     let now = || newest(&engine, &world, &topic);
     assert_eq!(now().await.shards_at(world.now()).get(), 8);
@@ -230,10 +221,7 @@ async fn a_quiet_topic_has_its_base_again_after_a_minute() {
 #[tokio::test(start_paused = true)]
 async fn a_busy_topic_keeps_the_shards_that_its_rate_needs() {
     // A topic grew to eight shards, and takes 1,200 writes a second since: two shards take as many.
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let topic = topic("posts");
-    store(engine.client(), &world).op().topic(&topic).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
+    let (world, engine, _, topic) = with_posts(r#"{"fan_out":false}"#).await;
     grow(&engine, &world, &topic, 3).await;
     let until = newest(&engine, &world, &topic).await.spread_until(world.now()).unwrap();
     pass(Duration::from_millis(until.get() - world.now().get() - 21_000)).await;
@@ -261,12 +249,8 @@ async fn a_busy_topic_keeps_the_shards_that_its_rate_needs() {
 
 #[tokio::test(start_paused = true)]
 async fn a_new_bucket_begins_with_the_shards_of_the_end_of_the_last() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let topic = topic("posts");
-    let plain = store(engine.client(), &world);
     let settings = r#"{"bucket":"quarter-hour","min_shards":2,"max_shards":64}"#;
-    plain.op().topic(&topic).put(&change(settings)).await.unwrap();
+    let (world, engine, plain, topic) = with_posts(settings).await;
     // The bucket grows half a minute before its end.
     pass(Duration::from_secs(14 * 60 + 30)).await;
     grow(&engine, &world, &topic, 3).await;

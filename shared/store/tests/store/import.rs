@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
-use lately_engine::{Engine, Operation, Options};
+use lately_engine::{Engine, Operation};
 use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
 use lately_model::Event;
 use lately_store::{ImportError, Store, TopicError};
 
 use crate::support::{
-    Item, TABLE, World, assert_directory_held, change, engine, event, ids, items, query, store, stored,
-    submission, topic,
+    Item, TABLE, assert_directory_held, event, ids, items, query, store, stored, submission, with_posts,
 };
 
 /// Two days before a test's world begins.
@@ -31,15 +30,6 @@ fn past(events: u64, shards: u16) -> Vec<Event> {
     (0..events).map(event).collect()
 }
 
-async fn scene(settings: &str) -> (World, Engine, Store, Topic) {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    let topic = topic("posts");
-    store.op().topic(&topic).put(&change(settings)).await.unwrap();
-    (world, engine, store, topic)
-}
-
 /// All items, in the order of their keys.
 async fn all(engine: &Engine) -> Vec<Item> {
     let mut all = items(engine).await;
@@ -55,7 +45,7 @@ async fn shards(store: &Store, topic: &Topic) -> Vec<u16> {
 
 #[tokio::test(start_paused = true)]
 async fn imported_events_keep_their_ids_and_cost_a_unit_each() {
-    let (_, engine, store, topic) = scene("{}").await;
+    let (_, engine, store, topic) = with_posts("{}").await;
     let events = past(500, 4);
     let op = store.op();
     op.topic(&topic).import(count(4), events.clone()).await.unwrap();
@@ -68,12 +58,10 @@ async fn imported_events_keep_their_ids_and_cost_a_unit_each() {
     assert_eq!(stored(&engine, &topic).await, ids(&events));
     let op = store.op();
     op.topic(&topic).import(count(4), events.clone()).await.unwrap();
-    let cost = op.cost();
-    assert_eq!(cost.of_write(), "write_units=500.0, calls=20");
+    assert_eq!(op.cost().of_write(), "write_units=500.0, calls=20");
     let op = store.op();
     op.topic(&topic).import(count(4), events[..1].to_vec()).await.unwrap();
-    let cost = op.cost();
-    assert_eq!(cost.of_write(), "write_units=1.0, calls=1", "the actor's feed gets no entry");
+    assert_eq!(op.cost().of_write(), "write_units=1.0, calls=1", "the actor's feed gets no entry");
     let page = store.op().topic(&topic).latest(&query(200)).await.unwrap();
     let newest: Vec<_> = ids(&events).into_iter().rev().take(200).collect();
     assert_eq!(ids(&page.events), newest);
@@ -83,7 +71,7 @@ async fn imported_events_keep_their_ids_and_cost_a_unit_each() {
 #[tokio::test(start_paused = true)]
 async fn a_repeated_import_changes_nothing_and_makes_no_records() {
     let (_, engine, store, topic) =
-        scene(r#"{"views":["actor","subject","type"],"retention_days":30}"#).await;
+        with_posts(r#"{"views":["actor","subject","type"],"retention_days":30}"#).await;
     store.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
     let (before, records) = (all(&engine).await, engine.stream(TABLE).unwrap().all().len());
     store.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
@@ -93,7 +81,7 @@ async fn a_repeated_import_changes_nothing_and_makes_no_records() {
 
 #[tokio::test(start_paused = true)]
 async fn a_bucket_gets_the_imports_shards_and_never_loses_any() {
-    let (world, engine, live, topic) = scene(r#"{"fan_out":false}"#).await;
+    let (world, engine, live, topic) = with_posts(r#"{"fan_out":false}"#).await;
     let mut old = event("note", None);
     old.at = Some(past(1, 1)[0].at());
     // Another process, which remembers the earlier number of shards.
@@ -117,7 +105,7 @@ async fn a_bucket_gets_the_imports_shards_and_never_loses_any() {
 #[tokio::test(start_paused = true)]
 async fn a_new_bucket_gets_the_larger_number_of_shards() {
     for (settings, expected) in [(r#"{"min_shards":1}"#, 4), (r#"{"min_shards":8}"#, 8)] {
-        let (_, engine, store, topic) = scene(settings).await;
+        let (_, engine, store, topic) = with_posts(settings).await;
         store.op().topic(&topic).import(count(4), past(10, 4)).await.unwrap();
         assert_eq!(shards(&store, &topic).await, [expected]);
         assert_directory_held(&engine);
@@ -126,7 +114,7 @@ async fn a_new_bucket_gets_the_larger_number_of_shards() {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_is_no_import_is_refused_whole() {
-    let (world, engine, store, topic) = scene(r#"{"retention_days":3}"#).await;
+    let (world, engine, store, topic) = with_posts(r#"{"retention_days":3}"#).await;
     let at = |millis_ago: u64| {
         let id = EventId::import(world.now().saturating_sub(millis_ago), 0.into(), 7);
         Event::of(event("note", None), id)
@@ -150,7 +138,7 @@ async fn a_batch_that_is_no_import_is_refused_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn an_import_waits_for_a_hot_shard_and_doubles_none() {
-    let (world, engine, calm, topic) = scene("{}").await;
+    let (world, engine, calm, topic) = with_posts("{}").await;
     let hot = |operation| Target::operation(operation).partition("EVENTS#");
     let throttle = Fault::Throttle(Throttle::TableKeyRange);
     let faults = Faults::default()
@@ -165,12 +153,12 @@ async fn an_import_waits_for_a_hot_shard_and_doubles_none() {
 
 #[tokio::test(start_paused = true)]
 async fn an_import_that_died_at_any_call_can_be_finished() {
-    let (_, engine, store_of_all, topic) = scene(r#"{"views":["actor","subject","type"]}"#).await;
+    let (_, engine, store_of_all, topic) = with_posts(r#"{"views":["actor","subject","type"]}"#).await;
     store_of_all.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
     let whole = all(&engine).await;
     for moment in [Moment::Before, Moment::After] {
         for call in 1.. {
-            let (world, engine, next, topic) = scene(r#"{"views":["actor","subject","type"]}"#).await;
+            let (world, engine, next, topic) = with_posts(r#"{"views":["actor","subject","type"]}"#).await;
             let client = engine.client_with(Faults::default().nth(call, Target::any(), Fault::Crash(moment)));
             let dying = store(client.client(), &world);
             let done = client.run(dying.op().topic(&topic).import(count(2), past(60, 2))).await;

@@ -11,12 +11,11 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Target};
 use lately_engine::{Lag, Operation, Options};
-use lately_keys::table::{IssuePriority, IssueStatus};
 use lately_model::Precondition;
-use lately_store::{ChangeIssueError, Cost, GetIssueError};
+use lately_store::{ChangeIssueError, Cost};
 
 use self::support::{ada, asking, change, changing, new, now, number, open, repository, stored, told};
-use crate::support::{World, change as topic_change, engine, pass, seeds, store, topic};
+use crate::support::{World, engine, pass, seeds, start, store};
 
 /// The cost of a write that also reads.
 fn paid(cost: Cost) -> (u64, String, String) {
@@ -29,9 +28,7 @@ fn price(calls: u64, read: &str, written: &str) -> (u64, String, String) {
 
 #[tokio::test(start_paused = true)]
 async fn operations_cost_their_stated_calls_and_units() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (_, _, store) = start(1);
     open(&store, r#"{"title":"t"}"#).await;
     let opening = new(r#"{"title":"t","body":"b","labels":["ui"]}"#);
     let op = store.op();
@@ -42,12 +39,10 @@ async fn operations_cost_their_stated_calls_and_units() {
     assert_eq!(paid(cost), price(3, "0.0", "8.0"));
     let op = store.op();
     op.issue(&number(2)).get(false).await.unwrap();
-    let cost = op.cost();
-    assert_eq!(cost.of_read(), "read_units=0.5, calls=1, items=1, rounds=0");
+    assert_eq!(op.cost().of_read(), "read_units=0.5, calls=1, items=1, rounds=0");
     let op = store.op();
     op.issue(&number(2)).get(true).await.unwrap();
-    let cost = op.cost();
-    assert_eq!(cost.of_read(), "read_units=1.0, calls=1, items=1, rounds=0");
+    assert_eq!(op.cost().of_read(), "read_units=1.0, calls=1, items=1, rounds=0");
     // The first change keeps the issue's places in both indexes. The second moves it in one, by a delete and a put. The
     // third changes nothing.
     for (body, price) in [
@@ -86,9 +81,7 @@ async fn operations_cost_their_stated_calls_and_units() {
 
 #[tokio::test(start_paused = true)]
 async fn an_issue_and_the_counter_keep_their_stored_form() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (_, engine, store) = start(1);
     pass(Duration::from_millis(2)).await;
     let opened = open(&store, r#"{"title":"t","body":"b","labels":["critical","ui"]}"#).await;
     pass(Duration::from_secs(1)).await;
@@ -109,57 +102,8 @@ async fn an_issue_and_the_counter_keep_their_stored_form() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_issue_is_opened_changed_and_read_back() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    let opened = open(&store, r#"{"title":"t","labels":["critical"]}"#).await;
-    assert_eq!(
-        (opened.number.get(), opened.status, opened.priority),
-        (1, IssueStatus::Open, IssuePriority::High)
-    );
-    assert_eq!(now(&store, 1).await, opened);
-    pass(Duration::from_secs(1)).await;
-    let changed = change(&store, 1, r#"{"labels":[],"body":"b"}"#, opened.revision).await.unwrap();
-    assert_eq!(changed.revision, opened.revision.next());
-    assert_eq!(changed.updated_at, world.now());
-    assert_eq!((changed.opened_at, changed.priority), (opened.opened_at, IssuePriority::Medium));
-    assert_eq!(now(&store, 1).await, changed);
-    let bare = change(&store, 1, r#"{"body":null,"priority":"low"}"#, changed.revision).await.unwrap();
-    assert_eq!((bare.body.as_ref(), bare.priority, bare.priority_by_hand), (None, IssuePriority::Low, true));
-    assert_eq!(now(&store, 1).await, bare);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_change_without_the_current_revision_is_refused() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    let opened = open(&store, r#"{"title":"t"}"#).await;
-    let current = opened.revision.next();
-    change(&store, 1, r#"{"title":"x"}"#, opened.revision).await.unwrap();
-    let before = stored(&engine).await;
-    let ask = async |of: u32, precondition| {
-        let change = changing(r#"{"title":"y"}"#);
-        store.op().issue(&number(of)).change(&change, precondition, &ada()).await.unwrap_err()
-    };
-    let stale = Precondition::Is(opened.revision);
-    assert!(matches!(ask(1, stale).await, ChangeIssueError::Mismatch(Some(there)) if there == current));
-    let none = Precondition::None;
-    assert!(matches!(ask(1, none).await, ChangeIssueError::RevisionRequired(there) if there == current));
-    let absent = Precondition::Absent;
-    assert!(matches!(ask(1, absent).await, ChangeIssueError::Mismatch(Some(there)) if there == current));
-    assert!(matches!(ask(2, stale).await, ChangeIssueError::Mismatch(None)));
-    assert!(matches!(ask(2, none).await, ChangeIssueError::NotFound(_)));
-    assert!(matches!(store.op().issue(&number(2)).get(true).await, Err(GetIssueError::NotFound(_))));
-    assert_eq!((stored(&engine).await, told(&engine).await.len()), (before, 2));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_lost_race_is_told_apart_from_a_busy_item() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let plain = store(engine.client(), &world);
+    let (world, engine, plain) = start(1);
     let opened = open(&plain, r#"{"title":"t"}"#).await;
     // The item is busy once, and the change is retried. In the second case, another client changes the issue meanwhile.
     let busy = Target::operation(Operation::TransactWriteItems);
@@ -237,37 +181,4 @@ async fn a_change_by_a_stale_revision_is_refused() {
     assert!(matches!(refused, Err(ChangeIssueError::Mismatch(Some(there))) if there == changed.revision));
     pass(Duration::from_secs(3)).await;
     assert_eq!(store.op().issue(&number(1)).get(false).await.unwrap(), changed);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_first_issue_creates_the_topic_unless_it_exists() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    let issues = topic("issues");
-    store
-        .op()
-        .issue(&number(1))
-        .change(&changing(r#"{"title":"x"}"#), Precondition::None, &ada())
-        .await
-        .unwrap_err();
-    store.op().topic(&issues).view().await.unwrap_err();
-    open(&store, r#"{"title":"t"}"#).await;
-    assert_eq!(
-        store.op().topic(&issues).view().await.unwrap().settings,
-        lately_model::TopicSettings::default()
-    );
-
-    let engine = crate::support::engine(&world, Options::default());
-    let store = crate::support::store(engine.client(), &world);
-    let settings = r#"{"bucket":"hour","fan_out":false,"views":["type"],"retention_days":7}"#;
-    store.op().topic(&issues).put(&topic_change(settings)).await.unwrap();
-    open(&store, r#"{"title":"t"}"#).await;
-    assert_eq!(
-        store.op().topic(&issues).view().await.unwrap().settings,
-        topic_change(settings).create().unwrap()
-    );
-    let page = store.op().topic(&issues).latest(&crate::support::query(10)).await.unwrap();
-    assert_eq!(page.events[0].event_type.as_str(), "issue.opened");
-    crate::support::assert_directory_held(&engine);
 }

@@ -1,11 +1,10 @@
 //! A session that is limited to some topics learns nothing of other topics.
 
-use lately_engine::Options;
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::{EventQuery, FeedQuery, ListQuery, PageSize, SourceQuery};
 
 use crate::listed::{Listed, id, put, source, user};
-use crate::support::{World, change, engine, query, store, topic};
+use crate::support::{change, query, start, topic};
 
 /// The event id at which a cursor continues, if the cursor names one.
 fn place(cursor: &str, fingerprint: Fingerprint) -> Option<EventId> {
@@ -17,9 +16,7 @@ fn place(cursor: &str, fingerprint: Fingerprint) -> Option<EventId> {
 
 #[tokio::test(start_paused = true)]
 async fn cursors_and_counts_reveal_no_hidden_events() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let bob = user("bob");
     let listed = |number: u64| {
         let mut one =
@@ -87,9 +84,7 @@ async fn cursors_and_counts_reveal_no_hidden_events() {
 
 #[tokio::test(start_paused = true)]
 async fn a_limited_session_lists_only_its_own_topics() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (_, _, store) = start(1);
     for name in ["a", "b", "c", "d", "e"] {
         store.op().topic(&topic(name)).put(&change("{}")).await.unwrap();
     }

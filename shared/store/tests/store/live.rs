@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use lately_engine::Options;
 use lately_keys::table::Timeline;
-use lately_keys::{CursorError, EventId, Topic};
+use lately_keys::{EventId, Topic};
 use lately_model::{EventQuery, FeedQuery, LiveQuery, NewEvent, SourceQuery};
-use lately_store::{FeedSettings, LatestError, LiveError, LiveFollower, LiveMessage, Store, Tally, Units};
+use lately_store::{FeedSettings, LiveFollower, LiveMessage, Store, Tally, Units};
 
 use crate::listed::{source, user};
 use crate::scene::{Scene, about};
-use crate::support::{World, change, engine, event, ids, pass, query, store, submission, topic};
+use crate::support::{World, event, ids, pass, query, store, submission, with_posts};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -39,10 +38,7 @@ fn marks(told: &[(char, EventId, String)]) -> Vec<(char, EventId)> {
 }
 
 async fn posts() -> (World, Store, Topic) {
-    let world = World::new(1);
-    let store = store(engine(&world, Options::default()).client(), &world);
-    let posts = topic("posts");
-    store.op().topic(&posts).put(&change("{}")).await.unwrap();
+    let (world, _, store, posts) = with_posts("{}").await;
     (world, store, posts)
 }
 
@@ -87,31 +83,8 @@ async fn a_cut_follower_continues_with_the_last_cursor_and_misses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_cursors_of_oldest_first_pages_begin_a_stream() {
-    let (_, store, posts) = posts().await;
-    for _ in 0..3 {
-        post(&store, &posts, event("note", None)).await;
-    }
-    let page = store.op().topic(&posts).latest(&query(1)).await.unwrap();
-    let start = async |topic: &Topic, cursor: &str| {
-        let query = LiveQuery { cursor: Some(cursor.to_owned()), event_type: None };
-        store.op().follow(Timeline::Topic(topic.clone()), &query, None).await.map(drop)
-    };
-    assert!(start(&posts, page.newer.as_ref().unwrap()).await.is_ok());
-    let newest_first = start(&posts, page.next.as_ref().unwrap()).await;
-    assert!(matches!(newest_first, Err(LiveError::Cursor(CursorError::Foreign))));
-    assert!(matches!(start(&posts, "AQ").await, Err(LiveError::Cursor(CursorError::Malformed(_)))));
-    let other = topic("other");
-    assert!(matches!(start(&other, page.newer.as_ref().unwrap()).await, Err(LiveError::Cursor(_))));
-    let none = store.op().follow(Timeline::Topic(other), &LiveQuery::default(), None).await;
-    assert!(matches!(none, Err(LiveError::Topic(_))));
-}
-
-#[tokio::test(start_paused = true)]
 async fn late_events_are_told_as_late_on_topics_timelines_and_feeds() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    scene.follow("bob", "actor:ada", 0).await;
-    scene.settle().await;
+    let mut scene = Scene::followed().await;
     let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
     let timelines = [
         Timeline::Topic(posts.clone()),
@@ -300,9 +273,7 @@ const UNFOLLOWED: (f64, u64) = (5.0, 2);
 
 #[tokio::test(start_paused = true)]
 async fn a_page_waits_for_an_event_or_until_the_time_is_over() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    scene.follow("bob", "actor:ada", 0).await;
-    scene.settle().await;
+    let mut scene = Scene::followed().await;
     let posts = scene.posts.clone();
     let newer = scene.store.op().topic(&posts).latest(&query(1)).await.unwrap().newer;
     let waiting = EventQuery { cursor: newer, wait: 25.try_into().unwrap(), ..query(5) };
@@ -337,15 +308,4 @@ async fn a_page_waits_for_an_event_or_until_the_time_is_over() {
     let op = scene.store.op();
     assert_eq!(op.feed(&user("bob")).page(&waiting).await.unwrap().page.events.len(), 1);
     assert_eq!(op.shown(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_newest_first_page_does_not_wait() {
-    let (_, store, posts) = posts().await;
-    for _ in 0..3 {
-        post(&store, &posts, event("note", None)).await;
-    }
-    let next = store.op().topic(&posts).latest(&query(1)).await.unwrap().next;
-    let waiting = EventQuery { cursor: next, wait: 5.try_into().unwrap(), ..query(1) };
-    assert!(matches!(store.op().topic(&posts).latest(&waiting).await, Err(LatestError::Wait(_))));
 }

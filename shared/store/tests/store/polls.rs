@@ -6,13 +6,11 @@ use std::time::Duration;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
-use lately_model::{
-    BatchToken, Event, NewConsumer, NewEvent, PollRequest, Polled, RunSpec, Seek, SeekTo, SettleSeconds,
-};
+use lately_model::{Event, NewConsumer, NewEvent, PollRequest, Polled, RunSpec, Seek, SeekTo, SettleSeconds};
+use lately_store::limits::CONSUMERS;
 use lately_store::{Begun, ConsumerError, Cost, RunError, Store};
-use lately_store::{TopicError, limits::CONSUMERS};
 
-use crate::consumers::{LEASE, Rig, SETTLED, nightly, report};
+use crate::consumers::{LEASE, Rig, SETTLED, nightly};
 use crate::support::{World, event, ids, pass, store, submission, topic};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -57,46 +55,6 @@ async fn drain(store: &Store, request: PollRequest, given: &mut BTreeMap<EventId
         }
         commit(store, &polled).await;
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn consecutive_batches_reach_the_watermark() {
-    let rig = rig().await;
-    let mut written = rig.write_many(25, Duration::ZERO).await;
-    written.sort();
-    assert_eq!(poll(&rig.store, limit(10)).await.batch, None, "the events may still be landing");
-    pass(SETTLED).await;
-    let mut found = Vec::new();
-    for (count, caught_up) in [(10, false), (10, false), (5, true)] {
-        let polled = poll(&rig.store, limit(10)).await;
-        assert_eq!((polled.events.len(), polled.late.len(), polled.caught_up), (count, 0, caught_up));
-        found.extend(ids(&polled.events));
-        commit(&rig.store, &polled).await;
-        let view = rig.store.op().consumer(&nightly()).view().await.unwrap();
-        assert_eq!((view.position, view.outstanding), (found.last().copied(), None));
-    }
-    assert_eq!(found, written);
-    let nothing = Polled { batch: None, events: vec![], late: vec![], caught_up: true };
-    assert_eq!(poll(&rig.store, limit(10)).await, nothing);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_batch_is_repeated_until_it_is_committed() {
-    let rig = rig().await;
-    rig.write_many(5, Duration::ZERO).await;
-    pass(SETTLED).await;
-    let first = poll(&rig.store, limit(3)).await;
-    pass(HOUR).await;
-    let again = poll(&rig.store, limit(1)).await;
-    assert_eq!((again.batch, &again.events), (first.batch, &first.events));
-    commit(&rig.store, &first).await;
-    commit(&rig.store, &first).await;
-    let second = poll(&rig.store, limit(3)).await;
-    assert_ne!(second.batch, first.batch);
-    assert_eq!(commit(&rig.store, &first).await.write_units.halves, 0, "the last batch, again");
-    commit(&rig.store, &second).await;
-    let stale = rig.store.op().consumer(&nightly()).commit(first.batch.unwrap()).await;
-    assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,32 +157,6 @@ async fn settle_seconds_keep_a_consumer_further_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_seek_drops_the_batch_and_moves_the_position() {
-    let rig = rig().await;
-    let mut written = Vec::new();
-    let mut times = Vec::new();
-    for _ in 0..4 {
-        times.push(rig.world.now());
-        written.push(rig.write(Duration::ZERO).await);
-        pass(HOUR).await;
-    }
-    let first = poll(&rig.store, limit(2)).await;
-    for (to, from) in [
-        (SeekTo::Event(written[1]), 2),
-        (SeekTo::Time(times[3]), 3),
-        (SeekTo::Latest, 4),
-        (SeekTo::Earliest, 0),
-        (SeekTo::Time(times[1].saturating_sub(1)), 1),
-    ] {
-        let view = rig.store.op().consumer(&nightly()).seek(Seek { to }).await.unwrap();
-        assert_eq!(view.outstanding, None);
-        let stale = rig.store.op().consumer(&nightly()).commit(first.batch.unwrap()).await;
-        assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
-        assert_eq!(ids(&poll(&rig.store, limit(10)).await.events), written[from..], "{to:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn events_that_land_behind_a_seek_are_late() {
     let mut rig = Rig::new().await;
     rig.store.op().consumer(&nightly()).put(&body("{}")).await.unwrap();
@@ -250,55 +182,12 @@ async fn events_that_land_behind_a_seek_are_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_consumer_either_reports_or_is_polled() {
-    let rig = Rig::new().await;
-    pass(SETTLED).await;
-    report(&rig.store, &mut crate::consumers::Files::default()).await;
-    assert!(matches!(rig.store.op().consumer(&nightly()).poll(limit(1)).await, Err(ConsumerError::HasRuns)));
-    let seek = rig.store.op().consumer(&nightly()).seek(Seek { to: SeekTo::Latest }).await;
-    assert!(matches!(seek, Err(ConsumerError::HasRuns)));
-    rig.store.op().consumer(&nightly()).delete().await.unwrap();
-    pass(SETTLED).await;
-    rig.store.op().consumer(&nightly()).put(&body("{}")).await.unwrap();
+async fn a_polled_consumer_cannot_report() {
+    let rig = rig().await;
     poll(&rig.store, limit(1)).await;
     let begun = rig.store.op().runs(&nightly()).begin(&RunSpec::default(), LEASE).await;
     assert!(matches!(begun, Err(RunError::HasPolls)));
     assert_eq!(rig.store.op().runs(&nightly()).resume(LEASE).await.unwrap(), Begun::Nothing);
-}
-
-#[tokio::test(start_paused = true)]
-async fn unknown_consumers_and_topics_are_not_found() {
-    let rig = Rig::new().await;
-    let batch: BatchToken = "1-1".parse().unwrap();
-    let to = Seek { to: SeekTo::Latest };
-    assert!(matches!(rig.store.op().consumer(&nightly()).view().await, Err(ConsumerError::NotFound(_))));
-    assert!(matches!(
-        rig.store.op().consumer(&nightly()).poll(limit(1)).await,
-        Err(ConsumerError::NotFound(_))
-    ));
-    assert!(matches!(
-        rig.store.op().consumer(&nightly()).commit(batch).await,
-        Err(ConsumerError::NotFound(_))
-    ));
-    assert!(matches!(rig.store.op().consumer(&nightly()).seek(to).await, Err(ConsumerError::NotFound(_))));
-    rig.store.op().consumer(&nightly()).delete().await.unwrap();
-    let mut other = nightly();
-    other.topic = topic("unknown");
-    assert!(matches!(
-        rig.store.op().consumer(&other).put(&body("")).await,
-        Err(ConsumerError::Topic(TopicError::NotFound(_)))
-    ));
-    assert!(matches!(
-        rig.store.op().consumer(&other).view().await,
-        Err(ConsumerError::Topic(TopicError::NotFound(_)))
-    ));
-    assert!(matches!(
-        rig.store.op().consumer(&other).poll(limit(1)).await,
-        Err(ConsumerError::Topic(TopicError::NotFound(_)))
-    ));
-    let begun = rig.store.op().runs(&other).begin(&RunSpec::default(), LEASE).await;
-    assert!(matches!(begun, Err(RunError::Topic(TopicError::NotFound(_)))));
-    rig.store.op().consumer(&other).delete().await.unwrap();
 }
 
 /// Polls and commits with a store that meets the faults; once it has died, another store takes over. Returns the rig,

@@ -3,13 +3,12 @@
 
 use std::time::Duration;
 
-use lately_engine::Options;
 use lately_keys::Topic;
 use lately_model::NewEvent;
 use lately_store::{Cost, Store};
 
 use crate::faults::keyed;
-use crate::support::{World, change, engine, event, pass, query, store, submission, topic};
+use crate::support::{change, event, pass, query, start, submission, topic};
 
 /// An event of 512 bytes as stored, in a shard with a number of two digits; of one byte less with one digit.
 fn of_512_bytes(topic: &Topic) -> NewEvent {
@@ -36,8 +35,7 @@ async fn read(store: &Store, topic: &Topic, limit: u16) -> Cost {
 
 #[tokio::test(start_paused = true)]
 async fn one_write_is_one_call_and_one_unit_per_place() {
-    let world = World::new(1);
-    let store = store(engine(&world, Options::default()).client(), &world);
+    let (_, _, store) = start(1);
     for (name, settings, cost) in [
         ("logs", r#"{"fan_out":false}"#, "write_units=1.0, calls=1"),
         ("types", r#"{"fan_out":false,"views":["type"]}"#, "write_units=2.0, calls=1"),
@@ -56,8 +54,7 @@ async fn one_write_is_one_call_and_one_unit_per_place() {
 
 #[tokio::test(start_paused = true)]
 async fn only_requests_with_a_key_pay_for_it() {
-    let world = World::new(1);
-    let store = store(engine(&world, Options::default()).client(), &world);
+    let (_, _, store) = start(1);
     let topic = topic("posts");
     store.op().topic(&topic).put(&change("{}")).await.unwrap();
     fill(&store, &topic, 1).await;
@@ -72,19 +69,16 @@ async fn only_requests_with_a_key_pay_for_it() {
     ] {
         let op = store.op();
         let written = op.write(request).await.unwrap();
-        let cost = op.cost();
-        assert_eq!(cost.of_write(), posted);
+        assert_eq!(op.cost().of_write(), posted);
         let op = store.op();
         op.topic(&topic).delete_event(written.events[0].id, None).await.unwrap();
-        let cost = op.cost();
-        assert_eq!(cost.of_write(), deleted);
+        assert_eq!(op.cost().of_write(), deleted);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_key_costs_two_writes_of_its_record_and_its_retry_one_call() {
-    let world = World::new(1);
-    let store = store(engine(&world, Options::default()).client(), &world);
+    let (_, _, store) = start(1);
     let topic = topic("posts");
     store.op().topic(&topic).put(&change("{}")).await.unwrap();
     fill(&store, &topic, 1).await;
@@ -99,29 +93,25 @@ async fn a_key_costs_two_writes_of_its_record_and_its_retry_one_call() {
         for paid in [first, "write_units=0.0, calls=1"] {
             let op = store.op();
             op.write(request()).await.unwrap();
-            let cost = op.cost();
-            assert_eq!(cost.of_write(), paid, "{events} events");
+            assert_eq!(op.cost().of_write(), paid, "{events} events");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_costs_a_call_for_25_events() {
-    let world = World::new(1);
-    let store = store(engine(&world, Options::default()).client(), &world);
+    let (_, _, store) = start(1);
     let topic = topic("posts");
     store.op().topic(&topic).put(&change("{}")).await.unwrap();
     fill(&store, &topic, 1).await;
     let op = store.op();
     op.write(submission(&topic, vec![of_512_bytes(&topic); 500])).await.unwrap();
-    let cost = op.cost();
-    assert_eq!(cost.of_write(), "write_units=500.0, calls=20");
+    assert_eq!(op.cost().of_write(), "write_units=500.0, calls=20");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_latest_page_of_a_quiet_topic_costs_its_bytes() {
-    let world = World::new(1);
-    let store = store(engine(&world, Options::default()).client(), &world);
+    let (_, _, store) = start(1);
     let topic = topic("posts");
     store.op().topic(&topic).put(&change("{}")).await.unwrap();
     fill(&store, &topic, 1_000).await;
@@ -156,8 +146,7 @@ struct Steady {
 
 impl Steady {
     async fn new(shards: u16, per_second: usize) -> Self {
-        let world = World::new(u64::from(shards));
-        let store = store(engine(&world, Options::default()).client(), &world);
+        let (_, _, store) = start(u64::from(shards));
         let topic = topic("posts");
         let settings = format!(r#"{{"min_shards":{shards},"fan_out":false}}"#);
         store.op().topic(&topic).put(&change(&settings)).await.unwrap();

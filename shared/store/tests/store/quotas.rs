@@ -11,7 +11,7 @@ use lately_model::RequestsPerMinute;
 use lately_rig::{connection, simulate};
 use lately_store::{Cost, QuotaError, Store};
 
-use crate::support::{World, engine, items, pass, seeds, store};
+use crate::support::{World, engine, items, pass, seeds, start, store};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -44,9 +44,7 @@ async fn take_all(store: &Store, number: u32) -> (u32, u32) {
 
 /// One process at the beginning of a minute of the clock.
 async fn alone() -> (World, Engine, Store) {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     pass(MINUTE - Duration::from_millis(world.now().get() % 60_000)).await;
     (world, engine, store)
 }
@@ -159,16 +157,6 @@ async fn a_refused_caller_hears_the_exact_time_of_the_next_minute() {
         assert!(take(&store, 100, 1).await.is_err());
         pass(Duration::from_millis(1)).await;
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_batch_is_permitted_whole_or_not_at_all() {
-    let (_, _, store) = alone().await;
-    take(&store, 100, 90).await.unwrap();
-    assert!(take(&store, 100, 20).await.is_err());
-    take(&store, 100, 1).await.unwrap();
-    pass(MINUTE).await;
-    take(&store, 100, 100).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use lately_engine::{Engine, Options};
 use lately_keys::{EventId, Topic, UnixMillis};
 use lately_model::{Event, NewEvent};
 use lately_store::{Cost, Store, TopicError};
 
-use crate::support::{World, change, engine, event, ids, pass, seeds, store, stored, submission, topic};
+use crate::support::{World, event, ids, pass, seeds, stored, submission, topic, with_posts};
 
 /// DynamoDB's unit of consistent reading, in bytes.
 const UNIT: u64 = 4 * 1024;
@@ -18,15 +17,6 @@ fn beginning() -> EventId {
 
 fn end() -> EventId {
     EventId::last_of(UnixMillis::MAX)
-}
-
-async fn scene(settings: &str) -> (World, Engine, Store, Topic) {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    let posts = topic("posts");
-    store.op().topic(&posts).put(&change(settings)).await.unwrap();
-    (world, engine, store, posts)
 }
 
 /// Reads a whole range. Returns its events and its price. Each chunk must be complete up to the position behind it.
@@ -54,7 +44,7 @@ async fn a_continued_range_has_each_event_once_in_order() {
         let width = ["quarter-hour", "hour", "day", "month"][random.usize(..4)];
         let shards = 1_u32 << random.u32(..8);
         let settings = format!(r#"{{"bucket":"{width}","min_shards":{shards},"max_shards":256}}"#);
-        let (world, engine, store, posts) = scene(&settings).await;
+        let (world, engine, store, posts) = with_posts(&settings).await;
         for _ in 0..4 {
             let batch = (0..random.usize(1..300)).map(|_| {
                 let ago = random.u64(..40) * 900_000 + random.u64(..900_000);
@@ -87,7 +77,7 @@ async fn a_continued_range_has_each_event_once_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn shards_with_full_pages_are_read_to_their_end() {
-    let (world, engine, store, posts) = scene(r#"{"min_shards":4}"#).await;
+    let (world, engine, store, posts) = with_posts(r#"{"min_shards":4}"#).await;
     for _ in 0..6 {
         let batch = (0..10).map(|n| past(&world, 200_000, n));
         store.op().write(submission(&posts, batch.collect())).await.unwrap();
@@ -101,7 +91,7 @@ async fn shards_with_full_pages_are_read_to_their_end() {
 
 #[tokio::test(start_paused = true)]
 async fn many_shards_are_read_with_one_call_each() {
-    let (world, engine, store, posts) = scene(r#"{"min_shards":256,"max_shards":256}"#).await;
+    let (world, engine, store, posts) = with_posts(r#"{"min_shards":256,"max_shards":256}"#).await;
     for _ in 0..4 {
         let batch = (0..500).map(|n| past(&world, 3_000, n));
         store.op().write(submission(&posts, batch.collect())).await.unwrap();
@@ -120,7 +110,7 @@ async fn many_shards_are_read_with_one_call_each() {
 async fn older_events_do_not_change_the_price_of_a_range() {
     let mut prices = Vec::new();
     for older in [0, 20] {
-        let (world, _engine, store, posts) = scene(r#"{"min_shards":4,"bucket":"quarter-hour"}"#).await;
+        let (world, _engine, store, posts) = with_posts(r#"{"min_shards":4,"bucket":"quarter-hour"}"#).await;
         // Events of the day before, in many buckets, and many in each.
         for n in 0..older {
             let batch = (0..500).map(|_| past(&world, 100, 86_400_000 + n * 900_000));
@@ -158,7 +148,7 @@ fn stored_bytes(event: &Event) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_range_has_no_event_past_its_retention() {
-    let (world, _engine, store, posts) = scene(r#"{"retention_days":2,"bucket":"hour"}"#).await;
+    let (world, _engine, store, posts) = with_posts(r#"{"retention_days":2,"bucket":"hour"}"#).await;
     for hours in 0..40 {
         store.op().write(submission(&posts, vec![past(&world, 1, hours * 3_600_000)])).await.unwrap();
     }
@@ -171,7 +161,7 @@ async fn a_range_has_no_event_past_its_retention() {
 
 #[tokio::test(start_paused = true)]
 async fn events_are_found_by_id_in_the_requested_order() {
-    let (_world, _engine, store, posts) = scene("{}").await;
+    let (_, _, store, posts) = with_posts("{}").await;
     let written = store.op().write(submission(&posts, vec![event("note", None); 5])).await.unwrap();
     let mut wanted = ids(&written.events);
     wanted.reverse();

@@ -13,7 +13,7 @@ use lately_model::{Document, Precondition, Revision};
 use lately_store::{DocumentKey, GetDocumentError, Store, StoredDocument, WriteDocumentError};
 use lately_table::limits::CONFLICTS;
 
-use crate::support::{World, engine, items, pass, seeds, store};
+use crate::support::{World, engine, items, pass, seeds, start, store};
 
 pub(crate) fn profile() -> ProfileKey {
     ProfileKey { user: "ada".parse().unwrap() }
@@ -56,8 +56,7 @@ pub(crate) async fn found(store: &Store, key: &impl DocumentKey) -> Option<Store
 
 #[tokio::test(start_paused = true)]
 async fn a_record_costs_one_call_and_the_units_of_its_bytes() {
-    let world = World::new(1);
-    let store = store(engine(&world, Options::default()).client(), &world);
+    let (_, _, store) = start(1);
     async fn prices(store: &Store, key: &impl DocumentKey) {
         let mut precondition = Precondition::Absent;
         // The item is about fifty bytes larger than its document.
@@ -75,8 +74,11 @@ async fn a_record_costs_one_call_and_the_units_of_its_bytes() {
             assert_eq!(cost.of_write(), format!("write_units={written}, calls=1"), "{bytes}");
             let op = store.op();
             op.record(key).get(false).await.unwrap();
-            let cost = op.cost();
-            assert_eq!(cost.of_read(), format!("read_units={read}, calls=1, items=1, rounds=0"), "{bytes}");
+            assert_eq!(
+                op.cost().of_read(),
+                format!("read_units={read}, calls=1, items=1, rounds=0"),
+                "{bytes}"
+            );
             precondition = Precondition::Is(revision);
         }
         let op = store.op();
@@ -101,9 +103,7 @@ async fn a_record_costs_one_call_and_the_units_of_its_bytes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_document_is_stored_as_its_text_and_a_revision() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (_, engine, store) = start(1);
     pass(Duration::from_micros(1_000)).await;
     let text = r#"{"revision": 1, "pk":"x", "expires_at":1}"#;
     store.op().record(&settings()).put(&document(text), Precondition::None).await.unwrap();
@@ -246,9 +246,7 @@ async fn a_crash_leaves_the_old_or_the_new_document() {
         let applied = moment == Moment::After;
         for (operation, calls) in [("create", 1), ("replace", 1), ("delete", 1), ("update", 2)] {
             for n in 1..=calls + 1 {
-                let world = World::new(n);
-                let engine = engine(&world, Options::default());
-                let plain = store(engine.client(), &world);
+                let (world, engine, plain) = start(n);
                 let mut known = Precondition::Absent;
                 if operation != "create" {
                     let put = plain.op().record(&profile()).put(&counter(1), known).await.unwrap();
@@ -284,9 +282,7 @@ async fn ambiguous(
     operate: impl AsyncFnOnce(&Store, Revision) -> Result<(), WriteDocumentError>,
     others: impl AsyncFnOnce(&Store, Revision),
 ) -> Result<(), WriteDocumentError> {
-    let world = World::new(5);
-    let engine = engine(&world, Options::default());
-    let plain = store(engine.client(), &world);
+    let (world, engine, plain) = start(5);
     let (known, ..) = plain.op().record(&profile()).put(&counter(1), Precondition::None).await.unwrap();
     pass(Duration::from_secs(1)).await;
     let faults = Faults::default().nth(1, Target::operation(first), Fault::Timeout(moment));
@@ -354,9 +350,7 @@ async fn created(
     moment: Moment,
     others: impl AsyncFnOnce(&Store),
 ) -> (Result<Revision, WriteDocumentError>, Option<u64>) {
-    let world = World::new(5);
-    let engine = engine(&world, Options::default());
-    let plain = store(engine.client(), &world);
+    let (world, engine, plain) = start(5);
     let faults = Faults::default().nth(1, Target::operation(Operation::PutItem), Fault::Timeout(moment)).nth(
         1,
         Target::reads(),

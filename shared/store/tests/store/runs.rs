@@ -10,35 +10,12 @@ use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target, When};
 use lately_keys::table::{AnyKey, LateEventKey};
 use lately_keys::{EventId, Key, TableKey, Tick};
-use lately_model::{GroupBy, ListQuery, RunSpec};
+use lately_model::{GroupBy, RunSpec};
 use lately_store::{Begun, Progress, Run, RunError, Store};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report_later};
 use crate::scene::{fan_out, key};
 use crate::support::{TABLE, items, pass, seeds, store};
-
-#[tokio::test(start_paused = true)]
-async fn consecutive_runs_report_each_event_once() {
-    let rig = Rig::new().await;
-    let store = &rig.store;
-    let mut files = Files::default();
-    let mut written = BTreeSet::new();
-    let mut end = None;
-    for n in 0..4_usize {
-        written.extend(rig.write_many(n, Duration::ZERO).await);
-        let run = report_later(&rig, &mut files).await;
-        assert!(end.is_none_or(|end| run.from == end));
-        end = Some(run.to);
-        assert_eq!(files.files[&run.to].len(), n);
-    }
-    assert_eq!(files.reported(), written);
-    assert_eq!(store.op().runs(&nightly()).resume(LEASE).await.unwrap(), Begun::Nothing);
-    let list = store.op().runs(&nightly()).list(&ListQuery::parse("limit=3").unwrap()).await.unwrap();
-    assert_eq!((list.runs.len(), Some(list.runs[0].to)), (3, end));
-    let next = format!("cursor={}", list.next.unwrap());
-    let list = store.op().runs(&nightly()).list(&ListQuery::parse(&next).unwrap()).await.unwrap();
-    assert_eq!((list.runs.len(), list.next), (1, None));
-}
 
 /// A program can move the futures of a run between its threads.
 #[tokio::test(start_paused = true)]

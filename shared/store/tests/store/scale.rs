@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use lately_engine::Engine;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
-use lately_engine::{Engine, Options};
 use lately_keys::table::{DirectoryKey, EventKey};
 use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, TableKey, Tick, Topic, UnixMillis};
 use lately_model::{EventQuery, NewEvent};
 use lately_store::{Cost, Idempotency, Store, Submission};
 
 use crate::support::{
-    Item, TABLE, World, change, engine, event, ids, items, pass, query, store, stored, submission, topic,
+    Item, TABLE, World, change, event, ids, items, pass, query, start, stored, submission, topic, with_posts,
 };
 
 /// The number of events in the larger topic. A million cost the same to read, but take minutes to write:
@@ -23,13 +23,6 @@ fn many() -> usize {
 
 /// Entries in the larger directory: almost three years of quarter-hours.
 const ENTRIES: usize = 100_000;
-
-fn world() -> (World, Engine, Store) {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    (world, engine, store)
-}
 
 fn s(text: impl Into<String>) -> AttributeValue {
     AttributeValue::S(text.into())
@@ -88,9 +81,7 @@ async fn cost(store: &Store, topic: &Topic, query: &EventQuery) -> Cost {
 
 #[tokio::test(start_paused = true)]
 async fn a_page_costs_the_same_at_any_depth_of_any_topic() {
-    let (world, engine, store) = world();
-    let posts = topic("posts");
-    store.op().topic(&posts).put(&change("{}")).await.unwrap();
+    let (world, engine, store, posts) = with_posts("{}").await;
     store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     let began = world.clone();
     put_events(&engine, &posts, 1..1_000, &began).await;
@@ -137,9 +128,7 @@ async fn a_filter_that_matches_nothing_stops_at_its_budget(store: &Store, topic:
 
 #[tokio::test(start_paused = true)]
 async fn a_page_costs_the_same_with_a_long_directory() {
-    let (world, engine, store) = world();
-    let posts = topic("posts");
-    store.op().topic(&posts).put(&change(r#"{"bucket":"quarter-hour"}"#)).await.unwrap();
+    let (world, engine, store, posts) = with_posts(r#"{"bucket":"quarter-hour"}"#).await;
     let mut bucket = Some(Bucket::containing(BucketWidth::QuarterHour, world.now()));
     let buckets = std::iter::from_fn(|| {
         bucket = bucket?.previous();
@@ -147,7 +136,7 @@ async fn a_page_costs_the_same_with_a_long_directory() {
     });
     let entries: Vec<_> = buckets
         .take(ENTRIES)
-        .map(|bucket| keyed(&DirectoryKey { topic: posts.clone(), bucket }, [("shards", n(1))]))
+        .map(|bucket| keyed(&DirectoryKey { topic: posts.clone(), bucket }, [("base", n(1))]))
         .collect();
     put(&engine, entries[..31].iter().cloned()).await;
     store.op().write(submission(&posts, vec![event("note", None); 60])).await.unwrap();
@@ -174,9 +163,7 @@ async fn a_page_costs_the_same_with_a_long_directory() {
 
 #[tokio::test(start_paused = true)]
 async fn one_event_a_day_is_read_in_seven_waves() {
-    let (world, _, store) = world();
-    let posts = topic("posts");
-    store.op().topic(&posts).put(&change("{}")).await.unwrap();
+    let (world, _, store, posts) = with_posts("{}").await;
     let day = 24 * 60 * 60 * 1000;
     let events = (0..60)
         .map(|days| NewEvent { at: Some(world.now().saturating_sub(days * day)), ..event("note", None) });
@@ -190,10 +177,8 @@ async fn one_event_a_day_is_read_in_seven_waves() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rare_type_costs_only_its_own_bytes_and_buckets() {
-    let (world, _, store) = world();
-    let posts = topic("posts");
     let settings = r#"{"min_shards":2,"views":["actor","subject","type"]}"#;
-    store.op().topic(&posts).put(&change(settings)).await.unwrap();
+    let (world, _, store, posts) = with_posts(settings).await;
     let day = 24 * 60 * 60 * 1000;
     for days in 0..20 {
         let at = Some(world.now().saturating_sub(days * day));
@@ -221,33 +206,6 @@ async fn a_rare_type_costs_only_its_own_bytes_and_buckets() {
     assert_eq!((page.events.len(), cost.items), (6, 206), "{}", cost.of_read());
 }
 
-#[tokio::test(start_paused = true)]
-async fn large_events_fill_pages_and_none_is_lost() {
-    for shards in [1, 4] {
-        let (_, engine, store) = world();
-        let posts = topic("posts");
-        store.op().topic(&posts).put(&change(&format!(r#"{{"min_shards":{shards}}}"#))).await.unwrap();
-        let large = event("note", Some(format!("\"{}\"", "x".repeat(200_000))));
-        for _ in 0..20 {
-            store.op().write(submission(&posts, vec![large.clone(); 10])).await.unwrap();
-        }
-        let mut query = query(200);
-        let mut walked = Vec::new();
-        loop {
-            let page = store.op().topic(&posts).latest(&query).await.unwrap();
-            let bytes: usize =
-                page.events.iter().map(|event| serde_json::to_vec(event).unwrap().len() + 1).sum();
-            assert!(bytes <= 2_500_000, "{bytes}");
-            assert!(!page.has_more || bytes >= 2_000_000, "{bytes}: the page has room for more");
-            walked.extend(ids(&page.events));
-            let Some(next) = page.next else { break };
-            query.cursor = Some(next);
-        }
-        walked.reverse();
-        assert_eq!(walked, stored(&engine, &posts).await);
-    }
-}
-
 /// The only item whose partition key begins with a prefix. For a topic, the item of its settings.
 async fn only(engine: &Engine, prefix: &str) -> Item {
     let mut items = items(engine).await;
@@ -259,10 +217,8 @@ async fn only(engine: &Engine, prefix: &str) -> Item {
 
 #[tokio::test(start_paused = true)]
 async fn items_keep_their_stored_form() {
-    let (world, engine, store) = world();
-    let posts = topic("posts");
     let settings = r#"{"retention_days":7,"min_shards":2,"views":["actor","subject","type"]}"#;
-    store.op().topic(&posts).put(&change(settings)).await.unwrap();
+    let (world, engine, store, posts) = with_posts(settings).await;
     let full = NewEvent {
         subject: Some("repo:octo:hello".parse().unwrap()),
         at: Some(world.now()),
@@ -338,7 +294,7 @@ async fn items_keep_their_stored_form() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_without_views_has_no_extra_attributes() {
-    let (_, engine, store) = world();
+    let (_, engine, store) = start(1);
     let log = topic("log");
     store.op().topic(&log).put(&change(r#"{"fan_out":false,"views":[]}"#)).await.unwrap();
     store.op().write(submission(&log, vec![event("note", None)])).await.unwrap();
@@ -355,9 +311,7 @@ async fn an_event_without_views_has_no_extra_attributes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_bucket_with_very_many_types_may_hold_any_type() {
-    let (_, engine, store) = world();
-    let posts = topic("posts");
-    store.op().topic(&posts).put(&change(r#"{"views":["actor","subject","type"]}"#)).await.unwrap();
+    let (_, engine, store, posts) = with_posts(r#"{"views":["actor","subject","type"]}"#).await;
     for number in 0..150 {
         let typed = event(&format!("type-{number}"), None);
         store.op().write(submission(&posts, vec![typed])).await.unwrap();
@@ -373,9 +327,7 @@ async fn a_bucket_with_very_many_types_may_hold_any_type() {
 
 #[tokio::test(start_paused = true)]
 async fn the_earliest_possible_event_is_read_like_any_other() {
-    let (_, _, store) = world();
-    let posts = topic("posts");
-    store.op().topic(&posts).put(&change(r#"{"bucket":"month"}"#)).await.unwrap();
+    let (_, _, store, posts) = with_posts(r#"{"bucket":"month"}"#).await;
     let first = NewEvent { at: Some(UnixMillis::MIN), ..event("note", None) };
     store.op().write(submission(&posts, vec![first, event("note", None)])).await.unwrap();
     pass(Duration::from_secs(3)).await;
@@ -392,9 +344,7 @@ async fn the_earliest_possible_event_is_read_like_any_other() {
 /// No id fits between the end of a page and the beginning of the next.
 #[tokio::test(start_paused = true)]
 async fn adjacent_ids_are_both_shown() {
-    let (_, engine, store) = world();
-    let posts = topic("posts");
-    store.op().topic(&posts).put(&change("{}")).await.unwrap();
+    let (_, engine, store, posts) = with_posts("{}").await;
     let written = store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     let newer = written.events[0].id;
     let older = newer.just_before().unwrap();

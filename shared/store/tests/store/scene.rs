@@ -33,6 +33,14 @@ impl Scene {
         Self::with(settings, Options { shards: 1, ..Options::default() }).await
     }
 
+    /// A scene in which bob follows ada.
+    pub(crate) async fn followed() -> Self {
+        let mut scene = Self::new(FeedSettings::default()).await;
+        scene.follow("bob", "actor:ada", 0).await;
+        scene.settle().await;
+        scene
+    }
+
     /// A scene on an engine with other options. Its stream has one shard.
     pub(crate) async fn with(settings: FeedSettings, options: Options) -> Self {
         let world = World::new(1);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_engine::Engine;
+use lately_engine::{Engine, Options};
 use lately_keys::table::{DirectoryKey, EventKey};
 use lately_keys::{Bucket, Coverage, EventId, ShardCount, Spread, TableKey, Topic};
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
@@ -13,6 +13,26 @@ pub(crate) use lately_rig::{BUDGET, TABLE, World, connection, engine, seeds};
 use lately_store::{Store, Submission};
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
+
+/// A world, an empty table, and a process that uses it.
+pub(crate) fn start(seed: u64) -> (World, Engine, Store) {
+    start_with(seed, Options::default())
+}
+
+pub(crate) fn start_with(seed: u64, options: Options) -> (World, Engine, Store) {
+    let world = World::new(seed);
+    let engine = engine(&world, options);
+    let store = store(engine.client(), &world);
+    (world, engine, store)
+}
+
+/// As [`start`], with the topic `posts`.
+pub(crate) async fn with_posts(settings: &str) -> (World, Engine, Store, Topic) {
+    let (world, engine, store) = start(1);
+    let posts = topic("posts");
+    store.op().topic(&posts).put(&change(settings)).await.unwrap();
+    (world, engine, store, posts)
+}
 
 pub(crate) fn store(client: Client, world: &World) -> Store {
     Store::new(connection(client, world.clone()))
@@ -86,10 +106,7 @@ pub(crate) fn in_two_shards(world: &World, events: impl IntoIterator<Item = NewE
 /// The places that a directory entry covers.
 pub(crate) fn coverage(bucket: Bucket, entry: &Item) -> Coverage {
     let count = |name: &str| ShardCount::new(entry[name].as_n().unwrap().parse().unwrap()).unwrap();
-    let coverage = match entry.contains_key("base") {
-        true => Coverage::new(bucket, count("base")),
-        false => Coverage::scattered(bucket, count("shards")),
-    };
+    let coverage = Coverage::new(bucket, count("base"));
     match entry.get("spreads") {
         Some(spreads) => coverage.with_spreads(spreads.as_s().unwrap()).unwrap(),
         None => coverage,
@@ -142,9 +159,8 @@ impl Covered {
             };
             self.coverage.spreads().iter().any(|held| contains(&held))
         };
-        let shards = self.coverage.base() == before.coverage.base()
-            && self.coverage.is_scattered() == before.coverage.is_scattered()
-            && before.coverage.spreads().iter().all(holds);
+        let shards =
+            self.coverage.base() == before.coverage.base() && before.coverage.spreads().iter().all(holds);
         types && shards && self.any_type >= before.any_type && self.rest == before.rest
     }
 }

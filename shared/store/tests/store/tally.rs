@@ -1,21 +1,14 @@
 //! The tally of a store: it counts all operations, also failed ones, whose cost no result reports.
 
+use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
-use lately_engine::{Operation, Options};
 use lately_store::{Store, Tally};
 
-use crate::support::{World, change, engine, event, store, submission, topic};
+use crate::support::{event, store, submission, topic, with_posts};
 
 /// A store with the topic `posts`, whose calls meet faults.
-async fn with_posts(faults: Faults) -> Store {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    store(engine.client(), &world)
-        .op()
-        .topic(&topic("posts"))
-        .put(&change(r#"{"fan_out":false}"#))
-        .await
-        .unwrap();
+async fn faulty(faults: Faults) -> Store {
+    let (world, engine, _, _) = with_posts(r#"{"fan_out":false}"#).await;
     store(engine.client_with(faults).client(), &world)
 }
 
@@ -25,7 +18,7 @@ fn puts() -> Target {
 
 #[tokio::test(start_paused = true)]
 async fn an_operations_cost_is_counted_once() {
-    let store = with_posts(Faults::default()).await;
+    let store = faulty(Faults::default()).await;
     let op = store.op();
     op.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
     let cost = op.cost();
@@ -38,7 +31,7 @@ async fn an_operations_cost_is_counted_once() {
 #[tokio::test(start_paused = true)]
 async fn throttles_and_doubled_shards_are_counted() {
     let hot = Fault::Throttle(Throttle::TableKeyRange);
-    let store = with_posts(Faults::default().rule(puts(), When::First(2), hot)).await;
+    let store = faulty(Faults::default().rule(puts(), When::First(2), hot)).await;
     store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
     let Tally { throttles, throttles_given_up, shards_doubled, .. } = store.take_tally();
     assert_eq!((throttles, throttles_given_up, shards_doubled), (2, 0, 1));
@@ -47,7 +40,7 @@ async fn throttles_and_doubled_shards_are_counted() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_operation_is_counted_with_its_cost() {
     let store =
-        with_posts(Faults::default().rule(puts(), When::Always, Fault::Throttle(Throttle::Account))).await;
+        faulty(Faults::default().rule(puts(), When::Always, Fault::Throttle(Throttle::Account))).await;
     store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap_err();
     let tally = store.take_tally();
     assert_eq!((tally.throttles_given_up, tally.shards_doubled), (1, 0));
@@ -57,7 +50,7 @@ async fn a_failed_operation_is_counted_with_its_cost() {
 #[tokio::test(start_paused = true)]
 async fn conflicts_and_failures_are_not_counted_as_throttles() {
     for fault in [Fault::InternalServerError, Fault::TransactionConflict] {
-        let store = with_posts(Faults::default().rule(puts(), When::First(1), fault)).await;
+        let store = faulty(Faults::default().rule(puts(), When::First(1), fault)).await;
         store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
         let Tally { cost, throttles, throttles_given_up, .. } = store.take_tally();
         assert!(cost.calls > 2, "the write was retried");
@@ -68,7 +61,7 @@ async fn conflicts_and_failures_are_not_counted_as_throttles() {
 #[tokio::test(start_paused = true)]
 async fn unprocessed_items_of_a_batch_count_as_a_throttle() {
     let batch = Target::operation(Operation::BatchWriteItem);
-    let store = with_posts(Faults::default().rule(batch, When::First(1), Fault::Unprocessed(1.0))).await;
+    let store = faulty(Faults::default().rule(batch, When::First(1), Fault::Unprocessed(1.0))).await;
     let events = (0..3).map(|_| event("note", None)).collect();
     store.op().write(submission(&topic("posts"), events)).await.unwrap();
     assert_eq!(store.take_tally().throttles, 1);

@@ -8,7 +8,7 @@ use lately_model::{EventQuery, Page, PageSize, SourceQuery, TimeRange, TimelineE
 use lately_store::{Cost, Store, TimelineError};
 
 use crate::listed::{Listed, id, put, source};
-use crate::support::{Item, World, engine, pass, query, seeds, store, topic};
+use crate::support::{Item, World, engine, pass, query, seeds, start, store, topic};
 
 fn source_query(limit: u16) -> SourceQuery {
     SourceQuery { page: query(limit), ..SourceQuery::default() }
@@ -97,9 +97,7 @@ fn some_query(rng: &mut fastrand::Rng, now: UnixMillis) -> SourceQuery {
 async fn pages_of_every_size_in_both_orders_show_everything_once() {
     for seed in seeds(40) {
         let mut rng = fastrand::Rng::with_seed(seed.0);
-        let world = World::new(seed.0);
-        let engine = engine(&world, Options::default());
-        let store = store(engine.client(), &world);
+        let (world, engine, store) = start(seed.0);
         let timeline = Timeline::some(&mut rng, &engine, world.now()).await;
         let only = [topic("posts")];
         for _ in 0..6 {
@@ -125,9 +123,7 @@ async fn pages_of_every_size_in_both_orders_show_everything_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_page_is_one_query_at_the_price_of_its_bytes() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let bytes = |item: &Item| -> usize {
         item.iter().map(|(name, value)| name.len() + value.as_s().unwrap().len()).sum()
     };
@@ -163,9 +159,7 @@ async fn a_page_is_one_query_at_the_price_of_its_bytes() {
 
 #[tokio::test(start_paused = true)]
 async fn pointers_are_followed_together() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let listed = |number| {
         let mut one = Listed::new(id(world.now().saturating_sub(3_000 + number), number), "ada", None);
         one.points = true;
@@ -199,9 +193,7 @@ async fn a_waiting_page_shows_the_event_even_from_stale_replicas() {
 
 #[tokio::test(start_paused = true)]
 async fn a_page_waits_at_most_five_seconds_for_an_event() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, _, store) = start(1);
     let begun = tokio::time::Instant::now();
     let query = SourceQuery { wait_for: Some(id(world.now(), 1)), ..source_query(10) };
     let read = store.op().timeline(&ada()).page(&query).await;
@@ -211,9 +203,7 @@ async fn a_page_waits_at_most_five_seconds_for_an_event() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_that_cannot_come_is_not_waited_for() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let old = Listed::new(id(world.now().saturating_sub(120_001), 1), "ada", None);
     let begun = tokio::time::Instant::now();
     let query = |id| SourceQuery { wait_for: Some(id), ..source_query(10) };
@@ -235,9 +225,7 @@ async fn an_event_that_cannot_come_is_not_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cursor_is_only_valid_for_its_source_and_filters() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let listed = |number| Listed::new(id(world.now().saturating_sub(3_000 + number), number), "ada", None);
     put(&engine.client(), (0..5).map(listed).flat_map(|one| one.at_sources().collect::<Vec<_>>())).await;
     let month = || SourceQuery::parse("month=2026-03&limit=2").unwrap();
@@ -267,9 +255,7 @@ async fn a_cursor_is_only_valid_for_its_source_and_filters() {
 
 #[tokio::test(start_paused = true)]
 async fn expired_and_deleted_events_do_not_end_a_page_early() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (world, engine, store) = start(1);
     let listed = |number: u64| {
         let mut one = Listed::new(id(world.now().saturating_sub(3_000 + number), number), "ada", None);
         one.expires_at = (number < 2_000 && number.is_multiple_of(2)).then(|| world.now().get() / 1000);

@@ -6,86 +6,23 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::{Engine, Operation, Options};
-use lately_keys::{CursorError, Topic};
-use lately_model::{EventQuery, ListQuery, NewEvent, PageSize, TopicFault};
-use lately_store::{GetEventError, LatestError, ListError, PutTopicError, Store, TopicError, WriteError};
+use lately_keys::Topic;
+use lately_model::{EventQuery, NewEvent};
+use lately_store::{GetEventError, Store, WriteError};
 
 use crate::support::{
-    World, assert_directory_held, change, engine, event, ids, items, pass, query, seeds, store, stored,
-    submission, topic,
+    World, assert_directory_held, change, engine, event, ids, items, pass, query, seeds, start, store,
+    stored, submission, topic, with_posts,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-fn world() -> (World, Engine, Store) {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    (world, engine, store)
-}
-
 #[tokio::test(start_paused = true)]
-async fn a_change_keeps_the_settings_that_it_does_not_name() {
-    let (world, engine, store) = world();
-    let posts = topic("posts");
-    let (view, created) = store.op().topic(&posts).put(&change(r#"{"min_shards":2}"#)).await.unwrap();
-    assert!(created && view.created_at == world.now() && view.buckets.is_empty());
-    assert_eq!(view.settings, change(r#"{"min_shards":2}"#).create().unwrap());
-
-    pass(DAY).await;
+async fn a_change_that_changes_nothing_is_not_written() {
+    let (_, _, store, posts) = with_posts(r#"{"min_shards":2}"#).await;
     let op = store.op();
-    let (same, created) = op.topic(&posts).put(&change(r#"{"min_shards":2}"#)).await.unwrap();
-    let cost = op.cost();
-    assert!(!created && same == view);
-    assert_eq!(cost.write_units.halves, 0, "a change that changes nothing is not written");
-
-    let (changed, created) = store.op().topic(&posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap();
-    assert!(!created && changed.created_at == view.created_at);
-    assert_eq!(changed.settings, change(r#"{"min_shards":2,"retention_days":7}"#).create().unwrap());
-    // Another process reads the change.
-    let other = crate::support::store(engine.client(), &world);
-    assert_eq!(other.op().topic(&posts).view().await.unwrap(), changed);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_invalid_change_is_refused_and_changes_nothing() {
-    let (_, _, store) = world();
-    let posts = topic("posts");
-    let misfit = change(r#"{"min_shards":128}"#);
-    assert!(matches!(
-        store.op().topic(&posts).put(&misfit).await,
-        Err(PutTopicError::Refused(TopicFault::Invalid(_)))
-    ));
-    assert!(matches!(store.op().topic(&posts).view().await, Err(TopicError::NotFound(_))));
-
-    let before = store.op().topic(&posts).put(&change("{}")).await.unwrap().0;
-    let hourly = change(r#"{"bucket":"hour"}"#);
-    assert!(matches!(
-        store.op().topic(&posts).put(&hourly).await,
-        Err(PutTopicError::Refused(TopicFault::BucketIsFixed(_)))
-    ));
-    assert!(matches!(
-        store.op().topic(&posts).put(&misfit).await,
-        Err(PutTopicError::Refused(TopicFault::Invalid(_)))
-    ));
-    assert_eq!(store.op().topic(&posts).view().await.unwrap(), before);
-}
-
-#[tokio::test(start_paused = true)]
-async fn every_operation_reports_an_unknown_topic() {
-    let (world, _, store) = world();
-    let nowhere = topic("nowhere");
-    let write = store.op().write(submission(&nowhere, vec![event("note", None)])).await;
-    assert!(matches!(write, Err(WriteError::Topic(TopicError::NotFound(_)))));
-    assert!(matches!(
-        store.op().topic(&nowhere).latest(&query(1)).await,
-        Err(LatestError::Topic(TopicError::NotFound(_)))
-    ));
-    let id = lately_keys::EventId::first_of(world.now());
-    assert!(matches!(
-        store.op().topic(&nowhere).event(id).await,
-        Err(GetEventError::Topic(TopicError::NotFound(_)))
-    ));
+    assert!(!op.topic(&posts).put(&change(r#"{"min_shards":2}"#)).await.unwrap().1);
+    assert_eq!(op.cost().write_units.halves, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,7 +56,7 @@ async fn only_one_of_concurrent_creations_creates_the_topic() {
 #[tokio::test(start_paused = true)]
 async fn a_creation_with_a_lost_response_is_a_creation() {
     for moment in [Moment::Before, Moment::After] {
-        let (world, engine, _) = world();
+        let (world, engine, _) = start(1);
         let lost = Faults::default().nth(1, Target::operation(Operation::PutItem), Fault::Timeout(moment));
         let client = engine.client_with(lost);
         let store = store(client.client(), &world);
@@ -129,37 +66,8 @@ async fn a_creation_with_a_lost_response_is_a_creation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn topics_are_listed_by_name_page_by_page() {
-    let (_, _, store) = world();
-    let mut names: Vec<String> = (0..25).map(|number| format!("topic-{number}")).collect();
-    for name in &names {
-        store.op().topic(&topic(name)).put(&change("{}")).await.unwrap();
-    }
-    names.sort();
-    for limit in [1, 7, 25, 200] {
-        let mut listed = Vec::new();
-        let mut cursor = None;
-        loop {
-            let limit = PageSize::new(limit).unwrap();
-            let page = store.op().topics().list(&ListQuery { limit, cursor }).await.unwrap();
-            assert!(page.topics.len() <= limit.get().into());
-            listed.extend(page.topics.iter().map(|topic| topic.topic.to_string()));
-            cursor = page.next;
-            if cursor.is_none() {
-                break;
-            }
-        }
-        assert_eq!(listed, names);
-    }
-    let page = store.op().topic(&topic("topic-1")).latest(&query(1)).await.unwrap();
-    let foreign = ListQuery { cursor: page.newer, ..ListQuery::default() };
-    let refused = store.op().topics().list(&foreign).await;
-    assert!(matches!(refused, Err(ListError::Cursor(CursorError::Foreign))));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_change_is_seen_by_other_processes_within_two_seconds() {
-    let (world, engine, here) = world();
+    let (world, engine, here) = start(1);
     let there = store(engine.client(), &world);
     let posts = topic("posts");
     here.op().topic(&posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap();
@@ -188,10 +96,8 @@ async fn found(store: &Store, topic: &Topic, query: EventQuery) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_past_its_retention_is_hidden_before_its_removal() {
-    let (_, engine, store) = world();
-    let posts = topic("posts");
     let settings = r#"{"retention_days":1,"bucket":"hour","views":["actor","subject","type"]}"#;
-    store.op().topic(&posts).put(&change(settings)).await.unwrap();
+    let (_, engine, store, posts) = with_posts(settings).await;
     pass(Duration::from_millis(500)).await;
     let written = store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     let id = ids(&written.events)[0];
@@ -226,9 +132,7 @@ async fn an_event_past_its_retention_is_hidden_before_its_removal() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_has_the_retention_that_its_topic_has_when_it_is_written() {
-    let (world, engine, store) = world();
-    let posts = topic("posts");
-    store.op().topic(&posts).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
+    let (world, engine, store, posts) = with_posts(r#"{"retention_days":1}"#).await;
     store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
     let began = world.now();
     store.op().topic(&posts).put(&change(r#"{"retention_days":null}"#)).await.unwrap();
@@ -248,9 +152,7 @@ async fn an_event_has_the_retention_that_its_topic_has_when_it_is_written() {
 
 #[tokio::test(start_paused = true)]
 async fn concurrent_writers_keep_a_buckets_types_within_their_bound() {
-    let (world, engine, first) = world();
-    let posts = topic("posts");
-    first.op().topic(&posts).put(&change(r#"{"views":["actor","subject","type"]}"#)).await.unwrap();
+    let (world, engine, first, posts) = with_posts(r#"{"views":["actor","subject","type"]}"#).await;
     // Each process knows the directory's entry with one type.
     let processes: Vec<_> = (0..6).map(|_| store(engine.client(), &world)).collect();
     for process in &processes {

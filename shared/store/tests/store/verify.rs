@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join;
+use lately_engine::Engine;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
-use lately_engine::{Engine, Options};
 use lately_keys::table::FeedEntryKey;
 use lately_keys::{EventId, Source, TableKey, UnixMillis, User};
 use lately_store::{FeedFinding, FeedReport, FeedSettings, Store};
 
 use crate::listed::{Listed, delete, follow, id, pull, put, source, source_item, user};
-use crate::support::{Item, World, change, engine, items, seeds, store};
+use crate::support::{Item, World, change, items, seeds, start, store};
 
 const SOURCES: [&str; 4] = ["actor:ada", "actor:cyd", "subject:s:1", "subject:s:2"];
 
@@ -33,9 +33,7 @@ fn bob() -> User {
 
 impl Scene {
     async fn some(seed: u64, rng: &mut fastrand::Rng, most: u64) -> Self {
-        let world = World::new(seed);
-        let engine = engine(&world, Options::default());
-        let store = store(engine.client(), &world);
+        let (world, engine, store) = start(seed);
         let now = world.now();
         let count = rng.u64(..most);
         let some = |number| {

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_keys::table::AnyKey;
-use lately_model::{ListQuery, NewConsumer, PollRequest, RunSpec};
+use lately_model::{ListQuery, NewConsumer, RunSpec};
 use lately_store::{ConsumerError, Progress, Run, RunError, TableError};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report, report_later};
@@ -190,26 +190,6 @@ async fn entries_of_an_earlier_consumer_are_not_reported() {
     assert_eq!(rig.counts().await.len(), 16);
     report_later(&rig, &mut files).await;
     assert_eq!(files.reported(), late.into_iter().collect());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_batch_of_a_deleted_consumer_is_stale_for_its_successor() {
-    let rig = Rig::new().await;
-    let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
-    let mut batches: BTreeSet<String> = BTreeSet::new();
-    for _ in 0..3 {
-        rig.store.op().consumer(&nightly()).put(&earliest).await.unwrap();
-        rig.write(Duration::ZERO).await;
-        pass(SETTLED).await;
-        for old in &batches {
-            let stale = rig.store.op().consumer(&nightly()).commit(old.parse().unwrap()).await;
-            assert!(matches!(stale, Err(ConsumerError::StaleBatch)));
-        }
-        let polled = rig.store.op().consumer(&nightly()).poll(PollRequest::default()).await.unwrap();
-        batches.insert(polled.batch.unwrap().to_string());
-        rig.store.op().consumer(&nightly()).delete().await.unwrap();
-    }
-    assert_eq!(batches.len(), 3);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{
-    EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, SourcePartition, Timeline,
-    UserSessionKey,
+    EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, SourcePartition, UserSessionKey,
 };
 use lately_keys::{Actor, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis, User};
 use lately_model::{ISSUES_TOPIC, reported_issue};
@@ -43,7 +42,6 @@ impl ErasureRun<'_> {
             }
             (Stage::Topics, Some(actor), _) => self.look_in_topics(actor, next).await,
             (Stage::Followers, Some(actor), _) => self.look_for_followers(actor, next).await,
-            (Stage::Live, ..) => self.look_for_notes(next).await,
             (Stage::Left, Some(actor), _) => self.clear_timeline(actor, next).await,
             _ => Ok(false),
         }
@@ -63,7 +61,7 @@ impl ErasureRun<'_> {
             else {
                 continue;
             };
-            entries.extend(TimelineEntry::of(key, &item, key.id().at())?);
+            entries.extend(TimelineEntry::of(key, &item)?);
             let (topic, width) = (&key.partition().topic, key.partition().bucket.width());
             let is_keyed = is_keyed(&item)?;
             let empty = || ListedEvents { topic: topic.clone(), width, is_keyed, ids: Vec::new() };
@@ -346,21 +344,6 @@ impl ErasureRun<'_> {
             (next.at.shard, next.at.after) = (shard, None);
         }
         Ok(true)
-    }
-
-    /// Lists what was written for those who follow the actor or the user's feed live. It is deleted before the next
-    /// look.
-    async fn look_for_notes(self, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let source = self.step.actor.clone().map(|actor| Timeline::Source(Source::Actor(actor)));
-        let feed = self.step.user.clone().map(Timeline::Feed);
-        for timeline in source.into_iter().chain(feed) {
-            let query = Query::partition(timeline.to_string()).keys_only().consistent(true);
-            let page = self.fan_out.op.table.query(&query.limit(ERASED_SESSIONS_PER_STEP)).await?;
-            for item in &page.items {
-                next.listed.keys.push(item.key()?);
-            }
-        }
-        Ok(!next.listed.keys.is_empty())
     }
 }
 

@@ -53,30 +53,6 @@ fn page(query: &IssueQuery, at_once: usize) -> IssueList {
 }
 
 #[test]
-fn a_cursor_belongs_to_one_query_and_one_order() {
-    let first = page(&query("status=open&limit=2"), 50);
-    let cursor = first.next.unwrap();
-    for same in ["status=open&limit=7", "limit=1&status=open&order=desc"] {
-        let query = query(&format!("{same}&cursor={cursor}"));
-        assert!(IssueDraft::new(&repository(), &query).is_ok(), "{same}");
-    }
-    for other in [
-        "",
-        "status=closed",
-        "priority=low",
-        "status=open&from=1",
-        "status=open&to=9",
-        "status=open&order=asc",
-    ] {
-        let query = query(&format!("{other}&cursor={cursor}"));
-        assert_eq!(IssueDraft::new(&repository(), &query).unwrap_err(), CursorError::Foreign, "{other}");
-    }
-    let elsewhere = RepositoryKey { owner: "octo".parse().unwrap(), repo: "world".parse().unwrap() };
-    let query = query(&format!("status=open&cursor={cursor}"));
-    assert_eq!(IssueDraft::new(&elsewhere, &query).unwrap_err(), CursorError::Foreign);
-}
-
-#[test]
 fn a_page_ends_at_its_byte_limit_but_takes_one_issue() {
     let mut draft = IssueDraft::new(&repository(), &query("limit=200")).unwrap();
     let mut taken = 0;

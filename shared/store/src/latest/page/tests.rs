@@ -114,25 +114,3 @@ fn a_page_cut_short_continues_where_it_stopped() {
         assert_eq!(place(page.newer.as_deref()), (Order::OldestFirst, newest));
     }
 }
-
-#[test]
-fn newest_first_has_no_next_cursor_at_the_end() {
-    let mut draft = draft(Order::NewestFirst, 50, Some(id(20)));
-    assert_eq!(draft.take(vec![event(9, 10)], 0, EXACT), None);
-    let page = draft.finish(PageEnd::Exhausted);
-    assert_eq!((page.next, page.has_more), (None, false));
-}
-
-#[test]
-fn oldest_first_always_has_a_next_cursor() {
-    let end = |events: Vec<Event>, position| {
-        let mut draft = draft(Order::OldestFirst, 50, position);
-        assert_eq!(draft.take(events, 0, EXACT), None);
-        let page = draft.finish(PageEnd::Exhausted);
-        assert_eq!((page.has_more, &page.newer), (false, &None));
-        place(page.next.as_deref())
-    };
-    assert_eq!(end(vec![event(9, 10)], Some(id(5))), (Order::OldestFirst, Some(id(9))));
-    assert_eq!(end(vec![], Some(id(5))), (Order::OldestFirst, Some(id(5))), "it stays where it is");
-    assert_eq!(end(vec![], None), (Order::OldestFirst, None));
-}

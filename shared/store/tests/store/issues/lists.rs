@@ -11,7 +11,7 @@ use lately_store::{IssuesError, Store};
 use tokio::time::Instant;
 
 use super::support::{asking, change, now, open, repository, stored};
-use crate::support::{World, engine, pass, seeds, store};
+use crate::support::{World, engine, pass, seeds, start, store};
 
 type Model = BTreeMap<u32, Issue>;
 
@@ -75,9 +75,7 @@ const VIEWS: [&str; 6] =
 #[tokio::test(start_paused = true)]
 async fn every_view_order_and_range_matches_the_model() {
     for seed in seeds(4) {
-        let world = World::new(seed.0);
-        let engine = engine(&world, Options::default());
-        let store = store(engine.client(), &world);
+        let (_, _, store) = start(seed.0);
         let mut random = fastrand::Rng::with_seed(seed.0);
         let mut model = Model::new();
         scramble(&store, &mut random, &mut model, 60).await;
@@ -96,32 +94,8 @@ async fn every_view_order_and_range_matches_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_takes_all_remaining_issues_has_no_next() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    for _ in 0..6 {
-        open(&store, r#"{"title":"t"}"#).await;
-    }
-    for order in ["asc", "desc"] {
-        for (limit, next) in [(5_u16, true), (6, false), (7, false), (200, false)] {
-            for view in VIEWS[..2].iter().chain(["&priority=medium", "&from=1&to=6"].iter()) {
-                let query = asking(&format!("limit={limit}&order={order}{view}"));
-                let op = store.op();
-                let page = op.repository(&repository()).list(&query).await.unwrap();
-                let cost = op.cost();
-                assert_eq!((page.issues.len(), page.next.is_some()), (usize::from(limit).min(6), next));
-                assert_eq!(cost.calls, 1);
-            }
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_page_of_large_issues_ends_at_its_size_limit() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (_, _, store) = start(1);
     let body = "x".repeat(60_000);
     for _ in 0..60 {
         open(&store, &format!(r#"{{"title":"t","body":"{body}"}}"#)).await;

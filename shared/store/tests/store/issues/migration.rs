@@ -15,7 +15,7 @@ use lately_store::{MigrationPlan, MigrationReport, Store};
 use super::support::{
     answered, asking, befallen, change, changing, item, now, number, open, put, repository, stored, told,
 };
-use crate::support::{Item, TABLE, World, engine, items, pass, store};
+use crate::support::{Item, TABLE, World, engine, items, pass, start, store};
 
 /// An item that an older release, or a newer one, has written.
 struct Old {
@@ -164,9 +164,7 @@ async fn an_upgrade_moves_issues_to_their_right_index_places() {
 
 #[tokio::test(start_paused = true)]
 async fn a_page_limits_its_write_backs_and_the_next_continues() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (_, engine, store) = start(1);
     let first = &old()[0];
     for number in 1..=60 {
         let mut item = first.item.clone();
@@ -284,9 +282,7 @@ async fn a_stale_read_never_overwrites_an_older_releases_write() {
 
 #[tokio::test(start_paused = true)]
 async fn a_newer_reader_understands_an_older_writer() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (_, engine, store) = start(1);
     let opened = open(&store, r#"{"title":"t","labels":["critical"]}"#).await;
     // A writer of schema 2 closes and relabels. It knows revisions and the index by status, but no priorities.
     let next = AttributeValue::N(opened.revision.next().to_string());
@@ -308,9 +304,7 @@ async fn a_newer_reader_understands_an_older_writer() {
 
 #[tokio::test(start_paused = true)]
 async fn an_older_reader_understands_a_newer_writer() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (_, engine, store) = start(1);
     let opened = open(&store, r#"{"title":"t","body":"b","labels":["critical"]}"#).await;
     let closed = r#"{"status":"closed","priority":"low","labels":["ui","x"]}"#;
     let changed = change(&store, 1, closed, opened.revision).await.unwrap();

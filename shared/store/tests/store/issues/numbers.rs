@@ -12,7 +12,7 @@ use lately_table::limits::CONFLICTS;
 
 use super::support::{ada, new, put, repository, stored, told};
 use crate::records::storm;
-use crate::support::{Item, World, engine, seeds, store};
+use crate::support::{Item, World, engine, seeds, start, store};
 
 async fn opened(store: &Store, title: &str) -> Result<u32, OpenIssueError> {
     let new = new(&format!(r#"{{"title":"{title}"}}"#));
@@ -105,9 +105,7 @@ async fn a_crash_while_opening_leaves_at_most_a_gap() {
 
 #[tokio::test(start_paused = true)]
 async fn a_restored_counter_overwrites_no_issue() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (_, engine, store) = start(1);
     for number in 1..=6 {
         assert_eq!(opened(&store, &number.to_string()).await.unwrap(), number);
     }
@@ -128,9 +126,7 @@ async fn a_restored_counter_overwrites_no_issue() {
 
 #[tokio::test(start_paused = true)]
 async fn no_issue_is_opened_beyond_the_last_number() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
+    let (_, engine, store) = start(1);
     restore(&engine, 99_999_998).await;
     assert_eq!(opened(&store, "last").await.unwrap(), 99_999_999);
     for _ in 0..2 {

@@ -10,53 +10,9 @@ use lately_store::{ChangeIssueError, Store};
 
 use super::support::{change, now, open, stored, told};
 use crate::records::storm;
-use crate::support::{World, assert_directory_held, change as topic_change, engine, seeds, store, topic};
-
-#[tokio::test(start_paused = true)]
-async fn each_real_change_has_exactly_one_event_of_its_type() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    let mut known = open(&store, r#"{"title":"t","labels":["critical"]}"#).await.revision;
-    let changes = [
-        (r#"{"title":"x"}"#, "issue.updated", r#"["title"]"#),
-        (r#"{"title":"x","status":"open"}"#, "", ""),
-        (r#"{"status":"closed"}"#, "issue.closed", r#"["status"]"#),
-        (r#"{"body":"b","labels":["ui"]}"#, "issue.updated", r#"["body","labels","priority"]"#),
-        (r#"{"status":"open","title":"y"}"#, "issue.reopened", r#"["title","status"]"#),
-        (r#"{"priority":"medium"}"#, "issue.updated", r#"["priority"]"#),
-        (r#"{"priority":"medium"}"#, "", ""),
-        (r#"{"status":"closed","priority":"low"}"#, "issue.closed", r#"["status","priority"]"#),
-    ];
-    let mut wanted = vec![("issue.opened".to_owned(), "[]".to_owned())];
-    for (body, event_type, changed) in changes {
-        let issue = change(&store, 1, body, known).await.unwrap();
-        let is_told = !event_type.is_empty();
-        assert_eq!(issue.revision, if is_told { known.next() } else { known }, "{body}");
-        wanted.extend(is_told.then(|| (event_type.to_owned(), changed.to_owned())));
-        known = issue.revision;
-    }
-    let told = told(&engine).await;
-    let names: Vec<_> = told.iter().map(|(name, data)| (name.clone(), data["changed"].to_string())).collect();
-    assert_eq!(names, wanted);
-    let last = serde_json::json!(
-        {"number": 1, "title": "y", "status": "closed", "priority": "low", "changed": ["status", "priority"]}
-    );
-    assert_eq!(told.last().unwrap().1, last);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_change_shows_in_its_authors_feed_at_once() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let store = store(engine.client(), &world);
-    let opened = open(&store, r#"{"title":"t"}"#).await;
-    change(&store, 1, r#"{"status":"closed"}"#, opened.revision).await.unwrap();
-    let feed =
-        store.op().feed(&"ada".parse().unwrap()).page(&lately_model::FeedQuery::default()).await.unwrap();
-    let types: Vec<_> = feed.page.events.iter().map(|told| told.event.event_type.as_str()).collect();
-    assert_eq!(types, ["issue.closed", "issue.opened"]);
-}
+use crate::support::{
+    World, assert_directory_held, change as topic_change, engine, seeds, start, store, topic,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_leaves_the_change_and_its_event_or_neither() {
@@ -148,9 +104,7 @@ async fn process(store: &Store, random: &mut fastrand::Rng, process: u64) -> Vec
 #[tokio::test(start_paused = true)]
 async fn under_random_faults_each_state_has_one_event_of_its_type() {
     for seed in seeds(12) {
-        let world = World::new(seed.0);
-        let engine = engine(&world, Options::default());
-        let plain = store(engine.client(), &world);
+        let (world, engine, plain) = start(seed.0);
         for _ in 1..=3 {
             open(&plain, r#"{"title":"t"}"#).await;
         }
