@@ -44,18 +44,6 @@ impl ApiError {
         Self { status: 400, body }
     }
 
-    pub(crate) fn not_found(message: &str) -> Self {
-        Self::new(400, format!("{DYNAMODB}ResourceNotFoundException"), message)
-    }
-
-    pub(crate) fn trimmed() -> Self {
-        Self::new(
-            400,
-            format!("{DYNAMODB}TrimmedDataAccessException"),
-            "The requested sequence number is beyond the trim horizon",
-        )
-    }
-
     pub(crate) fn internal() -> Self {
         Self::new(
             500,

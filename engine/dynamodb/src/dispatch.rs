@@ -1,26 +1,20 @@
-//! Passes a request to the part of the engine that answers it: items, tables or stream.
+//! Passes a request to the part of the engine that answers it: items or tables.
 
 use crate::admission::Admission;
 use crate::api_error::ApiError;
 use crate::call::Call;
+use crate::control;
 use crate::core::Core;
 use crate::operation::Operation;
-use crate::{control, stream};
 
 /// Answers any request.
 pub(crate) fn answer(core: &Core, operation: Operation, body: &[u8]) -> Result<String, ApiError> {
     match Call::parse(operation, body) {
         Some(call) => run(core, call?),
-        None => match operation {
-            Operation::ListStreams
-            | Operation::DescribeStream
-            | Operation::GetShardIterator
-            | Operation::GetRecords => stream::answer(core, operation, body),
-            _ => {
-                core.show_all(&mut core.ledger())?;
-                control::answer(core, operation, body)
-            }
-        },
+        None => {
+            core.show_all(&mut core.ledger())?;
+            control::answer(core, operation, body)
+        }
     }
 }
 

@@ -14,10 +14,10 @@ pub(crate) const TRIMMED_PER_APPEND: usize = 2;
 /// Records that retention drops per read of a shard.
 pub(crate) const TRIMMED_PER_READ: usize = 1_000;
 
-/// The most records that one `GetRecords` returns. DynamoDB has the same limit.
+/// The most records that one read of a shard returns, as in DynamoDB Streams.
 pub const GET_RECORDS: usize = 1_000;
 
-/// The most bytes that one `GetRecords` returns. DynamoDB has the same limit.
+/// The most bytes that one read of a shard returns, as in DynamoDB Streams.
 pub const GET_RECORDS_BYTES: u64 = 1024 * 1024;
 
 /// The largest request body in bytes. DynamoDB has the same limit.

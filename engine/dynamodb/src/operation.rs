@@ -4,7 +4,7 @@ use std::fmt;
 
 macro_rules! operations {
     ($($name:ident),* $(,)?) => {
-        /// An operation of the DynamoDB or DynamoDB Streams API.
+        /// An operation of the DynamoDB API.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[expect(missing_docs, reason = "each is the API's operation of that name")]
         pub enum Operation { $($name),* }
@@ -28,21 +28,13 @@ operations! {
     CreateTable, UpdateTable, DeleteTable, DescribeTable, ListTables,
     UpdateTimeToLive, DescribeTimeToLive,
     TagResource, UntagResource, ListTagsOfResource,
-    ListStreams, DescribeStream, GetShardIterator, GetRecords,
 }
 
 impl Operation {
     /// Reads an `x-amz-target` header: `DynamoDB_20120810.PutItem`.
     pub(crate) fn from_target(target: &str) -> Option<Self> {
         let (service, name) = target.split_once('.')?;
-        let operation = Self::from_name(name)?;
-        let known = match operation {
-            Self::ListStreams | Self::DescribeStream | Self::GetShardIterator | Self::GetRecords => {
-                "DynamoDBStreams_20120810"
-            }
-            _ => "DynamoDB_20120810",
-        };
-        (service == known).then_some(operation)
+        Self::from_name(name).filter(|_| service == "DynamoDB_20120810")
     }
 
     /// True if the operation may change items.
@@ -77,9 +69,7 @@ mod tests {
     fn a_target_names_its_service() {
         let put = Operation::from_target("DynamoDB_20120810.PutItem");
         assert_eq!(put, Some(Operation::PutItem));
-        let records = Operation::from_target("DynamoDBStreams_20120810.GetRecords");
-        assert_eq!(records, Some(Operation::GetRecords));
-        assert_eq!(Operation::from_target("DynamoDB_20120810.GetRecords"), None);
+        assert_eq!(Operation::from_target("DynamoDBStreams_20120810.PutItem"), None);
         assert_eq!(Operation::from_target("DynamoDB_20120810.Drop"), None);
         assert_eq!(Operation::from_target("DynamoDB_20120810.ExecuteStatement"), None, "PartiQL");
     }

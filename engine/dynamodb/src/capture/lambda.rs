@@ -1,6 +1,4 @@
-//! The JSON of records: Lambda's event, `{"Records":[{"eventID":…,"dynamodb":{…}}]}`, and the list of `GetRecords`.
-
-use std::sync::Arc;
+//! The JSON of records in Lambda's event: `{"Records":[{"eventID":…,"dynamodb":{…}}]}`.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -11,7 +9,7 @@ use crate::table::StreamView;
 /// The region in names and events. dynoxide's ARNs have the same region.
 pub const REGION: &str = dynoxide::streams::LOCAL_REGION;
 
-/// One record of an event. A record in the list of `GetRecords` has the same field names.
+/// One record of an event.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RecordJson<'a> {
@@ -22,8 +20,8 @@ struct RecordJson<'a> {
     event_source: &'static str,
     aws_region: &'static str,
     dynamodb: ChangeJson<'a>,
-    #[serde(rename = "eventSourceARN", skip_serializing_if = "Option::is_none")]
-    event_source_arn: Option<&'a str>,
+    #[serde(rename = "eventSourceARN")]
+    event_source_arn: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     user_identity: Option<Identity>,
 }
@@ -42,34 +40,20 @@ struct ChangeJson<'a> {
     stream_view_type: &'static str,
 }
 
-/// The identity of the TTL service, in the record of an expired item. The Streams API capitalises the field names,
-/// Lambda does not.
+/// The identity of the TTL service, in the record of an expired item.
 #[derive(Serialize)]
-#[serde(untagged)]
-enum Identity {
-    Lambda {
-        #[serde(rename = "type")]
-        kind: &'static str,
-        #[serde(rename = "principalId")]
-        principal: &'static str,
-    },
-    Api {
-        #[serde(rename = "Type")]
-        kind: &'static str,
-        #[serde(rename = "PrincipalId")]
-        principal: &'static str,
-    },
+struct Identity {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(rename = "principalId")]
+    principal: &'static str,
 }
 
-const SERVICE: &str = "Service";
-const TTL_PRINCIPAL: &str = "dynamodb.amazonaws.com";
+const TTL: Identity = Identity { kind: "Service", principal: "dynamodb.amazonaws.com" };
 
-fn entry<'a>(record: &'a Record, view: StreamView, arn: Option<&'a str>) -> RecordJson<'a> {
-    let identity = match arn {
-        Some(_) => Identity::Lambda { kind: SERVICE, principal: TTL_PRINCIPAL },
-        None => Identity::Api { kind: SERVICE, principal: TTL_PRINCIPAL },
-    };
-    RecordJson {
+/// The JSON of a record in a Lambda event.
+pub(crate) fn record(record: &Record, view: StreamView, arn: &str) -> String {
+    let record = RecordJson {
         event_id: format!("{:032x}", record.sequence.get()),
         event_name: record.event.name(),
         event_version: "1.1",
@@ -85,13 +69,9 @@ fn entry<'a>(record: &'a Record, view: StreamView, arn: Option<&'a str>) -> Reco
             stream_view_type: view.name(),
         },
         event_source_arn: arn,
-        user_identity: record.expired.then_some(identity),
-    }
-}
-
-/// The JSON of a record in a Lambda event.
-pub(crate) fn record(record: &Record, view: StreamView, arn: &str) -> String {
-    serde_json::to_string(&entry(record, view, Some(arn))).expect("the fields have string keys")
+        user_identity: record.expired.then_some(TTL),
+    };
+    serde_json::to_string(&record).expect("the fields have string keys")
 }
 
 /// The JSON of one Lambda event. `records` are the JSON texts of its records.
@@ -105,9 +85,3 @@ const EVENT_TAIL: &str = "]}";
 
 /// The length of an event's JSON in bytes, without its records and the commas between them.
 pub const EVENT_BYTES: usize = EVENT_HEAD.len() + EVENT_TAIL.len();
-
-/// The JSON of the list in a `GetRecords` response.
-pub(crate) fn api_records(records: &[Arc<Record>], view: StreamView) -> String {
-    let records: Vec<_> = records.iter().map(|r| entry(r, view, None)).collect();
-    serde_json::to_string(&records).expect("the fields have string keys")
-}

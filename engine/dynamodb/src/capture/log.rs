@@ -119,12 +119,6 @@ impl Log {
         })
     }
 
-    /// The oldest record's position.
-    pub(crate) fn oldest(&self, shard: u16) -> Option<SequenceNumber> {
-        let shard = self.shards.get(usize::from(shard))?;
-        shard.records.front().map(|record| record.sequence)
-    }
-
     /// The time of the oldest record of all shards.
     pub(crate) fn oldest_micros(&self) -> Option<u64> {
         let oldest = self.shards.iter().filter_map(|shard| shard.records.front());

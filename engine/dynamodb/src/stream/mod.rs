@@ -1,13 +1,8 @@
-//! Reading a table's stream: inside the process, and through the DynamoDB Streams API.
-
-mod service;
+//! Reading a table's stream inside the process. The DynamoDB Streams API is not served: nothing here reads through it.
 
 pub use crate::capture::{
     EVENT_BYTES, EventName, InvalidSequenceNumber, REGION, ReadRecords, Record, SequenceNumber, event,
 };
-pub use service::shard_id;
-
-pub(crate) use service::answer;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,4 +118,9 @@ impl Stream {
     pub fn micros_ago(&self, age: Duration) -> u64 {
         self.now_micros().saturating_sub(micros(age))
     }
+}
+
+/// A shard's name.
+pub fn shard_id(shard: u16) -> String {
+    format!("shardId-00000000000000000000-{shard:08}")
 }

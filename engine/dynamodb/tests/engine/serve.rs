@@ -71,48 +71,6 @@ async fn clients_on_the_port_see_the_same_items_until_it_stops() {
 }
 
 #[tokio::test]
-async fn the_streams_api_returns_every_record_once_and_in_order() {
-    let engine = engine();
-    let (address, _stop, _server) = serve(&engine).await;
-    for i in 0..30 {
-        let put = engine.client().put_item().table_name(TABLE);
-        put.set_item(Some(item(&format!("p{}", i % 7), &i.to_string(), []))).send().await.unwrap();
-    }
-    let call = async |operation: &str, body: serde_json::Value| {
-        let target = format!("DynamoDBStreams_20120810.{operation}");
-        let (status, answer) = request(address, &target, &body.to_string()).await;
-        assert_eq!(status, 200, "{answer}");
-        answer
-    };
-    let streams = call("ListStreams", serde_json::json!({"TableName": TABLE})).await;
-    let arn = &streams["Streams"][0]["StreamArn"];
-    let described = call("DescribeStream", serde_json::json!({"StreamArn": arn})).await;
-    let mut read = 0;
-    for shard in described["StreamDescription"]["Shards"].as_array().unwrap() {
-        let from = serde_json::json!({
-            "StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON",
-        });
-        let mut iterator = call("GetShardIterator", from).await["ShardIterator"].clone();
-        let mut last = String::new();
-        loop {
-            let page = call("GetRecords", serde_json::json!({"ShardIterator": iterator, "Limit": 4})).await;
-            iterator = page["NextShardIterator"].clone();
-            let records = page["Records"].as_array().unwrap();
-            if records.is_empty() {
-                break;
-            }
-            for record in records {
-                let sequence = record["dynamodb"]["SequenceNumber"].as_str().unwrap();
-                assert!(sequence > last.as_str());
-                last = sequence.to_owned();
-                read += 1;
-            }
-        }
-    }
-    assert_eq!(read, 30);
-}
-
-#[tokio::test]
 async fn partiql_is_refused_as_an_unknown_operation() {
     let engine = engine();
     let select = engine.client().execute_statement().statement("SELECT * FROM lately WHERE pk = 'a'");
