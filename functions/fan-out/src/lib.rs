@@ -41,7 +41,8 @@ impl Measured for Answer {
     }
 
     fn measures(&self, now: UnixMillis) -> Measures {
-        let FanOutOutcome { failures, oldest, deliveries, late, jobs, promotions, left, .. } = self.outcome;
+        let FanOutOutcome { failures, oldest, deliveries, late, jobs, promotions, deferred, .. } =
+            self.outcome;
         let measures = Measures::default()
             .count(Metric::Records, self.records as u64)
             .count(Metric::RecordsFailed, failures as u64)
@@ -49,7 +50,7 @@ impl Measured for Answer {
             .count(Metric::LateEvents, late)
             .count(Metric::Jobs, jobs)
             .count(Metric::Promotions, promotions)
-            .count(Metric::DeferredToBacklog, left);
+            .count(Metric::DeferredToBacklog, deferred);
         let Some(oldest) = oldest else { return measures };
         measures.time(Metric::FanOutLag, Duration::from_millis(now.get().saturating_sub(oldest.get())))
     }

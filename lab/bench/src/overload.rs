@@ -222,7 +222,7 @@ impl Functions {
         let answer = lately_fan_out::handle(&store, event.as_bytes(), INVOCATION).await;
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(store);
         let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
-        *self.left.lock().unwrap_or_else(PoisonError::into_inner) += answer.handled().left;
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) += answer.handled().deferred;
         Ok(serde_json::to_string(&answer).expect("an answer is text"))
     }
 

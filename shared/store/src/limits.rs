@@ -185,9 +185,9 @@ pub const FAILED_LOOKS: u32 = 5;
 pub const NEWS_KEPT: usize = 64;
 
 /// Ids of events told last that a loop remembers, to recognise those that a note names too.
-pub const TOLD_KEPT: usize = 4_096;
+pub const REMEMBERED_IDS: usize = 4_096;
 
-/// As [`TOLD_KEPT`], for one client: those of a whole window.
+/// As [`REMEMBERED_IDS`], for one client: those of a whole window.
 pub const FOLLOWER_TOLD_KEPT: usize = 256;
 
 /// Late events that one look reads: ten calls. The next look reads the rest.

@@ -146,7 +146,7 @@ pub(super) async fn overload(watched: &Watched) {
     let store = fan_out.store(&hurt(api, entries, 20, Fault::Throttle(Throttle::TableKeyRange)));
     let batch = stream.lambda_event(&[posted]);
     let answer = lately_fan_out::handle(&store, batch.as_bytes(), TIME).await.unwrap();
-    assert!(answer.is_done() && answer.handled().left > 0, "{answer:?}");
+    assert!(answer.is_done() && answer.handled().deferred > 0, "{answer:?}");
     pump.settled().await;
 }
 

@@ -35,7 +35,7 @@ use crate::op::Op;
 use crate::topic::StoredTopic;
 
 /// A poll's response.
-struct Given {
+struct PreparedPoll {
     polled: Polled,
     /// The checkpoint that must be written before the response is given.
     next: Option<Checkpoint>,
@@ -59,7 +59,7 @@ struct Late {
 
 /// The unsettled entries that a poll found in the ledger, and the places where it stopped.
 #[derive(Default)]
-struct Waiting {
+struct UnsettledEntries {
     /// Each with its partition.
     ids: BTreeMap<EventId, u8>,
     /// The partitions that hold no other unsettled entries, and their counters.
@@ -144,7 +144,7 @@ impl<'a> Polling<'a> {
 }
 
 impl Polling<'_> {
-    async fn next_batch(self, request: PollRequest) -> Result<Given, ConsumerError> {
+    async fn next_batch(self, request: PollRequest) -> Result<PreparedPoll, ConsumerError> {
         let checkpoint = self.checkpoint;
         let limit = usize::from(request.limit.get());
         let watermark = checkpoint.watermark(self.op.now());
@@ -163,7 +163,7 @@ impl Polling<'_> {
             let known = checkpoint.known.max(&dealt);
             let is_new = (known, &sweeps) != (checkpoint.known, &checkpoint.sweeps);
             let next = is_new.then(|| Checkpoint { revision, known, sweeps, ..checkpoint.clone() });
-            return Ok(Given { polled, next });
+            return Ok(PreparedPoll { polled, next });
         }
         let batch = BatchToken::new(checkpoint.incarnation, revision);
         let ids = late.iter().map(|event| event.id).collect();
@@ -171,11 +171,11 @@ impl Polling<'_> {
         let outstanding = Some(Outstanding { batch, upto, late: ids, dealt });
         let next = Some(Checkpoint { revision, outstanding, sweeps, ..checkpoint.clone() });
         let polled = Polled { batch: Some(batch), events: ahead.events, late, caught_up };
-        Ok(Given { polled, next })
+        Ok(PreparedPoll { polled, next })
     }
 
     /// Gives the outstanding batch again. It does not look for events behind the batch.
-    async fn again(self, outstanding: &Outstanding) -> Result<Given, ConsumerError> {
+    async fn again(self, outstanding: &Outstanding) -> Result<PreparedPoll, ConsumerError> {
         let stored = self.stored;
         let checkpoint = self.checkpoint;
         let topic = &checkpoint.consumer.topic;
@@ -194,7 +194,7 @@ impl Polling<'_> {
             next = Some(Checkpoint { revision, outstanding, ..checkpoint.clone() });
         }
         let polled = Polled { batch: Some(batch), events: ahead.events, late: late.events, caught_up: false };
-        Ok(Given { polled, next })
+        Ok(PreparedPoll { polled, next })
     }
 
     /// The events of the unsettled entries up to the position, oldest first, as many as may be given. Entries of
@@ -204,7 +204,7 @@ impl Polling<'_> {
         let checkpoint = self.checkpoint;
         let consumer = &checkpoint.consumer;
         let ledger = Ledger { consumer, incarnation: checkpoint.incarnation };
-        let Waiting { ids: mut left, whole, sweeps, more } = self.waiting(seen, limit).await?;
+        let UnsettledEntries { ids: mut left, whole, sweeps, more } = self.waiting(seen, limit).await?;
         let mut late =
             Late { more: more || left.len() > limit, dealt: checkpoint.known, sweeps, ..Late::default() };
         let ids: Vec<_> = left.keys().copied().take(limit).collect();
@@ -244,11 +244,11 @@ impl Polling<'_> {
 
     /// Finds the unsettled entries of the partitions whose counters rose, until the request may read no more. It begins
     /// with a random partition, so that each partition gets its turn.
-    async fn waiting(self, seen: &Counters, limit: usize) -> Result<Waiting, TableError> {
+    async fn waiting(self, seen: &Counters, limit: usize) -> Result<UnsettledEntries, TableError> {
         let Checkpoint { consumer, incarnation, known, position, sweeps, .. } = self.checkpoint;
         let ledger = LedgerHandle::of(self.op, Ledger { consumer, incarnation: *incarnation });
         let mut risen = seen.risen_since(known);
-        let mut waiting = Waiting::default();
+        let mut waiting = UnsettledEntries::default();
         if risen.is_empty() {
             return Ok(waiting);
         }

@@ -45,7 +45,7 @@ impl FanOut<'_> {
 
 impl WalkStep<'_> {
     /// Copies some entries of a source's timeline into a feed, newest first: all entries since the follow, and as many
-    /// older ones as are wanted. Returns the walk that is left.
+    /// older ones as are wanted. Returns the remaining walk.
     pub(super) async fn copy_some(
         self,
         walk: FeedWalk,
@@ -78,7 +78,7 @@ impl WalkStep<'_> {
         entries.append(&mut older);
         let retention = op.store.feeds().retention;
         fan_out.deliver(entries.iter().map(|entry| entry.in_feed(&walk.user, retention)).collect()).await?;
-        fan_out.feed(&walk.user).take_back_deleted(entries).await?;
+        fan_out.feed(&walk.user).remove_deleted(entries).await?;
 
         let Some(behind) = found.stopped_at else { return Ok(None) };
         if behind < followed_at && (wanted == 0 || looked_at >= BACKFILL_ENTRIES) {

@@ -12,7 +12,7 @@
 //! some attempts (`writer.rs`) a batch of records leaves such writes to a backlog: it puts one item for each busy
 //! partition, which lists the events, and is then done. The stream record of that item begins a *step*: the step reads
 //! the oldest items, handles their events as if their records had come again, and deletes the finished items. It puts
-//! back the events that are left, which makes the next stream record.
+//! back the remaining events, which makes the next stream record.
 //!
 //! These rules must hold:
 //! - A batch puts an item before it answers, and a step deletes an item after it handled the item's events. A step that
@@ -46,7 +46,7 @@ use crate::op::Op;
 
 /// An event in a backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LeftEvent {
+pub(super) struct DeferredEvent {
     pub(super) id: EventId,
     /// When the event was written or deleted, in whole seconds.
     pub(super) at: UnixMillis,
@@ -55,57 +55,59 @@ pub(super) struct LeftEvent {
 }
 
 /// The topic and the bucket width of all events of an item; `None` if they were deleted.
-pub(super) type LeftIn = Option<(Topic, BucketWidth)>;
+pub(super) type DeferredTopic = Option<(Topic, BucketWidth)>;
 
 /// An event to write or to remove later.
 #[derive(Clone, Debug)]
-pub(super) struct Later {
-    pub(super) written: LeftIn,
-    pub(super) event: LeftEvent,
+pub(super) struct DeferredWrite {
+    pub(super) written: DeferredTopic,
+    pub(super) event: DeferredEvent,
 }
 
-impl Later {
+impl DeferredWrite {
     /// An event that was written.
     pub(super) fn write(key: &EventKey, at: UnixMillis, fans_out: bool) -> Self {
         let written = Some((key.partition().topic.clone(), key.partition().bucket.width()));
-        Self { written, event: LeftEvent { id: key.id(), at, fans_out } }
+        Self { written, event: DeferredEvent { id: key.id(), at, fans_out } }
     }
 
     /// An event that was deleted.
     pub(super) const fn remove(id: EventId, at: UnixMillis, fans_out: bool) -> Self {
-        Self { written: None, event: LeftEvent { id, at, fans_out } }
+        Self { written: None, event: DeferredEvent { id, at, fans_out } }
     }
 }
 
 /// The events that a batch of records, or a step, leaves to backlogs.
 #[derive(Debug, Default)]
-pub(super) struct LeftWork(Mutex<BTreeMap<(Backlog, LeftIn), LeftEvents>>);
+pub(super) struct DeferredWork(Mutex<BTreeMap<(Backlog, DeferredTopic), DeferredEvents>>);
 
 /// Events, and the places of their records in the batch.
 #[derive(Debug, Default)]
-struct LeftEvents {
-    events: BTreeSet<LeftEvent>,
+struct DeferredEvents {
+    events: BTreeSet<DeferredEvent>,
     places: BTreeSet<usize>,
 }
 
-impl LeftWork {
-    fn add(&self, backlog: Backlog, later: Later, place: usize) {
+impl DeferredWork {
+    fn add(&self, backlog: Backlog, later: DeferredWrite, place: usize) {
         let mut all = self.all();
-        let left = all.entry((backlog, later.written)).or_default();
-        left.events.insert(later.event);
-        left.places.insert(place);
+        let deferred = all.entry((backlog, later.written)).or_default();
+        deferred.events.insert(later.event);
+        deferred.places.insert(place);
     }
 
-    /// Takes out the events that are left to one backlog.
-    fn take(&self, backlog: &Backlog) -> Vec<(LeftIn, Vec<LeftEvent>)> {
+    /// Takes out the events that are deferred to one backlog.
+    fn take(&self, backlog: &Backlog) -> Vec<(DeferredTopic, Vec<DeferredEvent>)> {
         let mut all = self.all();
         let (ours, others) = std::mem::take(&mut *all).into_iter().partition(|((of, _), _)| of == backlog);
         *all = others;
-        let ours: BTreeMap<_, LeftEvents> = ours;
-        ours.into_iter().map(|((_, written), left)| (written, left.events.into_iter().collect())).collect()
+        let ours: BTreeMap<_, DeferredEvents> = ours;
+        ours.into_iter()
+            .map(|((_, written), deferred)| (written, deferred.events.into_iter().collect()))
+            .collect()
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<(Backlog, LeftIn), LeftEvents>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<(Backlog, DeferredTopic), DeferredEvents>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -114,8 +116,8 @@ impl LeftWork {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BacklogItem {
     key: BacklogKey,
-    pub(super) written: LeftIn,
-    pub(super) events: Vec<LeftEvent>,
+    pub(super) written: DeferredTopic,
+    pub(super) events: Vec<DeferredEvent>,
     step: u64,
 }
 
@@ -125,7 +127,7 @@ const EVENT_BYTES: usize = 16 + 4 + 1;
 impl BacklogItem {
     fn encode(&self) -> Item {
         let mut bytes = Vec::with_capacity(self.events.len() * EVENT_BYTES);
-        for LeftEvent { id, at, fans_out } in &self.events {
+        for DeferredEvent { id, at, fans_out } in &self.events {
             bytes.extend(id.as_uuid().as_bytes());
             bytes.extend(u32::try_from(at.get() / 1000).unwrap_or(u32::MAX).to_be_bytes());
             bytes.push(u8::from(*fans_out));
@@ -150,31 +152,31 @@ impl BacklogItem {
     }
 }
 
-fn left_event(bytes: &[u8]) -> Option<LeftEvent> {
+fn left_event(bytes: &[u8]) -> Option<DeferredEvent> {
     let bytes: &[u8; EVENT_BYTES] = bytes.try_into().ok()?;
     let (id, rest) = bytes.split_first_chunk::<16>()?;
     let (seconds, rest) = rest.split_first_chunk::<4>()?;
     let id = EventId::from_slice(id)?;
     let at = UnixMillis::new(u64::from(u32::from_be_bytes(*seconds)) * 1000).ok()?;
-    Some(LeftEvent { id, at, fans_out: rest == [1] })
+    Some(DeferredEvent { id, at, fans_out: rest == [1] })
 }
 
 impl FanOut<'_> {
-    /// Writes items, and leaves writes to busy partitions to the backlogs of these. Returns the keys of the writes that
-    /// are left. An entry of a source's timeline is given with its key in the first shard, and is written to the shard
+    /// Writes items, and defers writes to busy partitions to the backlogs of these. Returns the keys of the deferred
+    /// writes. An entry of a source's timeline is given with its key in the first shard, and is written to the shard
     /// of its time; a timeline that is too busy gets more shards (`spread.rs`).
-    pub(super) async fn write_or_leave(
+    pub(super) async fn write_or_defer(
         &self,
         writes: Vec<Write>,
-        later: impl Fn(&Key) -> Later,
+        later: impl Fn(&Key) -> DeferredWrite,
     ) -> Result<HashSet<Key>, TableError> {
-        let (mut left, mut asked, mut listed) = (Vec::new(), Vec::new(), HashMap::new());
+        let (mut deferred, mut asked, mut listed) = (Vec::new(), Vec::new(), HashMap::new());
         for mut write in writes {
             let entry = self.listed(&mut write);
             let key = write.key()?;
             let is_ours = || Backlog::of(&key).as_ref() == self.backlog;
             if self.op.memory().busy.is_noted(&key.pk, BUSY_FOR, self.op.ambient()) && !is_ours() {
-                left.push(key);
+                deferred.push(key);
                 continue;
             }
             listed.extend(entry.map(|entry| (key, entry)));
@@ -185,23 +187,23 @@ impl FanOut<'_> {
             self.op.memory().busy.note(key.pk.clone(), self.op.ambient());
             match listed.remove(&key) {
                 Some(entry) => again.push((key, entry)),
-                None => left.push(key),
+                None => deferred.push(key),
             }
         }
-        left.extend(self.spread(again).await?);
-        for key in &left {
+        deferred.extend(self.spread(again).await?);
+        for key in &deferred {
             let backlog = Backlog::of(key).ok_or_else(|| Corrupt::new(&key.pk, "sk"))?;
-            self.left.add(backlog, later(key), self.place);
+            self.deferred.add(backlog, later(key), self.place);
         }
-        Ok(left.into_iter().map(in_first_shard).collect())
+        Ok(deferred.into_iter().map(in_first_shard).collect())
     }
 
-    /// Puts the events that are left into backlogs. Returns the places of the records for which this failed.
-    pub(super) async fn put_left(&self, left: &LeftWork) -> BTreeSet<usize> {
-        let left = std::mem::take(&mut *left.all());
-        let puts: Vec<_> = left
+    /// Puts the deferred events into backlogs. Returns the places of the records for which this failed.
+    pub(super) async fn put_deferred(&self, deferred: &DeferredWork) -> BTreeSet<usize> {
+        let deferred = std::mem::take(&mut *deferred.all());
+        let puts: Vec<_> = deferred
             .into_iter()
-            .map(async |((backlog, written), LeftEvents { events, places })| {
+            .map(async |((backlog, written), DeferredEvents { events, places })| {
                 let events: Vec<_> = events.into_iter().collect();
                 match self.put_to(backlog, written, &events).await {
                     Ok(()) => BTreeSet::new(),
@@ -219,14 +221,14 @@ impl FanOut<'_> {
     async fn put_to(
         &self,
         backlog: Backlog,
-        written: LeftIn,
-        events: &[LeftEvent],
+        written: DeferredTopic,
+        events: &[DeferredEvent],
     ) -> Result<(), TableError> {
         for events in events.chunks(BACKLOG_EVENTS_PER_ITEM) {
             let key = BacklogKey { backlog: backlog.clone(), id: fresh_id(self.op)? };
             let item = BacklogItem { key, written: written.clone(), events: events.to_vec(), step: 0 };
             self.op.table.put(&item.encode()).await?;
-            count(&self.done.left, events.len());
+            count(&self.done.deferred, events.len());
         }
         Ok(())
     }
@@ -242,9 +244,9 @@ impl FanOut<'_> {
         let is_due = |first: &&BacklogItem| records.first().is_some_and(|oldest| *oldest <= first.key.id);
         let Some(first) = items.first().filter(is_due) else { return Ok(()) };
         self.done.saw(items.iter().flat_map(|item| &item.events).map(|event| event.at).min());
-        let left = LeftWork::default();
+        let deferred = DeferredWork::default();
         let step = BacklogStep {
-            fan_out: FanOut { left: &left, backlog: Some(backlog), ..*self },
+            fan_out: FanOut { deferred: &deferred, backlog: Some(backlog), ..*self },
             backlog,
             until: self.op.ambient().monotonic() + BACKLOG_STEP_TIME,
         };
@@ -252,14 +254,14 @@ impl FanOut<'_> {
             Backlog::Source(source) => {
                 step.handle_again(source, &items).await?;
                 if let Source::Actor(actor) = source {
-                    self.erase_left(actor, &items).await?;
+                    self.erase_deferred(actor, &items).await?;
                 }
             }
             Backlog::Feed(user) => step.settle_in_feed(user, &items).await?,
         }
-        let mut rest = left.take(backlog);
+        let mut rest = deferred.take(backlog);
         let left_nothing = rest.is_empty();
-        if !self.put_left(&left).await.is_empty() {
+        if !self.put_deferred(&deferred).await.is_empty() {
             return Err(TableError::unavailable("events were not put into a backlog"));
         }
         if rest.is_empty() && more {
@@ -324,14 +326,18 @@ struct BacklogStep<'a> {
 }
 
 impl BacklogStep<'_> {
-    /// Leaves events to the next step if this step has no time for them. Returns true if they are left.
-    fn leaves(self, written: &LeftIn, events: &[LeftEvent]) -> bool {
-        let FanOut { op, left, place, .. } = self.fan_out;
+    /// Defers events to the next step if this step has no time for them. Returns true if they are deferred.
+    fn leaves(self, written: &DeferredTopic, events: &[DeferredEvent]) -> bool {
+        let FanOut { op, deferred, place, .. } = self.fan_out;
         if op.ambient().monotonic() < self.until {
             return false;
         }
         for event in events {
-            left.add(self.backlog.clone(), Later { written: written.clone(), event: *event }, place);
+            deferred.add(
+                self.backlog.clone(),
+                DeferredWrite { written: written.clone(), event: *event },
+                place,
+            );
         }
         true
     }
@@ -347,22 +353,23 @@ impl BacklogStep<'_> {
     async fn handle_left(
         self,
         source: &Source,
-        written: &LeftIn,
-        event: &LeftEvent,
+        written: &DeferredTopic,
+        event: &DeferredEvent,
     ) -> Result<(), TableError> {
         if self.leaves(written, std::slice::from_ref(event)) {
             return Ok(());
         }
-        let LeftEvent { id, at, .. } = *event;
+        let DeferredEvent { id, at, .. } = *event;
         if let Some((topic, width)) = written {
             let key = EventKey::new(topic.clone(), *width, id);
             let item = self.fan_out.op.table.get(key.encode()).await?;
             let entry = item.map(|item| TimelineEntry::of(&key, &item)).transpose()?.flatten();
             if let Some(entry) = entry.filter(|entry| entry.sources().any(|listed| listed == *source)) {
-                return Box::pin(self.fan_out.bring(&key, &entry, at, vec![source.clone()], None)).await;
+                return Box::pin(self.fan_out.deliver_entry(&key, &entry, at, vec![source.clone()], None))
+                    .await;
             }
         }
-        // An attempt that died may have written entries, also into feeds of followers who have left since.
+        // An attempt that died may have written entries, also into feeds of followers who have unfollowed since.
         Box::pin(self.fan_out.clear(event, vec![source.clone()], None, written.is_some())).await
     }
 
@@ -390,7 +397,7 @@ impl BacklogStep<'_> {
         user: &User,
         topic: &Topic,
         width: BucketWidth,
-        events: &[LeftEvent],
+        events: &[DeferredEvent],
     ) -> Result<Vec<TimelineEntry>, TableError> {
         let keys = events.iter().map(|event| EventKey::new(topic.clone(), width, event.id));
         let keys: HashMap<Key, EventKey> = keys.map(|key| (key.encode(), key)).collect();
@@ -411,8 +418,8 @@ impl BacklogStep<'_> {
     async fn settle(
         self,
         user: &User,
-        written: &LeftIn,
-        events: &[LeftEvent],
+        written: &DeferredTopic,
+        events: &[DeferredEvent],
         mut entries: Vec<TimelineEntry>,
     ) -> Result<(), TableError> {
         let fan_out = self.fan_out;
@@ -421,16 +428,16 @@ impl BacklogStep<'_> {
         let gone = events.iter().filter(|event| !shown.contains(&event.id));
         let gone = gone.map(|event| Write::Delete(place_in_feed(event.id, user)));
         let copies = entries.iter().map(|entry| Write::Put(entry.in_feed(user, retention)));
-        let by_key: HashMap<Key, LeftEvent> =
+        let by_key: HashMap<Key, DeferredEvent> =
             events.iter().map(|event| (place_in_feed(event.id, user), *event)).collect();
-        let later = |key: &Key| Later { written: written.clone(), event: by_key[key] };
-        let left = fan_out.write_or_leave(copies.chain(gone).collect(), later).await?;
-        entries.retain(|entry| !left.contains(&place_in_feed(entry.id, user)));
+        let later = |key: &Key| DeferredWrite { written: written.clone(), event: by_key[key] };
+        let deferred = fan_out.write_or_defer(copies.chain(gone).collect(), later).await?;
+        entries.retain(|entry| !deferred.contains(&place_in_feed(entry.id, user)));
         count(&fan_out.done.deliveries, entries.len());
         let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
         fan_out.op.note_late(&ids, [Timeline::Feed(user.clone())]).await?;
         let (own, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| is_own(entry, user));
-        fan_out.feed(user).take_back_deleted(own).await?;
+        fan_out.feed(user).remove_deleted(own).await?;
         fan_out.feed(user).withdraw(others).await
     }
 }
@@ -445,9 +452,10 @@ mod tests {
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 
-    fn item(written: LeftIn) -> BacklogItem {
+    fn item(written: DeferredTopic) -> BacklogItem {
         let id = ID.parse().unwrap();
-        let event = |at: u64, fans_out| LeftEvent { id, at: UnixMillis::new(at * 1000).unwrap(), fans_out };
+        let event =
+            |at: u64, fans_out| DeferredEvent { id, at: UnixMillis::new(at * 1000).unwrap(), fans_out };
         let key = BacklogKey { backlog: Backlog::Source("actor:ada".parse().unwrap()), id };
         BacklogItem { key, written, events: vec![event(1, true), event(1_720_800_000, false)], step: 3 }
     }

@@ -1,7 +1,7 @@
 //! Nothing comes back: the checks after fan-out has written entries, and the removal of entries that do not belong.
 //!
 //! Fan-out writes first and checks then. An event can be deleted, and a follower can leave, while fan-out writes
-//! entries. So after the writes it reads consistently whether the event still exists and who has left, and removes what
+//! entries. So after the writes it reads consistently whether the event still exists and who has unfollowed, and removes what
 //! does not belong. The deletion and the cleanup remove the entries that were written before they ran. So one of the
 //! two sides removes each entry, whichever came first.
 //!
@@ -28,7 +28,7 @@ pub(super) async fn is_gone(op: &Op, key: &EventKey) -> Result<bool, TableError>
 }
 
 impl ShardPage {
-    /// The users who have left since a change, and who may have been on the page when an attempt handled the change.
+    /// The users who have unfollowed since a change, and who may have been on the page when an attempt handled the change.
     pub(super) async fn gone(&self, op: &Op, at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
         let since = at.saturating_sub(TOLD_APART_MILLIS);
         let covers = |user: &User| self.covers(user);
@@ -44,7 +44,7 @@ impl<'a> FanOut<'a> {
 }
 
 impl FanOut<'_> {
-    /// The users who have left since a change, and who may have been on one of these pages when the change was handled.
+    /// The users who have unfollowed since a change, and who may have been on one of these pages when the change was handled.
     /// Each page holds its whole shard.
     pub(super) async fn gone_from(
         &self,
@@ -57,7 +57,7 @@ impl FanOut<'_> {
     }
 
     /// Removes an entry from the feeds of those users who have the entry and follow none of its sources.
-    pub(super) async fn take_back(
+    pub(super) async fn remove_from(
         &self,
         users: BTreeSet<User>,
         entry: &TimelineEntry,
@@ -113,7 +113,7 @@ impl FeedMend<'_> {
         loop {
             let (followed, unfollowed) = self.by_follow(entries).await?;
             // The event may have been deleted between two follows. Then its deletion did not reach this feed.
-            self.take_back_deleted(followed).await?;
+            self.remove_deleted(followed).await?;
             if unfollowed.is_empty() {
                 return Ok(());
             }
@@ -125,7 +125,7 @@ impl FeedMend<'_> {
             // The user follows again by now, and this removal may have come after the backfill.
             let retention = fan_out.op.store.feeds().retention;
             fan_out.put(followed.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
-            entries = self.take_back_deleted(followed).await?;
+            entries = self.remove_deleted(followed).await?;
             rounds.lose()?;
         }
     }
@@ -141,7 +141,7 @@ impl FeedMend<'_> {
     }
 
     /// Removes from the feed the entries whose events no longer exist. Returns the other entries.
-    pub(super) async fn take_back_deleted(
+    pub(super) async fn remove_deleted(
         self,
         entries: Vec<TimelineEntry>,
     ) -> Result<Vec<TimelineEntry>, TableError> {

@@ -1,7 +1,7 @@
-//! Cleanup: when a user no longer follows a source, the source's entries leave the user's feed.
+//! Cleanup: when a user no longer follows a source, the source's entries are removed from the user's feed.
 //!
 //! Cleanup first records the leaver, then walks through the feed. A process that read the followers before the user
-//! left writes its entries first and reads the leavers then. So one of the two removes each entry, also after a crash.
+//! unfollowed writes its entries first and reads the leavers then. So one of the two removes each entry, also after a crash.
 //!
 //! The user may follow again at any moment, and the backfill of that follow runs beside the cleanup. So after it
 //! removed entries, the cleanup reads the follows again, and puts back the entries that they allow.
@@ -28,8 +28,8 @@ impl FanOut<'_> {
         at: UnixMillis,
     ) -> Result<(), TableError> {
         let FollowerKey { source, shard, user } = key;
-        let left = LeaverKey { source: source.clone(), shard: *shard, at, user: user.clone() };
-        self.op.table.put(&leaver(&left)).await?;
+        let leaver_key = LeaverKey { source: source.clone(), shard: *shard, at, user: user.clone() };
+        self.op.table.put(&leaver(&leaver_key)).await?;
         self.op.user(&key.user).whole_follow(key).await?;
         self.feed(user).settle_marker(source).await?;
         let walk = FeedWalk { user: user.clone(), behind: None, purpose: Purpose::Cleanup };
@@ -38,7 +38,7 @@ impl FanOut<'_> {
 }
 
 impl WalkStep<'_> {
-    /// Cleans up some entries. Returns the walk that is left.
+    /// Cleans up some entries. Returns the remaining walk.
     pub(super) async fn clean_some(self, walk: FeedWalk) -> Result<Option<FeedWalk>, TableError> {
         let found = self.read_feed(&walk).await?;
         self.fan_out.feed(&walk.user).withdraw(found.items).await?;

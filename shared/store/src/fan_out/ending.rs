@@ -230,7 +230,7 @@ impl FanOut<'_> {
         Ok(())
     }
 
-    /// Gives the next events another expiry. Returns the next step; `None` if nothing is left.
+    /// Gives the next events another expiry. Returns the next step; `None` if nothing remains.
     async fn restamp_some(
         &self,
         topic: &Topic,

@@ -3,15 +3,15 @@
 //! (`live/watch.rs`). The watch of the followers comes with the announcements, at no further price.
 //!
 //! This holds for every new event, whatever views its topic keeps. A batch reads the announcements of a topic once,
-//! after the batch was received, and so after all of its events landed. An event at or before an announced position is
+//! after the batch was received, and so after all of its events were inserted. An event at or before an announced position is
 //! a candidate. For a consumer that produces reports, the event is no candidate if it landed so long before the
 //! announcement of the run that covers the event that the run has read it. The stream record says when the event
-//! landed, so the result is the same whenever the record is handled.
+//! was inserted, so the result is the same whenever the record is handled.
 //!
 //! With the announcements come the markers of a running deletion or retention change (`ending/`): events that are stored
 //! in a deleted topic are deleted, and events that are stored with an earlier retention get the new expiry.
 //!
-//! Events of erased actors are deleted (`erasure/landed.rs`). The list of erasures is read once for the batch.
+//! Events of erased actors are deleted (`erasure/inserted.rs`). The list of erasures is read once for the batch.
 //!
 //! These rules must hold. An entry is put before its partition is counted. A partition is counted also if the entry was
 //! there already and still waits, because the process that put it may have died before it counted. A record is handled
@@ -31,20 +31,20 @@ use crate::consumer::ledger::LedgerHandle;
 use crate::ending::mark::EndingMark;
 use crate::erasure::list::ErasedActors;
 use crate::fan_out::ending::stamp_event;
-use crate::fan_out::erasure::landed::erase_event;
-use crate::fan_out::record::{Landed, Record};
+use crate::fan_out::erasure::inserted::erase_event;
+use crate::fan_out::record::{InsertedEvent, Record};
 use crate::fan_out::{Done, count, plan};
 use crate::limits::{CLOCKS_APART_MILLIS, RAILS_AT_ONCE, WRITES_AT_ONCE};
 use crate::op::Op;
 use crate::run::cover::Covering;
 
 /// A record's place in the batch, and the record's event.
-type Landing<'a> = (usize, &'a Landed);
+type Insertion<'a> = (usize, &'a InsertedEvent);
 
 /// The news of one topic.
 #[derive(Default)]
 struct NewInTopic<'a> {
-    landed: Vec<Landing<'a>>,
+    inserted: Vec<Insertion<'a>>,
     /// Entries of the directory, with the places of their records.
     opened: Vec<(usize, &'a DirectoryKey)>,
 }
@@ -61,22 +61,22 @@ impl LateNotes<'_> {
     pub(super) async fn note(&self, records: &[Record]) -> BTreeSet<usize> {
         let mut by_topic: BTreeMap<&Topic, NewInTopic<'_>> = BTreeMap::new();
         for (place, record) in records.iter().enumerate() {
-            if let Some(landed) = &record.landed {
-                let topic = &landed.key.partition().topic;
-                by_topic.entry(topic).or_default().landed.push((place, landed));
+            if let Some(inserted) = &record.inserted {
+                let topic = &inserted.key.partition().topic;
+                by_topic.entry(topic).or_default().inserted.push((place, inserted));
             }
             if let Some(opened) = &record.opened {
                 by_topic.entry(&opened.topic).or_default().opened.push((place, opened));
             }
         }
-        let erased = match records.iter().any(|record| record.landed.is_some()) {
+        let erased = match records.iter().any(|record| record.inserted.is_some()) {
             true => self.op.erasures().erased_actors().await,
             false => Ok(ErasedActors::default()),
         };
         let erased = match erased {
             Ok(erased) => erased,
             Err(error) => {
-                let new = records.iter().enumerate().filter(|(_, record)| record.landed.is_some());
+                let new = records.iter().enumerate().filter(|(_, record)| record.inserted.is_some());
                 return failed(new.map(|(place, _)| place), &error);
             }
         };
@@ -92,37 +92,37 @@ impl LateNotes<'_> {
         new: NewInTopic<'_>,
         erased: &ErasedActors,
     ) -> BTreeSet<usize> {
-        let NewInTopic { landed, opened } = new;
+        let NewInTopic { inserted, opened } = new;
         let announced = match self.op.topic(topic).announced().await {
             Ok(announced) => announced,
             Err(error) => {
                 let opened = opened.into_iter().map(|(place, _)| place);
-                return failed(landed.into_iter().map(|(place, _)| place).chain(opened), &error);
+                return failed(inserted.into_iter().map(|(place, _)| place).chain(opened), &error);
             }
         };
         let mut unnoted = BTreeSet::new();
         for mark in &announced.marks {
-            unnoted.extend(self.heed(mark, &landed, &opened).await);
+            unnoted.extend(self.apply_mark(mark, &inserted, &opened).await);
         }
         if announced.marks.iter().any(|mark| matches!(mark, EndingMark::Deletion { .. })) {
             return unnoted;
         }
-        let (landed, failures) = self.keep_unerased(erased, landed).await;
+        let (inserted, failures) = self.keep_unerased(erased, inserted).await;
         unnoted.extend(failures);
         if announced.is_watched {
             // The time of landing is rounded down to a second, so an event that landed two seconds after its own time
             // is always noted, and some earlier ones are, too. Followers recognise these.
-            let (places, ids): (Vec<_>, Vec<_>) = landed
+            let (places, ids): (Vec<_>, Vec<_>) = inserted
                 .iter()
-                .filter(|(_, landed)| landed.at > landed.key.id().at())
-                .map(|(place, landed)| (*place, landed.key.id()))
+                .filter(|(_, inserted)| inserted.at > inserted.key.id().at())
+                .map(|(place, inserted)| (*place, inserted.key.id()))
                 .unzip();
-            if let Err(error) = self.op.tell_followers(&Timeline::Topic(topic.clone()), &ids).await {
+            if let Err(error) = self.op.notify_followers(&Timeline::Topic(topic.clone()), &ids).await {
                 unnoted.extend(failed(places, &error));
             }
         }
         for announcement in announced.consumers {
-            unnoted.extend(self.note_for(&announcement, &landed).await);
+            unnoted.extend(self.note_for(&announcement, &inserted).await);
         }
         unnoted
     }
@@ -132,52 +132,59 @@ impl LateNotes<'_> {
     async fn keep_unerased<'l>(
         &self,
         erased: &ErasedActors,
-        landed: Vec<Landing<'l>>,
-    ) -> (Vec<Landing<'l>>, BTreeSet<usize>) {
-        let is_erased = |(_, landed): &Landing<'_>| {
-            landed.actor.as_ref().is_some_and(|actor| erased.cover(actor, landed.key.id().at()))
+        inserted: Vec<Insertion<'l>>,
+    ) -> (Vec<Insertion<'l>>, BTreeSet<usize>) {
+        let is_erased = |(_, inserted): &Insertion<'_>| {
+            inserted.actor.as_ref().is_some_and(|actor| erased.cover(actor, inserted.key.id().at()))
         };
-        let (gone, kept): (Vec<_>, Vec<_>) = landed.into_iter().partition(is_erased);
+        let (gone, kept): (Vec<_>, Vec<_>) = inserted.into_iter().partition(is_erased);
         let mut unerased = BTreeSet::new();
-        for (place, landed) in gone {
-            if let Err(error) = erase_event(self.op, &landed.key).await {
+        for (place, inserted) in gone {
+            if let Err(error) = erase_event(self.op, &inserted.key).await {
                 unerased.extend(failed([place], &error));
             }
         }
         (kept, unerased)
     }
 
-    /// Deletes what landed in a deleted topic, or gives it the expiry of another retention, because its writer did not
+    /// Deletes what was inserted into a deleted topic, or gives it the expiry of another retention, because its writer did not
     /// know of the change. Returns the places of the records for which this failed.
-    async fn heed(
+    async fn apply_mark(
         &self,
         mark: &EndingMark,
-        landed: &[Landing<'_>],
+        inserted: &[Insertion<'_>],
         opened: &[(usize, &DirectoryKey)],
     ) -> BTreeSet<usize> {
         let changes: Vec<(usize, BoxFuture<'_, Result<(), TableError>>)> = match mark {
             EndingMark::Deletion { begun, is_done } => {
                 // The walk finds and counts what landed before. The stream's clock and that of the process that began
                 // the deletion may differ.
-                let is_later = |landed: &Landed| landed.at.saturating_add(CLOCKS_APART_MILLIS) >= *begun;
-                let events = landed
+                let is_later =
+                    |inserted: &InsertedEvent| inserted.at.saturating_add(CLOCKS_APART_MILLIS) >= *begun;
+                let events = inserted
                     .iter()
-                    .filter(|(_, landed)| is_later(landed))
-                    .map(|(place, landed)| (*place, landed.key.encode()));
+                    .filter(|(_, inserted)| is_later(inserted))
+                    .map(|(place, inserted)| (*place, inserted.key.encode()));
                 // While the walk goes on, it needs the entries, and deletes them.
                 let opened = opened.iter().filter(|_| *is_done).map(|(place, key)| (*place, key.encode()));
                 let delete = |(place, key)| (place, self.op.table.delete(key).boxed());
                 events.chain(opened).map(delete).collect()
             }
             EndingMark::Retention(days) => {
-                let stamp = |(place, landed): &Landing<'_>| {
+                let stamp = |(place, inserted): &Insertion<'_>| {
                     (
                         *place,
-                        stamp_event(self.op, landed.key.encode(), landed.expires_at, landed.key.id(), *days)
-                            .boxed(),
+                        stamp_event(
+                            self.op,
+                            inserted.key.encode(),
+                            inserted.expires_at,
+                            inserted.key.id(),
+                            *days,
+                        )
+                        .boxed(),
                     )
                 };
-                landed.iter().map(stamp).collect()
+                inserted.iter().map(stamp).collect()
             }
         };
         let changes: Vec<_> =
@@ -188,15 +195,15 @@ impl LateNotes<'_> {
     }
 
     /// Notes the candidates of one consumer, and then counts them.
-    async fn note_for(&self, announced: &Announcement, landed: &[Landing<'_>]) -> BTreeSet<usize> {
+    async fn note_for(&self, announced: &Announcement, inserted: &[Insertion<'_>]) -> BTreeSet<usize> {
         let Announcement { consumer, incarnation, .. } = announced;
         let ledger = Ledger { consumer, incarnation: *incarnation };
         let mut unnoted = BTreeSet::new();
         let mut covering = Covering::default();
         let mut candidates = Vec::new();
-        for (place, landed) in landed {
-            match self.is_candidate(announced, landed, &mut covering).await {
-                Ok(true) => candidates.push((*place, landed.key.id())),
+        for (place, inserted) in inserted {
+            match self.is_candidate(announced, inserted, &mut covering).await {
+                Ok(true) => candidates.push((*place, inserted.key.id())),
                 Ok(false) => {}
                 Err(error) => unnoted.extend(failed([*place], &error)),
             }
@@ -242,24 +249,24 @@ impl LateNotes<'_> {
         Ok(0)
     }
 
-    /// True if a consumer may have read past an event's position before the event landed.
+    /// True if a consumer may have read past an event's position before the event was inserted.
     async fn is_candidate(
         &self,
         announced: &Announcement,
-        landed: &Landed,
+        inserted: &InsertedEvent,
         covering: &mut Covering,
     ) -> Result<bool, TableError> {
         let Announcement { consumer, incarnation, start, to, run, .. } = announced;
-        let id = landed.key.id();
+        let id = inserted.key.id();
         if id <= *start || id > *to {
             return Ok(false);
         }
         let Some((from, at)) = run else { return Ok(true) };
         if id > *from {
-            return Ok(plan::may_be_missed(landed.at, *at));
+            return Ok(plan::may_be_missed(inserted.at, *at));
         }
         let run = covering.run_of(self.op, consumer, *incarnation, id).await?;
-        Ok(run.is_none_or(|run| plan::may_be_missed(landed.at, run.announced_at)))
+        Ok(run.is_none_or(|run| plan::may_be_missed(inserted.at, run.announced_at)))
     }
 }
 

@@ -10,26 +10,26 @@
 //! | a source has more followers | beyond a limit, feeds pull the source | `promotion.rs` |
 //! | a page of a job was put | the job is done for the page's followers | `page.rs` |
 //! | a source's partition takes no more entries | its timeline gets more shards | `spread.rs` |
-//! | writes were left to a backlog | they are made, in steps | `backlog.rs` |
+//! | writes were deferred to a backlog | they are made, in steps | `backlog.rs` |
 //! | a step of a topic's deletion, or of a change of its retention, was put | the step is taken | `ending.rs` |
 //! | an event got another expiry | so do its entries | `post.rs` |
 //! | an event landed in a deleted topic | it is deleted | `late.rs` |
 //! | a step of an erasure was put | the step is taken | `erasure/` |
-//! | an event of an erased actor was written | it is deleted | `late.rs`, `erasure/landed.rs` |
+//! | an event of an erased actor was written | it is deleted | `late.rs`, `erasure/inserted.rs` |
 //!
 //! Records may be delivered twice, late, and in any order between items, and a process may die anywhere. Still these
 //! rules must hold:
 //! - **Nothing is missed.** Fan-out writes an event's entries under its sources before it reads the followers. A
 //!   follower is stored before a backfill reads the sources' entries for them.
 //! - **Nothing comes back.** After each write of an entry, fan-out reads consistently whether the event still exists
-//!   and who has left since the change, and removes the entry if it does not belong (`belongs.rs`). The deletion of an
+//!   and who has unfollowed since the change, and removes the entry if it does not belong (`belongs.rs`). The deletion of an
 //!   event or of a follow removes the entries that were written before.
 //!
 //! A *rail* is one item: its records are handled in order, and those of different items at the same time. A record that
 //! fails stops its own rail and no other. Late events are noted after the rails, for the whole batch.
 //!
 //! Fan-out gives up nothing while the stream keeps its record: a call is retried until the invocation's deadline, and a
-//! record until it is too old. Writes to a busy partition are left to its backlog, so all other records of the batch go
+//! record until it is too old. Writes to a busy partition are deferred to its backlog, so all other records of the batch go
 //! on.
 
 mod backfill;
@@ -59,7 +59,7 @@ use lately_keys::{EventId, Key, UnixMillis};
 use lately_table::{Cost, Item, TableError, Write, entropy_u64, tick};
 use tokio::sync::Semaphore;
 
-use crate::fan_out::backlog::LeftWork;
+use crate::fan_out::backlog::DeferredWork;
 use crate::fan_out::job::JobWork;
 use crate::fan_out::late::LateNotes;
 use crate::fan_out::page::JobStep;
@@ -89,8 +89,8 @@ pub struct FanOutOutcome {
     pub jobs: u64,
     /// Promotions that were begun.
     pub promotions: u64,
-    /// Events whose writes were left to a backlog.
-    pub left: u64,
+    /// Events whose writes were deferred to a backlog.
+    pub deferred: u64,
     /// Batched calls that wrote entries and markers.
     pub write_calls: u64,
     /// Items that these calls wrote.
@@ -105,7 +105,7 @@ impl Op {
     pub async fn fan_out(&self, records: &[Record]) -> FanOutOutcome {
         let op = self.until_deadline();
         let writer = Writer::new(&op.table);
-        let (done, left, reads) = (Done::default(), LeftWork::default(), SharedReads::default());
+        let (done, deferred, reads) = (Done::default(), DeferredWork::default(), SharedReads::default());
         let pages = Semaphore::new(PAGES_AT_ONCE);
         let fan_out = FanOut {
             op: &op,
@@ -113,7 +113,7 @@ impl Op {
             reads: &reads,
             pages: &pages,
             done: &done,
-            left: &left,
+            deferred: &deferred,
             place: 0,
             backlog: None,
         };
@@ -121,11 +121,12 @@ impl Op {
             plan::rails(records).into_iter().map(|rail| writer.rail(fan_out.run(records, rail))).collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
         let notes = LateNotes { op: &op, done: &done };
-        // The list of erasures is read after the entries are written (`erasure/landed.rs`).
+        // The list of erasures is read after the entries are written (`erasure/inserted.rs`).
         let work = async { (rails.await, Box::pin(notes.note(records)).await) };
         let (stopped, unnoted) = writer.during(work).await;
-        let unleft = fan_out.put_left(&left).await;
-        let failures: BTreeSet<usize> = stopped.into_iter().flatten().chain(unnoted).chain(unleft).collect();
+        let not_deferred = fan_out.put_deferred(&deferred).await;
+        let failures: BTreeSet<usize> =
+            stopped.into_iter().flatten().chain(unnoted).chain(not_deferred).collect();
         let written = writer.written();
         FanOutOutcome {
             failed: failures.first().map(|first| records[*first].sequence().to_owned()),
@@ -135,7 +136,7 @@ impl Op {
             late: done.late.load(Ordering::Relaxed),
             jobs: done.jobs.load(Ordering::Relaxed),
             promotions: done.promotions.load(Ordering::Relaxed),
-            left: done.left.load(Ordering::Relaxed),
+            deferred: done.deferred.load(Ordering::Relaxed),
             write_calls: written.calls,
             written_items: written.items,
             cost: self.cost(),
@@ -152,8 +153,8 @@ struct FanOut<'a> {
     /// Bounds the pages of followers and of entries that are in memory.
     pages: &'a Semaphore,
     done: &'a Done,
-    /// Collects the writes that are left to backlogs.
-    left: &'a LeftWork,
+    /// Collects the writes that are deferred to backlogs.
+    deferred: &'a DeferredWork,
     /// The place in the batch of the record that is being handled.
     place: usize,
     /// The backlog whose step this is. The step writes to the backlog's partition although the partition is known to be
@@ -168,7 +169,7 @@ struct Done {
     late: AtomicU64,
     jobs: AtomicU64,
     promotions: AtomicU64,
-    left: AtomicU64,
+    deferred: AtomicU64,
     /// The time of the oldest change of a backlog, in milliseconds counted down from the greatest number; 0 if there
     /// was no such change.
     age: AtomicU64,

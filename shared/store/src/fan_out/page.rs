@@ -11,7 +11,7 @@ use lately_table::{TableError, Write};
 
 use crate::entry::{TimelineEntry, place_in_feed};
 use crate::fan_out::FanOut;
-use crate::fan_out::backlog::Later;
+use crate::fan_out::backlog::DeferredWrite;
 use crate::fan_out::belongs::is_gone;
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::follow::{Follower, FollowerRange};
@@ -96,8 +96,8 @@ impl JobStep<'_> {
                 let stored = fan_out.op.source(source).stored().await?;
                 let holders = page.holders(&stored, job.id);
                 let copies = holders.map(|user| Write::Delete(place_in_feed(job.id, user))).collect();
-                let later = |_: &_| Later::remove(job.id, work.changed_at(), true);
-                fan_out.write_or_leave(copies, later).await.map(drop)
+                let later = |_: &_| DeferredWrite::remove(job.id, work.changed_at(), true);
+                fan_out.write_or_defer(copies, later).await.map(drop)
             }
             PageTask::Restamp(entry) => {
                 if let Some((number, next)) = &next {
@@ -126,12 +126,12 @@ impl JobStep<'_> {
     async fn push(self, entry: &TimelineEntry, key: &EventKey, page: &ShardPage) -> Result<(), TableError> {
         let (fan_out, at) = (self.fan_out, self.work.changed_at());
         let mut users = page.users().collect();
-        fan_out.copy_into(entry, &mut users, |_| Later::write(key, at, entry.fans_out)).await?;
+        fan_out.copy_into(entry, &mut users, |_| DeferredWrite::write(key, at, entry.fans_out)).await?;
         let gone = page.gone(fan_out.op, at).await?;
         if is_gone(fan_out.op, key).await? {
-            return fan_out.take_away(entry, users.into_iter().chain(&gone), at).await;
+            return fan_out.remove_entry(entry, users.into_iter().chain(&gone), at).await;
         }
-        fan_out.take_back(gone, entry).await
+        fan_out.remove_from(gone, entry).await
     }
 }
 

@@ -16,7 +16,7 @@ use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
 use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed, places_at_source};
-use crate::fan_out::backlog::{Later, LeftEvent};
+use crate::fan_out::backlog::{DeferredEvent, DeferredWrite};
 use crate::fan_out::belongs::is_gone;
 use crate::fan_out::ending::stamp;
 use crate::fan_out::job::{JobWork, PageTask, Task};
@@ -34,12 +34,12 @@ impl FanOut<'_> {
         at: UnixMillis,
     ) -> Result<(), TableError> {
         let own = own_feed(&entry.actor).filter(|_| entry.is_for_feeds());
-        self.bring(key, entry, at, entry.sources().collect(), own).await
+        self.deliver_entry(key, entry, at, entry.sources().collect(), own).await
     }
 
     /// Writes the entries of an event under some of its sources, in the feeds of their followers, and in the author's
     /// own feed.
-    pub(super) async fn bring(
+    pub(super) async fn deliver_entry(
         &self,
         key: &EventKey,
         entry: &TimelineEntry,
@@ -48,18 +48,18 @@ impl FanOut<'_> {
         mut own: Option<User>,
     ) -> Result<(), TableError> {
         let retention = self.op.store.feeds().retention;
-        let later = |_: &Key| Later::write(key, at, entry.fans_out);
+        let later = |_: &Key| DeferredWrite::write(key, at, entry.fans_out);
         let at_sources = sources.iter().map(|source| entry.at_source(source));
         let in_own_feed = own.iter().map(|user| entry.in_feed(user, retention));
         let writes = at_sources.chain(in_own_feed).map(Write::Put).collect();
-        let left = self.write_or_leave(writes, later).await?;
+        let deferred = self.write_or_defer(writes, later).await?;
         for source in &sources {
             let source = self.op.source(source);
             Spreading::Source(source).look_after(&source.known_coverage(), entry.id.at()).await;
         }
         // The followers of a source are read only after the source has the entry.
-        sources.retain(|source| !left.contains(&place_at_source(entry.id, source)));
-        own = own.filter(|user| !left.contains(&place_in_feed(entry.id, user)));
+        sources.retain(|source| !deferred.contains(&place_at_source(entry.id, source)));
+        own = own.filter(|user| !deferred.contains(&place_in_feed(entry.id, user)));
         let followed = sources.iter().cloned().map(Timeline::Source);
         self.op.note_late(&[entry.id], followed.chain(own.iter().cloned().map(Timeline::Feed))).await?;
         if sources.is_empty() && own.is_none() {
@@ -87,31 +87,31 @@ impl FanOut<'_> {
 
         let gone = self.gone_from(&pages, at).await?;
         if is_gone(self.op, key).await? {
-            return self.take_away(entry, users.into_iter().chain(&gone), at).await;
+            return self.remove_entry(entry, users.into_iter().chain(&gone), at).await;
         }
-        self.take_back(gone, entry).await
+        self.remove_from(gone, entry).await
     }
 
-    /// Puts copies of an event into the feeds of some users. The users whose copies are left to a backlog are removed
+    /// Puts copies of an event into the feeds of some users. The users whose copies are deferred to a backlog are removed
     /// from `users`.
     pub(super) async fn copy_into(
         &self,
         entry: &TimelineEntry,
         users: &mut BTreeSet<&User>,
-        later: impl Fn(&Key) -> Later,
+        later: impl Fn(&Key) -> DeferredWrite,
     ) -> Result<(), TableError> {
         let retention = self.op.store.feeds().retention;
         let copies = users.iter().map(|user| Write::Put(entry.in_feed(user, retention))).collect();
-        let left = self.write_or_leave(copies, later).await?;
-        if !left.is_empty() {
-            users.retain(|user| !left.contains(&place_in_feed(entry.id, user)));
+        let deferred = self.write_or_defer(copies, later).await?;
+        if !deferred.is_empty() {
+            users.retain(|user| !deferred.contains(&place_in_feed(entry.id, user)));
         }
         count(&self.done.deliveries, users.len());
         self.op.note_late(&[entry.id], users.iter().map(|user| Timeline::Feed((*user).clone()))).await
     }
 
     /// Deletes the entries that were written of an event that no longer exists: under its sources, and in some feeds.
-    pub(super) async fn take_away<'u>(
+    pub(super) async fn remove_entry<'u>(
         &self,
         entry: &TimelineEntry,
         users: impl Iterator<Item = &'u User>,
@@ -121,8 +121,8 @@ impl FanOut<'_> {
         for source in entry.sources() {
             places.extend(self.op.source(&source).places(entry.id).await?);
         }
-        let later = |_: &Key| Later::remove(entry.id, at, entry.fans_out);
-        self.write_or_leave(places.into_iter().map(Write::Delete).collect(), later).await.map(drop)
+        let later = |_: &Key| DeferredWrite::remove(entry.id, at, entry.fans_out);
+        self.write_or_defer(places.into_iter().map(Write::Delete).collect(), later).await.map(drop)
     }
 
     /// Gives an event's entries the event's expiry. Entries that do not exist are not written.
@@ -161,26 +161,26 @@ impl FanOut<'_> {
 
     pub(super) async fn deleted(&self, entry: &TimelineEntry, at: UnixMillis) -> Result<(), TableError> {
         let own = own_feed(&entry.actor).filter(|_| entry.fans_out);
-        let event = LeftEvent { id: entry.id, at, fans_out: entry.fans_out };
+        let event = DeferredEvent { id: entry.id, at, fans_out: entry.fans_out };
         self.clear(&event, entry.sources().collect(), own, false).await
     }
 
     /// Removes the entries of an event from some of its sources, and then from the feeds of their followers. If an
-    /// attempt may have written them, also from the feeds of followers who have left since.
+    /// attempt may have written them, also from the feeds of followers who have unfollowed since.
     pub(super) async fn clear(
         &self,
-        event: &LeftEvent,
+        event: &DeferredEvent,
         mut sources: Vec<Source>,
         own: Option<User>,
         was_written: bool,
     ) -> Result<(), TableError> {
-        let LeftEvent { id, at, fans_out } = *event;
-        let later = |_: &Key| Later::remove(id, at, fans_out);
+        let DeferredEvent { id, at, fans_out } = *event;
+        let later = |_: &Key| DeferredWrite::remove(id, at, fans_out);
         let places = |source: &Source| places_at_source(id, source, &self.op.source(source).known_coverage());
         let mut cleared: Vec<_> = sources.iter().flat_map(places).collect();
         let in_own_feed = own.iter().map(|user| place_in_feed(id, user));
         let writes = cleared.iter().cloned().chain(in_own_feed).map(Write::Delete).collect();
-        let mut left = self.write_or_leave(writes, later).await?;
+        let mut deferred = self.write_or_defer(writes, later).await?;
         let mut found = Vec::new();
         for source in &sources {
             let mut stored = self.op.source(source).stored().await?;
@@ -189,15 +189,15 @@ impl FanOut<'_> {
             others.retain(|place| !cleared.contains(place));
             if !others.is_empty() {
                 cleared.extend(others.iter().cloned());
-                left.extend(
-                    self.write_or_leave(others.into_iter().map(Write::Delete).collect(), later).await?,
+                deferred.extend(
+                    self.write_or_defer(others.into_iter().map(Write::Delete).collect(), later).await?,
                 );
                 stored = self.op.source(source).stored().await?;
             }
             found.push(stored);
         }
         let mut found: Vec<_> = sources.drain(..).zip(found).collect();
-        found.retain(|(source, _)| !left.contains(&place_at_source(id, source)));
+        found.retain(|(source, _)| !deferred.contains(&place_at_source(id, source)));
         if !fans_out {
             return Ok(());
         }
@@ -213,13 +213,13 @@ impl FanOut<'_> {
             users.append(&mut self.gone_from(&pages, at).await?);
         }
         let copies = users.iter().map(|user| Write::Delete(place_in_feed(id, user))).collect();
-        self.write_or_leave(copies, later).await.map(drop)
+        self.write_or_defer(copies, later).await.map(drop)
     }
 
-    /// A source's followers, one page for each shard, if they are few and there is time. All other followers are left
-    /// to jobs.
+    /// A source's followers, one page for each shard, if they are few and there is time. Jobs process
+    /// all other followers.
     ///
-    /// A shard without followers has a page if followers may have left it since the change, and `with_leavers` says
+    /// A shard without followers has a page if followers may have unfollowed since the change, and `with_leavers` says
     /// that an earlier attempt may have written into their feeds.
     async fn few_or_jobs(
         &self,
@@ -248,14 +248,14 @@ impl FanOut<'_> {
             })
             .collect();
         let read: Vec<_> = stream::iter(read).buffered(SHARDS_AT_ONCE).try_collect().await?;
-        let (mut pages, mut left) = (Vec::new(), Vec::new());
+        let (mut pages, mut deferred) = (Vec::new(), Vec::new());
         for (shard, page) in read {
             match page {
                 Some(page) => pages.push(page),
-                None => left.push(Job { shard, ..jobs.clone() }),
+                None => deferred.push(Job { shard, ..jobs.clone() }),
             }
         }
-        self.put_first_pages(left, work).await?;
+        self.put_first_pages(deferred, work).await?;
         Ok(pages)
     }
 }

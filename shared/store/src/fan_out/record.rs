@@ -38,16 +38,16 @@ pub struct Record {
     pub(super) item: Option<Key>,
     pub(super) change: Result<Option<Change>, Poison>,
     /// The event that the record is about, if the event is new.
-    pub(super) landed: Option<Landed>,
+    pub(super) inserted: Option<InsertedEvent>,
     /// The entry of a topic's directory that the record is about, if the entry is new.
     pub(super) opened: Option<DirectoryKey>,
 }
 
-/// An event that landed.
+/// An event that was inserted.
 #[derive(Debug)]
-pub(super) struct Landed {
+pub(super) struct InsertedEvent {
     pub(super) key: EventKey,
-    /// When it landed, in whole seconds, rounded down.
+    /// When it was inserted, in whole seconds, rounded down.
     pub(super) at: UnixMillis,
     /// When it expires, in unix seconds.
     pub(super) expires_at: Option<u64>,
@@ -136,7 +136,7 @@ impl Record {
             .map(|named| named.dynamodb.sequence_number)
             .unwrap_or_default();
         let record = serde_json::from_str::<EventRecord>(record.get()).map_err(Poison::from);
-        let record = match record.and_then(Delivered::try_from) {
+        let record = match record.and_then(ImageRecord::try_from) {
             Ok(record) => record,
             Err(poison) => return Self::poisoned(sequence, None, poison),
         };
@@ -150,15 +150,15 @@ impl Record {
             Some(AnyKey::Directory(key)) if record.event == EventName::Insert => Some(key.clone()),
             _ => None,
         };
-        let (change, landed) = match record.landed(known.as_ref()) {
-            Ok(landed) => (record.change(known, &sequence), landed),
+        let (change, inserted) = match record.landed(known.as_ref()) {
+            Ok(inserted) => (record.change(known, &sequence), inserted),
             Err(poison) => (Err(poison), None),
         };
-        Self { sequence, at, item: Some(key), change, landed, opened }
+        Self { sequence, at, item: Some(key), change, inserted, opened }
     }
 
     fn poisoned(sequence: String, at: Option<UnixMillis>, poison: Poison) -> Self {
-        Self { sequence, at, item: None, change: Err(poison), landed: None, opened: None }
+        Self { sequence, at, item: None, change: Err(poison), inserted: None, opened: None }
     }
 }
 
@@ -181,7 +181,7 @@ struct Sequence {
 }
 
 /// A record with its images as items.
-struct Delivered {
+struct ImageRecord {
     event: EventName,
     /// True if TTL removed the item.
     is_expiry: bool,
@@ -201,7 +201,7 @@ enum EventName {
     Remove,
 }
 
-impl TryFrom<EventRecord> for Delivered {
+impl TryFrom<EventRecord> for ImageRecord {
     type Error = Poison;
 
     fn try_from(record: EventRecord) -> Result<Self, Poison> {
@@ -232,19 +232,19 @@ fn is_ttl(identity: &UserIdentity) -> bool {
     identity.type_ == "Service" && identity.principal_id == "dynamodb.amazonaws.com"
 }
 
-impl Delivered {
+impl ImageRecord {
     fn key(&self) -> Result<Key, Poison> {
         Ok(self.keys.key()?)
     }
 
-    fn landed(&self, key: Option<&AnyKey>) -> Result<Option<Landed>, Poison> {
+    fn landed(&self, key: Option<&AnyKey>) -> Result<Option<InsertedEvent>, Poison> {
         let Some(AnyKey::Event(key)) = key.filter(|_| self.event == EventName::Insert) else {
             return Ok(None);
         };
         let expires_at =
             self.after.as_ref().map(|after| after.optional_number("expires_at")).transpose()?.flatten();
         let actor = self.after.as_ref().and_then(|after| after.parsed("a").ok());
-        Ok(Some(Landed { key: key.clone(), at: self.at()?, expires_at, actor }))
+        Ok(Some(InsertedEvent { key: key.clone(), at: self.at()?, expires_at, actor }))
     }
 
     fn change(&self, key: Option<AnyKey>, sequence: &str) -> Result<Option<Change>, Poison> {
@@ -354,12 +354,12 @@ mod tests {
         };
         let record = told("INSERT");
         assert!(matches!(record.change, Ok(None)), "no view lists the event");
-        let Landed { key, at, expires_at, actor } = record.landed.unwrap();
+        let InsertedEvent { key, at, expires_at, actor } = record.inserted.unwrap();
         assert_eq!(actor, "ada".parse().ok());
         let topic = key.partition().topic.as_str();
         assert_eq!((topic, key.id(), at.get()), ("logs", id, 1_479_499_740_000));
         assert_eq!(expires_at, None);
-        assert!(told("MODIFY").landed.is_none() && told("REMOVE").landed.is_none());
+        assert!(told("MODIFY").inserted.is_none() && told("REMOVE").inserted.is_none());
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl SharedReads {
         self.share(&self.pages, (source.clone(), shard), read).await
     }
 
-    /// The users who have left since a change, and who may have been on a page that holds its whole shard.
+    /// The users who have unfollowed since a change, and who may have been on a page that holds its whole shard.
     pub(super) async fn gone(
         &self,
         op: &Op,

@@ -36,13 +36,13 @@ impl FanOut<'_> {
         (!is_import).then(|| ListedEntry { item: item.clone(), source, id, shards })
     }
 
-    /// Writes refused entries to timelines that have more shards by now. Returns the keys of the entries that are left.
+    /// Writes refused entries to timelines that have more shards by now. Returns the keys of the other entries.
     pub(super) async fn spread(&self, refused: Vec<(Key, ListedEntry)>) -> Result<Vec<Key>, TableError> {
-        let (mut left, mut writes) = (Vec::new(), Vec::new());
+        let (mut deferred, mut writes) = (Vec::new(), Vec::new());
         for (key, entry) in refused {
             let ListedEntry { source, id, item, shards } = entry;
             let Some(wider) = self.op.source(&source).grow(id.at(), shards).await else {
-                left.push(key);
+                deferred.push(key);
                 continue;
             };
             // The shard takes only a part of the entries from now on.
@@ -52,9 +52,9 @@ impl FanOut<'_> {
         }
         for key in self.writer.write_or_refuse(writes).await? {
             self.op.memory().busy.note(key.pk.clone(), self.op.ambient());
-            left.push(key);
+            deferred.push(key);
         }
-        Ok(left)
+        Ok(deferred)
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A feed can hold millions of entries. One delivery must neither hold its lane of the stream for as long as the walk
 //! takes, nor begin again at the top after a failure. So a delivery takes one step of a bounded number of queries. If
-//! entries are left, the step puts a page of a job, and the stream record of that page takes the next step.
+//! entries remain, the step puts a page of a job, and the stream record of that page takes the next step.
 //!
 //! These rules must hold:
 //! - A step ends only after its writes are durable, and the page that it puts begins at the step's end. So a step that
@@ -43,7 +43,7 @@ pub(super) enum Purpose {
     Backfill(Backfill),
 }
 
-/// The work that is left of a backfill.
+/// The remaining work of a backfill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Backfill {
     /// When the follow began. All entries since then are copied.
@@ -146,7 +146,7 @@ pub(super) struct WalkStep<'a> {
 }
 
 impl WalkStep<'_> {
-    /// Takes the step. Returns the walk that is left.
+    /// Takes the step. Returns the remaining walk.
     async fn take(self, mut walk: FeedWalk) -> Result<Option<FeedWalk>, TableError> {
         for _ in 0..self.fan_out.op.store.feeds().queries_per_step {
             let rest = match walk.purpose {

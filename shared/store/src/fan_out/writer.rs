@@ -76,12 +76,12 @@ struct Queued {
 /// The writes that a rail waits for.
 #[derive(Debug)]
 struct Ticket {
-    left: Mutex<Left>,
+    open: Mutex<OpenWrites>,
     done: Notify,
 }
 
 #[derive(Debug)]
-struct Left {
+struct OpenWrites {
     writes: usize,
     failed: Option<TableError>,
     refused: Vec<Key>,
@@ -143,16 +143,16 @@ impl<'a> Writer<'a> {
         if asked.is_empty() {
             return Ok(refused);
         }
-        let left = Left { writes: asked.len(), failed: None, refused };
-        let ticket = Arc::new(Ticket { left: Mutex::new(left), done: Notify::new() });
+        let open = OpenWrites { writes: asked.len(), failed: None, refused };
+        let ticket = Arc::new(Ticket { open: Mutex::new(open), done: Notify::new() });
         for (key, write) in asked {
             self.state().ask(key, write, may_refuse, &ticket);
         }
         self.state().waiting += 1;
         self.changed.notify_one();
         ticket.done.notified().await;
-        let mut left = ticket.left();
-        left.failed.take().map_or_else(|| Ok(std::mem::take(&mut left.refused)), Err)
+        let mut open = ticket.open();
+        open.failed.take().map_or_else(|| Ok(std::mem::take(&mut open.refused)), Err)
     }
 
     /// Forgets that a partition takes no more writes.
@@ -195,15 +195,15 @@ impl<'a> Writer<'a> {
     async fn call(&self, batch: Vec<(u64, Queued)>) {
         self.state().written.calls += 1;
         let writes: Vec<_> = batch.iter().map(|(_, queued)| &queued.write).collect();
-        let (left, refusal) = match self.table.batch_write(&writes).await {
+        let (open, refusal) = match self.table.batch_write(&writes).await {
             BatchOutcome::Written(unprocessed) => {
-                let (mut left, mut done) = (Vec::new(), Vec::new());
+                let (mut open, mut done) = (Vec::new(), Vec::new());
                 for (place, queued) in batch.into_iter().enumerate() {
-                    if unprocessed.contains(&place) { left.push(queued) } else { done.push(queued) }
+                    if unprocessed.contains(&place) { open.push(queued) } else { done.push(queued) }
                 }
                 self.finish(done);
                 let error = TableError::unavailable("a batch was not processed");
-                (left, Refusal { error, is_range_hot: false, is_throttle: true })
+                (open, Refusal { error, is_range_hot: false, is_throttle: true })
             }
             BatchOutcome::Refused(refusal) => (batch, refusal),
             BatchOutcome::Failed(error) => {
@@ -211,19 +211,19 @@ impl<'a> Writer<'a> {
                 return self.fail(batch, || error.clone());
             }
         };
-        let busy = only_partition(&left).filter(|_| refusal.is_range_hot);
-        let left = self.refuse(left, busy);
-        let made = left.iter().map(|(_, queued)| queued.attempts + 1).max();
+        let busy = only_partition(&open).filter(|_| refusal.is_range_hot);
+        let open = self.refuse(open, busy);
+        let made = open.iter().map(|(_, queued)| queued.attempts + 1).max();
         let Some(made) = made else { return };
         let wait = self.table.wait_after(made);
         if refusal.is_throttle {
             self.table.meter().throttled(wait.is_none());
         }
         match wait {
-            None => self.fail(left, || refusal.error.clone()),
+            None => self.fail(open, || refusal.error.clone()),
             Some(wait) => {
                 tokio::time::sleep(wait).await;
-                self.again(left, false);
+                self.again(open, false);
             }
         }
     }
@@ -260,12 +260,12 @@ impl<'a> Writer<'a> {
             self.end(waiting, || End::Refused);
             state = self.state();
         }
-        let (refused, left) = batch
+        let (refused, open) = batch
             .into_iter()
             .partition(|(_, queued)| queued.may_refuse && state.busy.contains(&queued.key.pk));
         drop(state);
         self.end(refused, || End::Refused);
-        left
+        open
     }
 
     fn finish(&self, batch: Vec<(u64, Queued)>) {
@@ -282,14 +282,14 @@ impl<'a> Writer<'a> {
         for (_, queued) in batch {
             state.in_flight.remove(&queued.key);
             for ticket in queued.tickets {
-                let mut left = ticket.left();
-                left.writes -= 1;
+                let mut open = ticket.open();
+                open.writes -= 1;
                 match end() {
                     End::Written => {}
-                    End::Refused => left.refused.push(queued.key.clone()),
-                    End::Failed(error) => left.failed = Some(error),
+                    End::Refused => open.refused.push(queued.key.clone()),
+                    End::Failed(error) => open.failed = Some(error),
                 }
-                if left.writes == 0 {
+                if open.writes == 0 {
                     // Counted here and not by the rail: until it runs again, it would still seem to wait.
                     state.waiting -= 1;
                     ticket.done.notify_one();
@@ -300,8 +300,8 @@ impl<'a> Writer<'a> {
 }
 
 impl Ticket {
-    fn left(&self) -> MutexGuard<'_, Left> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> MutexGuard<'_, OpenWrites> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

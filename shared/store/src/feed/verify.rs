@@ -166,7 +166,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
             self.report.missing += missing.len() as u64;
             let found = missing.iter().map(|entry| FeedFinding::Missing(entry.id)).collect();
             self.mend(&missing, &op).await?;
-            self.tell(found);
+            self.report(found);
         }
         Ok(())
     }
@@ -213,7 +213,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
                 self.mend_pull(&pull.source, &op).await?;
                 found.push(FeedFinding::ExtraPull(pull.source));
             }
-            self.tell(found);
+            self.report(found);
         }
         let mut query = Some(ALL_FOLLOWS);
         while let Some(follows) = self.follows(&mut query).await? {
@@ -237,7 +237,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
             self.marks.pulls.push(pull);
             found.push(FeedFinding::MissingPull(source));
         }
-        self.tell(found);
+        self.report(found);
         Ok(())
     }
 
@@ -258,7 +258,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
             self.report.extra += extra.len() as u64;
             let found = extra.iter().map(|entry| FeedFinding::Extra(entry.id)).collect();
             self.mend(&extra, &op).await?;
-            self.tell(found);
+            self.report(found);
         }
         self.report.timelines += 1;
         Ok(())
@@ -278,7 +278,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         Ok(())
     }
 
-    fn tell(&mut self, found: Vec<FeedFinding>) {
+    fn report(&mut self, found: Vec<FeedFinding>) {
         (self.progress)(&self.report, &found);
     }
 }

@@ -13,7 +13,7 @@ use crate::erasure::ActorIsBeingErased;
 use crate::issue::IssueHandle;
 use crate::issue::IssueNotFound;
 use crate::issue::stored::ReadIssue;
-use crate::issue::telling::Told;
+use crate::issue::with_event::IssueWrite;
 
 /// Why an issue was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -94,12 +94,12 @@ impl IssueHandle<'_> {
             let update = read.update_to(&next).expect("a change sets a revision, at least");
             let write = Transaction::new(self.op.ambient()).update(update);
             match self.op.issues().write_and_tell(write, event, &topic).await? {
-                Told::Written => return Ok(next),
+                IssueWrite::Written => return Ok(next),
                 // The failed write has returned the item, so a read is not needed.
-                Told::Stale(there) => {
+                IssueWrite::Stale(there) => {
                     known = there.map(ReadIssue::of).transpose().map_err(TableError::from)?;
                 }
-                Told::Refused(error) => return Err(error.into()),
+                IssueWrite::Refused(error) => return Err(error.into()),
             }
             rounds.lose_and_pause().await?;
         }

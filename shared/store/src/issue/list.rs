@@ -35,7 +35,7 @@ pub enum IssuesError {
 
 /// One query of issues.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct IssuePageQuery {
     view: IssueView,
     /// The lowest number and the highest.
     numbers: (IssueNumber, IssueNumber),
@@ -82,7 +82,7 @@ impl RepositoryHandle<'_> {
         for _ in 0..ISSUE_QUERIES {
             let Some(numbers) = draft.left.filter(|_| draft.is_open()) else { break };
             let limit = draft.wanted();
-            let asked = Asked { view: query.view, numbers, order: draft.order, limit, consistent };
+            let asked = IssuePageQuery { view: query.view, numbers, order: draft.order, limit, consistent };
             let page = self.query_issues(asked).await?;
             self.op.table.meter().round();
             for item in page.items {
@@ -101,7 +101,7 @@ impl RepositoryHandle<'_> {
 
     async fn query_issues(
         self,
-        Asked { view, numbers: (lowest, highest), order, limit, consistent }: Asked,
+        IssuePageQuery { view, numbers: (lowest, highest), order, limit, consistent }: IssuePageQuery,
     ) -> Result<Page, TableError> {
         let query = Query::of(view::place(view), self.repository.to_string())
             .between(view::sort_key(view, lowest), view::sort_key(view, highest))
@@ -136,7 +136,7 @@ impl RepositoryHandle<'_> {
     /// The revision of an issue that a view shows; `None` if the view does not show the issue.
     async fn shown(self, view: IssueView, number: IssueNumber) -> Result<Option<Revision>, TableError> {
         let numbers = (number, number);
-        let asked = Asked { view, numbers, order: Order::NewestFirst, limit: 1, consistent: false };
+        let asked = IssuePageQuery { view, numbers, order: Order::NewestFirst, limit: 1, consistent: false };
         let mut page = self.query_issues(asked).await?;
         let shown = page.items.pop().map(ReadIssue::of).transpose()?;
         Ok(shown.map(|shown| shown.issue.revision))

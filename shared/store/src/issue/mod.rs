@@ -4,7 +4,7 @@
 //! - **Migration** (`migration.rs`, pure): the steps from an item of an older schema to the current schema.
 //! - **Upgrade** (`upgrade.rs`): stores upgraded items: the items that a request reads, and the items that nobody
 //!   reads.
-//! - **Telling** (`telling.rs`): writes an issue and its event, both or neither.
+//! - **Events** (`with_event.rs`): writes an issue and its event, both or neither.
 //! - **Open** (`open.rs`), **Change** (`change.rs`), **List** (`list.rs`, with the pure `view.rs` and `draft.rs`): one
 //!   operation each.
 //!
@@ -18,9 +18,9 @@ mod list;
 mod migration;
 mod open;
 mod stored;
-mod telling;
 mod upgrade;
 mod view;
+mod with_event;
 
 use lately_keys::TableKey;
 use lately_keys::table::{IssueKey, RepositoryKey};

@@ -17,7 +17,7 @@ use lately_table::{Condition, Rounds, TableError, Transaction, Update};
 use crate::erasure::ActorIsBeingErased;
 use crate::issue::RepositoryHandle;
 use crate::issue::stored::encode;
-use crate::issue::telling::Told;
+use crate::issue::with_event::IssueWrite;
 
 /// Why an issue was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -64,11 +64,11 @@ impl RepositoryHandle<'_> {
             };
             let put = Transaction::new(self.op.ambient()).put_if(encode(&issue), Condition::no_item());
             match self.op.issues().write_and_tell(put, issue_opened(&issue), &topic).await? {
-                Told::Written => return Ok(issue),
+                IssueWrite::Written => return Ok(issue),
                 // The number is taken: the counter was restored to an earlier value. The next round takes the next
                 // number.
-                Told::Stale(_) => rounds.lose()?,
-                Told::Refused(error) => return Err(error.into()),
+                IssueWrite::Stale(_) => rounds.lose()?,
+                IssueWrite::Refused(error) => return Err(error.into()),
             }
         }
     }

@@ -118,7 +118,7 @@ impl<'a> LatestReading<'a> {
             }
             self.op.table.meter().round();
             let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
-            let answers: Vec<(WaveAnswer<Event>, Seen)> =
+            let answers: Vec<(WaveAnswer<Event>, QueryYield)> =
                 stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
             let mut absorbed = Vec::with_capacity(answers.len());
             for (answer, seen) in answers {
@@ -180,7 +180,7 @@ impl<'a> LatestReading<'a> {
         (self.topic.clone(), self.event_type.cloned())
     }
 
-    async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<(WaveAnswer<Event>, Seen), TableError> {
+    async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<(WaveAnswer<Event>, QueryYield), TableError> {
         let place = if lane.by_type { Place::Gsi1 } else { Place::Table };
         let (order, consistent) = (self.walk.order(), self.consistent);
         let range = LaneRange { partition: &lane.partition, ids: ask.ids, order, consistent };
@@ -190,12 +190,12 @@ impl<'a> LatestReading<'a> {
         }
         let LanePage { items: events, bytes, read, stopped_at } = self.op.lane_page(&query, decode).await?;
         let looked_at = u32::try_from(read).unwrap_or(u32::MAX);
-        Ok((WaveAnswer { ask, events, stopped_at }, Seen { looked_at, bytes }))
+        Ok((WaveAnswer { ask, events, stopped_at }, QueryYield { looked_at, bytes }))
     }
 }
 
 /// The number of events that a query looked at, and the stored bytes of the events that it returned.
-struct Seen {
+struct QueryYield {
     looked_at: u32,
     bytes: u64,
 }

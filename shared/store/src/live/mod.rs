@@ -6,11 +6,11 @@
 //! position at which it joined.
 //!
 //! These rules must hold:
-//! - Settled events are told in order. While the window is small, an event is told as soon as it lands (`window.rs`).
+//! - Settled events are sent in order. While the window is small, an event is sent as soon as it lands (`window.rs`).
 //! - A follower returns each event once, as far as it remembers.
 //! - The cursor of each message is a settled position: a follower that begins there misses nothing. It is a cursor of
 //!   the oldest-first pages of the same query.
-//! - An event that lands behind the settled position while it is followed is told as late (`watch.rs`).
+//! - An event that lands behind the settled position while it is followed is sent as late (`watch.rs`).
 //!
 //! | for | see |
 //! | --- | --- |
@@ -39,7 +39,7 @@ use crate::latest::span::IdRange;
 use crate::limits::{FOLLOWER_TOLD_KEPT, PAGE_EVENTS, SETTLED_EVERY};
 use crate::live::reader::{Lens, Reader};
 use crate::live::shared::{Loop, News, Recent, Snapshot};
-use crate::live::window::Telling;
+use crate::live::window::MessageKind;
 use crate::op::Op;
 use crate::store::Store;
 use crate::topic::TopicError;
@@ -94,7 +94,7 @@ pub struct LiveFollower {
     lens: Lens,
     /// The fingerprint of the query, to which its cursors are bound.
     query: Fingerprint,
-    /// All events up to here were told; `None` at the start of the timeline.
+    /// All events up to here were sent; `None` at the start of the timeline.
     position: Option<EventId>,
     /// The messages to give next.
     ahead: VecDeque<LiveMessage>,
@@ -178,8 +178,8 @@ impl LiveFollower {
     /// See [`LiveError`]. The follower is then at its end.
     pub async fn next(&mut self) -> Result<LiveMessage, LiveError> {
         loop {
-            if let Some(told) = self.ahead.pop_front() {
-                return Ok(told);
+            if let Some(message) = self.ahead.pop_front() {
+                return Ok(message);
             }
             if self.catching_up.is_some() {
                 Box::pin(self.catch_up()).await?;
@@ -219,7 +219,7 @@ impl LiveFollower {
             };
             let found = reader.read(&op, &self.lens, ids, PAGE_EVENTS).await?;
             for event in found.events {
-                self.tell(Telling::Settled, Arc::new(event));
+                self.queue(MessageKind::Settled, Arc::new(event));
             }
             if let Some(cut) = found.cut {
                 self.position = self.position.max(Some(cut));
@@ -233,37 +233,39 @@ impl LiveFollower {
         }
         for event in &snapshot.early {
             if self.position.is_none_or(|position| event.event.id > position) {
-                self.tell(Telling::Early, Arc::clone(event));
+                self.queue(MessageKind::Early, Arc::clone(event));
             }
         }
         let late: Vec<_> = snapshot.late.into_iter().filter(|(number, _)| *number > self.late).collect();
         for (number, event) in late {
             self.late = number;
-            self.tell(Telling::Late, event);
+            self.queue(MessageKind::Late, event);
         }
-        self.tell_settled();
+        self.queue_settled();
         Ok(())
     }
 
     /// Queues the messages of the loop's latest read.
     fn take(&mut self, news: &News) {
-        for (telling, event) in &news.told {
-            let telling = match telling {
+        for (kind, event) in &news.messages {
+            let kind = match kind {
                 // This follower began at a position that lies ahead of the loop's, and the event was stored after that.
-                Telling::Settled | Telling::Early if Some(event.event.id) <= self.position => Telling::Late,
-                Telling::Late => {
+                MessageKind::Settled | MessageKind::Early if Some(event.event.id) <= self.position => {
+                    MessageKind::Late
+                }
+                MessageKind::Late => {
                     self.late += 1;
-                    Telling::Late
+                    MessageKind::Late
                 }
                 other => *other,
             };
-            self.tell(telling, Arc::clone(event));
+            self.queue(kind, Arc::clone(event));
         }
         self.position = self.position.max(news.line);
         let now = self.store.ambient().monotonic();
-        let is_due = |told: Duration| now.saturating_sub(told) >= SETTLED_EVERY;
+        let is_due = |sent: Duration| now.saturating_sub(sent) >= SETTLED_EVERY;
         if news.line.is_some() && self.settled_told.is_none_or(is_due) {
-            self.tell_settled();
+            self.queue_settled();
         }
     }
 
@@ -275,12 +277,12 @@ impl LiveFollower {
         Ok(())
     }
 
-    fn tell(&mut self, telling: Telling, event: Arc<TimelineEvent>) {
+    fn queue(&mut self, kind: MessageKind, event: Arc<TimelineEvent>) {
         let id = event.event.id;
         if !self.lens.takes(&event) {
             return;
         }
-        if telling == Telling::Settled {
+        if kind == MessageKind::Settled {
             self.position = self.position.max(Some(id));
         }
         if self.recent.contains(id) {
@@ -288,13 +290,13 @@ impl LiveFollower {
         }
         self.recent.push(id);
         let cursor = self.cursor();
-        self.ahead.push_back(match telling {
-            Telling::Settled | Telling::Early => LiveMessage::Event { cursor, event },
-            Telling::Late => LiveMessage::Late { cursor, event },
+        self.ahead.push_back(match kind {
+            MessageKind::Settled | MessageKind::Early => LiveMessage::Event { cursor, event },
+            MessageKind::Late => LiveMessage::Late { cursor, event },
         });
     }
 
-    fn tell_settled(&mut self) {
+    fn queue_settled(&mut self) {
         self.settled_told = Some(self.store.ambient().monotonic());
         self.ahead.push_back(LiveMessage::Settled { cursor: self.cursor() });
     }

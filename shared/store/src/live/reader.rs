@@ -41,7 +41,7 @@ impl Lens {
 
 /// The events that a reader has found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundEvents {
     pub(super) events: Vec<TimelineEvent>,
     /// If the reader has stopped before the end of its range: the last id up to which it has looked.
     pub(super) cut: Option<EventId>,
@@ -78,7 +78,7 @@ impl Reader {
         lens: &Lens,
         ids: IdRange,
         limit: usize,
-    ) -> Result<Found, TableError> {
+    ) -> Result<FoundEvents, TableError> {
         let before = ids.oldest.just_before();
         let span = Span { order: Order::OldestFirst, ids: Some(ids), position: before, now: op.now() };
         let nothing = Fingerprint::of("live").finish();
@@ -98,7 +98,7 @@ impl Reader {
             }
         };
         let cut = has_more.then(|| position.unwrap_or(EventId::first_of(UnixMillis::MIN)));
-        Ok(Found { events, cut })
+        Ok(FoundEvents { events, cut })
     }
 
     /// Fills a draft with the events of a source's timeline or a feed.
@@ -147,7 +147,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The timelines whose notes tell of late events: this one, and those of the sources that a feed pulls.
+    /// The timelines whose notes name late events: this one, and those of the sources that a feed pulls.
     pub(super) fn timelines(&self) -> Vec<Timeline> {
         let pulls = self.marks.iter().flat_map(|(marks, _)| &marks.pulls);
         let pulled = pulls.map(|pull| Timeline::Source(pull.source.clone()));

@@ -21,12 +21,12 @@ use tokio::sync::{OnceCell, broadcast};
 use crate::latest::span::settled_before;
 use crate::limits::{
     ASCENDING_LAG_MILLIS, BUSY_LOOKS, CROWDED_LOOKS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_AFTER, IDLE_AGE,
-    IDLE_LOOKS, LATE_KEPT, LATE_PER_LOOK, NEWS_KEPT, NOTE_OVERLAP_MILLIS, NOTES_EVERY, TOLD_KEPT,
+    IDLE_LOOKS, LATE_KEPT, LATE_PER_LOOK, NEWS_KEPT, NOTE_OVERLAP_MILLIS, NOTES_EVERY, REMEMBERED_IDS,
     WATCH_EVERY, WINDOW_EVENTS,
 };
 use crate::live::reader::{Lens, Reader};
 use crate::live::watch::watch;
-use crate::live::window::{LiveWindow, Telling};
+use crate::live::window::{LiveWindow, MessageKind};
 use crate::op::Op;
 use crate::store::Store;
 use crate::topic::TopicError;
@@ -52,19 +52,19 @@ impl Loops {
 /// New events, in the order in which a look has found them.
 #[derive(Debug)]
 pub(super) struct News {
-    pub(super) told: Vec<(Telling, Arc<TimelineEvent>)>,
-    /// Everything up to here has been told; `None` if this position must not be shown.
+    pub(super) messages: Vec<(MessageKind, Arc<TimelineEvent>)>,
+    /// Everything up to here has been sent; `None` if this position must not be shown.
     pub(super) line: Option<EventId>,
 }
 
 /// The state of a loop when a follower joins.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
-    /// Everything up to here has been told.
+    /// Everything up to here has been sent.
     pub(super) settled: EventId,
     /// False if the settled position is the id of an event.
     pub(super) is_line: bool,
-    /// The events behind it that have been told.
+    /// The events behind it that have been sent.
     pub(super) early: Vec<Arc<TimelineEvent>>,
     /// The last late events, each with its number.
     pub(super) late: VecDeque<(u64, Arc<TimelineEvent>)>,
@@ -126,11 +126,11 @@ impl Loop {
         let LoopState { snapshot: Some(snapshot), news: Some(sender), .. } = &mut *state else { return };
         snapshot.settled = settled;
         snapshot.is_line = news.line.is_some();
-        for (telling, event) in &news.told {
-            match telling {
-                Telling::Settled => {}
-                Telling::Early => snapshot.early.push(Arc::clone(event)),
-                Telling::Late => {
+        for (kind, event) in &news.messages {
+            match kind {
+                MessageKind::Settled => {}
+                MessageKind::Early => snapshot.early.push(Arc::clone(event)),
+                MessageKind::Late => {
                     let number = snapshot.late.back().map_or(1, |(last, _)| last + 1);
                     if snapshot.late.len() == LATE_KEPT {
                         snapshot.late.pop_front();
@@ -183,8 +183,8 @@ async fn run(store: Store, mut looking: Looking, ending: EndsLoop) {
 struct Looking {
     reader: Reader,
     window: LiveWindow,
-    /// The last events that were told, to recognise those that a note names as well.
-    told: Recent<TOLD_KEPT>,
+    /// The last events that were sent, to recognise those that a note names as well.
+    remembered: Recent<REMEMBERED_IDS>,
     /// Notes from before this time are not read.
     began: UnixMillis,
     /// The notes of each timeline that have been handled.
@@ -205,7 +205,7 @@ impl Looking {
         let mut looking = Self {
             reader,
             window: LiveWindow::new(settled_before(op.now(), ASCENDING_LAG_MILLIS)),
-            told: Recent::default(),
+            remembered: Recent::default(),
             began: op.now(),
             noted: BTreeMap::new(),
             watched: Vec::new(),
@@ -254,25 +254,25 @@ impl Looking {
             None => None,
         };
         // Nothing fails from here on. So a look that fails has taken nothing, and the next one finds the same again.
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         if let Some(found) = found {
-            (told, self.has_more) = self.window.absorb(look, found.events, found.cut);
+            (messages, self.has_more) = self.window.absorb(look, found.events, found.cut);
         }
         if let Some(LateFound { events, handled, has_more }) = late {
-            told.extend(events.into_iter().map(|event| (Telling::Late, event)));
+            messages.extend(events.into_iter().map(|event| (MessageKind::Late, event)));
             self.noted = handled;
             if !has_more {
                 self.noted_at = now;
             }
         }
-        for (_, event) in &told {
-            self.told.push(event.event.id);
+        for (_, event) in &messages {
+            self.remembered.push(event.event.id);
         }
-        if !told.is_empty() {
+        if !messages.is_empty() {
             self.came_at = now;
         }
-        let told = told.into_iter().map(|(telling, event)| (telling, Arc::new(event))).collect();
-        Ok(News { told, line: self.window.line() })
+        let messages = messages.into_iter().map(|(kind, event)| (kind, Arc::new(event))).collect();
+        Ok(News { messages, line: self.window.line() })
     }
 
     /// Puts the watches, or renews them.
@@ -308,11 +308,13 @@ impl Looking {
                 }
                 let (behind, ahead): (Vec<_>, Vec<_>) =
                     note.events.into_iter().partition(|id| *id <= settled);
-                // An event in the window is told from there. Its note waits, in case the window does not see it.
+                // An event in the window is sent from there. Its note waits, in case the window does not see it.
                 if ahead.is_empty() {
                     handled.insert(note.id);
                 }
-                missed.extend(behind.into_iter().filter(|id| !self.told.contains(*id) && known.insert(*id)));
+                missed.extend(
+                    behind.into_iter().filter(|id| !self.remembered.contains(*id) && known.insert(*id)),
+                );
             }
             // One call for all of them: an import makes hundreds of notes at once.
             found.events.extend(self.reader.late(op, timeline, &missed).await?);

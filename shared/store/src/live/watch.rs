@@ -7,7 +7,7 @@
 //!   e B (the ids of late events: 16 bytes each), expires_at N
 //! ```
 //!
-//! A follower reads a timeline behind its settled position only. So it needs to be told of events that land before that
+//! A follower reads a timeline behind its settled position only. So it needs to hear of events that arrive before that
 //! position. The order of the steps makes this safe: a follower puts its watch, and then reads the timeline; fan-out
 //! writes an entry, and then reads the watch consistently. So one of the two sides sees the other.
 
@@ -73,14 +73,14 @@ impl Op {
         for watch in self.table.get_many(&watches, true).await? {
             if is_watched(&watch, self.now())? {
                 let WatchKey { timeline } = watch.key_as()?;
-                self.tell_followers(&timeline, &late).await?;
+                self.notify_followers(&timeline, &late).await?;
             }
         }
         Ok(())
     }
 
     /// Puts a note of late events for the followers of a timeline.
-    pub(crate) async fn tell_followers(
+    pub(crate) async fn notify_followers(
         &self,
         timeline: &Timeline,
         late: &[EventId],

@@ -2,9 +2,9 @@
 //!
 //! Events that are older than some seconds have *settled*: no further event lands before them, except late ones. The
 //! window is everything behind the settled position. A follower reads the whole window with each look, so it sees an
-//! event as soon as the event lands, also in front of events that it has seen. Each event is told once.
+//! event as soon as the event lands, also in front of events that it has seen. Each event is sent once.
 //!
-//! If more events land than one look takes, the window is *crowded*. Then only settled events are read and told, in
+//! If more events land than one look takes, the window is *crowded*. Then only settled events are read and sent, in
 //! order, until the rate falls.
 
 use std::collections::BTreeSet;
@@ -15,10 +15,10 @@ use crate::latest::rank::Ranked;
 use crate::latest::span::IdRange;
 use crate::limits::{ASCENDING_LAG_MILLIS, WINDOW_EVENTS};
 
-/// The kinds in which an event is told.
+/// The kinds of the messages that show an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Telling {
-    /// The event has settled: all events before it have been told.
+pub(super) enum MessageKind {
+    /// The event has settled: all events before it have been sent.
     Settled,
     /// Events before this one may still land.
     Early,
@@ -37,11 +37,11 @@ pub(super) struct WindowLook {
 
 #[derive(Debug)]
 pub(super) struct LiveWindow {
-    /// All events up to here have been told.
+    /// All events up to here have been sent.
     settled: EventId,
     /// True if the settled position comes from the clock, and not from an event.
     is_line: bool,
-    /// The events behind the settled position that have been told.
+    /// The events behind the settled position that have been sent.
     early: BTreeSet<EventId>,
     is_crowded: bool,
 }
@@ -72,33 +72,33 @@ impl LiveWindow {
         WindowLook { ids, line }
     }
 
-    /// Takes the events that a look has found, oldest first. Returns those to tell, in their order, and whether the
+    /// Takes the events that a look has found, oldest first. Returns those to send, in their order, and whether the
     /// next look need not wait. With `cut`, the look has found nothing behind that id.
     pub(super) fn absorb<T: Ranked>(
         &mut self,
         look: WindowLook,
         events: Vec<T>,
         cut: Option<EventId>,
-    ) -> (Vec<(Telling, T)>, bool) {
+    ) -> (Vec<(MessageKind, T)>, bool) {
         let WindowLook { line, .. } = look;
         let before = self.settled;
         let settled = cut.map_or(line, |cut| cut.min(line)).max(before);
         let is_full = cut.is_some_and(|cut| cut > line);
-        let tells_early = !self.is_crowded && !is_full;
-        let (mut told, mut found) = (Vec::new(), 0_usize);
+        let shows_early = !self.is_crowded && !is_full;
+        let (mut messages, mut found) = (Vec::new(), 0_usize);
         for event in events {
             let id = event.id();
-            let telling = match id <= settled {
-                true => Telling::Settled,
-                false if tells_early => Telling::Early,
+            let kind = match id <= settled {
+                true => MessageKind::Settled,
+                false if shows_early => MessageKind::Early,
                 false => continue,
             };
-            found += usize::from(telling == Telling::Settled);
+            found += usize::from(kind == MessageKind::Settled);
             if !self.early.contains(&id) {
-                if telling == Telling::Early {
+                if kind == MessageKind::Early {
                     self.early.insert(id);
                 }
-                told.push((telling, event));
+                messages.push((kind, event));
             }
         }
         self.is_line = settled == line;
@@ -110,7 +110,7 @@ impl LiveWindow {
         } else {
             self.is_crowded = is_full;
         }
-        (told, has_more)
+        (messages, has_more)
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
         let event = id(START + 100, 1);
         let look = |window: &LiveWindow, now| window.look(line(now), EventId::last_of(at(now + 5_000)));
         let first = look(&window, START + 200);
-        assert_eq!(window.absorb(first, vec![event], None), (vec![(Telling::Early, event)], false));
+        assert_eq!(window.absorb(first, vec![event], None), (vec![(MessageKind::Early, event)], false));
         for now in [START + 300, START + 2_500] {
             let again = look(&window, now);
             assert_eq!(window.absorb(again, vec![event], None), (vec![], false));
@@ -183,16 +183,16 @@ mod tests {
     fn a_crowded_window_tells_settled_events_only_until_the_rate_falls() {
         let mut window = LiveWindow::new(line(START));
         let landed: BTreeMap<_, _> = (0..2_000).map(|n| (id(START + n, 1), START + n)).collect();
-        let (mut told, mut crowded) = (Vec::new(), 0);
+        let (mut messages, mut crowded) = (Vec::new(), 0);
         for now in (START..START + 20_000).step_by(100) {
             let look = window.look(line(now), EventId::last_of(at(now + 5_000)));
             let (found, cut) = read(&landed, look, now, WINDOW_EVENTS);
             let (news, _) = window.absorb(look, found, cut);
             crowded += usize::from(window.is_crowded());
-            told.extend(news.into_iter().map(|(_, id)| id));
+            messages.extend(news.into_iter().map(|(_, id)| id));
         }
         assert!(crowded > 0 && !window.is_crowded(), "{crowded}");
-        assert_eq!(told.len(), 2_000);
+        assert_eq!(messages.len(), 2_000);
     }
 
     proptest! {
@@ -210,7 +210,7 @@ mod tests {
                 .map(|((after, low), late)| (id(START + after, *low), (START + after).saturating_add_signed(*late)))
                 .collect();
             let mut window = LiveWindow::new(line(START - 1_000));
-            let (mut told, mut in_order) = (Vec::new(), Vec::new());
+            let (mut messages, mut in_order) = (Vec::new(), Vec::new());
             let mut now = START - 1_000;
             // At the end, there is time for everything to settle.
             let rest = std::iter::repeat_n((1_000, 20), 40);
@@ -221,20 +221,20 @@ mod tests {
                     let look = window.look(line(now), EventId::last_of(at(now + 5_000)));
                     let (found, cut) = read(&landed, look, now, limit);
                     let (news, has_more) = window.absorb(look, found, cut);
-                    for (telling, id) in news {
-                        told.push(id);
-                        match telling {
-                            Telling::Settled => {
+                    for (kind, id) in news {
+                        messages.push(id);
+                        match kind {
+                            MessageKind::Settled => {
                                 prop_assert!(id > before && id <= window.settled());
                                 in_order.push(id);
                             }
-                            Telling::Early => prop_assert!(id > window.settled()),
-                            Telling::Late => unreachable!("a look finds no late events"),
+                            MessageKind::Early => prop_assert!(id > window.settled()),
+                            MessageKind::Late => unreachable!("a look finds no late events"),
                         }
                     }
                     prop_assert!(window.settled() >= before && window.settled() <= line(now).max(before));
-                    // Everything up to the settled position has been told.
-                    let known = landed.range(..=window.settled()).filter(|(id, _)| !told.contains(id));
+                    // Everything up to the settled position has been sent.
+                    let known = landed.range(..=window.settled()).filter(|(id, _)| !messages.contains(id));
                     prop_assert_eq!(known.count(), 0);
                     if !has_more {
                         break;
@@ -242,10 +242,10 @@ mod tests {
                 }
             }
             prop_assert!(in_order.is_sorted());
-            let mut once = told.clone();
+            let mut once = messages.clone();
             once.sort();
             once.dedup();
-            prop_assert_eq!(once.len(), told.len());
+            prop_assert_eq!(once.len(), messages.len());
             prop_assert_eq!(once, landed.into_keys().collect::<Vec<_>>());
         }
     }

@@ -34,7 +34,7 @@ async fn fan_out_while_busy(scene: &mut Scene, partition: &str) -> Duration {
     let (_, store) = process(scene, busy(partition));
     let begun = tokio::time::Instant::now();
     let outcome = fan_out(&store, &scene.news()).await;
-    assert_eq!((outcome.failed, outcome.left > 0), (None, true));
+    assert_eq!((outcome.failed, outcome.deferred > 0), (None, true));
     begun.elapsed()
 }
 
@@ -49,7 +49,7 @@ async fn a_throttled_write_is_retried_until_the_deadline() {
     let faults = Faults::default().rule_until(until, Target::writes(), When::Always, account);
     let (_, store) = process(&scene, faults);
     let outcome = fan_out(&store, &scene.news()).await;
-    assert_eq!((outcome.failed, outcome.left), (None, 0));
+    assert_eq!((outcome.failed, outcome.deferred), (None, 0));
     assert_eq!(scene.shown("ada").await, posted);
     assert_eq!(store.take_tally().throttles_given_up, 0);
 }
@@ -256,7 +256,7 @@ async fn events_in_a_backlog_cost_a_small_part_of_a_unit() {
     let news = scene.news();
     let left = fan_out(&store, &news).await;
     // The author's own feed takes its copies. The backlog's item of 2.1 KB costs three units.
-    assert_eq!((left.left, left.cost.write_units.halves / 2), (100, 100 + 3));
+    assert_eq!((left.deferred, left.cost.write_units.halves / 2), (100, 100 + 3));
     let outcomes = scene.settle().await;
     let units: u64 = outcomes.iter().map(|outcome| outcome.cost.write_units.halves).sum();
     // The entries, and the deletion of the backlog's item.
@@ -275,7 +275,7 @@ async fn a_process_remembers_for_seconds_that_a_partition_is_busy() {
     }
     let refused = async |news: &str| {
         let before = client.injected().len();
-        assert_eq!(fan_out(&store, news).await.left, 5);
+        assert_eq!(fan_out(&store, news).await.deferred, 5);
         client.injected().len() - before
     };
     assert!(refused(&news[0]).await > 0);

@@ -396,7 +396,7 @@ async fn an_event_that_a_backlog_held_back_is_erased() {
     let busy = store(scene.engine.client_with(busy).client(), &scene.world);
     scene.post(&posts, vec![by("ada", None)]).await;
     let news = scene.news();
-    assert_eq!(fan_out(&busy, &news).await.left, 1);
+    assert_eq!(fan_out(&busy, &news).await.deferred, 1);
     // The record of the backlog comes after the end.
     let held = scene.news();
     let erasure = erase(&mut scene, &of_ada()).await;

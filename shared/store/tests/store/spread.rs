@@ -87,7 +87,7 @@ async fn a_busy_timeline_grows_until_it_takes_all_entries() {
         });
         posted.extend(scene.post(&scene.posts, events.collect()).await);
         let news = scene.news();
-        left += fan_out(&scene.store, &news).await.left;
+        left += fan_out(&scene.store, &news).await.deferred;
         pass(Duration::from_millis(100)).await;
     }
     let item = AnyKey::from(SourceItemKey { source: source("subject:s") });

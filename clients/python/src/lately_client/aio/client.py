@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack
 
 import httpx
 

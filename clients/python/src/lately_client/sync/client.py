@@ -5,7 +5,7 @@ The client: a handle for each thing of the API. A handle sends nothing until one
 
 from collections.abc import Iterator, Callable
 from functools import partial
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack
 
 import httpx
 

@@ -25,7 +25,7 @@ use crate::session::keys_of_listed;
 use crate::topic::TopicError;
 
 impl ErasureRun<'_> {
-    /// Looks for more, from the place of the next step on. Returns false if nothing is left of the stage.
+    /// Looks for more, from the place of the next step on. Returns false if nothing remains of the stage.
     pub(super) async fn look(self, next: &mut ErasureStep) -> Result<bool, TableError> {
         let (actor, user) = (self.step.actor.as_ref(), self.step.user.as_ref());
         match (next.at.stage, actor, user) {
@@ -339,7 +339,7 @@ impl ErasureRun<'_> {
             self.expire_counts(&source).await?;
             return Ok(false);
         }
-        // The last shard is looked at once more, after its last followers have left.
+        // The last shard is looked at once more, after its last followers have unfollowed.
         if let Some(shard) = after {
             (next.at.shard, next.at.after) = (shard, None);
         }

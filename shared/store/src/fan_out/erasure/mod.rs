@@ -8,7 +8,7 @@
 //! does not hold its lane of the stream for long.
 
 mod find;
-pub(super) mod landed;
+pub(super) mod inserted;
 mod remove;
 
 use lately_keys::table::ErasureStepKey;

@@ -72,7 +72,7 @@ impl ErasureRun<'_> {
         Ok(())
     }
 
-    /// Lets the numbers of a source's followers expire, where nobody is left.
+    /// Lets the numbers of a source's followers expire, where nobody follows any more.
     pub(super) async fn expire_counts(self, source: &Source) -> Result<(), TableError> {
         let op = self.fan_out.op;
         for (shard, counts) in op.source(source).counts(op.source(source).stored().await?.shards).await? {

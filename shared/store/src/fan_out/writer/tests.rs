@@ -40,7 +40,7 @@ fn write(item: u8, value: Option<u8>) -> Write {
 
 fn ticket() -> Arc<Ticket> {
     Arc::new(Ticket {
-        left: Mutex::new(Left { writes: 1, failed: None, refused: Vec::new() }),
+        open: Mutex::new(OpenWrites { writes: 1, failed: None, refused: Vec::new() }),
         done: Notify::new(),
     })
 }

@@ -10,7 +10,7 @@ use lately_table::TableError;
 
 use crate::event::is_keyed;
 use crate::fan_out::FanOut;
-use crate::fan_out::backlog::{BacklogItem, LeftEvent};
+use crate::fan_out::backlog::{BacklogItem, DeferredEvent};
 use crate::op::Op;
 
 /// Deletes an event of an erased actor. No retry writes it again.
@@ -24,7 +24,7 @@ pub(in crate::fan_out) async fn erase_event(op: &Op, key: &EventKey) -> Result<(
 
 impl FanOut<'_> {
     /// Deletes the events of an erased actor that a backlog has held back.
-    pub(in crate::fan_out) async fn erase_left(
+    pub(in crate::fan_out) async fn erase_deferred(
         &self,
         actor: &Actor,
         items: &[BacklogItem],
@@ -32,7 +32,7 @@ impl FanOut<'_> {
         let erased = self.op.erasures().erased_actors().await?;
         let written = items.iter().filter_map(|item| Some((item.written.as_ref()?, &item.events)));
         for ((topic, width), events) in written {
-            for LeftEvent { id, .. } in events {
+            for DeferredEvent { id, .. } in events {
                 if erased.cover(actor, id.at()) {
                     erase_event(self.op, &EventKey::new(topic.clone(), *width, *id)).await?;
                 }

@@ -25,7 +25,7 @@ pub(super) struct IssueTopic {
 
 /// The outcome of a write.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum IssueWrite {
     /// The issue and its event are written.
     Written,
     /// Neither is written, because the issue's condition did not hold. The item that is there instead, if any.
@@ -49,12 +49,12 @@ impl IssuesHandle<'_> {
         transaction: Transaction,
         event: NewEvent,
         IssueTopic { topic, settings }: &IssueTopic,
-    ) -> Result<Told, TableError> {
+    ) -> Result<IssueWrite, TableError> {
         let writer = EventWriter::of(self.op, topic, settings);
         let acceptance = Acceptance { at: self.op.now(), is_keyed: false };
         let placed = match writer.place(vec![event], None, acceptance).await {
             Ok(placed) => placed,
-            Err(PlaceError::ActorIsBeingErased(error)) => return Ok(Told::Refused(error)),
+            Err(PlaceError::ActorIsBeingErased(error)) => return Ok(IssueWrite::Refused(error)),
             Err(PlaceError::Table(error)) => return Err(error),
             Err(PlaceError::TooOld(_)) => {
                 return Err(TableError::unavailable("the new event is older than the topic's retention"));
@@ -68,7 +68,7 @@ impl IssuesHandle<'_> {
             let faults = match self.op.table.transact(&transaction).await? {
                 Transacted::Done => {
                     writer.put_in_own_feed(&placed).await;
-                    return Ok(Told::Written);
+                    return Ok(IssueWrite::Written);
                 }
                 Transacted::Cancelled { faults, .. } => faults,
             };
@@ -77,7 +77,7 @@ impl IssuesHandle<'_> {
                 writer.grow_around(&placed, attempts.made()).await;
             }
             if let Some(Fault::Condition(there)) = faults.into_iter().next() {
-                return Ok(Told::Stale(there));
+                return Ok(IssueWrite::Stale(there));
             }
             attempts.pause_or(|| TableError::unavailable("the issue or its event is too busy")).await?;
         }
