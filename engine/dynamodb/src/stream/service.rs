@@ -119,7 +119,7 @@ fn records(core: &Core, request: &Request) -> Result<String, ApiError> {
     let mut ledger = core.ledger();
     let log = ledger.open_log(&table.name);
     let batch = log.read(shard, position, limit, limits::GET_RECORDS_BYTES, now);
-    // A reader that starts at the horizon gets the records that are left. Any other reader that lost records gets an
+    // A reader that starts at the horizon gets the remaining records. Any other reader that lost records gets an
     // error.
     if batch.trimmed && position != SequenceNumber::START {
         return Err(ApiError::trimmed());
