@@ -16,41 +16,41 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[tokio::main]
 async fn main() -> ExitCode {
     let (Lately { command, options }, name) = Lately::of_process();
-    let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
+    let (mut stdout, mut stderr) = (std::io::stdout(), std::io::stderr());
     let done = match command {
-        None => serve::run(options, &mut out, &mut told).await.map_err(|error| error.to_string()),
+        None => serve::run(options, &mut stdout, &mut stderr).await.map_err(|error| error.to_string()),
         Some(Command::Token(options)) => {
-            match Box::pin(operate::token::run(options, &mut out, &mut told)).await {
-                Err(TokenError::Api(failure)) => return client::ended(Err(failure), &name, &mut told),
+            match Box::pin(operate::token::run(options, &mut stdout, &mut stderr)).await {
+                Err(TokenError::Api(failure)) => return client::ended(Err(failure), &name, &mut stderr),
                 done => done.map_err(|error| error.to_string()),
             }
         }
         Some(Command::Api(command)) => {
-            return client::ended(client::run(command, &mut out, &mut told).await, &name, &mut told);
+            return client::ended(client::run(command, &mut stdout, &mut stderr).await, &name, &mut stderr);
         }
         Some(Command::Completions(options)) => {
-            let printed = completions::run(options, Lately::command(), &mut out).map_err(Failure::from);
-            return client::ended(printed, &name, &mut told);
+            let printed = completions::run(options, Lately::command(), &mut stdout).map_err(Failure::from);
+            return client::ended(printed, &name, &mut stderr);
         }
         Some(Command::Consume(options)) => {
-            let done = client::consume::run(options, &mut out, &mut told).await;
-            return client::ended(done, &name, &mut told);
+            let done = client::consume::run(options, &mut stdout, &mut stderr).await;
+            return client::ended(done, &name, &mut stderr);
         }
         Some(Command::Report(options)) => {
-            operate::report::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+            operate::report::run(options, &mut stdout, &mut stderr).await.map_err(|error| error.to_string())
         }
         Some(Command::Dlq(options)) => {
-            operate::dlq::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+            operate::dlq::run(options, &mut stdout, &mut stderr).await.map_err(|error| error.to_string())
         }
         Some(Command::Migrate(options)) => {
-            operate::migrate::run(options, &mut out, &mut told).await.map_err(|error| error.to_string())
+            operate::migrate::run(options, &mut stdout, &mut stderr).await.map_err(|error| error.to_string())
         }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If standard error is closed, nobody reads the message.
-            drop(writeln!(told, "{name}: {error}"));
+            drop(writeln!(stderr, "{name}: {error}"));
             ExitCode::FAILURE
         }
     }

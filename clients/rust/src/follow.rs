@@ -83,7 +83,7 @@ struct Follower {
     live: Request,
     page: Request,
     cursor: Option<String>,
-    seen: Seen,
+    seen: SeenIds,
     /// The steps of the current connection.
     steps: Option<Stream<Step>>,
     is_connected: bool,
@@ -105,7 +105,7 @@ pub(crate) fn follow<E: DeserializeOwned + Send + 'static>(
         live,
         page,
         cursor,
-        seen: Seen::default(),
+        seen: SeenIds::default(),
         steps: None,
         is_connected: false,
         is_interrupted: false,
@@ -296,7 +296,7 @@ struct Named {
 
 /// The ids that may come again.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenIds {
     ids: HashSet<EventId>,
     /// The same, in the order in which they came.
     order: VecDeque<EventId>,
@@ -304,7 +304,7 @@ struct Seen {
     newest: u64,
 }
 
-impl Seen {
+impl SeenIds {
     /// Adds an id, and says whether it is new.
     fn add(&mut self, id: EventId) -> bool {
         if !self.ids.insert(id) {
@@ -330,7 +330,7 @@ mod tests {
             let time = format!("{millis:012x}");
             format!("{}-{}-7000-8000-{n:012x}", &time[..8], &time[8..]).parse::<EventId>().unwrap()
         };
-        let mut seen = Seen::default();
+        let mut seen = SeenIds::default();
         assert!(seen.add(id(0, 1)) && !seen.add(id(0, 1)) && seen.add(id(0, 2)));
         for second in 1..100 {
             assert!(seen.add(id(second, 1)));

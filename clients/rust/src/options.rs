@@ -53,7 +53,7 @@ pub struct Call<'a> {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The API's address. A base path is kept.
+    /// The API's address. A base path is preserved.
     pub url: String,
     /// The token.
     pub token: Token,

@@ -56,7 +56,7 @@ impl Request {
     pub fn to<'a>(method: Method, parts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut request = Self::new(method, String::new());
         for part in parts {
-            // A URL cannot contain these parts: they would be taken away, and the request would ask another route.
+            // A URL cannot contain these parts: they would be removed, and the request would ask another route.
             if ["", ".", ".."].contains(&part) {
                 request.fault = Some(("invalid-name", format!("\"{part}\" cannot be a part of a path")));
             }

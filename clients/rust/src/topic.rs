@@ -65,7 +65,7 @@ impl Topic {
     }
 
     /// Creates the topic or changes its settings ([`TopicChange`](lately_model::TopicChange), or anything with its
-    /// JSON). An absent setting keeps its value.
+    /// JSON). An absent setting does not change.
     pub async fn put(&self, settings: &(impl Serialize + ?Sized)) -> Result<TopicView> {
         self.transport().value(&Request::to(Method::PUT, ["topics", &self.name]).json(settings)).await
     }

@@ -1,7 +1,7 @@
-//! The admission of calls: decides which calls the partitions serve, and takes the units of those that they serve.
+//! The admission of calls: decides which calls the partitions serve, and charges the units of those that they serve.
 //!
 //! A call draws on the buckets of the partitions that it touches. It is admitted if each of them is above zero, and
-//! pays once its cost is known: DynamoDB too learns a read's cost by reading. So a call may take a bucket below zero,
+//! pays once its cost is known: DynamoDB too learns a read's cost by reading. So a call may overdraw a bucket,
 //! and later calls are throttled until the bucket has filled again. A write also draws on the index partitions that it
 //! changes, and an empty one throttles the write. The throttled items of a batch come back unprocessed. If all of its
 //! items are throttled, the batch is.

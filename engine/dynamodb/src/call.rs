@@ -191,7 +191,7 @@ fn action(action: &TransactWriteItem) -> Option<Touched<'_>> {
     Some(Touched { table, item })
 }
 
-/// Takes the writes that `held_back` selects out of a batch, and returns them as the JSON of `UnprocessedItems`. The
+/// Removes the writes that `held_back` selects from a batch, and returns them as the JSON of `UnprocessedItems`. The
 /// closure is called with the table and the item or key of each write.
 pub(crate) fn hold_back_writes(
     batch: &mut BatchWriteItemRequest,
@@ -219,7 +219,7 @@ fn write_json(write: &WriteRequest) -> Value {
     }
 }
 
-/// Takes the keys that `held_back` selects out of a batch of reads, and returns them as the JSON of `UnprocessedKeys`.
+/// Removes the keys that `held_back` selects from a batch of reads, and returns them as the JSON of `UnprocessedKeys`.
 pub(crate) fn hold_back_keys(
     batch: &mut BatchGetItemRequest,
     mut held_back: impl FnMut(&str, &Item) -> bool,

@@ -30,7 +30,7 @@ impl Clock {
         Self(Source::Manual(Arc::new(AtomicU64::new(micros(start)))))
     }
 
-    /// A clock that takes its time (since the Unix epoch) from `now`: a runtime's paused time, for example.
+    /// A clock that reads its time (since the Unix epoch) from `now`: a runtime's paused time, for example.
     pub fn from_fn(now: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self(Source::Function(Arc::new(now)))
     }

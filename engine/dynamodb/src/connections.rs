@@ -57,20 +57,20 @@ pub async fn serve<S, B>(
     let mut stop = pin!(stop);
     loop {
         let accepted = async {
-            let place = Arc::clone(&room).acquire_owned().await.expect("nobody closes the semaphore");
-            (place, listener.accept().await)
+            let permit = Arc::clone(&room).acquire_owned().await.expect("nobody closes the semaphore");
+            (permit, listener.accept().await)
         };
-        let (place, socket) = tokio::select! {
+        let (permit, socket) = tokio::select! {
             biased;
             () = &mut stop => break,
-            (place, accepted) = accepted => match accepted {
-                Ok((socket, _)) => (place, socket),
+            (permit, accepted) = accepted => match accepted {
+                Ok((socket, _)) => (permit, socket),
                 // Such an error affects only the connection that was being accepted.
                 Err(error) if matches!(
                     error.kind(),
                     ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
                 ) => continue,
-                // The process has no file left, for example. Connections that end give files back.
+                // The process has no more files, for example. Connections that end close files.
                 Err(error) => {
                     tracing::error!(%error, "no connection can be accepted");
                     sleep(limits::ACCEPT_PAUSE).await;
@@ -82,7 +82,7 @@ pub async fn serve<S, B>(
         tokio::spawn(async move {
             // A connection fails if its client goes away, or sends no request in time. No other one is affected.
             drop(connection.await);
-            drop(place);
+            drop(permit);
         });
     }
     tokio::select! {

@@ -1,7 +1,7 @@
 //! The operations on tables. dynoxide answers them, except for the stream, which is the engine's own.
 //!
 //! `StreamSpecification` never reaches dynoxide, because dynoxide's stream reads all earlier records on every write.
-//! The engine keeps the stream's settings in a tag, and adds them to each description of the table.
+//! The engine stores the stream's settings in a tag, and adds them to each description of the table.
 
 use dynoxide::actions::list_tags_of_resource::ListTagsOfResourceRequest;
 use dynoxide::actions::tag_resource::TagResourceRequest;

@@ -195,7 +195,7 @@ impl Core {
     }
 
     fn show_item(&self, ledger: &mut Ledger, table: &Table, key: &Item) -> Result<(), ApiError> {
-        match ledger.held_back.take(table, key) {
+        match ledger.held_back.remove(table, key) {
             Some(change) => self.show_change(ledger, &change),
             None => Ok(()),
         }
@@ -203,7 +203,7 @@ impl Core {
 
     /// Shows all changes that are held back.
     pub(crate) fn show_all(&self, ledger: &mut Ledger) -> Result<(), ApiError> {
-        for change in ledger.held_back.take_all() {
+        for change in ledger.held_back.remove_all() {
             self.show_change(ledger, &change)?;
         }
         self.announce(ledger);

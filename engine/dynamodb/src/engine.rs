@@ -39,7 +39,7 @@ impl Engine {
         Ok(Self::new(Core::new(db, Ledger::new(options)?, options, None)))
     }
 
-    /// An engine that keeps its items and stream in a directory, which it creates if necessary. Only one engine at a
+    /// An engine that stores its items and stream in a directory, which it creates if necessary. Only one engine at a
     /// time can use a directory.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Engine {
         }
         let stream = directory.join("stream");
         let now = options.clock.now_micros();
-        let (journal, left) = Journal::open(&stream, options.retention, now, &options.progress)?;
+        let (journal, rest) = Journal::open(&stream, options.retention, now, &options.progress)?;
         let tables = db.list_tables(Default::default())?.table_names;
         for name in &tables {
             ledger.expiry.index(name);
@@ -71,9 +71,9 @@ impl Engine {
                 ledger.open_log(name);
             }
         }
-        ledger.continue_journal(journal, left.lines, left.newest);
+        ledger.continue_journal(journal, rest.lines, rest.newest);
         let core = Core::new(db, ledger, options, Some(lock));
-        left.intent.map_or(Ok(()), |intent| core.finish(intent))?;
+        rest.intent.map_or(Ok(()), |intent| core.finish(intent))?;
         Ok(Self::new(core))
     }
 
@@ -142,7 +142,7 @@ impl Engine {
     /// it was.
     pub fn set_lag(&self, lag: Option<Lag>) -> Result<(), EngineError> {
         let folder = tempfile::tempdir()?;
-        // The lock keeps writes from falling between the copy and the first change that the replicas observe.
+        // The lock prevents writes from falling between the copy and the first change that the replicas observe.
         let mut ledger = self.core.ledger();
         let mut replicas = lag.map(Replicas::new).transpose()?;
         if let Some(replicas) = &mut replicas {

@@ -23,14 +23,14 @@ impl HeldBack {
         }
     }
 
-    pub(crate) fn take(&mut self, table: &Table, key: &Item) -> Option<Change> {
+    pub(crate) fn remove(&mut self, table: &Table, key: &Item) -> Option<Change> {
         if self.0.is_empty() {
             return None;
         }
         self.0.remove(&(table.name.clone(), ItemId::of(table, key)?))
     }
 
-    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Change> + use<> {
+    pub(crate) fn remove_all(&mut self) -> impl Iterator<Item = Change> + use<> {
         std::mem::take(&mut self.0).into_values()
     }
 }

@@ -18,7 +18,7 @@
 //! records, and they are derived from it if the process ends first.
 //!
 //! A segment holds an hour or 8 MB. Segments are deleted if all of their records are older than the retention, or older
-//! than every record that the streams keep in memory. So a start reads little more than the records that it keeps.
+//! than every record that the streams hold in memory. So a start reads little more than the records that it retains.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -32,10 +32,10 @@ use crate::capture::{Record, SequenceNumber};
 use crate::clock::micros;
 use crate::open_progress::OpenProgress;
 
-/// The time for which one segment takes new records.
+/// The time for which one segment accepts new records.
 const SEGMENT: Duration = Duration::from_secs(60 * 60);
 
-/// The length at which a segment takes no more records. Segments are deleted whole, so a start reads about as much that
+/// The length at which a segment is full. Segments are deleted whole, so a start reads about as much that
 /// is no longer needed.
 const SEGMENT_BYTES: u64 = 8_000_000;
 
@@ -107,13 +107,13 @@ struct IntentLine<T> {
     intent: T,
 }
 
-/// The records and the intent that the last process left in the journal.
+/// The records and the intent that the last process wrote to the journal.
 #[derive(Debug, Default)]
 pub(crate) struct JournalRest {
     /// The records that are younger than the retention.
     pub(crate) lines: Vec<JournalLine>,
-    /// The newest record's place, also if that record is older than the retention. Numbers are never used again: readers
-    /// would take records with such numbers for records that they have done.
+    /// The newest record's position, even if that record is older than the retention. Numbers are never reused: readers
+    /// would mistake records with such numbers for records that they have done.
     pub(crate) newest: SequenceNumber,
     /// The last intent, with only those of its items that have no record yet.
     pub(crate) intent: Option<Intent>,
@@ -136,23 +136,23 @@ impl Journal {
         };
         let horizon = now_micros.saturating_sub(journal.retention_micros);
         journal.drop_before(horizon)?;
-        let mut left = JournalRest::default();
+        let mut rest = JournalRest::default();
         let segments = journal.segments()?;
         for (_, path) in &segments {
             progress.journal(fs::metadata(path)?.len());
         }
         let mut intent = Vec::new();
         for (_, path) in &segments {
-            read_segment(path, &mut left, &mut intent, progress)?;
+            read_segment(path, &mut rest, &mut intent, progress)?;
         }
         // A half-written intent is ignored: its write did not run, and the write before it has all of its records.
         if let Ok(IntentLine::<Intent> { intent }) = serde_json::from_slice(&intent) {
-            left.newest = left.newest.max(intent.after);
-            left.intent = Some(intent);
+            rest.newest = rest.newest.max(intent.after);
+            rest.intent = Some(intent);
         }
-        left.forget_recorded();
-        left.lines.retain(|line| line.record.at_micros >= horizon);
-        Ok((journal, left))
+        rest.forget_recorded();
+        rest.lines.retain(|line| line.record.at_micros >= horizon);
+        Ok((journal, rest))
     }
 
     /// Writes the intent of a write. Called before the write runs.
@@ -245,11 +245,11 @@ impl Journal {
     }
 }
 
-/// Reads a segment, and skips a line that a killed process left half-written. The last line of an intent is returned in
+/// Reads a segment, and skips a line that a killed process wrote in part. The last line of an intent is returned in
 /// `intent`, and no other intent is parsed.
 fn read_segment(
     path: &Path,
-    left: &mut JournalRest,
+    rest: &mut JournalRest,
     intent: &mut Vec<u8>,
     progress: &OpenProgress,
 ) -> io::Result<()> {
@@ -260,8 +260,8 @@ fn read_segment(
         if line.starts_with(INTENT.as_bytes()) {
             *intent = line;
         } else if let Ok(line) = serde_json::from_slice::<JournalLine>(&line) {
-            left.newest = left.newest.max(line.record.sequence);
-            left.lines.push(line);
+            rest.newest = rest.newest.max(line.record.sequence);
+            rest.lines.push(line);
         }
     }
     Ok(())
@@ -325,8 +325,8 @@ mod tests {
         }
         let held = fs::read_dir(directory.path()).unwrap().count();
         assert!(held <= 26, "{held} segments");
-        let (_, left) = open(directory.path(), 29 * HOUR);
-        assert_eq!(sequences(&left.lines), (6..=30).collect::<Vec<_>>());
+        let (_, rest) = open(directory.path(), 29 * HOUR);
+        assert_eq!(sequences(&rest.lines), (6..=30).collect::<Vec<_>>());
     }
 
     #[test]
@@ -340,8 +340,8 @@ mod tests {
 
         let (mut journal, _) = open(directory.path(), 5);
         journal.append("t", "l", 0, &record(2, 5)).unwrap();
-        let (_, left) = open(directory.path(), 5);
-        assert_eq!(sequences(&left.lines), [1, 2]);
+        let (_, rest) = open(directory.path(), 5);
+        assert_eq!(sequences(&rest.lines), [1, 2]);
     }
 
     /// Makes the next append fail after it has written half a line, as on a full disk. `cut` says whether the file can be
@@ -381,14 +381,14 @@ mod tests {
             let intent = Intent { after: SequenceNumber(2), at_micros: 7, expired: false, items: Vec::new() };
             if cut {
                 assert_eq!(fs::read(&path).unwrap(), whole, "the half-written line is cut off");
-                assert!(journal.intend(&intent).is_err(), "no write is taken while a record waits");
+                assert!(journal.intend(&intent).is_err(), "no write is accepted while a record waits");
                 let file = OpenOptions::new().append(true).open(&path).unwrap();
                 journal.current.as_mut().unwrap().file = file;
             }
             journal.intend(&intent).unwrap();
             journal.append("t", "l", 0, &record(3, 8)).unwrap();
-            let (_, left) = open(directory.path(), 10);
-            assert_eq!(sequences(&left.lines), [1, 2, 3]);
+            let (_, rest) = open(directory.path(), 10);
+            assert_eq!(sequences(&rest.lines), [1, 2, 3]);
         }
     }
 }

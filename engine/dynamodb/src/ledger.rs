@@ -46,12 +46,12 @@ impl Ledger {
         })
     }
 
-    /// The newest record's place in the order of changes.
+    /// The newest record's position in the order of changes.
     pub(crate) fn newest(&self) -> SequenceNumber {
         self.newest
     }
 
-    /// A table's description, read once and kept until [`Ledger::forget`].
+    /// A table's description, read once and cached until [`Ledger::forget`].
     pub(crate) fn table(&mut self, db: &Database, name: &str) -> Result<Option<Arc<Table>>, DynoxideError> {
         if let Some(table) = self.tables.get(name) {
             return Ok(Some(Arc::clone(table)));
@@ -164,10 +164,10 @@ impl Ledger {
         })
     }
 
-    /// Drops the records of a table's stream up to a position in each shard, except the `kept` newest of all shards. The
+    /// Drops the records of a table up to a position in each shard, but the `retained` newest of all shards. The
     /// journal drops its segments that no stream needs any more.
-    pub(crate) fn forget_settled(&mut self, table: &str, settled: &[SequenceNumber], kept: u64) {
-        let old = SequenceNumber(self.newest.0.saturating_sub(kept));
+    pub(crate) fn forget_settled(&mut self, table: &str, settled: &[SequenceNumber], retained: u64) {
+        let old = SequenceNumber(self.newest.0.saturating_sub(retained));
         let Some(log) = self.logs.get_mut(table) else { return };
         for (shard, settled) in (0..).zip(settled) {
             log.forget(shard, old.min(*settled));

@@ -3,7 +3,7 @@
 //! Two crates build on it: `lately-pump` invokes functions with the stream's records, as Lambda does, and
 //! `lately-template` reads the table that `template.yaml` declares.
 //!
-//! dynoxide, which implements DynamoDB's API on SQLite, keeps the items. The engine takes the place of the SDK's HTTP
+//! dynoxide, which implements DynamoDB's API on SQLite, stores the items. The engine replaces the SDK's HTTP
 //! client, so the code under test runs unchanged, with the real `aws_sdk_dynamodb::Client` and no socket. This crate
 //! adds the parts of DynamoDB that dynoxide lacks:
 //!

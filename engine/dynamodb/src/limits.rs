@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The default number of shards of a stream: enough to expose a consumer that confuses shards.
 pub const STREAM_SHARDS: u16 = 4;
 
-/// The time for which DynamoDB Streams keeps a record.
+/// The time for which DynamoDB Streams retains a record.
 pub const STREAM_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Records that retention drops per append. With more than one, a shard that is written to sheds its expired records.
@@ -45,7 +45,7 @@ pub(crate) const REQUEST_HEAD: Duration = Duration::from_secs(30);
 /// The pause after a connection could not be accepted for want of something that other connections hold.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
-/// The number of injected faults that a `LiveClient` keeps: as many as a page shows.
+/// The number of injected faults that a `LiveClient` records: as many as a page shows.
 pub(crate) const INJECTED_KEPT: usize = 50;
 
 /// The due changes that a replica applies whenever it receives one. With more than one, a replica without readers holds

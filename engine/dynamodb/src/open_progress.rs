@@ -1,4 +1,4 @@
-//! The progress of opening a directory, for a program that tells its user why the start takes long.
+//! The progress of opening a directory, for a program that shows its user why the start takes long.
 
 use std::fmt;
 use std::sync::Arc;

@@ -15,7 +15,7 @@ pub struct Options {
     pub clock: Clock,
     /// The number of shards of a stream.
     pub shards: u16,
-    /// The time for which a stream keeps a record.
+    /// The time for which a stream retains a record.
     pub retention: Duration,
     /// The lag of eventually consistent reads.
     pub lag: Option<Lag>,

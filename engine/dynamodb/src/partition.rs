@@ -26,7 +26,7 @@ pub struct PartitionLimits {
     /// The time for which a partition can save up unused units. The default is one second, because the rates are
     /// DynamoDB's hard limits of a partition, which burst capacity does not raise.
     pub burst: Duration,
-    /// The most writes that a partition takes within one window of 10 ms. DynamoDB documents no such limit. A design that
+    /// The most writes that a partition serves in one window of 10 ms. DynamoDB documents no such limit. A design that
     /// writes in short bursts can be tried with one.
     pub writes_in_10_ms: Option<u32>,
 }
@@ -104,7 +104,7 @@ impl Partitions {
         Self(Mutex::new(Buckets { limits, held: HashMap::new(), swept_micros: 0 }))
     }
 
-    /// True if a bucket holds no units now, or its partition takes no more writes in this window of 10 ms.
+    /// True if a bucket holds no units now, or its partition accepts no more writes in this window of 10 ms.
     pub(crate) fn is_empty(&self, id: &BucketId, now_micros: u64) -> bool {
         let buckets = self.buckets();
         let most = buckets.limits.writes_in_10_ms.filter(|_| id.kind == AccessKind::Write);
@@ -145,7 +145,7 @@ impl Buckets {
         (bucket.units + gained).min(self.full(kind))
     }
 
-    /// The calls that a bucket has taken in this window of 10 ms.
+    /// The calls that a bucket has served in this window of 10 ms.
     fn calls(&self, id: &BucketId, now_micros: u64) -> u32 {
         let bucket = self.held.get(id).filter(|bucket| bucket.window == now_micros / WINDOW_MICROS);
         bucket.map_or(0, |bucket| bucket.calls)
@@ -167,9 +167,9 @@ impl Buckets {
         }
         self.swept_micros = now_micros;
         let held = std::mem::take(&mut self.held);
-        let left = held
+        let unfilled = held
             .into_iter()
             .filter(|(id, bucket)| self.filled(id.kind, *bucket, now_micros) < self.full(id.kind));
-        self.held = left.collect();
+        self.held = unfilled.collect();
     }
 }

@@ -1,7 +1,7 @@
 //! The engine's description of a table: its keys, indexes, TTL attribute and stream.
 //!
 //! It is a parsed copy of dynoxide's description, read again whenever the table changes. dynoxide's own stream is never
-//! switched on, so the settings of the stream are kept in a tag of the table. Clients do not see the tag, and it is
+//! switched on, so the settings of the stream are stored in a tag of the table. Clients do not see the tag, and it is
 //! deleted with the table.
 
 use std::collections::HashMap;

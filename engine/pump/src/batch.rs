@@ -1,12 +1,12 @@
-//! A batch: the records that it takes, and the step that follows an invocation. The functions are pure.
+//! A batch: the records in it, and the step that follows an invocation. The functions are pure.
 //!
 //! These rules are Lambda's, and where Lambda's documentation leaves a case open, this module's choice:
 //!
 //! - A batch that fails is retried up to `MaximumRetryAttempts` times. After a partial success only the records that
-//!   are left are retried, and that counts as a retry too. Records that are left after the last retry are given up
+//!   remain are retried, and that counts as a retry too. Records that remain after the last retry are given up
 //!   together, good ones included.
 //! - With `BisectBatchOnFunctionError`, a failed batch of more than one record is split instead. A split uses up no
-//!   retries: its parts keep the count of the batch. After a partial success the batch is split at the returned
+//!   retries: its parts have the count of the batch. After a partial success the batch is split at the returned
 //!   sequence number, and only the records from there on are retried. After any other failure the batch is halved, also
 //!   after a failure of the first record, where a split at its number would leave the batch as it is. Each split makes
 //!   batches smaller, so a lasting failure ends with a batch of one record, which then uses the retries.
@@ -46,11 +46,11 @@ pub(crate) struct Batch {
 pub(crate) enum Next {
     /// All records are done.
     Done,
-    /// The records that are left are retried.
+    /// The records that remain are retried.
     Retry(Batch),
-    /// The records that are left were split into these batches, which are delivered in order.
+    /// The remaining records were split into these batches, which are delivered in order.
     Bisect(Vec<Batch>),
-    /// The records that are left are given up, because no retries remain.
+    /// The remaining records are given up, because no retries remain.
     GiveUp(Batch),
 }
 
@@ -79,7 +79,7 @@ impl Batch {
         true
     }
 
-    /// The retries used so far. The part that is left of a batch keeps the batch's count.
+    /// The retries used so far. The remaining part of a batch has the batch's count.
     pub(crate) fn retries(&self) -> u32 {
         self.retries
     }
@@ -109,7 +109,7 @@ impl Batch {
         std::mem::replace(self, rest)
     }
 
-    /// Splits off the records from `at` on. Both parts keep the history of the whole batch.
+    /// Splits off the records from `at` on. Both parts have the history of the whole batch.
     fn split_off(&mut self, at: usize) -> Self {
         let deliveries = self.deliveries.split_off(at);
         Self { deliveries, ..*self }
@@ -124,19 +124,19 @@ impl Batch {
         };
         self.cause = Some(cause);
         let several = self.len() > 1;
-        let mut left = self.split_off(from);
+        let mut remaining = self.split_off(from);
         let next = if mapping.bisect && several {
             if from > 0 {
-                Next::Bisect(vec![left])
+                Next::Bisect(vec![remaining])
             } else {
-                let half = left.split_off(left.len() / 2);
-                Next::Bisect(vec![left, half])
+                let half = remaining.split_off(remaining.len() / 2);
+                Next::Bisect(vec![remaining, half])
             }
-        } else if mapping.maximum_retries.is_some_and(|most| left.retries >= most) {
-            Next::GiveUp(left)
+        } else if mapping.maximum_retries.is_some_and(|most| remaining.retries >= most) {
+            Next::GiveUp(remaining)
         } else {
-            left.retries = left.retries.saturating_add(1);
-            Next::Retry(left)
+            remaining.retries = remaining.retries.saturating_add(1);
+            Next::Retry(remaining)
         };
         (from, next)
     }

@@ -1,4 +1,4 @@
-//! The object that the destination keeps of a batch that was given up. It has the format of the invocation record that
+//! The object that the destination stores of a batch that was given up. It has the format of the invocation record that
 //! Lambda writes to an S3 destination, with the whole event.
 //!
 //! ```text

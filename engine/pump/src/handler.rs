@@ -1,4 +1,4 @@
-//! The function that a pump invokes, as a value. It takes an event's JSON and returns its response as JSON.
+//! The function that a pump invokes, as a value. It receives an event's JSON and returns its response as JSON.
 
 use std::fmt;
 use std::future::Future;

@@ -107,7 +107,7 @@ impl Lane {
             tracing::warn!(shard, lane = self.lane, after = %self.read_to, "retention trimmed records before they were read");
         }
         for record in &read.records {
-            if self.is_mine(record) && !self.take(batch, record) {
+            if self.is_mine(record) && !self.add_to(batch, record) {
                 return Read::Full;
             }
             self.read_to = record.sequence();
@@ -131,7 +131,7 @@ impl Lane {
     }
 
     /// Adds a record to the batch if it passes the filter. Returns false if the batch had no room for it.
-    fn take(&self, batch: &mut Batch, record: &Arc<Record>) -> bool {
+    fn add_to(&self, batch: &mut Batch, record: &Arc<Record>) -> bool {
         let json = self.shared.stream.lambda_record(record);
         let filter = &self.shared.mapping.filter;
         if !filter.is_open() {

@@ -7,7 +7,7 @@
 //!
 //! The pump guarantees:
 //!
-//! - **At least once.** A lane's checkpoint passes a record only if the function did it, the filter kept it from the
+//! - **At least once.** A lane's checkpoint passes a record only if the function did it, the filter hid it from the
 //!   function, or it was given up. A record that is given up is first put into the [`Destination`], if there is one.
 //! - **In order.** No record of an item is delivered before every earlier one is settled.
 //! - **Repeatable from a seed.** Waits use tokio's time, ages use the engine's clock, and every draw is a function of
@@ -21,8 +21,8 @@
 //! - Records are delivered as soon as they are captured. Lambda polls a shard four times a second.
 //! - A function may run for any time, and is never throttled. A function that needs a timeout sets its own.
 //! - The pump counts and logs when retention trims records before they are done. It cannot do so for records that
-//!   expired while no process ran on the directory, because nothing is left of them.
-//! - A batch that was too old before its first invocation is kept with a `responseContext` of null.
+//!   expired while no process ran on the directory, because nothing of them remains.
+//! - A batch that was too old before its first invocation is stored with a `responseContext` of null.
 //!
 //! ```
 //! # use lately_engine::{Attribute, Engine, KeyNames, Options, StreamView, TableDefinition};

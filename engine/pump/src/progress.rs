@@ -13,13 +13,13 @@ use lately_engine::stream::{SequenceNumber, Stream};
 pub struct ShardStatistics {
     /// Records that the function did.
     pub delivered: u64,
-    /// Records that the filter kept from the function.
+    /// Records that the filter excluded from the function.
     pub filtered: u64,
     /// Invocations of the function.
     pub invocations: u64,
     /// Invocations that failed with an error, or whose response reported failures.
     pub failures: u64,
-    /// Retries of a batch or of the records left of it.
+    /// Retries of a batch or of its remaining records.
     pub retries: u64,
     /// Batches that were split instead of retried.
     pub bisects: u64,
@@ -58,10 +58,10 @@ struct LanePosition {
 impl Progress {
     /// The progress of lanes that are settled up to these positions, by shard and lane.
     pub(crate) fn new(positions: Vec<Vec<SequenceNumber>>) -> Self {
-        let place = |settled| LanePosition { settled, at_hand_micros: None };
+        let lane = |settled| LanePosition { settled, at_hand_micros: None };
         let shard = |lanes: Vec<SequenceNumber>| ShardProgress {
             counts: ShardStatistics::default(),
-            lanes: lanes.into_iter().map(place).collect(),
+            lanes: lanes.into_iter().map(lane).collect(),
         };
         Self {
             shards: Mutex::new(positions.into_iter().map(shard).collect()),
@@ -102,7 +102,7 @@ impl Progress {
     pub(crate) fn lanes(&self) -> Vec<(u16, u16, SequenceNumber)> {
         let mut lanes = Vec::new();
         for (shard, state) in (0..).zip(self.shards().iter()) {
-            lanes.extend((0..).zip(&state.lanes).map(|(lane, place)| (shard, lane, place.settled)));
+            lanes.extend((0..).zip(&state.lanes).map(|(lane, position)| (shard, lane, position.settled)));
         }
         lanes
     }

@@ -85,7 +85,7 @@ impl Pump {
     ///
     /// # Errors
     /// If the checkpoints cannot be written to their file after the last delivery. While the pump runs, a write that
-    /// fails is retried, and [`PumpHandle::troubles`] tells about it.
+    /// fails is retried, and [`PumpHandle::troubles`] reports it.
     ///
     /// # Panics
     /// If a lane panics: a bug.
@@ -107,7 +107,7 @@ impl Pump {
                 }
             },
             never = shared.ring(records) => match never {},
-            never = shared.keep_checkpoints() => match never {},
+            never = shared.write_changed_checkpoints() => match never {},
         }
     }
 }

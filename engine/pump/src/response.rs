@@ -42,11 +42,11 @@ pub(crate) fn read(answer: &str, batch: &[SequenceNumber]) -> Verdict {
         Some(Value::Array(failures)) => failures,
         Some(_) => return failed_from(0),
     };
-    let place = |failure: &Value| {
+    let index = |failure: &Value| {
         let sequence = failure.get("itemIdentifier")?.as_str()?.parse().ok()?;
         batch.binary_search(&sequence).ok()
     };
-    let lowest = failures.iter().map(|failure| place(failure).unwrap_or(0)).min();
+    let lowest = failures.iter().map(|failure| index(failure).unwrap_or(0)).min();
     lowest.map_or(Verdict::Success, failed_from)
 }
 

@@ -54,7 +54,7 @@ impl PumpState {
     /// Rings the bell for each record.
     pub(crate) async fn ring(&self, mut records: watch::Receiver<SequenceNumber>) -> Infallible {
         loop {
-            records.changed().await.expect("the stream held by this state keeps the sender");
+            records.changed().await.expect("the stream held by this state owns the sender");
             self.bell.notify_waiters();
         }
     }
@@ -111,7 +111,7 @@ impl PumpState {
 
     /// Writes checkpoints when they change. A write that fails is retried until it succeeds, ever more rarely: meanwhile
     /// the lanes go on, and a restart would repeat their work.
-    pub(crate) async fn keep_checkpoints(&self) -> Infallible {
+    pub(crate) async fn write_changed_checkpoints(&self) -> Infallible {
         if self.checkpoint_file.is_none() {
             return pending().await;
         }

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Troubles {
     /// The checkpoints cannot be written, because of this error. The pump goes on and retries.
     pub checkpoints: Option<String>,
-    /// The destination does not take the records that were given up, because of this error. Their lanes wait and retry.
+    /// The destination refuses the records that were given up, because of this error. Their lanes wait and retry.
     pub destination: Option<String>,
     /// The pump has ended although nobody stopped it, because of this panic.
     pub ended: Option<String>,

@@ -56,7 +56,7 @@ pub fn seeds(count: u64) -> impl DoubleEndedIterator<Item = Seed> + Clone {
     fixed.chain(drawn).map(Seed)
 }
 
-/// Tells the story of every seed in simulated time, and returns what the stories return. Two threads share the seeds.
+/// Runs the story of every seed in simulated time, and returns what the stories return. Two threads share the seeds.
 ///
 /// # Panics
 /// If a story panics.

@@ -168,7 +168,7 @@ impl Template {
     }
 
     /// The environment of a function: the variables of `Globals`, overridden by the function's own. Variables whose
-    /// values only a deployment knows are left out.
+    /// values only a deployment knows are omitted.
     ///
     /// # Errors
     /// [`TemplateError::Function`], if the function does not exist; [`TemplateError::Resource`], if its environment is

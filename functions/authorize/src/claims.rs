@@ -1,6 +1,6 @@
 //! The claims of a JWT, and how they become a caller.
 //!
-//! JSON lets an object name a member twice, and readers differ in which of the two they take. So a token whose claims
+//! JSON lets an object name a member twice, and readers differ in which of the two they use. So a token whose claims
 //! repeat a name, at any depth, is refused. A claim is named by its own name (`sub`, `https://example.org/roles`), or by
 //! a JSON Pointer if it lies within another claim (`/realm_access/roles`).
 

@@ -43,7 +43,7 @@ pub enum IssuersError {
     /// A value is invalid.
     #[error("ISSUERS: {field} of issuer {number} {rule}")]
     Value {
-        /// The issuer's place in the list, from 1.
+        /// The issuer's position in the list, from 1.
         number: usize,
         /// The field.
         field: &'static str,

@@ -1,7 +1,7 @@
 //! An issuer's public keys (RFC 7517), as far as they can check a signature that is accepted here.
 //!
-//! A set may have keys of other kinds and for other uses, and keys that this release does not know. They are left out,
-//! one by one, so that they never make the others unusable. A token never brings its own key: `jwk`, `jku`, `x5c` and
+//! A set may have keys of other kinds and for other uses, and keys that this release does not know. They are skipped,
+//! one by one, so that they never make the others unusable. A token never carries its own key: `jwk`, `jku`, `x5c` and
 //! `x5u` in its header are not read.
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse};

@@ -1,4 +1,4 @@
-//! The keys of an issuer: fetched for the first JWT, and kept.
+//! The keys of an issuer: fetched for the first JWT, and cached.
 //!
 //! ```text
 //! age of the keys      0 ─────────── 1 h ──────────────────────── 24 h
@@ -37,18 +37,18 @@ pub struct KeysUnavailable {
 #[derive(Debug)]
 pub(crate) struct IssuerKeys {
     issuer: String,
-    /// The address of the keys; if it is not configured, OpenID discovery tells it.
+    /// The address of the keys; if it is not configured, OpenID discovery returns it.
     address: Option<String>,
     scheme: Scheme,
     http: Arc<Http>,
-    kept: Mutex<Kept>,
+    cache: Mutex<KeyCache>,
     /// Held by the request that fetches.
     fetching: tokio::sync::Mutex<()>,
 }
 
 /// The keys of an issuer as they are known now.
 #[derive(Clone, Debug, Default)]
-struct Kept {
+struct KeyCache {
     keys: Arc<KeySet>,
     /// When the keys were fetched.
     fetched_at: Option<UnixMillis>,
@@ -67,7 +67,7 @@ enum Step {
     Fetch,
 }
 
-impl Kept {
+impl KeyCache {
     /// Decides what to do for a token with this key id and algorithm.
     fn step(&self, id: Option<&str>, algorithm: Algorithm, now: UnixMillis) -> Step {
         let is_within = |at: Option<UnixMillis>, age: Duration| {
@@ -94,8 +94,8 @@ struct Discovery {
 
 impl IssuerKeys {
     pub(crate) fn new(issuer: &str, address: Option<String>, scheme: Scheme, http: Arc<Http>) -> Self {
-        let (kept, fetching) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { issuer: issuer.to_owned(), address, scheme, http, kept, fetching }
+        let (cache, fetching) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { issuer: issuer.to_owned(), address, scheme, http, cache, fetching }
     }
 
     /// The key for a token; `None` if the issuer has none for it.
@@ -105,14 +105,14 @@ impl IssuerKeys {
         algorithm: Algorithm,
         now: UnixMillis,
     ) -> Result<Option<DecodingKey>, KeysUnavailable> {
-        let mut step = self.kept().step(id, algorithm, now);
+        let mut step = self.cache().step(id, algorithm, now);
         if matches!(step, Step::Fetch) {
             let _fetching = self.fetching.lock().await;
             // Another request may have fetched in the meantime.
-            step = self.kept().step(id, algorithm, now);
+            step = self.cache().step(id, algorithm, now);
             if matches!(step, Step::Fetch) {
                 self.refresh(now).await;
-                step = self.kept().step(id, algorithm, now);
+                step = self.cache().step(id, algorithm, now);
             }
         }
         match step {
@@ -123,18 +123,18 @@ impl IssuerKeys {
         }
     }
 
-    /// Fetches the keys, and keeps them. A failure keeps the old ones.
+    /// Fetches the keys, and caches them. After a failure the old keys stay cached.
     async fn refresh(&self, now: UnixMillis) {
         let fetched = self.fetch().await;
         if let Err(error) = &fetched {
             tracing::warn!(issuer = self.issuer, %error, "the keys of an issuer cannot be fetched");
         }
-        let mut kept = self.lock();
-        kept.tried_at = Some(now);
-        kept.is_down = fetched.is_err();
+        let mut cache = self.lock();
+        cache.tried_at = Some(now);
+        cache.is_down = fetched.is_err();
         if let Ok(keys) = fetched {
-            kept.keys = Arc::new(keys);
-            kept.fetched_at = Some(now);
+            cache.keys = Arc::new(keys);
+            cache.fetched_at = Some(now);
         }
     }
 
@@ -160,12 +160,12 @@ impl IssuerKeys {
         Ok(jwks_uri)
     }
 
-    fn kept(&self) -> Kept {
+    fn cache(&self) -> KeyCache {
         self.lock().clone()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, KeyCache> {
         // Every change of the value is a few assignments that cannot panic.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

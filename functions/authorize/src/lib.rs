@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | the issuers that a stack trusts | `issuers.rs`, `address.rs` |
 //! | a JWT, from its text to its caller | `jwt.rs`, `claims.rs` |
-//! | the keys of an issuer: fetched, kept, chosen | `keys.rs`, `fetch.rs`, `key_set.rs` |
+//! | the keys of an issuer: fetched, cached, chosen | `keys.rs`, `fetch.rs`, `key_set.rs` |
 //! | signatures | `signature.rs` |
 
 mod address;
@@ -123,7 +123,7 @@ impl Authorizer {
         Ok(Answer(answer))
     }
 
-    /// Finds the caller who sends this value of the `Authorization` header. A token's shape tells a JWT from a
+    /// Finds the caller who sends this value of the `Authorization` header. A token's shape distinguishes a JWT from a
     /// session's token, so a JWT never causes a call to DynamoDB.
     pub async fn identify(&self, authorization: Option<&str>) -> Result<Identity, IdentifyError> {
         let Some(token) = authorization.and_then(Token::bearer) else { return Ok(Identity::Missing) };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Longest JWT that is looked at, in bytes. The gateway takes 10,240 bytes of headers in all.
+/// Longest JWT that is looked at, in bytes. The gateway accepts 10,240 bytes of headers in all.
 pub const JWT_BYTES: usize = 8 * 1024;
 
 /// Largest document that is read from an issuer, in bytes. A set of ten RSA keys with their certificates takes 30 KB.
@@ -24,7 +24,7 @@ pub const FETCH_PAUSE: Duration = Duration::from_secs(60);
 /// Pause between two fetches while there are no keys, so that no JWT can be accepted.
 pub const FIRST_FETCH_PAUSE: Duration = Duration::from_secs(1);
 
-/// The most issuers of a stack. Lambda takes 4 KB of environment, which fewer fill.
+/// The most issuers of a stack. Lambda accepts 4 KB of environment, which fewer fill.
 pub const ISSUERS: usize = 20;
 
 const _: () = {

@@ -1,7 +1,7 @@
 //! Checks signatures for `jsonwebtoken`, with ring.
 //!
 //! The crate's own choices are aws-lc-rs, a second cryptographic library beside TLS's, and RustCrypto, whose RSA has an
-//! open advisory. The crate takes another implementation, so this one uses the library that is linked already.
+//! open advisory. The crate accepts another implementation, so this one uses the library that is linked already.
 
 use std::sync::Once;
 

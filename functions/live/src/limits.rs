@@ -14,7 +14,7 @@ pub const ACCESS_EVERY: Duration = Duration::from_secs(55);
 /// If nothing was sent for this long, a comment is sent: proxies close connections that are silent for a minute or so.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// The pause after which a client connects again, if it heeds the stream's `retry`.
+/// The pause after which a client connects again, if it applies the stream's `retry`.
 pub const RETRY_MILLIS: u32 = 1_000;
 
 /// The most bytes of a problem.

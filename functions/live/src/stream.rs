@@ -52,14 +52,14 @@ pub(crate) struct LiveStream {
 
 /// The next thing for a stream to do.
 enum Turn {
-    Told(Result<LiveMessage, Problem>),
+    Message(Result<LiveMessage, Problem>),
     Check,
     Beat,
     End,
 }
 
 impl LiveStream {
-    /// A stream of what a follower tells, for as long as the caller has access. `spread` is a random number.
+    /// A stream of the messages of a follower, for as long as the caller has access. `spread` is a random number.
     pub(crate) fn new(
         follower: LiveFollower,
         form: EventForm,
@@ -93,7 +93,7 @@ impl LiveStream {
         let headers = [
             (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
             (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            // Some proxies hold a response back to fill their buffers; this header tells them not to.
+            // Some proxies hold a response back to fill their buffers; this header asks them not to.
             (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
         ];
         (headers, Body::from_stream(pieces)).into_response()
@@ -114,12 +114,12 @@ impl LiveStream {
                 _ = self.stopped.changed() => Turn::End,
                 () = sleep_until(self.ends_at) => Turn::End,
                 () = sleep_until(self.checks_at) => Turn::Check,
-                told = self.follower.next() => Turn::Told(told.map_err(Problem::from)),
+                next = self.follower.next() => Turn::Message(next.map_err(Problem::from)),
                 () = sleep_until(self.beats_at) => Turn::Beat,
             };
             let mut piece = String::new();
             match turn {
-                Turn::Told(Ok(told)) => tell(&mut piece, &told, self.form),
+                Turn::Message(Ok(live)) => write_message(&mut piece, &live, self.form),
                 Turn::Beat => piece.push_str(":\n\n"),
                 Turn::End => {
                     self.is_over = true;
@@ -132,7 +132,7 @@ impl LiveStream {
                     }
                     Err(problem) => self.end_with(problem, &mut piece).await,
                 },
-                Turn::Told(Err(problem)) => self.end_with(problem, &mut piece).await,
+                Turn::Message(Err(problem)) => self.end_with(problem, &mut piece).await,
             }
             self.beats_at = Instant::now() + HEARTBEAT;
             return Some(piece);
@@ -147,8 +147,8 @@ impl LiveStream {
     }
 }
 
-fn tell(piece: &mut String, told: &LiveMessage, form: EventForm) {
-    let (name, cursor, event) = match told {
+fn write_message(piece: &mut String, live: &LiveMessage, form: EventForm) {
+    let (name, cursor, event) = match live {
         LiveMessage::Event { cursor, event } => ("event", cursor, Some(event)),
         LiveMessage::Late { cursor, event } => ("late", cursor, Some(event)),
         LiveMessage::Settled { cursor } => ("settled", cursor, None),

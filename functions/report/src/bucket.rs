@@ -1,6 +1,6 @@
 //! S3, with the region and the credentials of the environment.
 //!
-//! The number and the time of retries are set explicitly, not left to a default. If a call still fails, the next
+//! The number and the time of retries are set explicitly, without a default. If a call still fails, the next
 //! invocation continues the run.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn credentials_are_kept_until_shortly_before_they_expire() {
+    async fn credentials_are_cached_until_shortly_before_they_expire() {
         assert_eq!(key(None).await, "last");
         assert_eq!(key(Some(CREDENTIALS_MARGIN * 2)).await, "last");
         assert_eq!(key(Some(CREDENTIALS_MARGIN)).await, "new");

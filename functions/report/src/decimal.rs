@@ -1,6 +1,6 @@
 //! Exact sums of JSON numbers.
 //!
-//! A number's text is parsed exactly, never through a float. A sum keeps as many decimals as the most precise of its
+//! A number's text is parsed exactly, never through a float. A sum has as many decimals as the most precise of its
 //! numbers, so amounts with cents add up to an amount with cents. The sum does not depend on the order of its numbers,
 //! or on being stored and read again in between.
 //!
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_exact_and_keep_their_decimals() {
+    fn sums_are_exact_with_all_their_decimals() {
         assert_eq!(sum(&["0.1", "0.2"]), "0.3");
         assert_eq!(sum(&["1.10", "2.90"]), "4.00");
         assert_eq!(sum(&["9007199254740993", "1"]), "9007199254740994");

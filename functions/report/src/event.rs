@@ -3,10 +3,10 @@
 //! ```text
 //! {"source":"aws.scheduler","detail-type":"Scheduled Event",
 //!  "detail":{"topic":"billing","consumer":"nightly","group_by":"actor","sum":"amount"}}   begin a run, or go on
-//! {"Records":[…]}                                                                         a run was left; go on
+//! {"Records":[…]}                                                                         continue an unfinished run
 //! ```
 //!
-//! A stream record's keys name the run. The table tells whether the run has anything left to do.
+//! A stream record's keys name the run. The table says whether the run is finished.
 
 use std::collections::HashMap;
 
@@ -25,8 +25,8 @@ use crate::run::Report;
 pub(crate) enum Event {
     /// A report is due.
     Due(Report),
-    /// Runs of these consumers were left unfinished.
-    Left(Vec<ConsumerKey>),
+    /// Runs of these consumers are unfinished.
+    Unfinished(Vec<ConsumerKey>),
 }
 
 /// The event is neither of the two.
@@ -60,21 +60,21 @@ struct Due {
 impl Event {
     pub(crate) fn parse(event: &[u8]) -> Result<Self, EventError> {
         match serde_json::from_slice(event) {
-            Ok(Batch { records, .. }) => Self::left(records),
+            Ok(Batch { records, .. }) => Self::unfinished(records),
             Err(_) => Self::due(serde_json::from_slice::<EventBridgeEvent<Due>>(event)?.detail),
         }
     }
 
-    fn left(records: Vec<EventRecord>) -> Result<Self, EventError> {
+    fn unfinished(records: Vec<EventRecord>) -> Result<Self, EventError> {
         // A consumer has one run at a time, so all its records are of the same run.
-        let mut left = Vec::new();
+        let mut consumers = Vec::new();
         for record in records {
             let RunKey { consumer, .. } = run(record).ok_or(EventError::Foreign)?;
-            if !left.contains(&consumer) {
-                left.push(consumer);
+            if !consumers.contains(&consumer) {
+                consumers.push(consumer);
             }
         }
-        Ok(Self::Left(left))
+        Ok(Self::Unfinished(consumers))
     }
 
     fn due(Due { topic, consumer, group_by, sum }: Due) -> Result<Self, EventError> {
@@ -161,8 +161,8 @@ mod tests {
         let batch = |records: &[String]| format!(r#"{{"Records":[{}]}}"#, records.join(","));
         let run = "RUN#0190a4cd-d3e7-7222-9f99-fdb74feee752";
         let records = ["b", "a", "b"].map(|name| record(&format!("CONSUMER#billing#{name}"), run));
-        assert_eq!(parse(&batch(&records)), Ok(Event::Left(vec![key("b"), key("a")])));
-        assert_eq!(parse(&batch(&[])), Ok(Event::Left(vec![])));
+        assert_eq!(parse(&batch(&records)), Ok(Event::Unfinished(vec![key("b"), key("a")])));
+        assert_eq!(parse(&batch(&[])), Ok(Event::Unfinished(vec![])));
         let foreign = record("CONSUMER#billing#a", "CHECKPOINT");
         assert_eq!(parse(&batch(&[foreign])), Err("a stream record does not belong to a run".to_owned()));
     }

@@ -1,4 +1,4 @@
-//! The file of a run's ids. Two reads tell whether the run reported an event.
+//! The file of a run's ids. Two reads show whether the run reported an event.
 //!
 //! ```text
 //!  16 bytes  for each event of the run: its id, ascending
@@ -66,10 +66,10 @@ impl Table {
     /// The blocks that can contain the wanted ids, each with the indexes of those ids in `wanted`.
     pub(crate) fn blocks_of(&self, wanted: &[EventId]) -> BTreeMap<u64, Vec<usize>> {
         let mut blocks = BTreeMap::<u64, Vec<usize>>::new();
-        for (place, id) in wanted.iter().enumerate() {
+        for (index, id) in wanted.iter().enumerate() {
             // No block contains ids below the very first id.
             if let Some(block) = self.firsts.partition_point(|first| first <= id).checked_sub(1) {
-                blocks.entry(block as u64).or_default().push(place);
+                blocks.entry(block as u64).or_default().push(index);
             }
         }
         blocks
@@ -103,9 +103,9 @@ mod tests {
         let mut table = TableBuilder::default();
         let mut rest = &bytes[..];
         for segment in segments {
-            let (passed, left) = rest.split_at((segment * ID_BYTES).min(rest.len()));
+            let (passed, remaining) = rest.split_at((segment * ID_BYTES).min(rest.len()));
             table.pass(passed);
-            rest = left;
+            rest = remaining;
         }
         table.pass(rest);
         [bytes, table.finish()].concat()
@@ -156,12 +156,12 @@ mod tests {
             let wanted: Vec<_> = wanted.into_iter().chain(edges).collect();
             let asked: Vec<_> = wanted.iter().map(|millis| id(*millis)).collect();
             let mut found = vec![false; asked.len()];
-            for (block, places) in table.blocks_of(&asked) {
+            for (block, indexes) in table.blocks_of(&asked) {
                 let range = table.block_range(block);
                 prop_assert!(range.end <= Table::range(ids).start && range.end - range.start <= BLOCK * ID);
                 let held = parse_ids(part(&file, range)).unwrap();
-                for place in places {
-                    found[place] = held.binary_search(&asked[place]).is_ok();
+                for index in indexes {
+                    found[index] = held.binary_search(&asked[index]).is_ok();
                 }
             }
             for (millis, found) in wanted.iter().zip(found) {

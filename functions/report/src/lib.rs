@@ -1,7 +1,7 @@
 //! Report: writes the events of a topic since the last report to files, each event exactly once.
 //!
 //! The schedule invokes it to begin a consumer's next run, or to continue an unfinished one. The table's stream invokes
-//! it when a run was left for lack of time, so that the run continues at once.
+//! it when a run is unfinished for lack of time, so that the run continues at once.
 //!
 //! | for | see |
 //! | --- | --- |
@@ -37,7 +37,7 @@ mod upload;
 
 pub use decimal::Decimal;
 pub use event::EventError;
-pub use output::{OpenError, Output, OutputError, Place, PlaceError};
+pub use output::{OpenError, Output, OutputError, OutputUrl, OutputUrlError};
 pub use run::{Outcome, Report, ReportError, go_on, run};
 pub use summary::{Counted, Group, Summary, SummaryHead};
 
@@ -100,11 +100,11 @@ pub async fn handle(
     let end = store.ambient().monotonic() + time;
     let outcomes = match Event::parse(event)? {
         Event::Due(report) => vec![run(store, output, &report, time).await?],
-        Event::Left(consumers) => {
+        Event::Unfinished(consumers) => {
             let mut outcomes = Vec::new();
             for consumer in consumers {
-                let left = end.saturating_sub(store.ambient().monotonic());
-                outcomes.push(go_on(store, output, &consumer, left).await?);
+                let remaining = end.saturating_sub(store.ambient().monotonic());
+                outcomes.push(go_on(store, output, &consumer, remaining).await?);
             }
             outcomes
         }

@@ -25,10 +25,10 @@ pub const BLOCK_IDS: usize = 4_096;
 /// Blocks that are read at once when ids are looked up.
 pub const BLOCKS_AT_ONCE: usize = 8;
 
-/// Blocks of the last file that are kept, 4 MiB. So a run reads the blocks of a file with 262,144 ids only once.
-pub const BLOCKS_KEPT: usize = 64;
+/// Blocks of the last file that are cached, 4 MiB. So a run reads the blocks of a file with 262,144 ids only once.
+pub const BLOCKS_CACHED: usize = 64;
 
-/// Size of an upload's part. S3 takes 10,000 parts of at least 5 MiB, so files may have up to 78 GiB.
+/// Size of an upload's part. S3 accepts 10,000 parts of at least 5 MiB, so files may have up to 78 GiB.
 pub const PART_BYTES: usize = 8 * MIB;
 
 /// Parts of one upload that are sent at once.
@@ -52,7 +52,7 @@ pub const LATE_EVENTS_AT_ONCE: usize = 100;
 /// store may take that long.
 pub const SAVE_RESERVE: Duration = Duration::from_secs(20);
 
-/// Least speed of assembling a file. Lambda's network is several times faster. An invocation with less time left than
+/// Least speed of assembling a file. Lambda's network is several times faster. An invocation with less time than
 /// this speed requires leaves the work to the next invocation, which has its whole time for it: 5 GiB in 270 seconds.
 pub const ASSEMBLED_BYTES_PER_SECOND: u64 = 20 * 1024 * 1024;
 

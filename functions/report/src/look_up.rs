@@ -8,11 +8,11 @@ use lately_store::{CommittedRun, LookUp, Run};
 use object_store::path::Path;
 
 use crate::ids::{Table, parse_ids};
-use crate::limits::{BLOCKS_AT_ONCE, BLOCKS_KEPT};
+use crate::limits::{BLOCKS_AT_ONCE, BLOCKS_CACHED};
 use crate::names::{File, Names};
 use crate::output::{Output, OutputError};
 
-/// Looks up events run by run. It keeps what it read of the last run's file, because the store asks for the same run
+/// Looks up events run by run. It caches what it read of the last run's file, because the store asks for the same run
 /// again and again, each time for the candidates of another partition of the ledger.
 #[derive(Debug)]
 pub(crate) struct IdFiles<'a> {
@@ -25,7 +25,7 @@ pub(crate) struct IdFiles<'a> {
 struct IdFile {
     name: Path,
     table: Table,
-    /// At most [`BLOCKS_KEPT`] blocks.
+    /// At most [`BLOCKS_CACHED`] blocks.
     blocks: BTreeMap<u64, Vec<EventId>>,
 }
 
@@ -46,31 +46,31 @@ impl LookUp for IdFiles<'_> {
             Some(last) if last.name == name => last,
             _ => IdFile::open(self.output, name, ids).await?,
         };
-        let mut mark = |held: &[EventId], places: Vec<usize>| {
-            for place in places {
-                found[place] = held.binary_search(&wanted[place]).is_ok();
+        let mut mark = |held: &[EventId], indexes: Vec<usize>| {
+            for index in indexes {
+                found[index] = held.binary_search(&wanted[index]).is_ok();
             }
         };
         let mut missing = Vec::new();
-        for (block, places) in file.table.blocks_of(wanted) {
+        for (block, indexes) in file.table.blocks_of(wanted) {
             match file.blocks.get(&block) {
-                Some(held) => mark(held, places),
-                None => missing.push((block, places)),
+                Some(held) => mark(held, indexes),
+                None => missing.push((block, indexes)),
             }
         }
-        let mut kept = BTreeMap::new();
-        let reads = missing.into_iter().map(async |(block, places)| {
-            Ok::<_, OutputError>((block, file.block(self.output, block).await?, places))
+        let mut fetched = BTreeMap::new();
+        let reads = missing.into_iter().map(async |(block, indexes)| {
+            Ok::<_, OutputError>((block, file.block(self.output, block).await?, indexes))
         });
         let mut reads = stream::iter(reads).buffer_unordered(BLOCKS_AT_ONCE);
-        while let Some((block, held, places)) = reads.try_next().await? {
-            mark(&held, places);
-            if kept.len() < BLOCKS_KEPT {
-                kept.insert(block, held);
+        while let Some((block, held, indexes)) = reads.try_next().await? {
+            mark(&held, indexes);
+            if fetched.len() < BLOCKS_CACHED {
+                fetched.insert(block, held);
             }
         }
         drop(reads);
-        file.keep(kept);
+        file.cache(fetched);
         self.last = Some(file);
         Ok(found)
     }
@@ -90,8 +90,8 @@ impl IdFile {
         parse_ids(&bytes).ok_or_else(|| OutputError::Corrupt { name: self.name.clone() })
     }
 
-    fn keep(&mut self, read: BTreeMap<u64, Vec<EventId>>) {
-        if self.blocks.len() + read.len() > BLOCKS_KEPT {
+    fn cache(&mut self, read: BTreeMap<u64, Vec<EventId>>) {
+        if self.blocks.len() + read.len() > BLOCKS_CACHED {
             self.blocks.clear();
         }
         self.blocks.extend(read);

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Private objects are in their own top-level folder, whose name no topic can have. So one lifecycle rule of the bucket
-//! can remove what a crash left there.
+//! can remove the files of a crashed run.
 //!
 //! Invariant: no private name is written with two different contents. Each attempt's name has 128 random bits.
 

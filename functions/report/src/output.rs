@@ -17,17 +17,17 @@ use crate::bucket;
 use crate::names::below;
 use crate::summary::Summary;
 
-/// A place for reports, as a setting names it: `s3://bucket/prefix`, `file:///folder`, or a folder's path.
+/// The URL of reports, as a setting names it: `s3://bucket/prefix`, `file:///folder`, or a folder's path.
 ///
 /// ```
-/// use lately_report::Place;
+/// use lately_report::OutputUrl;
 ///
-/// assert!("s3://reports/eu".parse::<Place>().is_ok());
-/// assert!("target/reports".parse::<Place>().is_ok());
-/// assert!("gs://reports".parse::<Place>().is_err());
+/// assert!("s3://reports/eu".parse::<OutputUrl>().is_ok());
+/// assert!("target/reports".parse::<OutputUrl>().is_ok());
+/// assert!("gs://reports".parse::<OutputUrl>().is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum OutputUrl {
     /// Objects of a bucket of S3.
     Bucket {
         /// The bucket's name.
@@ -42,23 +42,23 @@ pub enum Place {
 /// The text is not a valid output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the output must be s3://bucket/prefix, file:///folder, or a folder's path")]
-pub struct PlaceError;
+pub struct OutputUrlError;
 
-impl FromStr for Place {
-    type Err = PlaceError;
+impl FromStr for OutputUrl {
+    type Err = OutputUrlError;
 
-    fn from_str(text: &str) -> Result<Self, PlaceError> {
+    fn from_str(text: &str) -> Result<Self, OutputUrlError> {
         if let Some(bucket) = text.strip_prefix("s3://") {
             let (name, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
-            let prefix = Path::parse(prefix).map_err(|_| PlaceError)?;
+            let prefix = Path::parse(prefix).map_err(|_| OutputUrlError)?;
             // S3 checks the bucket's name when it is called.
             return (!name.is_empty())
                 .then(|| Self::Bucket { name: name.to_owned(), prefix })
-                .ok_or(PlaceError);
+                .ok_or(OutputUrlError);
         }
         let folder = text.strip_prefix("file://").unwrap_or(text);
         let of_another_kind = folder.contains("://") || (folder != text && !folder.starts_with('/'));
-        (!folder.is_empty() && !of_another_kind).then(|| Self::Folder(folder.into())).ok_or(PlaceError)
+        (!folder.is_empty() && !of_another_kind).then(|| Self::Folder(folder.into())).ok_or(OutputUrlError)
     }
 }
 
@@ -107,14 +107,14 @@ impl Output {
     /// # Errors
     /// If the environment's settings for the bucket are invalid, or the folder cannot be created.
     pub async fn open(
-        place: &Place,
+        url: &OutputUrl,
         environment: impl Future<Output = Environment>,
     ) -> Result<Self, OpenError> {
-        match place {
-            Place::Bucket { name, prefix } => {
+        match url {
+            OutputUrl::Bucket { name, prefix } => {
                 Ok(Self::new(bucket::open(name, &environment.await)?, prefix.clone()))
             }
-            Place::Folder(folder) => Self::folder(folder),
+            OutputUrl::Folder(folder) => Self::folder(folder),
         }
     }
 
@@ -203,12 +203,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_bucket_or_a_folder() {
+    fn an_output_is_a_bucket_or_a_folder() {
         let bucket = |name: &str, prefix: &str| {
-            Ok(Place::Bucket { name: name.to_owned(), prefix: Path::from(prefix) })
+            Ok(OutputUrl::Bucket { name: name.to_owned(), prefix: Path::from(prefix) })
         };
-        let folder = |path: &str| Ok(Place::Folder(path.into()));
-        let parse = |text: &str| text.parse::<Place>();
+        let folder = |path: &str| Ok(OutputUrl::Folder(path.into()));
+        let parse = |text: &str| text.parse::<OutputUrl>();
         assert_eq!(parse("s3://reports"), bucket("reports", ""));
         assert_eq!(parse("s3://reports/"), bucket("reports", ""));
         assert_eq!(parse("s3://reports/eu/billing/"), bucket("reports", "eu/billing"));
@@ -225,7 +225,7 @@ mod tests {
             "file://",
             "s3://r/../x",
         ] {
-            assert_eq!(parse(text), Err(PlaceError), "{text}");
+            assert_eq!(parse(text), Err(OutputUrlError), "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Any invocation may do this any number of times, even at the same time as others: the content follows from the
 //! manifest alone, and each file appears only when it is complete. The file of ids is written last and marks that all
-//! files were there. So a file that its reader takes away after that is not written again.
+//! files were there. So a file that its reader removes after that is not written again.
 
 use futures_util::TryStreamExt;
 use object_store::Error;

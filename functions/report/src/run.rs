@@ -1,6 +1,6 @@
 //! One invocation's work on a consumer's run: all of it, or as much as the time allows.
 //!
-//! 1. The store begins a run, or continues an unfinished run: it announces the run and takes a lease on it.
+//! 1. The store begins a run, or continues an unfinished run: it announces the run and acquires a lease on it.
 //! 2. The late events are listed: each candidate is looked up in the files of the run that covers its time.
 //! 3. An attempt writes the late events, which are older, and then the range, both oldest first.
 //! 4. The attempt is committed: this attempt, or another that was faster, becomes the run's.
@@ -34,7 +34,7 @@ use crate::summary::SummaryHead;
 pub struct Report {
     /// The consumer. It is created if it does not exist, and starts with the topic's first event.
     pub consumer: ConsumerKey,
-    /// The counts of a run that begins now. A run that is already under way keeps its own.
+    /// The counts of a run that begins now. A run that is already under way has its own.
     pub spec: RunSpec,
 }
 

@@ -11,7 +11,7 @@
 //! field is summed, `sum`, `numbers` (the number of summed numbers) and `not_summed` (the number of numbers with too
 //! many digits) are present. `others` is present if there are more groups than are counted individually ([`GROUPS`]).
 //!
-//! A run that continues in a later invocation takes its counts with it: its progress contains the same lines.
+//! A run that continues in a later invocation continues its counts: its progress contains the same lines.
 //!
 //! Invariant: the counts of all groups, and of the others, add up to the number of events.
 
@@ -53,7 +53,7 @@ pub struct SummaryHead {
     pub to: UnixMillis,
     /// The number of reported events.
     pub events: u64,
-    /// The number of events among them that are older than `from`, because they landed late.
+    /// The number of events among them that are older than `from`, because they arrived late.
     pub late: u64,
     /// The field by which they are grouped.
     pub group_by: GroupBy,
@@ -190,8 +190,8 @@ impl Tally {
         let closing = [b"\n]".to_vec(), others.unwrap_or_default(), b"}\n".to_vec()].concat();
         let without_key = self.rest.without_key.iter().map(|counted| GroupRef { key: None, counted });
         let keyed = self.groups.iter().map(|(key, counted)| GroupRef { key: Some(key), counted });
-        let groups = without_key.chain(keyed).enumerate().map(|(place, group)| {
-            let separator: &[u8] = if place == 0 { b"\n" } else { b",\n" };
+        let groups = without_key.chain(keyed).enumerate().map(|(index, group)| {
+            let separator: &[u8] = if index == 0 { b"\n" } else { b",\n" };
             [separator, &json(&group)].concat()
         });
         std::iter::once(opening).chain(groups).chain([closing])

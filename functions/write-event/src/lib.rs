@@ -50,7 +50,7 @@ async fn post_events(
     let Batch { events, single } = Batch::parse(&body, form, times)?;
     events.iter().try_for_each(|event| caller.require_actor(&event.actor))?;
     require_open(&topic, &caller, &events, times)?;
-    permission.take_all(events.len()).await?;
+    permission.acquire_all(events.len()).await?;
 
     let idempotency =
         key.map(|key| lately_store::Idempotency { caller: caller.key(), key, body_hash: hash(form, &body) });

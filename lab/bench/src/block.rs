@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The text of a block is derived only from the figures, so filling a page twice changes nothing. The rest of the page
-//! is left alone.
+//! is not touched.
 
 use crate::report::{Cell, Report};
 
@@ -54,7 +54,7 @@ pub fn names(page: &str) -> Result<Vec<Name>, BlockError> {
     Ok(names)
 }
 
-/// The page, with the blocks of a subcommand filled from its report. Other blocks are left alone.
+/// The page, with the blocks of a subcommand filled from its report. Other blocks are not touched.
 pub fn fill(page: &str, subcommand: &str, report: &Report) -> Result<String, BlockError> {
     fill_with(page, |name, shown| {
         if name.report != subcommand {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_other_subcommands_are_left_alone() {
+    fn blocks_of_other_subcommands_are_not_touched() {
         let page = "<!-- bench writes: latest -->\n| … |\n<!-- /bench -->";
         assert_eq!(filled(page), Ok(page.to_owned()));
     }

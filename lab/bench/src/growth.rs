@@ -1,8 +1,8 @@
-//! Measures how a topic of one shard takes a rate of writes that only many shards can take.
+//! Measures how a topic of one shard handles a rate of writes that only many shards can handle.
 //!
 //! The run is in simulated time, on the embedded engine with its partitions' limits. DynamoDB documents the rate of a
 //! partition, but not how much of it may come at once. As Lately writes to one partition at a time, the run is repeated
-//! with partitions that save up less, and with partitions that take only some writes in 10 ms.
+//! with partitions that save up less, and with partitions that accept only some writes in 10 ms.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl GrowthScale {
 
 /// The requests of one kind: the milliseconds until each was answered, sorted, and the number that failed.
 #[derive(Clone, Debug, Default)]
-pub struct Answered {
+pub struct RequestTimes {
     /// The milliseconds until each request was answered, sorted.
     pub millis: Vec<u64>,
     /// The number of requests that failed.
@@ -53,14 +53,14 @@ pub struct Answered {
 #[derive(Clone, Debug)]
 pub struct Growth {
     /// The requests with one event.
-    pub single: Answered,
+    pub single: RequestTimes,
     /// The requests with many events.
-    pub batches: Answered,
+    pub batches: RequestTimes,
     /// The most shards that the topic had.
     pub shards: u16,
 }
 
-impl Answered {
+impl RequestTimes {
     /// The milliseconds that `permille` of a thousand requests do not exceed.
     ///
     /// # Panics
@@ -121,8 +121,8 @@ pub fn run(scale: GrowthScale, limits: PartitionLimits) -> Growth {
 }
 
 /// Sends requests with `events` events each, evenly over the time, and waits for their answers.
-async fn offer(bench: &Bench, scale: GrowthScale, events: u32) -> Answered {
-    let answered = Arc::new(Mutex::new(Answered::default()));
+async fn offer(bench: &Bench, scale: GrowthScale, events: u32) -> RequestTimes {
+    let answered = Arc::new(Mutex::new(RequestTimes::default()));
     let requests = scale.per_second * scale.seconds / events;
     let (begun, pause) = (Instant::now(), Duration::from_secs(scale.seconds.into()) / requests);
     let mut writers = JoinSet::new();

@@ -30,7 +30,7 @@ const YARDSTICK: &str = "`uuid::Uuid::now_v7` and its text";
 static GENERATOR: Generator = Generator::new();
 
 /// An operation to time. A turn is the time for [`TIMES`] repetitions.
-struct Timed {
+struct TimedOperation {
     what: &'static str,
     turn: Box<dyn Fn() -> Duration>,
 }
@@ -43,9 +43,9 @@ pub fn report(progress: &Progress) -> Report {
     // The first turn is not counted.
     for turn in 0..=TURNS {
         for (timed, turns) in all.iter().zip(&mut turns) {
-            let taken = (timed.turn)();
+            let duration = (timed.turn)();
             if turn > 0 {
-                turns.push(taken);
+                turns.push(duration);
             }
         }
     }
@@ -64,7 +64,7 @@ pub fn report(progress: &Progress) -> Report {
     Report { command: "cargo run -p bench --profile bench -- ids".to_owned(), tables: vec![table] }
 }
 
-fn all() -> Vec<Timed> {
+fn all() -> Vec<TimedOperation> {
     let text = id().to_string();
     let key = EventKey::new("posts".parse().expect("a topic"), BucketWidth::Day, id());
     let query = Fingerprint::of("topic events").text("posts").finish();
@@ -90,7 +90,7 @@ fn all() -> Vec<Timed> {
     ]
 }
 
-fn timed<T>(what: &'static str, one: impl Fn() -> T + 'static) -> Timed {
+fn timed<T>(what: &'static str, one: impl Fn() -> T + 'static) -> TimedOperation {
     let turn = move || {
         let begun = Instant::now();
         for _ in 0..TIMES {
@@ -98,7 +98,7 @@ fn timed<T>(what: &'static str, one: impl Fn() -> T + 'static) -> Timed {
         }
         begun.elapsed()
     };
-    Timed { what, turn: Box::new(turn) }
+    TimedOperation { what, turn: Box::new(turn) }
 }
 
 fn id() -> EventId {
@@ -107,7 +107,7 @@ fn id() -> EventId {
 
 fn next(reading: Duration) -> EventId {
     let clock = Tick::from_unix(black_box(reading)).expect("a time before the year 9999");
-    GENERATOR.next(clock, Shard::from(3), black_box(ENTROPY)).expect("ticks are left")
+    GENERATOR.next(clock, Shard::from(3), black_box(ENTROPY)).expect("ticks remain")
 }
 
 fn clock() -> Duration {

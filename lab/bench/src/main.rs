@@ -125,9 +125,9 @@ fn main() -> ExitCode {
     })
 }
 
-type Done = Result<ExitCode, Box<dyn Error + Send + Sync>>;
+type CommandResult = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 
-fn show(subcommand: &str, report: &Report, shown: &OutputOptions) -> Done {
+fn show(subcommand: &str, report: &Report, shown: &OutputOptions) -> CommandResult {
     println!("{}", if shown.json { report.json() } else { report.markdown() });
     if shown.write {
         published::publish(subcommand, report)?;
@@ -135,7 +135,7 @@ fn show(subcommand: &str, report: &Report, shown: &OutputOptions) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-fn start_cold(ColdStartOptions { options, write }: &ColdStartOptions) -> Done {
+fn start_cold(ColdStartOptions { options, write }: &ColdStartOptions) -> CommandResult {
     let report = cold_start::run(options)?;
     println!("{}", if options.json { report.json() } else { report.table() });
     if *write {

@@ -73,7 +73,7 @@ pub struct Overload {
     /// The number of objects in the failure destination.
     pub failures: usize,
     /// The number of times that an event was deferred to a backlog.
-    pub left: u64,
+    pub deferred: u64,
     /// The write units that fan-out consumed, in halves.
     pub write_halves: u64,
 }
@@ -106,7 +106,7 @@ pub fn report(scale: OverloadScale, progress: &Progress) -> Report {
         ("lag of the quiet sources, longest", millis(found.quiet_lag(1000))),
         ("events missing in the busy source's timeline at the end of the rush", found.backlog.into()),
         ("time until all timelines and feeds have caught up", seconds(found.catch_up_millis)),
-        ("times that an event was deferred to a backlog", found.left.into()),
+        ("times that an event was deferred to a backlog", found.deferred.into()),
         ("write units of fan-out for each event", Cell::Measure(tenths(found.write_halves * 5, events))),
         ("batches in the failure destination", (found.failures as u64).into()),
     ] {
@@ -137,8 +137,8 @@ async fn overload(scale: OverloadScale) -> Overload {
     for number in 0..scale.quiet {
         bench.follow(&format!("reader-{number}"), &format!("actor:quiet-{number}")).await;
     }
-    let functions =
-        Functions { bench: bench.clone(), idle: Arc::default(), made: Arc::default(), left: Arc::default() };
+    let (idle, made, deferred) = Default::default();
+    let functions = Functions { bench: bench.clone(), idle, made, deferred };
     let destination = Destination::memory();
     let pump = fan_out(&functions, destination.clone());
     let handle = pump.handle();
@@ -150,7 +150,7 @@ async fn overload(scale: OverloadScale) -> Overload {
     running.await.expect("the pump does not panic").expect("the pump has no checkpoint file");
 
     let failures = destination.list().expect("an engine in memory opens").len();
-    StreamTimes::of(&bench).overload(failures, functions.left(), functions.take_write_halves())
+    StreamTimes::of(&bench).overload(failures, functions.deferred(), functions.write_halves())
 }
 
 /// The pump that invokes fan-out with the table's stream, with the mapping of the template.
@@ -212,7 +212,7 @@ struct Functions {
     bench: Bench,
     idle: Arc<Mutex<Vec<Store>>>,
     made: Arc<Mutex<Vec<Store>>>,
-    left: Arc<Mutex<u64>>,
+    deferred: Arc<Mutex<u64>>,
 }
 
 impl Functions {
@@ -222,7 +222,7 @@ impl Functions {
         let answer = lately_fan_out::handle(&store, event.as_bytes(), INVOCATION).await;
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(store);
         let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
-        *self.left.lock().unwrap_or_else(PoisonError::into_inner) += answer.handled().deferred;
+        *self.deferred.lock().unwrap_or_else(PoisonError::into_inner) += answer.handled().deferred;
         Ok(serde_json::to_string(&answer).expect("an answer is text"))
     }
 
@@ -237,11 +237,11 @@ impl Functions {
         store
     }
 
-    fn left(&self) -> u64 {
-        *self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    fn deferred(&self) -> u64 {
+        *self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_write_halves(&self) -> u64 {
+    fn write_halves(&self) -> u64 {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.iter().map(|store| store.take_tally().cost.write_units.halves).sum()
     }
@@ -258,7 +258,7 @@ struct StreamTimes {
 
 impl StreamTimes {
     fn of(bench: &Bench) -> Self {
-        let mut told = Self::default();
+        let mut times = Self::default();
         let stream = bench.engine.stream(TABLE).expect("the table has a stream");
         for record in stream.all() {
             if record.event() != EventName::Insert {
@@ -271,27 +271,27 @@ impl StreamTimes {
                 Some(AnyKey::Event(key)) => {
                     let image = record.new_image().expect("an insert has a new image");
                     let actor = image["a"].as_s().expect("an actor is text");
-                    let events = if actor == "busy" { &mut told.busy } else { &mut told.quiet };
+                    let events = if actor == "busy" { &mut times.busy } else { &mut times.quiet };
                     events.insert(key.id(), at);
                 }
-                Some(AnyKey::SourceEntry(key)) => drop(told.listed.insert(key.id, at)),
+                Some(AnyKey::SourceEntry(key)) => drop(times.listed.insert(key.id, at)),
                 Some(AnyKey::FeedEntry(key)) if !key.user.as_str().starts_with(['b', 'q']) => {
-                    told.in_feeds.insert(key.id, at);
+                    times.in_feeds.insert(key.id, at);
                 }
                 _ => {}
             }
         }
-        told
+        times
     }
 
-    fn overload(&self, failures: usize, left: u64, write_halves: u64) -> Overload {
+    fn overload(&self, failures: usize, deferred: u64, write_halves: u64) -> Overload {
         let Self { busy, quiet, listed, in_feeds } = self;
         let lag = |(id, at): (&EventId, &u64)| Some(in_feeds.get(id)?.saturating_sub(*at));
         let mut quiet_millis: Vec<u64> = quiet.iter().filter_map(lag).collect();
         quiet_millis.sort_unstable();
         let end = busy.values().copied().max().unwrap_or(0);
-        let has = |places: &BTreeMap<EventId, u64>| {
-            busy.keys().filter(|id| places.contains_key(*id)).count() as u64
+        let has = |timeline: &BTreeMap<EventId, u64>| {
+            busy.keys().filter(|id| timeline.contains_key(*id)).count() as u64
         };
         let done = listed.values().chain(in_feeds.values()).copied().max().unwrap_or(0);
         Overload {
@@ -303,7 +303,7 @@ impl StreamTimes {
             backlog: busy.keys().filter(|id| listed.get(*id).is_none_or(|at| *at > end)).count() as u64,
             catch_up_millis: done.saturating_sub(end),
             failures,
-            left,
+            deferred,
             write_halves,
         }
     }

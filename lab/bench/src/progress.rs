@@ -68,9 +68,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Told(Arc<Mutex<Vec<u8>>>);
+    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Told {
+    impl Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -80,22 +80,22 @@ mod tests {
         }
     }
 
-    fn told(redrawn: bool) -> String {
-        let told = Told::default();
-        let progress = Progress::to(Box::new(told.clone()), redrawn);
+    fn printed(redrawn: bool) -> String {
+        let buffer = SharedBuffer::default();
+        let progress = Progress::to(Box::new(buffer.clone()), redrawn);
         progress.expect(2);
         progress.done("one");
         progress.done("two");
-        String::from_utf8(told.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()
     }
 
     #[test]
     fn each_finished_step_is_a_line() {
-        assert_eq!(told(false), "1/2 one\n2/2 two\n");
+        assert_eq!(printed(false), "1/2 one\n2/2 two\n");
     }
 
     #[test]
     fn on_a_terminal_the_line_is_redrawn() {
-        assert_eq!(told(true), "\r\x1b[2K1/2 one\r\x1b[2K2/2 two\n");
+        assert_eq!(printed(true), "\r\x1b[2K1/2 one\r\x1b[2K2/2 two\n");
     }
 }

@@ -24,7 +24,7 @@ const TOPICS: [(u16, u32); 5] = [(1, 500), (4, 1_500), (16, 8_000), (64, 20_000)
 /// The moments at which a steady topic is read.
 const MOMENTS: usize = 40;
 
-/// The time until a write has landed.
+/// The time until a write has arrived.
 const LANDING: Duration = Duration::from_millis(5);
 
 /// The readers of the latest 50 events a second, of a topic with 64 shards and 20,000 events a second.

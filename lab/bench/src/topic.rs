@@ -128,7 +128,7 @@ impl Behind {
         Self { stream, positions }
     }
 
-    /// Runs fan-out for all new records, and for the records of its own writes, until none is left. Returns what
+    /// Runs fan-out for all new records, and for the records of its own writes, until none remains. Returns what
     /// fan-out did.
     pub(crate) async fn settle(&mut self, store: &Store) -> FanOutOutcome {
         let mut all = FanOutOutcome::default();

@@ -2,7 +2,7 @@
 
 use crate::keys::{
     Chronological, InvertedUuid, KeyTime, KeyTypes, KeyValue, NaturalOrder, PublishedError, QuarterHour,
-    ReverseTicks, ShardedDay, ShardedDayPlace, SortKeys, Token, Window, WriteKey,
+    ReverseTicks, ShardedDay, ShardedDayScope, SortKeys, Token, Window, WriteKey,
 };
 use jiff::Timestamp;
 use jiff::tz::Offset;
@@ -92,9 +92,9 @@ impl Design {
             }
             Self::ShardedDay { shards } => {
                 let [low, ..] = entropy.to_le_bytes();
-                sharded_day(ShardedDayPlace::Day(shards.pick(low.into())), at, entropy)
+                sharded_day(ShardedDayScope::Day(shards.pick(low.into())), at, entropy)
             }
-            Self::UserMonth { user } => sharded_day(ShardedDayPlace::UserMonth(user.clone()), at, entropy),
+            Self::UserMonth { user } => sharded_day(ShardedDayScope::UserMonth(user.clone()), at, entropy),
             Self::InvertedUuid { offset } => {
                 let millis = UnixMillis::from_nanos(at.as_nanosecond());
                 let millis = millis.map_err(|_| PublishedError::Range { until: "9999-12-30" })?;
@@ -177,6 +177,6 @@ impl Design {
     }
 }
 
-fn sharded_day(place: ShardedDayPlace, at: Timestamp, entropy: u128) -> Result<WriteKey, PublishedError> {
-    Ok(ShardedDay::new(place, at, &format!("evt-{:08x}", entropy >> 96))?.write_key())
+fn sharded_day(scope: ShardedDayScope, at: Timestamp, entropy: u128) -> Result<WriteKey, PublishedError> {
+    Ok(ShardedDay::new(scope, at, &format!("evt-{:08x}", entropy >> 96))?.write_key())
 }

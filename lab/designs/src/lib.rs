@@ -70,7 +70,7 @@ pub use design::Design;
 pub use key::{Event, KeyAttributes};
 pub use keys::{
     Chronological, InvertedUuid, KeyTime, KeyType, KeyTypes, KeyValue, NaturalOrder, PublishedError,
-    QuarterHour, ReverseTicks, ShardedDay, ShardedDayPlace, SortKeys, Token, TokenError, Window, WriteKey,
+    QuarterHour, ReverseTicks, ShardedDay, ShardedDayScope, SortKeys, Token, TokenError, Window, WriteKey,
 };
 pub use read::{Page, ReadError};
 pub use walk::{Position, Walk};

@@ -32,7 +32,7 @@ pub struct Page {
     /// In the order of the walk.
     pub events: Vec<Event>,
     /// The position of the walk behind these events. At the end of a walk, the position is behind all of its times: a
-    /// caller that continues from there misses events of these times that land later.
+    /// caller that continues from there misses events of these times that arrive later.
     pub position: Position,
     /// True if there may be more events.
     pub has_more: bool,
@@ -144,7 +144,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Queries all lanes that have no event left to give.
+    /// Queries all lanes without a next event.
     async fn ask(&mut self, stops: &mut [Stop]) -> Result<(), TableError> {
         let mut queries = Vec::new();
         for (n, stop) in stops.iter().enumerate() {
@@ -166,7 +166,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Asks a lane for as many events as the page can still take, because all of them may be in this lane.
+    /// Asks a lane for as many events as the page still has room for, because all of them may be in this lane.
     async fn query(&self, lane: &Lane, forward: bool) -> Result<Answer, TableError> {
         let DesignTable { keys, design, .. } = self.of;
         let Lane { partition, keys: wanted, behind, .. } = lane;

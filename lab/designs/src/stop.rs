@@ -2,7 +2,7 @@
 //!
 //! A stop is one partition, or all shards of a day. Each partition is a lane, which is read a page at a time. An event
 //! is given once no lane can still hold an event that comes before it. Shards may hold equal sort keys. Then the
-//! shard's number decides, so the order is total, and the last given event tells where each lane continues.
+//! shard's number decides, so the order is total, and the last given event decides where each lane continues.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;

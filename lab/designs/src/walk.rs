@@ -57,12 +57,12 @@ impl Walk {
 pub(crate) struct Span<'a> {
     design: &'a Design,
     order: Order,
-    /// The times that are left, both included.
-    left: Option<(Timestamp, Timestamp)>,
-    /// The event behind which the first stop continues, and the place of its partition among the partitions of its
+    /// The remaining times, both included.
+    remaining: Option<(Timestamp, Timestamp)>,
+    /// The event behind which the first stop continues, and the index of its partition among the partitions of its
     /// time.
     behind: Option<(WriteKey, usize)>,
-    /// The position of the walk before all that is left.
+    /// The position of the walk before the remaining times.
     pub(crate) position: Position,
 }
 
@@ -94,27 +94,27 @@ impl<'a> Span<'a> {
             Order::OldestFirst => first,
         });
         let position = walk.position.clone().unwrap_or(start);
-        Ok(Self { design, order, left: (first <= last).then_some((first, last)), behind, position })
+        Ok(Self { design, order, remaining: (first <= last).then_some((first, last)), behind, position })
     }
 
     pub(crate) const fn is_over(&self) -> bool {
-        self.left.is_none()
+        self.remaining.is_none()
     }
 
     /// The next partitions to visit: all that share a time.
     pub(crate) fn next_stop(&mut self) -> Option<Stop> {
-        let (first, last) = self.left?;
+        let (first, last) = self.remaining?;
         let at = match self.order {
             Order::NewestFirst => last,
             Order::OldestFirst => first,
         };
         let window = self.design.window(at);
         let (oldest, newest) = (first.max(window.first), last.min(window.last));
-        let (end, left) = match self.order {
+        let (end, remaining) = match self.order {
             Order::NewestFirst => (before(oldest), (first < oldest).then(|| (first, before(oldest)))),
             Order::OldestFirst => (next(newest), (newest < last).then(|| (next(newest), last))),
         };
-        self.left = left;
+        self.remaining = remaining;
         let lanes = match self.design.sort_keys(oldest, newest) {
             // No event lies between two ticks.
             None => Vec::new(),

@@ -1,6 +1,6 @@
 //! Writes events: a put for one event, calls of 25 for many.
 //!
-//! No design checks whether a key is taken: an event replaces another event with the same key, without an error.
+//! No design checks whether a key is in use: an event replaces another event with the same key, without an error.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,14 +22,14 @@ impl DesignTable {
         events: impl IntoIterator<Item = (WriteKey, Item)>,
     ) -> Result<Cost, TableError> {
         let table = self.begin();
-        let mut places: HashMap<WriteKey, usize> = HashMap::new();
+        let mut indexes: HashMap<WriteKey, usize> = HashMap::new();
         let mut items: Vec<Item> = Vec::new();
         for (key, item) in events {
             let item = self.keys.keyed(item, &key.pk, &key.sk);
-            match places.entry(key) {
-                Entry::Occupied(place) => items[*place.get()] = item,
-                Entry::Vacant(place) => {
-                    place.insert(items.len());
+            match indexes.entry(key) {
+                Entry::Occupied(index) => items[*index.get()] = item,
+                Entry::Vacant(index) => {
+                    index.insert(items.len());
                     items.push(item);
                 }
             }
@@ -47,7 +47,7 @@ impl DesignTable {
 
 async fn put_batch(items: &[Item], table: &Table) -> Result<(), TableError> {
     let batch: Vec<&Item> = items.iter().collect();
-    let left = table.put_many(&batch).await?;
-    let puts: Vec<_> = left.into_iter().map(|left| table.put(&items[left])).collect();
+    let unwritten = table.put_many(&batch).await?;
+    let puts: Vec<_> = unwritten.into_iter().map(|index| table.put(&items[index])).collect();
     stream::iter(puts).buffer_unordered(BATCH_ITEMS).try_collect().await
 }

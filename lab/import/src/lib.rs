@@ -48,7 +48,7 @@ const PROGRESS: Duration = Duration::from_secs(5);
 /// The number of events that a dry run prints.
 const SHOWN: usize = 10;
 
-/// The most write units that are written at once, unless a single event has more. A shard takes them in half a second.
+/// The most write units that are written at once, unless a single event has more. A shard serves them in half a second.
 const UNITS_AT_ONCE: usize = 500;
 
 /// The most bytes that an event's item has beside its data.
@@ -235,13 +235,13 @@ impl<'a> Import<'a> {
                     self.state.events += part.len() as u64;
                     self.written += cost;
                     let micros = cost.write_units.halves * 500_000 / u64::from(self.options.rate.get());
-                    let taken = clock.monotonic() - started;
-                    tokio::time::sleep(Duration::from_micros(micros).saturating_sub(taken)).await;
+                    let spent = clock.monotonic() - started;
+                    tokio::time::sleep(Duration::from_micros(micros).saturating_sub(spent)).await;
                     return Ok(());
                 }
-                Err(WriteError::TooOld(places)) => {
-                    for place in places.into_iter().rev() {
-                        let (key, _) = part.remove(place);
+                Err(WriteError::TooOld(indexes)) => {
+                    for index in indexes.into_iter().rev() {
+                        let (key, _) = part.remove(index);
                         self.skip(Invalid::new(key, Why::TooOld), messages)?;
                     }
                 }

@@ -15,8 +15,8 @@ use crate::json::{Json, object};
 /// The attributes of an item that become the fields of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
-    pub(crate) event_type: Given<EventType>,
-    pub(crate) actor: Given<Actor>,
+    pub(crate) event_type: ValueSource<EventType>,
+    pub(crate) actor: ValueSource<Actor>,
     pub(crate) subject_from: Option<String>,
     /// If `None`, the data is an object of all attributes that become no other field.
     pub(crate) data_from: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) struct Mapping {
 
 /// A value for all events, or the name of the attribute that holds each event's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Given<T> {
+pub(crate) enum ValueSource<T> {
     Always(T),
     Attribute(String),
 }
@@ -106,9 +106,9 @@ impl Mapping {
             }
             None => {
                 let mut rest = object(attributes);
-                let taken =
+                let used =
                     [self.event_type.attribute(), self.actor.attribute(), self.subject_from.as_deref()];
-                for name in taken.into_iter().flatten() {
+                for name in used.into_iter().flatten() {
                     rest.remove(name);
                 }
                 if rest.is_empty() {
@@ -121,7 +121,7 @@ impl Mapping {
     }
 }
 
-impl<T> Given<T> {
+impl<T> ValueSource<T> {
     fn attribute(&self) -> Option<&str> {
         match self {
             Self::Always(_) => None,
@@ -130,7 +130,7 @@ impl<T> Given<T> {
     }
 }
 
-impl<T: Clone + FromStr<Err: fmt::Display>> Given<T> {
+impl<T: Clone + FromStr<Err: fmt::Display>> ValueSource<T> {
     fn read(&self, attributes: &HashMap<String, AttributeValue>) -> Result<T, Why> {
         match self {
             Self::Always(value) => Ok(value.clone()),

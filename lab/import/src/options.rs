@@ -11,7 +11,7 @@ use jiff::tz::Offset;
 use lately_designs::{Design, KeyAttributes, NaturalOrder};
 use lately_keys::{Actor, EventType, ShardCount, ShardCountError, Topic, User};
 
-use crate::mapping::{Given, Mapping};
+use crate::mapping::{Mapping, ValueSource};
 
 /// Import a table of a published design into a topic of Lately. If it is stopped, another run continues; no event is
 /// imported twice
@@ -216,15 +216,15 @@ impl ImportOptions {
 
     fn timeline(&self, design: Design, user: Option<&User>) -> Result<Timeline, OptionsError> {
         let event_type = match (&self.types.event_type, &self.types.type_from) {
-            (Some(event_type), _) => Given::Always(event_type.clone()),
-            (None, from) => Given::Attribute(from.clone().ok_or(OptionsError::Needed("--type"))?),
+            (Some(event_type), _) => ValueSource::Always(event_type.clone()),
+            (None, from) => ValueSource::Attribute(from.clone().ok_or(OptionsError::Needed("--type"))?),
         };
         let actor = match (&self.actors.actor, &self.actors.actor_from, user) {
-            (Some(actor), ..) => Given::Always(actor.clone()),
-            (None, Some(from), _) => Given::Attribute(from.clone()),
+            (Some(actor), ..) => ValueSource::Always(actor.clone()),
+            (None, Some(from), _) => ValueSource::Attribute(from.clone()),
             (None, None, user) => {
                 let actor = user.and_then(|user| user.as_str().parse().ok());
-                Given::Always(actor.ok_or(OptionsError::NoActor)?)
+                ValueSource::Always(actor.ok_or(OptionsError::NoActor)?)
             }
         };
         let (subject_from, data_from) = (self.subject_from.clone(), self.data_from.clone());
@@ -358,9 +358,9 @@ mod tests {
             let timelines = timelines(&format!("--type t --design user-month --user ada{line}"));
             timelines.expect(line).remove(0).mapping.actor
         };
-        let always = |name: &str| Given::Always(name.parse().expect("a name"));
+        let always = |name: &str| ValueSource::Always(name.parse().expect("a name"));
         assert_eq!(actor(""), always("ada"));
         assert_eq!(actor(" --actor bob"), always("bob"));
-        assert_eq!(actor(" --actor-from who"), Given::Attribute("who".to_owned()));
+        assert_eq!(actor(" --actor-from who"), ValueSource::Attribute("who".to_owned()));
     }
 }

@@ -127,16 +127,16 @@ pub enum StateError {
 
 impl State {
     /// The import to run: it continues the one in the file, or is new.
-    pub(crate) fn plan(kept: Option<Self>, asked: ImportRequest, path: &Path) -> Result<Self, StateError> {
+    pub(crate) fn plan(saved: Option<Self>, asked: ImportRequest, path: &Path) -> Result<Self, StateError> {
         let path = || path.display().to_string();
-        if let Some(kept) = &kept {
-            kept.check(&asked, path)?;
-            if !kept.is_done {
-                return Ok(kept.clone());
+        if let Some(saved) = &saved {
+            saved.check(&asked, path)?;
+            if !saved.is_done {
+                return Ok(saved.clone());
             }
         }
         let until = asked.until.unwrap_or(asked.latest);
-        let goes_on = kept.as_ref().filter(|kept| kept.users == asked.users).map(|kept| kept.until);
+        let goes_on = saved.as_ref().filter(|saved| saved.users == asked.users).map(|saved| saved.until);
         let since = asked.since.or(goes_on);
         let since =
             since.or((!asked.needs_since).then_some(Timestamp::UNIX_EPOCH)).ok_or(StateError::NoSince)?;
@@ -149,7 +149,7 @@ impl State {
         Ok(Self {
             version: VERSION,
             import: asked.import,
-            shards: kept.map(|kept| kept.shards).or(asked.shards).unwrap_or(asked.default_shards),
+            shards: saved.map(|saved| saved.shards).or(asked.shards).unwrap_or(asked.default_shards),
             users: asked.users,
             since,
             until,
@@ -191,7 +191,7 @@ impl State {
             ImportPositionKey::S(text) => KeyValue::S(text.clone()),
             ImportPositionKey::N(number) => KeyValue::N(*number),
         };
-        self.position.as_ref().map(|place| match place {
+        self.position.as_ref().map(|position| match position {
             ImportPosition::At(at) => Position::At(*at),
             ImportPosition::Behind { pk, sk } => Position::Behind(WriteKey { pk: key(pk), sk: key(sk) }),
         })

@@ -8,7 +8,7 @@ use lately_kit::token::Token;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 
 use crate::client::failure::{Failure, Refusal};
-use crate::client::remote::{ApiPlace, parse_token};
+use crate::client::remote::{ApiAddress, parse_token};
 
 /// The attempts while a person waits: they take about a second.
 pub(crate) const FEW: u32 = 4;
@@ -22,7 +22,7 @@ pub(crate) const MANY: u32 = 30;
 #[command(next_help_heading = "The API")]
 pub(crate) struct Access {
     #[command(flatten)]
-    place: ApiPlace,
+    address: ApiAddress,
 
     /// The token to send; dev is the local program's admin
     #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, global = true, value_parser = parse_token)]
@@ -46,9 +46,9 @@ pub(crate) struct Api {
 
 impl Api {
     /// A client of the API at a URL, which makes at most so many attempts of a request.
-    pub(crate) fn at(place: ApiPlace, token: &Token, attempts: u32) -> Result<Self, Failure> {
-        let url = place.base();
-        let lately = place.client()?.using(|options| {
+    pub(crate) fn at(address: ApiAddress, token: &Token, attempts: u32) -> Result<Self, Failure> {
+        let url = address.base();
+        let lately = address.client()?.using(|options| {
             options.token = ApiToken::from(token.reveal());
             options.attempts = attempts;
             options.attempts_unheard = FEW;
@@ -57,7 +57,7 @@ impl Api {
     }
 
     pub(crate) fn of(access: Access, attempts: u32) -> Result<Self, Failure> {
-        Self::at(access.place, &access.token, attempts)
+        Self::at(access.address, &access.token, attempts)
     }
 
     /// Sends a request, with retries. The result is the response if its status is 2xx.

@@ -15,8 +15,8 @@ pub(super) fn needs_terminal(hint: impl FnOnce() -> String) -> Result<(), Failur
 
 /// Asks for a name, and fails if the user types another one.
 pub(super) fn ask(session: &mut Session<'_>, name: &str, question: &str) -> Result<(), Failure> {
-    write!(session.screen.told, "{question}: ")?;
-    session.screen.told.flush()?;
+    write!(session.terminal.stderr, "{question}: ")?;
+    session.terminal.stderr.flush()?;
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;
     match line.trim() == name {

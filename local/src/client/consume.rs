@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::client::Failure;
 use crate::client::ask::{Api, MANY};
-use crate::client::remote::{ApiPlace, parse_token};
+use crate::client::remote::{ApiAddress, parse_token};
 use crate::client::text::json_line;
 use crate::counted::counted;
 use crate::time_argument::parse_start;
@@ -35,7 +35,7 @@ pub struct ConsumeOptions {
     name: Consumer,
 
     #[command(flatten)]
-    place: ApiPlace,
+    address: ApiAddress,
 
     /// A token with the scope consume
     #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
@@ -55,7 +55,7 @@ const LIMIT: u16 = 1000;
 
 /// A batch. Its events stay JSON text.
 #[derive(Debug, Deserialize)]
-struct Polled<'a> {
+struct PollResponse<'a> {
     batch: Option<Box<str>>,
     #[serde(borrow)]
     events: Vec<&'a RawValue>,
@@ -67,25 +67,25 @@ struct Polled<'a> {
 /// Prints events until there are no more, or for ever with `--follow`.
 pub async fn run(
     options: ConsumeOptions,
-    out: &mut (impl Write + Send),
-    told: &mut (impl Write + Send),
+    stdout: &mut (impl Write + Send),
+    stderr: &mut (impl Write + Send),
 ) -> Result<(), Failure> {
-    let ConsumeOptions { topic, name, place, token, follow, from } = options;
-    let api = Api::at(place, &token, MANY)?;
+    let ConsumeOptions { topic, name, address, token, follow, from } = options;
+    let api = Api::at(address, &token, MANY)?;
     let consumer = format!("/topics/{topic}/consumers/{name}");
     let made = api.ask(&Request::put(&*consumer).json(&json!({ "start": from }))).await?;
     if made.status == StatusCode::CREATED {
-        writeln!(told, "created the consumer {name} of {topic}, at {from}")?;
+        writeln!(stderr, "created the consumer {name} of {topic}, at {from}")?;
     }
     let poll = Request::post(format!("{consumer}/poll")).json(&json!({ "limit": LIMIT }));
     let (mut events, mut late) = (0, 0);
     loop {
         let answer = api.ask(&poll).await?;
-        let polled: Polled<'_> = serde_json::from_slice(&answer.body)?;
+        let polled: PollResponse<'_> = serde_json::from_slice(&answer.body)?;
         for event in polled.late.iter().chain(&polled.events) {
-            writeln!(out, "{}", json_line(event.get()))?;
+            writeln!(stdout, "{}", json_line(event.get()))?;
         }
-        out.flush()?;
+        stdout.flush()?;
         if let Some(batch) = &polled.batch {
             api.ask(&Request::post(format!("{consumer}/commit")).json(&json!({ "batch": batch }))).await?;
         }
@@ -94,7 +94,7 @@ pub async fn run(
         if polled.caught_up {
             if !follow {
                 let events = counted(events, "event");
-                writeln!(told, "{events}, {late} late; the next run of {name} continues after them")?;
+                writeln!(stderr, "{events}, {late} late; the next run of {name} continues after them")?;
                 return Ok(());
             }
             tokio::time::sleep(PAUSE).await;

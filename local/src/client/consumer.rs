@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::session::{Screen, Session, or_dash};
+use crate::client::session::{Session, Terminal, or_dash};
 use crate::time_argument::{parse_seek, parse_start};
 
 /// Create, show, move and delete a topic's consumers (scope consume)
@@ -80,15 +80,15 @@ fn parse_settle(text: &str) -> Result<SettleSeconds, String> {
     text.parse().ok().and_then(|seconds| SettleSeconds::new(seconds).ok()).ok_or(refused)
 }
 
-pub(super) async fn run(options: ConsumerOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(options: ConsumerOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let ConsumerOptions { command, access } = options;
-    let mut session = Session::open(access, screen)?;
+    let mut session = Session::open(access, terminal)?;
     match command {
         ConsumerCommand::Create { consumer, from, settle_seconds } => {
             let body = NewConsumer { start: from, settle_seconds };
             let reply = session.ask(&Request::put(consumer.path()).json(&body)).await?;
             if reply.status == StatusCode::OK {
-                session.tell("the consumer exists already; its position does not change")?;
+                session.log("the consumer exists already; its position does not change")?;
             }
             session.show(&reply, print)
         }
@@ -104,7 +104,7 @@ pub(super) async fn run(options: ConsumerOptions, screen: Screen<'_>) -> Result<
         ConsumerCommand::Delete(consumer) => {
             session.ask(&Request::delete(consumer.path())).await?;
             let ConsumerArgument { topic, name } = consumer;
-            session.tell(format_args!("the consumer {name} of {topic} is deleted, or did not exist"))
+            session.log(format_args!("the consumer {name} of {topic} is deleted, or did not exist"))
         }
     }
 }

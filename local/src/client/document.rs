@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::post::parse_json;
-use crate::client::session::{Screen, Session};
+use crate::client::session::{Session, Terminal};
 
 /// Show, set and delete a user's profile
 #[derive(Clone, Debug, clap::Args)]
@@ -78,16 +78,16 @@ struct RevisionArgument {
     revision: Option<u64>,
 }
 
-pub(super) async fn profile(options: ProfileOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn profile(options: ProfileOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let ProfileOptions { command, access } = options;
     let path = |ProfileArgument { user }| format!("/users/{user}/profile");
-    run(command, path, Session::open(access, screen)?).await
+    run(command, path, Session::open(access, terminal)?).await
 }
 
-pub(super) async fn settings(options: SettingsOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn settings(options: SettingsOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let SettingsOptions { command, access } = options;
     let path = |SettingsArgument { app }| format!("/settings/{app}");
-    run(command, path, Session::open(access, screen)?).await
+    run(command, path, Session::open(access, terminal)?).await
 }
 
 async fn run<N: clap::Args>(
@@ -115,7 +115,7 @@ async fn run<N: clap::Args>(
             if let Some(revision) = current(&path, revision, &mut session).await? {
                 session.ask(&Request::delete(path).if_match(&revision)).await?;
             }
-            session.tell("deleted, or did not exist")
+            session.log("deleted, or did not exist")
         }
     }
 }
@@ -140,7 +140,7 @@ async fn current(
 fn print(session: &mut Session<'_>, reply: &Response) -> Result<(), Failure> {
     session.print_json(&String::from_utf8_lossy(&reply.body))?;
     match reply.revision() {
-        Some(revision) if !session.json => session.tell(format_args!("revision {revision}")),
+        Some(revision) if !session.json => session.log(format_args!("revision {revision}")),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! `lately erase`: erases an actor or a user, and prints the receipt.
 //!
-//! The service keeps no erased name, so this command adds the names to the receipt that it prints.
+//! The service stores no erased name, so this command adds the names to the receipt that it prints.
 
 use lately_client::{Request, Response};
 use lately_keys::table::ErasureId;
@@ -13,7 +13,7 @@ use crate::client::ask::Access;
 use crate::client::confirm;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::session::{Screen, Session, or_dash, read};
+use crate::client::session::{Session, Terminal, or_dash, read};
 use crate::client::wait::{Work, until_done};
 use crate::counted::counted;
 use crate::operate::erasure::{self, ErasureCheckCommand};
@@ -87,21 +87,23 @@ struct Names {
     user: Option<User>,
 }
 
-pub(super) async fn run(options: EraseOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(options: EraseOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let EraseOptions { command, names: Names { actor, user }, confirm, wait, access } = options;
     match command {
         Some(EraseCommand::List { list, access }) => {
-            let mut session = Session::open(access, screen)?;
+            let mut session = Session::open(access, terminal)?;
             session.ask_and_show(&Request::get("/erasures").query(&list.query()), print_list).await
         }
         Some(EraseCommand::Show { id, actor, user, wait, access }) => {
-            let mut session = Session::open(access, screen)?;
+            let mut session = Session::open(access, terminal)?;
             let found = session.ask(&progress(id)).await?;
             print(&mut session, found, Names { actor, user }, wait).await
         }
-        Some(EraseCommand::Check(command)) => Ok(erasure::run(command, screen.out, screen.told).await?),
+        Some(EraseCommand::Check(command)) => {
+            Ok(erasure::run(command, terminal.stdout, terminal.stderr).await?)
+        }
         None => {
-            let mut session = Session::open(access, screen)?;
+            let mut session = Session::open(access, terminal)?;
             let confirm = match confirm {
                 Some(confirm) => confirm,
                 None => asked(&mut session, actor.as_ref(), user.as_ref()).await?,
@@ -129,10 +131,10 @@ async fn asked(
     if let Some(actor) = actor {
         let source = session.ask(&Request::get(format!("/sources/actor:{actor}"))).await?;
         let followers = counted(read::<SourceView>(&source)?.followers, "follower");
-        session.tell(format_args!("the actor {actor}: all events with their copies, and {followers}"))?;
+        session.log(format_args!("the actor {actor}: all events with their copies, and {followers}"))?;
     }
     if let Some(user) = user {
-        session.tell(format_args!("the user {user}: the profile, the sessions, the feed and the follows"))?;
+        session.log(format_args!("the user {user}: the profile, the sessions, the feed and the follows"))?;
     }
     confirm::ask(session, &name, "this cannot be undone; type the name to erase it")?;
     Ok(name)
@@ -188,10 +190,10 @@ async fn print(
     ];
     pairs.extend(kinds(&erasure.counts).map(|(kind, count)| (kind, count.to_string())));
     pairs.push(("ids sha256", or_dash(erasure.ids_sha256)));
-    pairs.extend(erasure.not_covered.into_iter().map(|left| ("not covered", left)));
+    pairs.extend(erasure.not_covered.into_iter().map(|part| ("not covered", part)));
     session.pairs(&pairs)?;
     if !is_done {
-        session.tell(format_args!("the erasure continues: lately erase show {} --wait", erasure.id))?;
+        session.log(format_args!("the erasure continues: lately erase show {} --wait", erasure.id))?;
     }
     Ok(())
 }

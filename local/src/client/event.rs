@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session};
+use crate::client::session::{Session, Terminal};
 use crate::client::timeline::{Columns, rows};
 
 /// Show or delete one event, by its id
@@ -42,14 +42,14 @@ impl EventArgument {
     }
 }
 
-pub(super) async fn run(options: EventOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(options: EventOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let EventOptions { command, access } = options;
-    let mut session = Session::open(access, screen)?;
+    let mut session = Session::open(access, terminal)?;
     match command {
         EventCommand::Get(event) => print(&mut session, &Request::get(event.path())).await,
         EventCommand::Delete(event) => {
             session.ask(&Request::delete(event.path())).await?;
-            session.tell(format_args!("the event {} is deleted, or did not exist", event.id))
+            session.log(format_args!("the event {} is deleted, or did not exist", event.id))
         }
     }
 }

@@ -58,10 +58,10 @@ pub enum Failure {
     #[error("{0}")]
     Usage(String),
     /// The command stopped before its end. It says how to continue, and has the exit code of the cause.
-    #[error("{told}")]
+    #[error("{text}")]
     Incomplete {
         /// The cause, and how to continue.
-        told: String,
+        text: String,
         /// The process's exit code.
         code: u8,
     },
@@ -157,7 +157,7 @@ impl Failure {
         }
     }
 
-    /// True if the reader of the output has closed it. Then the command has nothing left to do.
+    /// True if the reader of the output has closed it. Then the command has nothing more to do.
     pub fn is_closed_pipe(&self) -> bool {
         let io = match self {
             Self::Io(error)
@@ -213,11 +213,11 @@ mod tests {
 
     #[test]
     fn a_missing_topic_or_consumer_is_created_by_a_command() {
-        let told = |target, code| creation(target, code).unwrap_or_default();
+        let hint = |target, code| creation(target, code).unwrap_or_default();
         for target in ["/topics/nope", "/topics/nope/events?limit=1", "/topics/nope/consumers/printer"] {
-            assert!(told(target, "topic-not-found").contains("`lately topic create nope`"), "{target}");
+            assert!(hint(target, "topic-not-found").contains("`lately topic create nope`"), "{target}");
         }
-        let consumer = told("/topics/posts/consumers/printer/seek", "not-found");
+        let consumer = hint("/topics/posts/consumers/printer/seek", "not-found");
         assert!(consumer.contains("`lately consumer create posts printer`"), "{consumer}");
         assert_eq!(creation("/users/ada/profile", "not-found"), None);
     }
@@ -227,12 +227,12 @@ mod tests {
         let body = r#"{"code":"invalid-event","detail":"2 faults","request_id":"8f1c","errors":[
             {"path":"/type","message":"must be given"},{"path":"/\u001b[2J","message":"must be less\u0007"}]}"#;
         let failure = refusal(422, body);
-        let told = [
+        let lines = [
             "422 Unprocessable Entity invalid-event: 2 faults (request 8f1c)",
             "  /type: must be given",
             r"  /\u001b[2J: must be less\u0007",
         ];
-        assert_eq!(failure.to_string(), told.join("\n"));
+        assert_eq!(failure.to_string(), lines.join("\n"));
         // A gateway's own error has only a message.
         let failure = refusal(429, r#"{"message":"Too Many Requests"}"#);
         assert_eq!(failure.to_string(), "429 Too Many Requests: Too Many Requests");

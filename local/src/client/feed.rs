@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session};
+use crate::client::session::{Session, Terminal};
 use crate::client::tail::TailArguments;
 use crate::client::timeline::PageArguments;
 use crate::operate::feed_repair::{self, FeedRepairCommand};
@@ -66,28 +66,29 @@ enum FeedCommand {
     Mend(FeedRepairCommand),
 }
 
-pub(super) async fn run(options: FeedOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(options: FeedOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     match options.command {
         FeedCommand::Show { user, page, access } => {
-            let mut session = Session::open(access, screen)?;
+            let mut session = Session::open(access, terminal)?;
             page.print(&mut session, &format!("/feeds/{user}"), None, true).await
         }
         FeedCommand::Tail { user, tail, access } => {
             let path = format!("/feeds/{user}");
-            tail.print(Session::open(access, screen)?, path, true, |lately| lately.feed(user).entries()).await
+            tail.print(Session::open(access, terminal)?, path, true, |lately| lately.feed(user).entries())
+                .await
         }
         FeedCommand::Unread { user, access } => {
-            let mut session = Session::open(access, screen)?;
+            let mut session = Session::open(access, terminal)?;
             let print = |session: &mut Session<'_>, Unread { unread, more }| {
                 session.print(format_args!("{unread}{}", if more { " or more" } else { "" }))
             };
             session.ask_and_show(&Request::get(format!("/feeds/{user}/unread")), print).await
         }
         FeedCommand::Seen { user, id, access } => {
-            let mut session = Session::open(access, screen)?;
+            let mut session = Session::open(access, terminal)?;
             session.ask(&Request::put(format!("/feeds/{user}/seen")).json(&json!({ "id": id }))).await?;
-            session.tell(format_args!("seen up to {id}"))
+            session.log(format_args!("seen up to {id}"))
         }
-        FeedCommand::Mend(command) => Ok(feed_repair::run(command, screen.out, screen.told).await?),
+        FeedCommand::Mend(command) => Ok(feed_repair::run(command, terminal.stdout, terminal.stderr).await?),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::session::{Screen, Session};
+use crate::client::session::{Session, Terminal};
 
 /// Make a user follow an actor or a subject
 #[derive(Clone, Debug, clap::Args)]
@@ -67,9 +67,9 @@ pub struct FollowersOptions {
     access: Access,
 }
 
-pub(super) async fn follow(options: FollowOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn follow(options: FollowOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let FollowOptions { user, source, backfill, access } = options;
-    let mut session = Session::open(access, screen)?;
+    let mut session = Session::open(access, terminal)?;
     let call = Request::put(format!("/users/{user}/following/{source}"));
     let call = match backfill {
         Some(backfill) => call.json(&json!({ "backfill": backfill })),
@@ -81,29 +81,29 @@ pub(super) async fn follow(options: FollowOptions, screen: Screen<'_>) -> Result
     session.ask_and_show(&call, print).await
 }
 
-pub(super) async fn unfollow(options: UnfollowOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn unfollow(options: UnfollowOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let UnfollowOptions { user, source, access } = options;
-    let mut session = Session::open(access, screen)?;
+    let mut session = Session::open(access, terminal)?;
     session.ask(&Request::delete(format!("/users/{user}/following/{source}"))).await?;
-    session.tell(format_args!("{user} does not follow {source}"))
+    session.log(format_args!("{user} does not follow {source}"))
 }
 
-pub(super) async fn following(options: FollowingOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn following(options: FollowingOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let FollowingOptions { user, list, access } = options;
     let call = Request::get(format!("/users/{user}/following")).query(&list.query());
     let print = |session: &mut Session<'_>, FollowingList { following, next }| {
         let row = |FollowView { source, since }| vec![source.to_string(), since.to_string()];
         session.list(&["source", "since"], following.into_iter().map(row), next)
     };
-    Session::open(access, screen)?.ask_and_show(&call, print).await
+    Session::open(access, terminal)?.ask_and_show(&call, print).await
 }
 
-pub(super) async fn followers(options: FollowersOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn followers(options: FollowersOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let FollowersOptions { source, list, access } = options;
     let call = Request::get(format!("/sources/{source}/followers")).query(&list.query());
     let print = |session: &mut Session<'_>, FollowerList { followers, next }| {
         let row = |FollowerView { user, since }| vec![user.to_string(), since.to_string()];
         session.list(&["user", "since"], followers.into_iter().map(row), next)
     };
-    Session::open(access, screen)?.ask_and_show(&call, print).await
+    Session::open(access, terminal)?.ask_and_show(&call, print).await
 }

@@ -14,7 +14,7 @@ use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::issue_view::{now, print, print_list};
 use crate::client::list::ListArguments;
-use crate::client::session::{Screen, Session, read};
+use crate::client::session::{Session, Terminal, read};
 use crate::values::one_of;
 
 /// List, show, open, edit, close and reopen issues
@@ -67,7 +67,7 @@ enum IssueCommand {
     /// Change an issue
     Edit {
         #[command(flatten)]
-        place: IssueArgument,
+        issue: IssueArgument,
 
         #[command(flatten)]
         change: Box<IssueChangeArguments>,
@@ -78,7 +78,7 @@ enum IssueCommand {
     /// Close an issue
     Close {
         #[command(flatten)]
-        place: IssueArgument,
+        issue: IssueArgument,
 
         #[command(flatten)]
         read: Revision,
@@ -86,7 +86,7 @@ enum IssueCommand {
     /// Open an issue again
     Reopen {
         #[command(flatten)]
-        place: IssueArgument,
+        issue: IssueArgument,
 
         #[command(flatten)]
         read: Revision,
@@ -190,9 +190,9 @@ fn names(labels: &[Label]) -> Vec<&str> {
     labels.iter().map(Label::as_str).collect()
 }
 
-pub(super) async fn run(options: IssueOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(options: IssueOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let IssueOptions { command, access } = options;
-    let mut session = Session::open(access, screen)?;
+    let mut session = Session::open(access, terminal)?;
     match command {
         IssueCommand::List { repository, status, priority, list } => {
             let ListQuery { limit, cursor } = list.query();
@@ -208,34 +208,34 @@ pub(super) async fn run(options: IssueOptions, screen: Screen<'_>) -> Result<(),
             }
             session.ask_and_show(&Request::post(repository.issues()).json(&issue), print).await
         }
-        IssueCommand::Edit { place, change, read } => edit(&place, &change, read, session).await,
-        IssueCommand::Close { place, read } => {
-            edit(&place, &IssueChangeArguments::to(IssueStatus::Closed), read, session).await
+        IssueCommand::Edit { issue, change, read } => edit(&issue, &change, read, session).await,
+        IssueCommand::Close { issue, read } => {
+            edit(&issue, &IssueChangeArguments::to(IssueStatus::Closed), read, session).await
         }
-        IssueCommand::Reopen { place, read } => {
-            edit(&place, &IssueChangeArguments::to(IssueStatus::Open), read, session).await
+        IssueCommand::Reopen { issue, read } => {
+            edit(&issue, &IssueChangeArguments::to(IssueStatus::Open), read, session).await
         }
     }
 }
 
 async fn edit(
-    place: &IssueArgument,
+    issue: &IssueArgument,
     change: &IssueChangeArguments,
     seen: Revision,
     mut session: Session<'_>,
 ) -> Result<(), Failure> {
-    let current = Request::get(format!("{}?consistent=true", place.path()));
+    let current = Request::get(format!("{}?consistent=true", issue.path()));
     let revision = match seen.revision {
         Some(revision) => revision,
         None => read::<IssueView>(&session.ask(&current).await?)?.revision,
     };
-    let change = Request::patch(place.path()).if_match(&revision.to_string()).json(&change.body());
+    let change = Request::patch(issue.path()).if_match(&revision.to_string()).json(&change.body());
     match session.ask(&change).await {
         Ok(reply) => session.show(&reply, print),
         Err(failure) => {
             if failure.has_status(StatusCode::PRECONDITION_FAILED) {
                 let current: IssueView = read(&session.ask(&current).await?)?;
-                session.tell(now(&current))?;
+                session.log(now(&current))?;
             }
             Err(failure)
         }

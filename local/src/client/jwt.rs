@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session};
+use crate::client::session::{Session, Terminal};
 use crate::new_token::NewTokenArguments;
 
 /// The arguments of `lately token jwt`.
@@ -26,12 +26,12 @@ struct Created {
 
 pub(crate) async fn run(
     JwtArguments { new, access }: JwtArguments,
-    screen: Screen<'_>,
+    terminal: Terminal<'_>,
 ) -> Result<(), Failure> {
     let body = new.body().map_err(|error| Failure::Usage(error.to_string()))?;
-    let mut session = Session::open(access, screen)?;
+    let mut session = Session::open(access, terminal)?;
     let print = |session: &mut Session<'_>, Created { token, expires_at }| {
-        session.tell(format_args!("valid until {expires_at}"))?;
+        session.log(format_args!("valid until {expires_at}"))?;
         session.print(token)
     };
     session.ask_and_show(&Request::post("/local/issuer/tokens").json(&body), print).await

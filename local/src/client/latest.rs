@@ -4,7 +4,7 @@ use lately_keys::{Actor, Subject, Topic};
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session};
+use crate::client::session::{Session, Terminal};
 use crate::client::timeline::PageArguments;
 
 /// Print the latest events of a topic, an actor or a subject, newest first
@@ -29,9 +29,9 @@ pub struct LatestOptions {
     access: Access,
 }
 
-pub(super) async fn run(options: LatestOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(options: LatestOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let LatestOptions { topic, actor, subject, page, access } = options;
-    let mut session = Session::open(access, screen)?;
+    let mut session = Session::open(access, terminal)?;
     let source = match (actor, subject) {
         (Some(actor), _) => Some(format!("/actors/{actor}/events")),
         (None, Some(subject)) => Some(format!("/subjects/{subject}/events")),

@@ -56,7 +56,7 @@ pub use token_session::SessionOptions;
 pub use topic::TopicOptions;
 pub use whoami::WhoamiOptions;
 
-use session::Screen;
+use session::Terminal;
 
 /// The commands of the API.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -126,41 +126,41 @@ pub enum ApiCommand {
 /// Runs a command.
 pub async fn run(
     command: ApiCommand,
-    out: &mut (dyn Write + Send),
-    told: &mut (dyn Write + Send),
+    stdout: &mut (dyn Write + Send),
+    stderr: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     let columns = terminal_size::terminal_size_of(std::io::stdout());
     let columns = columns.map(|(terminal_size::Width(columns), _)| columns.into());
-    let screen = Screen { out, told, columns };
+    let terminal = Terminal { stdout, stderr, columns };
     match command {
-        ApiCommand::Topic(options) => Box::pin(topic::run(options, screen)).await,
-        ApiCommand::Post(options) => Box::pin(post::run(*options, screen)).await,
-        ApiCommand::Latest(options) => Box::pin(latest::run(*options, screen)).await,
-        ApiCommand::Tail(options) => Box::pin(tail::run(*options, screen)).await,
-        ApiCommand::Event(options) => Box::pin(event::run(options, screen)).await,
-        ApiCommand::Feed(options) => Box::pin(feed::run(options, screen)).await,
-        ApiCommand::Follow(options) => Box::pin(follow::follow(options, screen)).await,
-        ApiCommand::Unfollow(options) => Box::pin(follow::unfollow(options, screen)).await,
-        ApiCommand::Following(options) => Box::pin(follow::following(options, screen)).await,
-        ApiCommand::Followers(options) => Box::pin(follow::followers(options, screen)).await,
-        ApiCommand::Source(options) => Box::pin(source::run(options, screen)).await,
-        ApiCommand::Issue(options) => Box::pin(issue::run(options, screen)).await,
-        ApiCommand::Profile(options) => Box::pin(document::profile(*options, screen)).await,
-        ApiCommand::Settings(options) => Box::pin(document::settings(*options, screen)).await,
-        ApiCommand::Consumer(options) => Box::pin(consumer::run(options, screen)).await,
-        ApiCommand::Session(options) => Box::pin(token_session::run(options, screen)).await,
-        ApiCommand::Erase(options) => Box::pin(erase::run(*options, screen)).await,
-        ApiCommand::Check(options) => Box::pin(check::run(*options, screen)).await,
-        ApiCommand::Whoami(options) => Box::pin(whoami::run(options, screen)).await,
+        ApiCommand::Topic(options) => Box::pin(topic::run(options, terminal)).await,
+        ApiCommand::Post(options) => Box::pin(post::run(*options, terminal)).await,
+        ApiCommand::Latest(options) => Box::pin(latest::run(*options, terminal)).await,
+        ApiCommand::Tail(options) => Box::pin(tail::run(*options, terminal)).await,
+        ApiCommand::Event(options) => Box::pin(event::run(options, terminal)).await,
+        ApiCommand::Feed(options) => Box::pin(feed::run(options, terminal)).await,
+        ApiCommand::Follow(options) => Box::pin(follow::follow(options, terminal)).await,
+        ApiCommand::Unfollow(options) => Box::pin(follow::unfollow(options, terminal)).await,
+        ApiCommand::Following(options) => Box::pin(follow::following(options, terminal)).await,
+        ApiCommand::Followers(options) => Box::pin(follow::followers(options, terminal)).await,
+        ApiCommand::Source(options) => Box::pin(source::run(options, terminal)).await,
+        ApiCommand::Issue(options) => Box::pin(issue::run(options, terminal)).await,
+        ApiCommand::Profile(options) => Box::pin(document::profile(*options, terminal)).await,
+        ApiCommand::Settings(options) => Box::pin(document::settings(*options, terminal)).await,
+        ApiCommand::Consumer(options) => Box::pin(consumer::run(options, terminal)).await,
+        ApiCommand::Session(options) => Box::pin(token_session::run(options, terminal)).await,
+        ApiCommand::Erase(options) => Box::pin(erase::run(*options, terminal)).await,
+        ApiCommand::Check(options) => Box::pin(check::run(*options, terminal)).await,
+        ApiCommand::Whoami(options) => Box::pin(whoami::run(options, terminal)).await,
     }
 }
 
-/// The process's exit code. A failure is printed to `told`, with the name of the command, such as `lately topic show`.
-pub fn ended(done: Result<(), Failure>, command: &str, told: &mut impl Write) -> ExitCode {
+/// The process's exit code. A failure is printed to `stderr`, with the command's name, such as `lately topic show`.
+pub fn ended(done: Result<(), Failure>, command: &str, stderr: &mut impl Write) -> ExitCode {
     match done {
         Err(failure) if !failure.is_closed_pipe() => {
             // If standard error is closed, nobody reads the message.
-            drop(writeln!(told, "{command}: {failure}"));
+            drop(writeln!(stderr, "{command}: {failure}"));
             failure.code().into()
         }
         _ => ExitCode::SUCCESS,

@@ -16,7 +16,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The API's URL, and the headers of each request.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct ApiPlace {
+pub(crate) struct ApiAddress {
     /// The API's URL: the stack's output ApiUrl
     #[arg(long, env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000", global = true, value_parser = parse_url)]
     pub(crate) url: Url,
@@ -26,7 +26,7 @@ pub(crate) struct ApiPlace {
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-impl ApiPlace {
+impl ApiAddress {
     /// The API's URL.
     pub(crate) fn base(&self) -> String {
         self.url.as_str().trim_end_matches('/').to_owned()

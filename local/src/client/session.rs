@@ -1,4 +1,4 @@
-//! The session of a command: the API that it asks, and the screen that it prints to.
+//! The session of a command: the API that it asks, and the terminal that it prints to.
 //!
 //! Only data goes to standard output. Other messages go to standard error.
 
@@ -20,26 +20,26 @@ pub(crate) struct Session<'a> {
     pub(crate) api: Api,
     pub(crate) json: bool,
     pub(crate) cost: bool,
-    pub(crate) screen: Screen<'a>,
+    pub(crate) terminal: Terminal<'a>,
 }
 
 /// The outputs of a command, and the terminal's width if the output is a terminal.
-pub(crate) struct Screen<'a> {
-    pub(crate) out: &'a mut (dyn Write + Send),
-    pub(crate) told: &'a mut (dyn Write + Send),
+pub(crate) struct Terminal<'a> {
+    pub(crate) stdout: &'a mut (dyn Write + Send),
+    pub(crate) stderr: &'a mut (dyn Write + Send),
     pub(crate) columns: Option<usize>,
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn open(access: Access, screen: Screen<'a>) -> Result<Self, Failure> {
+    pub(crate) fn open(access: Access, terminal: Terminal<'a>) -> Result<Self, Failure> {
         let (json, cost) = (access.json, access.cost);
-        Ok(Self { api: Api::of(access, FEW)?, json, cost, screen })
+        Ok(Self { api: Api::of(access, FEW)?, json, cost, terminal })
     }
 
     /// Sends a request. Prints the response's cost if the command has `--cost`.
     pub(crate) async fn ask(&mut self, call: &Request) -> Result<Response, Failure> {
         let reply = self.api.ask(call).await?;
-        self.tell_cost(&reply)?;
+        self.log_cost(&reply)?;
         Ok(reply)
     }
 
@@ -62,21 +62,21 @@ impl<'a> Session<'a> {
         if self.prints_json(reply)? { Ok(()) } else { print(self, read(reply)?) }
     }
 
-    pub(crate) fn tell_cost(&mut self, reply: &Response) -> Result<(), Failure> {
+    pub(crate) fn log_cost(&mut self, reply: &Response) -> Result<(), Failure> {
         match reply.header(COST_HEADER) {
-            Some(cost) if self.cost => self.tell(plain(cost)),
+            Some(cost) if self.cost => self.log(plain(cost)),
             _ => Ok(()),
         }
     }
 
     /// Prints a message to standard error.
-    pub(crate) fn tell(&mut self, line: impl Display) -> Result<(), Failure> {
-        Ok(writeln!(self.screen.told, "{line}")?)
+    pub(crate) fn log(&mut self, line: impl Display) -> Result<(), Failure> {
+        Ok(writeln!(self.terminal.stderr, "{line}")?)
     }
 
     /// Prints a line of data.
     pub(crate) fn print(&mut self, line: impl Display) -> Result<(), Failure> {
-        Ok(writeln!(self.screen.out, "{line}")?)
+        Ok(writeln!(self.terminal.stdout, "{line}")?)
     }
 
     /// Prints JSON as a line of data.
@@ -93,11 +93,11 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn table(&self, titles: &[&'static str]) -> TextTable {
-        TextTable::new(titles, self.screen.columns)
+        TextTable::new(titles, self.terminal.columns)
     }
 
     pub(crate) fn rows(&mut self, table: &mut TextTable, rows: &[Vec<String>]) -> Result<(), Failure> {
-        Ok(table.print(self.screen.out, rows)?)
+        Ok(table.print(self.terminal.stdout, rows)?)
     }
 
     /// Prints a page of a list, and the cursor of the next page, if there is one.
@@ -109,7 +109,7 @@ impl<'a> Session<'a> {
     ) -> Result<(), Failure> {
         let mut table = self.table(titles);
         self.rows(&mut table, &rows.collect::<Vec<_>>())?;
-        next.map_or(Ok(()), |next| self.tell(format_args!("more: --cursor {}", plain(&next))))
+        next.map_or(Ok(()), |next| self.log(format_args!("more: --cursor {}", plain(&next))))
     }
 
     /// Prints names and values, one pair per line.

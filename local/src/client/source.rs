@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session};
+use crate::client::session::{Session, Terminal};
 
 /// Show how many users follow an actor or a subject, and how its events reach their feeds
 #[derive(Clone, Debug, clap::Args)]
@@ -25,9 +25,9 @@ struct ShownSource {
     mode: String,
 }
 
-pub(super) async fn run(options: SourceOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(options: SourceOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let SourceOptions { source, access } = options;
-    let mut session = Session::open(access, screen)?;
+    let mut session = Session::open(access, terminal)?;
     let print = |session: &mut Session<'_>, ShownSource { source, followers, mode }| {
         session.pairs(&[("source", source), ("followers", followers.to_string()), ("mode", mode)])
     };

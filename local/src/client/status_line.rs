@@ -28,7 +28,7 @@ impl StatusLine {
     pub(super) fn show(
         &mut self,
         now: Instant,
-        told: &mut dyn Write,
+        stderr: &mut dyn Write,
         text: impl FnOnce() -> String,
     ) -> io::Result<()> {
         if now < self.due {
@@ -36,16 +36,16 @@ impl StatusLine {
         }
         self.due = now + every(self.terminal);
         if !self.terminal {
-            return writeln!(told, "{}", text());
+            return writeln!(stderr, "{}", text());
         }
         self.drawn = true;
-        write!(told, "{REDRAW}{}", text())?;
-        told.flush()
+        write!(stderr, "{REDRAW}{}", text())?;
+        stderr.flush()
     }
 
     /// Removes the line from the terminal.
-    pub(super) fn clear(&mut self, told: &mut dyn Write) -> io::Result<()> {
-        if std::mem::take(&mut self.drawn) { write!(told, "{REDRAW}") } else { Ok(()) }
+    pub(super) fn clear(&mut self, stderr: &mut dyn Write) -> io::Result<()> {
+        if std::mem::take(&mut self.drawn) { write!(stderr, "{REDRAW}") } else { Ok(()) }
     }
 }
 

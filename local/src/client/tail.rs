@@ -23,7 +23,7 @@ use {std::os::fd::AsFd, tokio::io::Interest, tokio::net::unix::pipe::Sender};
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::remote::parse_url;
-use crate::client::session::{Screen, Session};
+use crate::client::session::{Session, Terminal};
 use crate::client::text_table::TextTable;
 use crate::client::timeline::{Columns, ShownEvent, rows};
 use crate::time_argument::{Bound, parse_bound};
@@ -82,8 +82,8 @@ struct Tail<'a> {
     columns: Columns,
     table: TextTable,
     /// The lines for standard error: costs, and how the follow fares.
-    lines: mpsc::UnboundedSender<String>,
-    told: mpsc::UnboundedReceiver<String>,
+    sender: mpsc::UnboundedSender<String>,
+    receiver: mpsc::UnboundedReceiver<String>,
 }
 
 /// The position after which new events are followed.
@@ -93,10 +93,10 @@ struct TailPosition {
     seen: BTreeSet<EventId>,
 }
 
-pub(super) async fn run(options: TailOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(options: TailOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let TailOptions { topic, tail, access } = options;
     let path = format!("/topics/{topic}");
-    tail.print(Session::open(access, screen)?, path, false, |lately| lately.topic(topic).entries()).await
+    tail.print(Session::open(access, terminal)?, path, false, |lately| lately.topic(topic).entries()).await
 }
 
 impl TailArguments {
@@ -110,8 +110,8 @@ impl TailArguments {
     ) -> Result<(), Failure> {
         let Self { last, from, event_type, follow, ids, live_url } = self;
         let columns = Columns { topic: several_topics, id: ids };
-        let (lines, told) = mpsc::unbounded_channel();
-        let costs = session.cost.then(|| lines.clone());
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let costs = session.cost.then(|| sender.clone());
         let lately = session.api.lately.using(|options| {
             options.live_url = live_url.map(String::from);
             options.on_call = costs.map(|costs| -> OnCall {
@@ -130,8 +130,8 @@ impl TailArguments {
             path,
             event_type: event_type.map(|event_type| event_type.to_string()),
             columns,
-            lines,
-            told,
+            sender,
+            receiver,
         };
         let position = tail.print_last(last, from).await?;
         if follow { tail.follow(position).await } else { Ok(()) }
@@ -175,22 +175,22 @@ impl Tail<'_> {
         } else {
             self.session.rows(&mut self.table, &rows(self.columns, events)?)?;
         }
-        self.session.screen.out.flush()?;
-        while let Ok(line) = self.told.try_recv() {
-            self.session.tell(line)?;
+        self.session.terminal.stdout.flush()?;
+        while let Ok(line) = self.receiver.try_recv() {
+            self.session.log(line)?;
         }
         Ok(())
     }
 
     /// Prints new events until the user ends the command, the output is closed, or the timeline can no longer be read.
     async fn follow(&mut self, TailPosition { cursor, seen }: TailPosition) -> Result<(), Failure> {
-        let (api, path, lines) = (self.session.api.clone(), self.path.clone(), self.lines.clone());
+        let (api, path, sender) = (self.session.api.clone(), self.path.clone(), self.sender.clone());
         let on_interruption = move |problem: Option<&Problem>| {
             let line = match problem {
                 Some(problem) => format!("{}; retrying", api.failure(&path, Box::new(problem.clone()))),
                 None => "reading again".to_owned(),
             };
-            drop(lines.send(line));
+            drop(sender.send(line));
         };
         let mut events = self.timeline.follow(FollowOptions {
             cursor,
@@ -201,7 +201,7 @@ impl Tail<'_> {
         let (mut interrupted, mut closed) = (pin!(tokio::signal::ctrl_c()), pin!(output_closed()));
         loop {
             tokio::select! {
-                Some(line) = self.told.recv() => self.session.tell(line)?,
+                Some(line) = self.receiver.recv() => self.session.log(line)?,
                 followed = events.try_next() => {
                     let Some(Followed { event, late, .. }) = followed.map_err(|problem| self.failure(problem))? else {
                         return Ok(());
@@ -224,7 +224,7 @@ impl Tail<'_> {
 }
 
 /// Waits until the reader of the output has closed it, so that a command whose output nobody reads ends before the next
-/// event. If the system cannot tell, the next event ends the command.
+/// event. If the system cannot check this, the next event ends the command.
 async fn output_closed() {
     #[cfg(unix)]
     if let Ok(output) = std::io::stdout().as_fd().try_clone_to_owned()

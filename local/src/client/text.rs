@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Marks the place where text was cut off.
+/// Marks the end of a shortened text.
 const CUT: char = '…';
 
 /// The text with every hidden character escaped.
@@ -35,11 +35,11 @@ pub(crate) fn shortened(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return text.into();
     }
-    let mut left = columns.saturating_sub(1);
+    let mut remaining = columns.saturating_sub(1);
     let fits = text.chars().take_while(|character| {
-        let taken = left.checked_sub(character.width().unwrap_or_default());
-        left = taken.unwrap_or_default();
-        taken.is_some()
+        let next = remaining.checked_sub(character.width().unwrap_or_default());
+        remaining = next.unwrap_or_default();
+        next.is_some()
     });
     fits.chain([CUT]).collect::<String>().into()
 }

@@ -52,8 +52,8 @@ impl TextTable {
             let padding = " ".repeat(widest - width(cell));
             line.extend([cell, &padding, GAP]);
         }
-        let left = self.columns.map(|columns| columns.saturating_sub(width(&line)).max(LAST_COLUMNS));
-        line += &left.map_or(last.as_ref().into(), |left| shortened(last.as_ref(), left));
+        let remaining = self.columns.map(|columns| columns.saturating_sub(width(&line)).max(LAST_COLUMNS));
+        line += &remaining.map_or(last.as_ref().into(), |remaining| shortened(last.as_ref(), remaining));
         writeln!(out, "{}", line.trim_end())
     }
 }

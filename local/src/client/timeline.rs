@@ -139,11 +139,11 @@ impl PageArguments {
                 session.rows(&mut table, &rows(columns, &page.events)?)?;
                 if let Some(unread) = page.unread {
                     let more = if page.unread_more { " or more" } else { "" };
-                    session.tell(format_args!("{unread}{more} unread"))?;
+                    session.log(format_args!("{unread}{more} unread"))?;
                 }
             }
             if page.events.is_empty() && self.order == Some(Order::OldestFirst) && !session.json {
-                session.tell("no events; oldest first, a page ends two seconds ago")?;
+                session.log("no events; oldest first, a page ends two seconds ago")?;
             }
             cursor = page.next;
             if !page.has_more {
@@ -151,7 +151,7 @@ impl PageArguments {
             }
         }
         let Some(cursor) = cursor.filter(|_| !session.json) else { return Ok(()) };
-        session.tell(format_args!("more: --cursor {}{}", plain(&cursor), self.ends()))
+        session.log(format_args!("more: --cursor {}{}", plain(&cursor), self.ends()))
     }
 
     /// The ends of the range that must be given with a cursor, where the same text would now be another time.

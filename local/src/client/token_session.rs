@@ -8,7 +8,7 @@ use lately_model::{RateLimits, RevokedSessions, Session as ApiSession, SessionLi
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::session::{Screen, Session, or_dash};
+use crate::client::session::{Session, Terminal, or_dash};
 use crate::counted::counted;
 use crate::new_token::NewTokenArguments;
 
@@ -59,9 +59,9 @@ struct RevokedArguments {
     user: Option<User>,
 }
 
-pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(options: SessionOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let SessionOptions { command, access } = options;
-    let mut session = Session::open(access, screen)?;
+    let mut session = Session::open(access, terminal)?;
     match command {
         SessionCommand::List { user, list } => {
             let ListQuery { limit, cursor } = list.query();
@@ -78,7 +78,7 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
         SessionCommand::Create { new } => {
             let body = new.body().map_err(|error| Failure::Usage(error.to_string()))?;
             let print = |session: &mut Session<'_>, SessionToken { id, token, expires_at }| {
-                session.tell(format_args!("session {id}, valid until {expires_at}"))?;
+                session.log(format_args!("session {id}, valid until {expires_at}"))?;
                 session.print(token)
             };
             session.ask_and_show(&Request::post("/sessions").json(&body), print).await
@@ -86,11 +86,11 @@ pub(super) async fn run(options: SessionOptions, screen: Screen<'_>) -> Result<(
         SessionCommand::Revoke(RevokedArguments { ids, user }) => {
             for id in ids {
                 session.ask(&Request::delete(format!("/sessions/{id}"))).await?;
-                session.tell(format_args!("revoked {id}"))?;
+                session.log(format_args!("revoked {id}"))?;
             }
             let Some(user) = user else { return Ok(()) };
             let print = |session: &mut Session<'_>, RevokedSessions { revoked }| {
-                session.tell(format_args!("revoked {} of {user}", counted(revoked, "session")))
+                session.log(format_args!("revoked {} of {user}", counted(revoked, "session")))
             };
             let revoke = Request::delete("/sessions").parameter("user", Some(user.as_str()));
             session.ask_and_show(&revoke, print).await
@@ -121,8 +121,8 @@ fn cells(session: ApiSession) -> [String; 6] {
 /// The limits of a session or of one's own token.
 pub(super) fn limits_cell(limits: RateLimits) -> String {
     let limits = [(limits.writes_per_minute, "writes/min"), (limits.reads_per_minute, "reads/min")];
-    let told = limits.into_iter().filter_map(|(limit, unit)| Some(format!("{} {unit}", limit?)));
-    or_dash(told.reduce(|all, next| format!("{all}, {next}")))
+    let limits = limits.into_iter().filter_map(|(limit, unit)| Some(format!("{} {unit}", limit?)));
+    or_dash(limits.reduce(|all, next| format!("{all}, {next}")))
 }
 
 /// The topics to which a session is limited.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
 use crate::client::list::ListArguments;
-use crate::client::session::{Screen, Session, or_dash};
+use crate::client::session::{Session, Terminal, or_dash};
 use crate::client::topic_deletion::{self, TopicEndCommand};
 use crate::values::one_of;
 
@@ -125,9 +125,9 @@ impl SettingsArguments {
     }
 }
 
-pub(super) async fn run(options: TopicOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(options: TopicOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let TopicOptions { command, access } = options;
-    let mut session = Session::open(access, screen)?;
+    let mut session = Session::open(access, terminal)?;
     let get = |topic: &Topic| Request::get(format!("/topics/{topic}"));
     let put = |topic: &Topic, body| Request::put(format!("/topics/{topic}")).json(&body);
     match command {

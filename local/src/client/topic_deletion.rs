@@ -73,7 +73,7 @@ async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failur
     confirm::needs_terminal(|| format!("add --confirm {topic} to delete the topic and all of its events"))?;
     let found: DeletionPreview = read(&session.ask(&preview(topic)).await?)?;
     let [buckets, consumers] = [counted(found.buckets, "bucket"), counted(found.consumers, "consumer")];
-    session.tell(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
+    session.log(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
     confirm::ask(session, topic.as_str(), "type the topic's name to delete it")?;
     Ok(topic.clone())
 }
@@ -111,7 +111,7 @@ fn print(session: &mut Session<'_>, deletion: TopicDeletion) -> Result<(), Failu
     if is_done {
         return Ok(());
     }
-    session.tell(format_args!("the deletion continues: lately topic deletion {topic} --wait"))
+    session.log(format_args!("the deletion continues: lately topic deletion {topic} --wait"))
 }
 
 fn print_preview(session: &mut Session<'_>, preview: DeletionPreview) -> Result<(), Failure> {

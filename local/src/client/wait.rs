@@ -29,10 +29,10 @@ pub(super) async fn until_done<W: Work>(
     loop {
         let reply = session.ask(request).await?;
         let Some(progress) = read::<W>(&reply)?.progress() else {
-            line.clear(session.screen.told)?;
+            line.clear(session.terminal.stderr)?;
             return Ok(reply);
         };
-        line.show(clock::monotonic_now(), session.screen.told, || progress)?;
+        line.show(clock::monotonic_now(), session.terminal.stderr, || progress)?;
         tokio::time::sleep(EVERY).await;
     }
 }

@@ -5,7 +5,7 @@ use lately_model::OwnSession;
 
 use crate::client::ask::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session, or_dash};
+use crate::client::session::{Session, Terminal, or_dash};
 use crate::client::token_session::{limits_cell, topics_cell};
 
 /// Show the user for whom a token acts, what it may do, when it expires, and its limits
@@ -15,8 +15,8 @@ pub struct WhoamiOptions {
     access: Access,
 }
 
-pub(super) async fn run(WhoamiOptions { access }: WhoamiOptions, screen: Screen<'_>) -> Result<(), Failure> {
-    let mut session = Session::open(access, screen)?;
+pub(super) async fn run(options: WhoamiOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
+    let mut session = Session::open(options.access, terminal)?;
     session.ask_and_show(&Request::get("/sessions/self"), print).await
 }
 

@@ -15,7 +15,7 @@ use crate::operate::table::environment;
 /// The bucket or the folder of the dead letters.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct DeadLettersPlace {
+pub(crate) struct DeadLettersLocation {
     /// The bucket: the stack's output FailuresBucket
     #[arg(long, env = "LATELY_FAILURES", value_name = "NAME")]
     bucket: Option<String>,
@@ -61,8 +61,8 @@ impl DeadLetters {
     ///
     /// # Errors
     /// If the folder does not exist, or the environment's settings for the bucket are invalid.
-    pub(crate) async fn open(place: &DeadLettersPlace) -> Result<Self, DeadLettersError> {
-        Ok(Self(match (&place.bucket, &place.folder) {
+    pub(crate) async fn open(location: &DeadLettersLocation) -> Result<Self, DeadLettersError> {
+        Ok(Self(match (&location.bucket, &location.folder) {
             (_, Some(folder)) => Arc::new(LocalFileSystem::new_with_prefix(folder)?),
             (bucket, None) => {
                 let bucket = bucket.as_deref().unwrap_or_default();
@@ -71,7 +71,7 @@ impl DeadLetters {
         }))
     }
 
-    /// The names of all dead letters, sorted: oldest first as far as names tell.
+    /// The names of all dead letters, sorted: oldest first as far as names show.
     ///
     /// # Errors
     /// If the bucket or the folder cannot be read.

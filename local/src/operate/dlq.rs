@@ -10,8 +10,8 @@ use lately_fan_out::handle;
 use lately_store::NoBatch;
 
 use crate::counted::counted;
-use crate::operate::dead_letters::{DeadLetters, DeadLettersError, DeadLettersPlace};
-use crate::operate::table::{PlaceError, TableArguments};
+use crate::operate::dead_letters::{DeadLetters, DeadLettersError, DeadLettersLocation};
+use crate::operate::table::{TableArguments, TableTargetError};
 
 /// The time for one batch: more than a function has.
 const TIME: Duration = Duration::from_secs(120);
@@ -28,12 +28,12 @@ enum DlqCommand {
     /// List the batches that fan-out gave up on, oldest first
     List {
         #[command(flatten)]
-        place: DeadLettersPlace,
+        location: DeadLettersLocation,
     },
     /// Retry batches, and remove those that succeed
     Redrive {
         #[command(flatten)]
-        place: DeadLettersPlace,
+        location: DeadLettersLocation,
 
         #[command(flatten)]
         table: TableArguments,
@@ -63,25 +63,25 @@ pub enum DlqError {
     Again(usize),
     /// The table cannot be used.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Target(#[from] TableTargetError),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
 /// Runs a `dlq` command.
-pub async fn run(options: DlqOptions, out: &mut impl Write, told: &mut impl Write) -> Result<(), DlqError> {
+pub async fn run(options: DlqOptions, out: &mut impl Write, err: &mut impl Write) -> Result<(), DlqError> {
     match options.command {
-        DlqCommand::List { place } => {
-            let failures = DeadLetters::open(&place).await?;
+        DlqCommand::List { location } => {
+            let failures = DeadLetters::open(&location).await?;
             for name in failures.names().await? {
                 let failure = failures.read(&name).await?;
                 let records = counted(failure.records, "record");
                 writeln!(out, "{name}  {records}  {}  {}", failure.condition, failure.at)?;
             }
         }
-        DlqCommand::Redrive { place, table, names } => {
-            let failures = DeadLetters::open(&place).await?;
+        DlqCommand::Redrive { location, table, names } => {
+            let failures = DeadLetters::open(&location).await?;
             let store = table.store().await?;
             let names = if names.is_empty() { failures.names().await? } else { names };
             let mut again = 0;
@@ -91,10 +91,10 @@ pub async fn run(options: DlqOptions, out: &mut impl Write, told: &mut impl Writ
                 let answer = answer.map_err(|source| DlqError::NoBatch { name: name.clone(), source })?;
                 if answer.is_done() {
                     failures.remove(&name).await?;
-                    writeln!(told, "done {name}")?;
+                    writeln!(err, "done {name}")?;
                 } else {
                     again += 1;
-                    writeln!(told, "failed again {name}")?;
+                    writeln!(err, "failed again {name}")?;
                 }
             }
             if again > 0 {

@@ -1,6 +1,6 @@
-//! `lately erase verify`: proves that nothing of an erased person is left in the table.
+//! `lately erase verify`: proves that nothing of an erased person remains in the table.
 //!
-//! It reads every item of the table, at a given rate, and writes nothing. The receipt names the person; the table keeps
+//! It reads every item of the table, at a given rate, and writes nothing. The receipt names the person; the table has
 //! only the hash of the names.
 
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use lately_model::{ErasureReceipt, ErasureState};
 use lately_store::{ErasureCheck, ErasureFinding, ErasureTrace, TableError};
 
 use crate::counted::counted;
-use crate::operate::table::{PlaceError, TableArguments, TablePlace};
+use crate::operate::table::{TableArguments, TableTarget, TableTargetError};
 
 /// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
@@ -72,7 +72,7 @@ pub enum ErasureCheckError {
     Table(#[from] TableError),
     /// The table cannot be used.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Target(#[from] TableTargetError),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -82,14 +82,14 @@ pub enum ErasureCheckError {
 pub(crate) async fn run(
     command: ErasureCheckCommand,
     out: &mut (dyn Write + Send),
-    told: &mut (dyn Write + Send),
+    err: &mut (dyn Write + Send),
 ) -> Result<(), ErasureCheckError> {
     let ErasureCheckCommand::Verify { table, receipt, rate } = command;
     let receipt = read(&receipt)?;
-    let rate = match (rate, table.place()?) {
+    let rate = match (rate, table.target()?) {
         (Some(rate), _) => rate,
-        (None, TablePlace::Local(_)) => LOCAL_RATE,
-        (None, TablePlace::Stack(_)) => STACK_RATE,
+        (None, TableTarget::Local(_)) => LOCAL_RATE,
+        (None, TableTarget::Stack(_)) => STACK_RATE,
     };
     let store = table.store().await?;
     let mut due = clock::monotonic_now() + PROGRESS;
@@ -102,14 +102,14 @@ pub(crate) async fn run(
         said = left.try_for_each(|it| writeln!(out, "left  {} / {}", it.key.pk, it.key.sk));
         if said.is_ok() && clock::monotonic_now() >= due {
             due = clock::monotonic_now() + PROGRESS;
-            said = writeln!(told, "{} read so far", counted(check.items, "item"));
+            said = writeln!(err, "{} read so far", counted(check.items, "item"));
         }
     };
     let op = store.op();
     let check = op.erasures().verify(&receipt, rate, progress).await?;
     said?;
     print(out, &check)?;
-    writeln!(told, "{}", op.cost().of_read())?;
+    writeln!(err, "{}", op.cost().of_read())?;
     match check {
         ErasureCheck { left: 1.., .. } => Err(ErasureCheckError::Left(check.left)),
         _ if !check.is_proven() => Err(ErasureCheckError::Differs),
@@ -137,7 +137,7 @@ fn read(path: &PathBuf) -> Result<ErasureReceipt, ErasureCheckError> {
 
 fn print(out: &mut (dyn Write + Send), check: &ErasureCheck) -> std::io::Result<()> {
     let ErasureCheck { items, left, new, expiring, kept, receipt, ids } = check;
-    let told = |is_same: &Option<bool>, gone: &'static str| match is_same {
+    let comparison = |is_same: &Option<bool>, gone: &'static str| match is_same {
         Some(true) => "as in the table",
         Some(false) => "differs from the table's",
         None => gone,
@@ -147,6 +147,6 @@ fn print(out: &mut (dyn Write + Send), check: &ErasureCheck) -> std::io::Result<
     writeln!(out, "expiring       {expiring}")?;
     writeln!(out, "numbers alone  {kept}")?;
     writeln!(out, "younger        {new}")?;
-    writeln!(out, "receipt        {}", told(receipt, "not in the table"))?;
-    writeln!(out, "ids            {}", told(ids, "no longer in the table"))
+    writeln!(out, "receipt        {}", comparison(receipt, "not in the table"))?;
+    writeln!(out, "ids            {}", comparison(ids, "no longer in the table"))
 }

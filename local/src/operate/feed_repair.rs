@@ -5,7 +5,7 @@ use std::io::Write;
 use lately_keys::User;
 use lately_store::{FeedFinding, FeedReport, TableError};
 
-use crate::operate::table::{PlaceError, TableArguments};
+use crate::operate::table::{TableArguments, TableTargetError};
 
 /// The commands that read or write a feed directly in the table.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -44,7 +44,7 @@ pub enum FeedError {
     },
     /// The table cannot be used.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Target(#[from] TableTargetError),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -54,7 +54,7 @@ pub enum FeedError {
 pub(crate) async fn run(
     command: FeedRepairCommand,
     out: &mut (dyn Write + Send),
-    told: &mut (dyn Write + Send),
+    err: &mut (dyn Write + Send),
 ) -> Result<(), FeedError> {
     let (table, user, mends) = match command {
         FeedRepairCommand::Verify { table, user } => (table, user, false),
@@ -76,8 +76,8 @@ pub(crate) async fn run(
     printed?;
     let FeedReport { timelines, entries, missing, extra } = report;
     let done = if mends { "repaired" } else { "found" };
-    writeln!(told, "{entries} entries of {timelines} timelines: {missing} missing and {extra} extra {done}")?;
-    writeln!(told, "{}, {}", cost.of_read(), cost.of_write())?;
+    writeln!(err, "{entries} entries of {timelines} timelines: {missing} missing and {extra} extra {done}")?;
+    writeln!(err, "{}, {}", cost.of_read(), cost.of_write())?;
     if mends || missing + extra == 0 { Ok(()) } else { Err(FeedError::Differs { missing, extra }) }
 }
 

@@ -12,7 +12,7 @@ use lately_kit::clock;
 use lately_store::{MigrationPlan, MigrationReport, TableError};
 
 use crate::counted::counted;
-use crate::operate::table::{PlaceError, TableArguments, TablePlace};
+use crate::operate::table::{TableArguments, TableTarget, TableTargetError};
 
 /// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
@@ -65,7 +65,7 @@ pub enum MigrateError {
     Failed(u64),
     /// The table cannot be used.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Target(#[from] TableTargetError),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -75,14 +75,14 @@ pub enum MigrateError {
 pub async fn run(
     options: MigrateOptions,
     out: &mut (impl Write + Send),
-    told: &mut (impl Write + Send),
+    err: &mut (impl Write + Send),
 ) -> Result<(), MigrateError> {
     let MigrateOptions { table, mode: Mode { run, .. }, rate } = options;
-    let rate = match (rate, table.place()?, run) {
+    let rate = match (rate, table.target()?, run) {
         (Some(rate), ..) => rate,
-        (None, TablePlace::Local(_), _) => LOCAL_RATE,
-        (None, TablePlace::Stack(_), true) => RUN_RATE,
-        (None, TablePlace::Stack(_), false) => DRY_RUN_RATE,
+        (None, TableTarget::Local(_), _) => LOCAL_RATE,
+        (None, TableTarget::Stack(_), true) => RUN_RATE,
+        (None, TableTarget::Stack(_), false) => DRY_RUN_RATE,
     };
     let store = table.store().await?;
     let mut due = clock::monotonic_now() + PROGRESS;
@@ -92,7 +92,7 @@ pub async fn run(
             due = clock::monotonic_now() + PROGRESS;
             let MigrationReport { items, to_upgrade, .. } = report;
             let (items, issues) = (counted(*items, "item"), counted(*to_upgrade, "issue"));
-            said = writeln!(told, "{items} read, {issues} to upgrade so far");
+            said = writeln!(err, "{items} read, {issues} to upgrade so far");
         }
     };
     let report =

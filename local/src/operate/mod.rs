@@ -11,4 +11,4 @@ pub mod token;
 
 pub use erasure::ErasureCheckError;
 pub use feed_repair::FeedError;
-pub use table::PlaceError;
+pub use table::TableTargetError;

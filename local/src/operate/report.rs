@@ -1,7 +1,7 @@
 //! `lately report`: makes a report by hand, and lists and shows reports, with access to the table.
 //!
 //! A report is a run of its consumer, whether the schedule or an operator starts it, and each event is in one run of a
-//! consumer only. So all runs of a consumer go to one output, and a run by hand takes its place between the scheduled
+//! consumer only. So all runs of a consumer go to one output, and a run by hand has its position between the scheduled
 //! runs.
 
 use std::io::Write;
@@ -11,12 +11,12 @@ use lately_keys::table::ConsumerKey;
 use lately_keys::{Consumer, EventId, Topic};
 use lately_model::{GroupBy, ListQuery, RunFiles, RunSpec, RunView, SumField};
 use lately_report::{
-    Counted, Group, OpenError, Outcome, Output, OutputError, Place, Report, Summary, SummaryHead,
+    Counted, Group, OpenError, Outcome, Output, OutputError, OutputUrl, Report, Summary, SummaryHead,
 };
 use lately_store::{ConsumerError, TableError};
 
 use crate::counted::counted;
-use crate::operate::table::{PlaceError, TableArguments, environment};
+use crate::operate::table::{TableArguments, TableTargetError, environment};
 use crate::values::one_of;
 
 /// The time for one attempt of a run, enough for tens of millions of events. The stack's function continues an
@@ -93,7 +93,7 @@ struct Reports {
 struct ReportFiles {
     /// The location of the reports: s3://bucket/prefix, or a folder
     #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
-    output: Place,
+    output: OutputUrl,
 }
 
 impl ReportFiles {
@@ -134,7 +134,7 @@ pub enum ReportError {
     NotDone(EventId),
     /// The table cannot be used.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Target(#[from] TableTargetError),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -144,7 +144,7 @@ pub enum ReportError {
 pub async fn run(
     options: ReportOptions,
     out: &mut (impl Write + Send),
-    told: &mut (impl Write + Send),
+    err: &mut (impl Write + Send),
 ) -> Result<(), ReportError> {
     match options.command {
         ReportCommand::Run { table, reports, files, group_by, sum } => {
@@ -152,13 +152,13 @@ pub async fn run(
             let report = Report { consumer: reports.key(), spec: RunSpec { group_by, sum } };
             loop {
                 match lately_report::run(&store, &output, &report, TIME).await? {
-                    Outcome::Unfinished { to } => writeln!(told, "{to}: continuing")?,
+                    Outcome::Unfinished { to } => writeln!(err, "{to}: continuing")?,
                     Outcome::Finished { to, events, late, files } => {
-                        writeln!(told, "{to}: {}, {late} of them late", counted(events, "event"))?;
+                        writeln!(err, "{to}: {}, {late} of them late", counted(events, "event"))?;
                         break files.iter().try_for_each(|file| writeln!(out, "{file}"))?;
                     }
-                    Outcome::Nothing => break writeln!(told, "nothing to report yet")?,
-                    Outcome::Busy { until } => break writeln!(told, "a run is under way, until {until}")?,
+                    Outcome::Nothing => break writeln!(err, "nothing to report yet")?,
+                    Outcome::Busy { until } => break writeln!(err, "a run is under way, until {until}")?,
                 }
             }
         }

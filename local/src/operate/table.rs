@@ -38,9 +38,9 @@ pub(crate) struct TableArguments {
     local: Option<Url>,
 }
 
-/// The place of a table.
+/// The table that a command works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TablePlace {
+pub(crate) enum TableTarget {
     /// The local program, by the URL of its DynamoDB.
     Local(Url),
     /// A stack's table, by its name.
@@ -49,7 +49,7 @@ pub(crate) enum TablePlace {
 
 /// Why a table cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum TableTargetError {
     /// The environment names a stack, and the command names no table.
     #[error(
         "{0} is set, so the table could be a stack's or the local program's: name a stack's table with --table \
@@ -74,34 +74,34 @@ pub enum PlaceError {
 
 impl TableArguments {
     /// A store of the table.
-    pub(crate) async fn store(&self) -> Result<Store, PlaceError> {
-        let place = self.place()?;
-        let client = place.client().await?;
+    pub(crate) async fn store(&self) -> Result<Store, TableTargetError> {
+        let target = self.target()?;
+        let client = target.client().await?;
         // The environment sets the store's feeds: `FEED_RETENTION_DAYS` and `FAN_OUT_LIMIT`.
         let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
-        let vars = own.chain([("TABLE_NAME".into(), place.table().into())]);
+        let vars = own.chain([("TABLE_NAME".into(), target.table().into())]);
         let settings = Settings::from_vars(vars)?;
         let connection = Connection::new(client, settings.table_name, World::new(), OPERATION_BUDGET);
         Ok(Store::new(connection).with_feeds(settings.feeds))
     }
 
-    /// The place that the arguments and the environment name.
-    pub(crate) fn place(&self) -> Result<TablePlace, PlaceError> {
+    /// The table that the arguments and the environment name.
+    pub(crate) fn target(&self) -> Result<TableTarget, TableTargetError> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         choose(self.local.clone(), self.table.clone(), variable)
     }
 }
 
-impl TablePlace {
-    /// A client of DynamoDB at this place. The local program must answer.
-    async fn client(&self) -> Result<Client, PlaceError> {
+impl TableTarget {
+    /// A client of the DynamoDB that has this table. The local program must answer.
+    async fn client(&self) -> Result<Client, TableTargetError> {
         match self {
             Self::Stack(_) => Ok(environment().await.client()),
             Self::Local(url) => {
                 let connected = async { TcpStream::connect(&*url.socket_addrs(|| None)?).await };
                 match connected.await {
                     Ok(_) => Ok(local_environment(url).client()),
-                    Err(cause) => Err(PlaceError::NotRunning { url: url.clone(), cause }),
+                    Err(cause) => Err(TableTargetError::NotRunning { url: url.clone(), cause }),
                 }
             }
         }
@@ -116,35 +116,35 @@ impl TablePlace {
     }
 }
 
-/// Chooses the place. The local program is chosen unless something names a stack.
+/// Chooses the table. The local program is chosen unless something names a stack.
 fn choose(
     local: Option<Url>,
     table: Option<String>,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<TablePlace, PlaceError> {
+) -> Result<TableTarget, TableTargetError> {
     let url_of = |name| variable(name).and_then(|url| parse_url(&url).ok());
     let is_here = |url: &Url| url.host_str().is_some_and(|host| LOOPBACK.contains(&host));
     if let Some(url) = local {
-        return Ok(TablePlace::Local(url));
+        return Ok(TableTarget::Local(url));
     }
     if let Some(table) = table {
-        return Ok(TablePlace::Stack(table));
+        return Ok(TableTarget::Stack(table));
     }
     if url_of("LATELY_URL").is_some_and(|url| !is_here(&url)) {
-        return Err(PlaceError::Unnamed("LATELY_URL"));
+        return Err(TableTargetError::Unnamed("LATELY_URL"));
     }
     for name in ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"] {
         match url_of(name) {
-            Some(url) if is_here(&url) => return Ok(TablePlace::Local(url)),
-            Some(_) => return Err(PlaceError::Unnamed(name)),
+            Some(url) if is_here(&url) => return Ok(TableTarget::Local(url)),
+            Some(_) => return Err(TableTargetError::Unnamed(name)),
             None => {}
         }
     }
     let names_an_account = ["AWS_PROFILE", "AWS_ACCESS_KEY_ID"];
     if let Some(name) = names_an_account.into_iter().find(|name| variable(name).is_some()) {
-        return Err(PlaceError::Unnamed(name));
+        return Err(TableTargetError::Unnamed(name));
     }
-    Ok(TablePlace::Local(LOCAL_URL.parse().expect("a URL")))
+    Ok(TableTarget::Local(LOCAL_URL.parse().expect("a URL")))
 }
 
 fn parse_table(text: &str) -> Result<String, String> {
@@ -181,7 +181,7 @@ mod tests {
         local: Option<&str>,
         table: Option<&str>,
         variables: &[(&str, &str)],
-    ) -> Result<TablePlace, String> {
+    ) -> Result<TableTarget, String> {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
@@ -191,13 +191,13 @@ mod tests {
 
     #[test]
     fn only_a_named_table_is_a_stacks() {
-        let local = |url: &str| Ok(TablePlace::Local(url.parse().expect("a URL")));
+        let local = |url: &str| Ok(TableTarget::Local(url.parse().expect("a URL")));
         let (remote, here) =
             (("LATELY_URL", "https://api.example.org"), ("LATELY_URL", "http://localhost:3001"));
         let account = ("AWS_ACCESS_KEY_ID", "x");
         assert_eq!(chosen(None, None, &[]), local(LOCAL_URL));
         assert_eq!(chosen(None, None, &[here, ("AWS_REGION", "eu-west-1")]), local(LOCAL_URL));
-        assert_eq!(chosen(None, Some("mine"), &[here]), Ok(TablePlace::Stack("mine".to_owned())));
+        assert_eq!(chosen(None, Some("mine"), &[here]), Ok(TableTarget::Stack("mine".to_owned())));
         assert_eq!(chosen(Some(LOCAL_URL), Some("mine"), &[remote, account]), local(LOCAL_URL));
         let endpoint = ("AWS_ENDPOINT_URL", "http://127.0.0.1:8001");
         assert_eq!(chosen(None, None, &[account, endpoint]), local(endpoint.1));

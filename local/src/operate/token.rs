@@ -14,9 +14,9 @@ use lately_store::{ListError, TableError};
 
 use crate::client::Failure;
 use crate::client::jwt::{self, JwtArguments};
-use crate::client::session::Screen;
+use crate::client::session::Terminal;
 use crate::new_token::{NewTokenArguments, TooManyTopics};
-use crate::operate::table::{PlaceError, TableArguments};
+use crate::operate::table::{TableArguments, TableTargetError};
 
 /// Create, list and revoke tokens in the table, also before there is a first token
 #[derive(Clone, Debug, clap::Args)]
@@ -70,7 +70,7 @@ pub enum TokenError {
     List(#[from] ListError),
     /// The table cannot be used.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Target(#[from] TableTargetError),
     /// The system gave no random bytes for a token.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
@@ -89,21 +89,21 @@ pub enum TokenError {
 pub async fn run(
     options: TokenOptions,
     out: &mut (impl Write + Send),
-    told: &mut (impl Write + Send),
+    err: &mut (impl Write + Send),
 ) -> Result<(), TokenError> {
     match options.command {
         TokenCommand::Create { table, token } => {
             let new = token.session()?;
             let token = Token::random()?;
             let session = table.store().await?.op().sessions().create(&new, token.hash()).await?;
-            writeln!(told, "session {}, valid until {}", session.id, session.expires_at)?;
+            writeln!(err, "session {}, valid until {}", session.id, session.expires_at)?;
             if std::io::stdout().is_terminal() {
-                writeln!(told, "save the token; it is shown only once:")?;
+                writeln!(err, "save the token; it is shown only once:")?;
             }
             writeln!(out, "{}", token.reveal())?;
         }
         TokenCommand::Jwt(arguments) => {
-            jwt::run(arguments, Screen { out, told, columns: None }).await?;
+            jwt::run(arguments, Terminal { stdout: out, stderr: err, columns: None }).await?;
         }
         TokenCommand::List { table, user } => {
             let store = table.store().await?;
@@ -121,7 +121,7 @@ pub async fn run(
             let store = table.store().await?;
             for id in ids {
                 store.op().sessions().revoke(id).await?;
-                writeln!(told, "revoked {id}")?;
+                writeln!(err, "revoked {id}")?;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The folders that the program writes to. They are kept with the data, or removed when the program ends.
+//! The folders that the program writes to. They are stored with the data, or removed when the program ends.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub(crate) struct Folders {
     pub(crate) reports: Folder,
 }
 
-/// A folder that is kept with the data, or removed when it is dropped.
+/// A folder that is stored with the data, or removed when it is dropped.
 pub(crate) enum Folder {
     Kept(PathBuf),
     Passing(TempDir),

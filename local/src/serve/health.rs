@@ -1,4 +1,4 @@
-//! The program's health. `/health/live` tells that the process answers, `/health` that it can do all of its work.
+//! The program's health. `/health/live` says that the process answers, `/health` that it can do all of its work.
 //!
 //! The functions' own `/health` needs nothing but its function. Here fan-out runs in the same process and the data are
 //! on this machine's disk, so `/health` answers 503 and names the part that does not work.

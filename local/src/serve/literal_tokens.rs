@@ -10,7 +10,7 @@ pub const LITERAL: [&str; 4] = ["dev", "ada", "bob", "carol"];
 
 /// Creates the sessions of the literal tokens. They are ordinary sessions.
 ///
-/// A table of an earlier run keeps its sessions unless they have expired, because records may belong to a session: an
+/// A table of an earlier run has its sessions unless they have expired, because records may belong to a session: an
 /// admin's idempotency keys do.
 pub(crate) async fn create(store: &Store) -> Result<(), TableError> {
     for literal in LITERAL {

@@ -120,11 +120,11 @@ pub enum ServeError {
 }
 
 /// Runs the whole system until the process gets Ctrl-C, SIGTERM or SIGHUP. `out` gets what a user wants to read, and
-/// `told` the troubles of parts of the program. If nobody reads them, the program runs on.
+/// `err` the troubles of parts of the program. If nobody reads them, the program runs on.
 pub async fn run(
     options: ServeOptions,
     out: &mut impl Write,
-    told: &mut impl Write,
+    err: &mut impl Write,
 ) -> Result<(), ServeError> {
     if !options.is_closed_to_strangers() {
         return Err(ServeError::Host(options.host.address()?));
@@ -140,7 +140,7 @@ pub async fn run(
     let data = options.data.as_deref();
     let issuer = LocalIssuer::new(api.local_addr()?)?;
     let issuers = Issuers::parse(&options.issuers, Scheme::HttpNearby)?.and(issuer.issuers()?);
-    let system = open(options.data.clone(), told).await?.with_issuers(issuers);
+    let system = open(options.data.clone(), err).await?.with_issuers(issuers);
     if options.no_literal_tokens {
         literal_tokens::revoke(&system.store).await?;
     }
@@ -151,8 +151,8 @@ pub async fn run(
     let output = Output::folder(folders.reports.path())?;
     let (reporting, answers) = mpsc::unbounded_channel();
     let report_function = ReportFunction::new(&system, output, reporting);
-    let (telling, troubles) = mpsc::unbounded_channel();
-    let pumps = Pumps::start(&system, &report_function, failures.clone(), &options, &telling)?;
+    let (sender, troubles) = mpsc::unbounded_channel();
+    let pumps = Pumps::start(&system, &report_function, failures.clone(), &options, &sender)?;
     if !options.no_demo {
         tokio::select! {
             created = create_demo(&system, &pumps) => created?,
@@ -175,7 +175,7 @@ pub async fn run(
         health: Health { pumps: pumps.handles(), data: options.data.clone() },
     };
     let api = serve_api(api, parts, &options, stopped)?;
-    tell(asked_to_stop, answers, out, troubles, told).await;
+    print_messages(asked_to_stop, answers, out, troubles, err).await;
     drop(writeln!(out, "stopping").and_then(|()| out.flush()));
     drop(stop);
     system.end_streams();
@@ -183,8 +183,8 @@ pub async fn run(
     end(pumps.stop(), [api, dynamodb]).await
 }
 
-/// Opens the system, and tells about the progress if that takes long.
-async fn open(data: Option<PathBuf>, told: &mut impl Write) -> Result<System, ServeError> {
+/// Opens the system, and prints the progress if that takes long.
+async fn open(data: Option<PathBuf>, err: &mut impl Write) -> Result<System, ServeError> {
     let progress = OpenProgress::default();
     let (runtime, counted) = (Handle::current(), progress.clone());
     // It reads files for seconds without a pause, so it has a thread of its own.
@@ -193,7 +193,7 @@ async fn open(data: Option<PathBuf>, told: &mut impl Write) -> Result<System, Se
     loop {
         match tokio::time::timeout(OPENING, &mut opening).await {
             Ok(opened) => return Ok(opened.map_err(std::io::Error::other)??),
-            Err(_) => drop(writeln!(told, "lately: opening the data: {progress}")),
+            Err(_) => drop(writeln!(err, "lately: opening the data: {progress}")),
         }
     }
 }
@@ -228,7 +228,7 @@ impl Pumps {
         report_function: &ReportFunction,
         failures: Destination,
         options: &ServeOptions,
-        telling: &UnboundedSender<String>,
+        sender: &UnboundedSender<String>,
     ) -> Result<Self, OpenError> {
         let (data, faults) = (options.data.as_deref(), &options.stream_faults);
         let fan_out = system.pump(failures, faults.clone(), data)?;
@@ -236,7 +236,7 @@ impl Pumps {
         Ok(Self {
             fan_out: fan_out.handle(),
             reports: reports.handle(),
-            running: [start_pump(FAN_OUT, fan_out, telling), start_pump(REPORT, reports, telling)],
+            running: [start_pump(FAN_OUT, fan_out, sender), start_pump(REPORT, reports, sender)],
         })
     }
 
@@ -251,9 +251,9 @@ impl Pumps {
     }
 }
 
-/// Runs a pump, and tells about its troubles when they begin and when they end.
-fn start_pump(function: &'static str, pump: Pump, telling: &UnboundedSender<String>) -> RunningPump {
-    let (mut troubles, telling) = (pump.handle().troubles(), telling.clone());
+/// Runs a pump, and reports its troubles when they begin and when they end.
+fn start_pump(function: &'static str, pump: Pump, sender: &UnboundedSender<String>) -> RunningPump {
+    let (mut troubles, sender) = (pump.handle().troubles(), sender.clone());
     tokio::spawn(async move {
         // An error means that the program has ended.
         while troubles.changed().await.is_ok() {
@@ -261,19 +261,19 @@ fn start_pump(function: &'static str, pump: Pump, telling: &UnboundedSender<Stri
                 none if none.is_empty() => format!("the stream's mapping to {function} works again"),
                 some => format!("the stream's mapping to {function} has a problem: {some}"),
             };
-            drop(telling.send(line));
+            drop(sender.send(line));
         }
     });
     tokio::spawn(pump.run())
 }
 
 /// Completes when the program stops. An error means that the sender was dropped, which also means to stop.
-async fn told_to_stop(mut stopped: watch::Receiver<()>) {
+async fn wait_for_stop(mut stopped: watch::Receiver<()>) {
     drop(stopped.changed().await);
 }
 
 fn serve_dynamodb(engine: Engine, listener: TcpListener, stopped: watch::Receiver<()>) -> JoinHandle<()> {
-    tokio::spawn(async move { engine.serve(listener, told_to_stop(stopped)).await })
+    tokio::spawn(async move { engine.serve(listener, wait_for_stop(stopped)).await })
 }
 
 fn serve_api(
@@ -291,7 +291,7 @@ fn serve_api(
     // `with_state` makes the routes once; a router without it would make them again for each connection.
     let router: Router = router.layer(guard).with_state(());
     let service = TowerToHyperService::new(RequestBodyTimeout::new(router, BODY_PAUSE));
-    let stopped = told_to_stop(stopped);
+    let stopped = wait_for_stop(stopped);
     Ok(tokio::spawn(connections::serve(listener, service, ConnectionBounds::default(), stopped)))
 }
 
@@ -319,18 +319,18 @@ async fn start_endless(
 
 /// Prints a line for each report and for each trouble until the process gets a signal to stop. If an output is closed,
 /// the API is still served.
-async fn tell(
+async fn print_messages(
     mut asked_to_stop: Pin<&mut impl Future<Output = ()>>,
     mut answers: mpsc::UnboundedReceiver<Answer>,
     out: &mut impl Write,
     mut troubles: mpsc::UnboundedReceiver<String>,
-    told: &mut impl Write,
+    err: &mut impl Write,
 ) {
     loop {
         tokio::select! {
             () = &mut asked_to_stop => return,
             Some(answer) = answers.recv() => drop(print_reports(out, &answer)),
-            Some(trouble) = troubles.recv() => drop(writeln!(told, "lately: {trouble}")),
+            Some(trouble) = troubles.recv() => drop(writeln!(err, "lately: {trouble}")),
         }
     }
 }
@@ -413,7 +413,7 @@ fn asked_to_stop() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// True if the process was started with SIGHUP ignored, as `nohup` does. Only Linux tells.
+/// True if the process was started with SIGHUP ignored, as `nohup` does. Known only on Linux.
 #[cfg(unix)]
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -18,14 +18,14 @@ pub(crate) struct ReportFunction {
     output: Output,
     /// The time that an invocation has.
     time: Duration,
-    told: mpsc::UnboundedSender<Answer>,
+    answer_sender: mpsc::UnboundedSender<Answer>,
     measurements: Measurements,
 }
 
 impl ReportFunction {
-    pub(crate) fn new(system: &System, output: Output, told: mpsc::UnboundedSender<Answer>) -> Self {
+    pub(crate) fn new(system: &System, output: Output, answer_sender: mpsc::UnboundedSender<Answer>) -> Self {
         let (store, measurements) = (system.store.clone(), system.measurements.clone());
-        Self { store, output, time: system.report_time, told, measurements }
+        Self { store, output, time: system.report_time, answer_sender, measurements }
     }
 
     /// Invokes the function with an event.
@@ -35,7 +35,7 @@ impl ReportFunction {
         let json = serde_json::to_string(&answer).map_err(|error| HandlerError::new(error.to_string()))?;
         self.measurements.invoked(&answer, self.store.now());
         // The receiver is gone when the program is ending.
-        drop(self.told.send(answer));
+        drop(self.answer_sender.send(answer));
         Ok(json)
     }
 
@@ -89,8 +89,8 @@ mod tests {
 
         let folder = tempfile::tempdir().expect("a folder of one's own");
         let output = Output::folder(folder.path()).expect("it is there");
-        let (told, mut answers) = mpsc::unbounded_channel();
-        let report_function = ReportFunction::new(&system, output.clone(), told);
+        let (sender, mut answers) = mpsc::unbounded_channel();
+        let report_function = ReportFunction::new(&system, output.clone(), sender);
         let pump = system
             .report_pump(report_function.handler(), PumpFaults::default(), None)
             .expect("it is declared");
@@ -98,10 +98,10 @@ mod tests {
         tokio::spawn(pump.run());
         let consumer = ConsumerKey { topic, name: "report".parse().expect("a name") };
         let report = Report { consumer, spec: RunSpec::default() };
-        // The function keeps this much time in reserve, so the run stays unfinished.
-        let left = lately_report::run(store, &output, &report, Duration::from_secs(1)).await.expect("begun");
-        let Outcome::Unfinished { to: end } = left else { panic!("{left:?}") };
-        // In this folder the template's lifecycle rule removes what a crash left.
+        // The function reserves this much time, so the run stays unfinished.
+        let first = lately_report::run(store, &output, &report, Duration::from_secs(1)).await.expect("begun");
+        let Outcome::Unfinished { to: end } = first else { panic!("{first:?}") };
+        // In this folder the template's lifecycle rule removes the files of a crashed run.
         let attempts = folder.path().join(".attempts");
         assert!(attempts.exists());
         pumping.settled().await;

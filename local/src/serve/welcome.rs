@@ -13,7 +13,7 @@ pub(crate) fn print(
     folders: &Folders,
     options: &ServeOptions,
 ) -> std::io::Result<()> {
-    let kept = match &options.data {
+    let data = match &options.data {
         Some(folder) => format!("stored in {}", folder.display()),
         None => "in memory, lost when this program ends; --data DIR stores it".to_owned(),
     };
@@ -30,7 +30,7 @@ pub(crate) fn print(
   Console   http://{api}/
   API       http://{api}
   DynamoDB  http://{dynamodb}   table lately, any credentials
-  Data      {kept}
+  Data      {data}
   Failures  {failures}   batches that fan-out gave up on: lately dlq list --folder …
   Reports   {reports}{of_billing}
   Tokens    {tokens}

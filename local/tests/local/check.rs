@@ -15,8 +15,8 @@ fn it_passes_twice_and_leaves_only_issues() {
     let program = Program::started(&["--report-every", "1s"]);
     let live = format!("http://localhost:{}", program.api().rsplit_once(':').unwrap().1);
     for (arguments, skips) in [(&["--report", "billing"][..], 0), (&["--live-url", &live], 1)] {
-        let (passed, out, told) = check(&program, arguments);
-        assert!(passed && told.is_empty(), "{out}{told}");
+        let (passed, out, err) = check(&program, arguments);
+        assert!(passed && err.is_empty(), "{out}{err}");
         let (lines, table) = out.split_once("\n\n").unwrap();
         let (skipped, done): (Vec<_>, Vec<_>) = lines.lines().partition(|line| line.starts_with("skip "));
         let is_measured =
@@ -31,13 +31,13 @@ fn it_passes_twice_and_leaves_only_issues() {
     assert_eq!(sessions.lines().count(), 4, "only the literal tokens: {sessions}");
     // Fan-out deletes the topics' events and consumers, and their copies. The other items expire, but for the issues.
     let expiring = ["ANNOUNCED#", "FOLLOWERS#", "IDEMPOTENCY#", "JOB#", "LIVE#", "TOPIC#"];
-    let is_left = |pk: &String| {
+    let remains = |pk: &String| {
         pk.starts_with("EVENTS#issues#")
             || (pk.contains("-check-") && !expiring.iter().any(|family| pk.starts_with(family)))
     };
-    until("only issues are left", || {
-        let left: Vec<_> = program.partitions().into_iter().filter(is_left).collect();
-        !left.is_empty() && left.iter().all(|pk| pk.starts_with("REPO#user-"))
+    until("only issues remain", || {
+        let remaining: Vec<_> = program.partitions().into_iter().filter(remains).collect();
+        !remaining.is_empty() && remaining.iter().all(|pk| pk.starts_with("REPO#user-"))
     });
 }
 
@@ -45,8 +45,8 @@ fn it_passes_twice_and_leaves_only_issues() {
 fn a_broken_feature_is_named_and_the_others_are_tried() {
     // The stream delivers nothing.
     let program = Program::started(&["--no-demo", "--stream-faults", "crash-before=1"]);
-    let (passed, out, told) = check(&program, &["--patience", "4s"]);
-    assert!(!passed && told == "lately check: 6 of 15 cases failed\n", "{out}{told}");
+    let (passed, out, err) = check(&program, &["--patience", "4s"]);
+    assert!(!passed && err == "lately check: 6 of 15 cases failed\n", "{out}{err}");
     let lines = out.lines().take_while(|line| !line.is_empty());
     let failed: Vec<_> = lines.filter_map(|line| line.strip_prefix("FAIL ")).collect();
     let expected = [
@@ -74,8 +74,8 @@ async fn bad_input_gets_one_sentence_and_the_exit_code_2() {
     ] {
         let arguments = [&["lately", "check"], arguments].concat();
         let Some(Command::Api(command)) = Lately::parse_from(arguments).command else { panic!() };
-        let (mut out, mut told) = (Vec::new(), Vec::new());
-        let failure = lately::client::run(command, &mut out, &mut told).await.unwrap_err();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let failure = lately::client::run(command, &mut out, &mut err).await.unwrap_err();
         assert!(failure.code() == 2 && failure.to_string().contains(why), "{failure}");
         assert!(out.is_empty() && !failure.to_string().contains('\n'), "{failure}");
     }

@@ -2,7 +2,7 @@
 //!
 //! A reader pastes the commands into a shell. So each line of the pages' `sh` blocks must be a `curl` or a `lately` command
 //! that works on a program that has just started, or be in [`NOT_RUN`]. The program here serves on a free port, which
-//! takes the place of port 3000.
+//! replaces port 3000.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ fn run(program: &Program, line: &str) -> String {
 }
 
 #[test]
-fn the_readmes_session_brings_a_post_to_a_feed() {
+fn the_readmes_session_delivers_a_post_to_a_feed() {
     let program = Program::started(&[]);
     let commands = commands(README);
     for line in &commands {

@@ -1,4 +1,4 @@
-//! Facts that stand in several places are the same everywhere: in the template, the code, the OpenAPI document, the
+//! Facts that stand in several files are the same everywhere: in the template, the code, the OpenAPI document, the
 //! payloads in `events/`, and the names of the key attributes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 use crate::support::{Api, OPENAPI, resolved};
 
 /// Methods and paths of routes, sorted.
-type Listed = BTreeSet<(String, String)>;
+type RouteSet = BTreeSet<(String, String)>;
 
-fn listed(routes: &Routes) -> Listed {
+fn listed(routes: &Routes) -> RouteSet {
     let declared = routes.declared();
-    let listed: Listed =
+    let listed: RouteSet =
         declared.iter().map(|(method, path)| (method.to_string(), (*path).to_owned())).collect();
     assert_eq!(listed.len(), declared.len(), "a route is declared once");
     listed
@@ -65,7 +65,7 @@ async fn each_function_serves_its_routes_of_the_template() {
         ("RecordsFunction", listed(&lately_records::routes(store()))),
         ("ConsumeFunction", listed(&lately_consume::routes(store()))),
     ]);
-    let mut template: BTreeMap<&str, Listed> = BTreeMap::new();
+    let mut template: BTreeMap<&str, RouteSet> = BTreeMap::new();
     let routes = Template::parse(TEMPLATE).unwrap().routes().unwrap();
     for route in &routes {
         let function = template.entry(&route.function).or_default();
@@ -77,7 +77,7 @@ async fn each_function_serves_its_routes_of_the_template() {
     assert_eq!(listed(&system.routes()), all, "the program serves the routes of all functions and no others");
 }
 
-fn live_routes(system: &System) -> Listed {
+fn live_routes(system: &System) -> RouteSet {
     let authorizer = Authorizer::new(system.store.clone(), Issuers::default());
     listed(&lately_live::routes(&Live::new(system.store.clone(), authorizer)))
 }
@@ -109,7 +109,7 @@ fn a_page_that_waits_fits_into_its_functions_time() {
 
 #[tokio::test]
 async fn the_access_rules_cover_exactly_the_served_routes() {
-    let ruled: Listed =
+    let ruled: RouteSet =
         RULES.iter().map(|(method, path, ..)| (method.to_string(), (*path).to_owned())).collect();
     assert_eq!(ruled, listed(&Api::empty().await.system.routes()));
 }
@@ -133,10 +133,10 @@ fn only_an_unfinished_run_invokes_the_report_function() {
         mapping.filter.matches(&record)
     };
     let run = "RUN#019aa0b7-9a40-7fff-bfff-ffffffffffff";
-    let left = || json!({"progress": {"S": "a/b"}, "lease": {"N": "0"}});
-    assert!(given("MODIFY", run, left()));
-    assert!(!given("MODIFY", "CHECKPOINT", left()));
-    assert!(!given("INSERT", run, left()));
+    let unfinished = || json!({"progress": {"S": "a/b"}, "lease": {"N": "0"}});
+    assert!(given("MODIFY", run, unfinished()));
+    assert!(!given("MODIFY", "CHECKPOINT", unfinished()));
+    assert!(!given("INSERT", run, unfinished()));
     assert!(!given("REMOVE", run, Value::Null));
     // Another invocation is continuing the run, or the run is finished.
     assert!(!given("MODIFY", run, json!({"progress": {"S": "a/b"}, "lease": {"N": "1795167000000"}})));
@@ -199,7 +199,7 @@ fn fan_out_gets_the_records_that_it_handles_and_few_others() {
 #[tokio::test]
 async fn the_document_describes_exactly_the_routes() {
     let methods = ["get", "put", "post", "delete", "patch", "head", "options", "trace", "query"];
-    let mut described = Listed::new();
+    let mut described = RouteSet::new();
     for (path, item) in OPENAPI["paths"].as_object().unwrap() {
         let operations = item.as_object().unwrap().keys().filter(|key| methods.contains(&key.as_str()));
         described.extend(operations.map(|method| (method.to_uppercase(), path.clone())));
@@ -318,7 +318,7 @@ async fn the_examples_of_the_document_are_true() {
 #[tokio::test]
 async fn every_route_has_a_payload_and_every_payload_a_route() {
     let routes = listed(&Api::empty().await.system.routes());
-    let mut covered = Listed::new();
+    let mut covered = RouteSet::new();
     for (name, text) in payloads() {
         let payload: Value = serde_json::from_str(&text).unwrap();
         // A payload of the stream or of the schedule.
@@ -358,7 +358,7 @@ async fn every_route_has_a_payload_and_every_payload_a_route() {
     }
     // The function of the live streams is not behind the gateway.
     let live = live_routes(&Api::empty().await.system);
-    let behind_the_gateway: Listed = routes.difference(&live).cloned().collect();
+    let behind_the_gateway: RouteSet = routes.difference(&live).cloned().collect();
     assert_eq!(covered, behind_the_gateway, "each route has a payload");
 }
 
@@ -370,14 +370,14 @@ fn the_tables_key_attributes_are_those_that_keys_use() {
     assert_eq!(table.key, names(Place::Table));
     let indexes: BTreeMap<_, _> =
         table.indexes.iter().map(|index| (index.name.as_str(), &index.key)).collect();
-    let places = [Place::Gsi1, Place::Gsi2].map(|place| (place.index().unwrap(), names(place)));
-    assert_eq!(indexes, places.iter().map(|(name, key)| (*name, key)).collect());
+    let indexed = [Place::Gsi1, Place::Gsi2].map(|place| (place.index().unwrap(), names(place)));
+    assert_eq!(indexes, indexed.iter().map(|(name, key)| (*name, key)).collect());
     assert!(table.indexes.iter().all(|index| index.projection == Projection::All));
 
     let declared: BTreeSet<_> =
         table.attributes.iter().map(|it| (it.name.as_str(), it.kind.as_str())).collect();
-    let places = [Place::Table, Place::Gsi1, Place::Gsi2].into_iter();
-    assert_eq!(declared, places.flat_map(|place| [(place.pk(), "S"), (place.sk(), "S")]).collect());
+    let keys = [Place::Table, Place::Gsi1, Place::Gsi2].into_iter();
+    assert_eq!(declared, keys.flat_map(|place| [(place.pk(), "S"), (place.sk(), "S")]).collect());
     assert_eq!(table.ttl_attribute.as_deref(), Some("expires_at"));
     assert_eq!(table.stream, Some(StreamView::NewAndOldImages));
 }

@@ -72,7 +72,7 @@ async fn given() -> Api {
 /// The time for a batch of the stream.
 const TIME: Duration = Duration::from_secs(10);
 
-/// The time of the report function, which keeps a part of it in reserve.
+/// The time of the report function, which reserves a part of it.
 const REPORT_TIME: Duration = Duration::from_secs(292);
 
 /// The payloads of routes.
@@ -120,8 +120,8 @@ async fn each_payload_of_the_report_function_is_answered_as_expected() {
         let event = &payloads()[name];
         let answer = lately_report::handle(&api.system.store, &output, event.as_bytes(), REPORT_TIME).await;
         let answer = answer.unwrap();
-        let told = serde_json::to_value(&answer).unwrap();
-        assert!(holds(&told, &held(name)), "{name}: {told}");
+        let answer_json = serde_json::to_value(&answer).unwrap();
+        assert!(holds(&answer_json, &held(name)), "{name}: {answer_json}");
         answer.outcomes
     };
     // The run of this record is not in this table.

@@ -70,9 +70,9 @@ async fn a_post_appears_in_its_authors_and_its_followers_feeds() {
 
     let (page, ids) = running.settled("bob", "/feeds/bob").await;
     assert_eq!(ids, std::slice::from_ref(&id));
-    let told = &page["events"][0];
-    assert_eq!((&told["topic"], &told["actor"]), (&json!("posts"), &json!("ada")));
-    assert_eq!((&told["subject"], &told["data"]), (&json!("repo:octo:hello"), &json!({"words": 7})));
+    let first = &page["events"][0];
+    assert_eq!((&first["topic"], &first["actor"]), (&json!("posts"), &json!("ada")));
+    assert_eq!((&first["subject"], &first["data"]), (&json!("repo:octo:hello"), &json!({"words": 7})));
     for target in ["/actors/ada/events", "/subjects/repo:octo:hello/events", "/actors/ada/events?topic=posts"]
     {
         assert_eq!(running.settled("carol", target).await.1, std::slice::from_ref(&id), "{target}");
@@ -206,7 +206,7 @@ async fn a_repositorys_follower_gets_the_events_of_its_issues() {
     running.call("ada", "POST /repos/octo/engine/issues", &json!({"title": "t"})).await.is_ok(201);
 
     let (page, _) = running.settled("bob", "/feeds/bob").await;
-    let told: Vec<_> = page["events"]
+    let entries: Vec<_> = page["events"]
         .as_array()
         .unwrap()
         .iter()
@@ -220,7 +220,7 @@ async fn a_repositorys_follower_gets_the_events_of_its_issues() {
         })
         .collect();
     assert_eq!(
-        told,
+        entries,
         [
             ("issue.reopened", "carol", json!(["status"])),
             ("issue.closed", "carol", json!(["title", "status"])),
@@ -289,9 +289,9 @@ async fn no_response_leaks_other_topics_to_a_limited_session() {
     let limited = running.api.of(Some("bob"), &[Scope::Read, Scope::Write, Scope::Consume], Some(&["posts"]));
     let ask = async |target: &str| {
         let answer = limited.call("", &format!("GET {target}"), "").await;
-        let told = format!("{:?} {}", answer.headers, answer.text);
+        let answer_text = format!("{:?} {}", answer.headers, answer.text);
         for secret in &secrets {
-            assert!(!holds(&told, secret), "{target} leaks {}", String::from_utf8_lossy(secret));
+            assert!(!holds(&answer_text, secret), "{target} leaks {}", String::from_utf8_lossy(secret));
         }
         answer
     };

@@ -52,7 +52,7 @@ async fn here(api: &Api, method: &str, target: &str) -> Answer {
 }
 
 /// A response without the parts that differ each time: the request's id and the cursor `newer`.
-fn told(answer: &Answer) -> (u16, Value) {
+fn comparable(answer: &Answer) -> (u16, Value) {
     let mut body = without_newer(&answer.text);
     if let Some(problem) = body.as_object_mut() {
         problem.remove("request_id");
@@ -131,7 +131,7 @@ async fn names_paths_and_queries_get_the_same_response() {
     for method in ["GET", "DELETE"] {
         for target in &targets {
             let answers = (behind_the_gateway(&api, method, target).await, here(&api, method, target).await);
-            assert_eq!(told(&answers.0), told(&answers.1), "{method} {target}");
+            assert_eq!(comparable(&answers.0), comparable(&answers.1), "{method} {target}");
         }
     }
     assert_eq!(here(&api, "GET", "/topics/posts/events?limit=1").await.status, 200, "some are accepted");

@@ -54,8 +54,8 @@ impl HttpBody for Pieces {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, Infallible>>> {
-        let Some(left) = self.0.checked_sub(1) else { return Poll::Ready(None) };
-        self.0 = left;
+        let Some(remaining) = self.0.checked_sub(1) else { return Poll::Ready(None) };
+        self.0 = remaining;
         Poll::Ready(Some(Ok(http_body::Frame::data(self.1.clone()))))
     }
 }
@@ -155,16 +155,15 @@ async fn bodies_that_are_json_of_another_shape() {
 #[tokio::test]
 async fn unknown_and_repeated_fields() {
     let refusals = Refusals::new().await;
-    for (field, place) in [("Type", "/Type"), ("id", "/id"), ("", "/"), ("a/b~c", "/a~1b~0c"), ("pk", "/pk")]
-    {
+    for (field, path) in [("Type", "/Type"), ("id", "/id"), ("", "/"), ("a/b~c", "/a~1b~0c"), ("pk", "/pk")] {
         let mut event = event();
         event[field] = json!(1);
-        assert_eq!(refusals.call(POST, event.to_string()).await.is(422, "invalid-event").faults(), [place]);
+        assert_eq!(refusals.call(POST, event.to_string()).await.is(422, "invalid-event").faults(), [path]);
         let answer = refusals.call("PUT /topics/posts", json!({field: 1}).to_string()).await;
-        assert_eq!(answer.is(422, "invalid-topic").faults(), [place]);
+        assert_eq!(answer.is(422, "invalid-topic").faults(), [path]);
         for line in ISSUES {
             let answer = refusals.call(line, json!({"title": "t", field: 1}).to_string()).await;
-            assert_eq!(answer.is(422, "invalid-body").faults(), [place]);
+            assert_eq!(answer.is(422, "invalid-body").faults(), [path]);
         }
     }
     for line in ISSUES {

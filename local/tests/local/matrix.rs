@@ -220,8 +220,8 @@ fn check_routes(
         let Asking { target, body, right, code: right_code, of_ada } = world.asking(method.as_str(), path);
         let mut check = |who: &str, token: Option<&str>, status: u16, code: Option<&str>| {
             let (answered, answer) = world.ask(method.as_str(), &target, token, body);
-            let told = answer.get("code").and_then(Value::as_str);
-            assert_eq!((answered, told), (status, code), "{method} {path} by {who}: {answer}");
+            let answered_code = answer.get("code").and_then(Value::as_str);
+            assert_eq!((answered, answered_code), (status, code), "{method} {path} by {who}: {answer}");
             cells += 1;
         };
         let needed = match rule {
@@ -308,7 +308,7 @@ fn no_sent_text_is_logged_or_returned_in_an_error() {
         format!(r#"[{{"type":"{CANARY}"}},"{CANARY}",{CANARY}]"#),
     ];
     let mut refusals = 0;
-    let mut told_ids = BTreeSet::new();
+    let mut request_ids = BTreeSet::new();
     for (method, path, ..) in RULES {
         let Asking { target, .. } = world.asking(method.as_str(), path);
         let parts = [
@@ -347,13 +347,13 @@ fn no_sent_text_is_logged_or_returned_in_an_error() {
                 let (status, answer) = http(world.program.api(), method.as_str(), target, &headers, body);
                 assert!(!answer.contains(&minted), "{method} {target}: {answer}");
                 // A response may repeat names of the path and of parameters, and nothing else.
-                let told = target.contains(CANARY);
-                assert!(status < 400 || told || !answer.contains(CANARY), "{method} {target}: {answer}");
+                let echo = target.contains(CANARY);
+                assert!(status < 400 || echo || !answer.contains(CANARY), "{method} {target}: {answer}");
                 refusals += usize::from(status >= 400);
                 let problem = serde_json::from_str::<Value>(&answer).ok();
                 let id = problem.as_ref().and_then(|problem| problem["request_id"].as_str());
                 assert!(status < 400 || id.is_some(), "{method} {target}: {answer}");
-                told_ids.extend(id.map(str::to_owned));
+                request_ids.extend(id.map(str::to_owned));
             }
         }
     }
@@ -370,8 +370,8 @@ fn no_sent_text_is_logged_or_returned_in_an_error() {
         );
     }
     let of = |id: &String| requests.iter().filter(|line| line["request_id"] == **id).count();
-    assert_eq!(told_ids.len(), refusals, "every request has its own id");
-    assert!(told_ids.iter().all(|id| of(id) == 1), "every problem's request is in the log");
+    assert_eq!(request_ids.len(), refusals, "every request has its own id");
+    assert!(request_ids.iter().all(|id| of(id) == 1), "every problem's request is in the log");
     for line in &log {
         assert!(!line.contains(CANARY) && !line.contains(&minted), "{line}");
     }

@@ -386,9 +386,9 @@ fn every_named_parameter_is_in_the_template() {
 fn every_product_is_correct() {
     let mut count = 0;
     for line in OPERATIONS.lines().filter(|line| line.contains(" × ")) {
-        for (place, _) in line.match_indices(" × ") {
+        for (index, _) in line.match_indices(" × ") {
             let number = |text: &str| text.trim_end_matches([',', '.', ';']).parse::<f64>().ok();
-            let (before, after) = (&line[..place], &line[place + " × ".len()..]);
+            let (before, after) = (&line[..index], &line[index + " × ".len()..]);
             let mut words = after.split_whitespace();
             let (left, right) = (before.split_whitespace().next_back(), words.next());
             let (Some("="), Some(result)) = (words.next(), words.next()) else { panic!("{line}") };

@@ -24,12 +24,12 @@ fn an_operator_creates_lists_and_revokes_tokens() {
     let arguments = [
         "create", "--table", "lately", "--scope", "read", "--user", "ada", "--topic", "posts", "--ttl", "2h",
     ];
-    let (made, out, told) = token(&program, &arguments);
-    assert!(made, "{told}");
+    let (made, out, err) = token(&program, &arguments);
+    assert!(made, "{err}");
     let secret = out.trim_end();
     assert!(secret.starts_with("lately_") && secret.len() == 50, "{secret}");
-    assert!(!told.contains(secret), "the token is printed once");
-    let id = told.strip_prefix("session ").unwrap().split(',').next().unwrap();
+    assert!(!err.contains(secret), "the token is printed once");
+    let id = err.strip_prefix("session ").unwrap().split(',').next().unwrap();
 
     let authorization = format!("authorization: Bearer {secret}");
     let read =
@@ -42,8 +42,8 @@ fn an_operator_creates_lists_and_revokes_tokens() {
     assert!(!listed.contains(secret));
 
     for _ in 0..2 {
-        let (revoked, out, told) = token(&program, &["revoke", "--table", "lately", id]);
-        assert_eq!((revoked, out.as_str(), told), (true, "", format!("revoked {id}\n")));
+        let (revoked, out, err) = token(&program, &["revoke", "--table", "lately", id]);
+        assert_eq!((revoked, out.as_str(), err), (true, "", format!("revoked {id}\n")));
         assert_eq!(read("posts"), 403);
     }
     assert_eq!(list().lines().count(), 4);
@@ -55,8 +55,8 @@ fn an_operator_creates_lists_and_revokes_tokens() {
         (&["revoke", "42"], "UUID"),
         (&["list", "--table", "nowhere"], "Check the table's name"),
     ] {
-        let (done, out, told) = token(&program, arguments);
-        assert!(!done && out.is_empty() && told.contains(word), "{arguments:?}: {told}");
+        let (done, out, err) = token(&program, arguments);
+        assert!(!done && out.is_empty() && err.contains(word), "{arguments:?}: {err}");
     }
     program.stop("-TERM");
 }
@@ -77,8 +77,8 @@ fn a_damaged_feed_is_found_and_rebuilt() {
     stray.insert("sk".to_owned(), json!({"S": "fe65604e-82bf-8fff-7fff-a0c361e2d588"}));
     call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": stray}));
 
-    let (fine, out, told) = command(&program, &["feed", "verify", "--table", "lately", "ada"]);
-    assert!(!fine && told.contains("`lately feed rebuild` repairs the feed"), "{told}");
+    let (fine, out, err) = command(&program, &["feed", "verify", "--table", "lately", "ada"]);
+    assert!(!fine && err.contains("`lately feed rebuild` repairs the feed"), "{err}");
     assert!(out.contains("extra    event 019a9fb1-7d40-7000-8000-5f3c9e1d2a77"), "{out}");
     assert!(command(&program, &["feed", "rebuild", "ada"]).0);
     assert!(command(&program, &["feed", "verify", "ada"]).0);
@@ -115,23 +115,23 @@ fn an_operator_counts_and_upgrades_issues_of_older_schemas() {
         line.trim().parse().unwrap()
     };
 
-    let (fine, out, told) = migrate(&["--dry-run", "--rate", "1000"]);
-    assert!(fine, "{told}");
+    let (fine, out, err) = migrate(&["--dry-run", "--rate", "1000"]);
+    assert!(fine, "{err}");
     assert_eq!(
         (counted(&out, "to upgrade"), counted(&out, "upgraded"), counted(&out, "newer than this")),
         (30, 0, 1)
     );
     assert_eq!((counted(&out, "of schema 1"), counted(&out, "of schema 99"), of_high()), (30, 1, 0));
-    let (fine, out, told) = migrate(&["--run", "--rate", "1000"]);
-    assert!(fine, "{told}");
+    let (fine, out, err) = migrate(&["--run", "--rate", "1000"]);
+    assert!(fine, "{err}");
     assert_eq!((counted(&out, "to upgrade"), counted(&out, "upgraded"), of_high()), (30, 30, 30));
     let (_, again, _) = migrate(&["--run", "--rate", "1000"]);
     assert_eq!((counted(&again, "to upgrade"), counted(&again, "current")), (0, 30));
     assert_eq!(counted(&again, "items read"), counted(&out, "items read"));
 
     put(32, &json!({"pk": {"S": "REPO#octo#hello"}, "title": {"S": "damaged"}}));
-    let (fine, out, told) = migrate(&["--run", "--rate", "1000"]);
-    assert!(!fine && told.contains("1 issue could not be read or upgraded"), "{told}");
+    let (fine, out, err) = migrate(&["--run", "--rate", "1000"]);
+    assert!(!fine && err.contains("1 issue could not be read or upgraded"), "{err}");
     assert_eq!((counted(&out, "failed"), counted(&out, "current")), (1, 30));
     for (arguments, word) in [
         (&[][..], "--dry-run"),
@@ -140,8 +140,8 @@ fn an_operator_counts_and_upgrades_issues_of_older_schemas() {
         (&["--run", "--rate", "x"], "--rate"),
         (&["--dry-run", "--table", "nowhere"], "Check the table's name"),
     ] {
-        let (done, out, told) = migrate(arguments);
-        assert!(!done && out.is_empty() && told.contains(word), "{arguments:?}: {told}");
+        let (done, out, err) = migrate(arguments);
+        assert!(!done && out.is_empty() && err.contains(word), "{arguments:?}: {err}");
     }
     program.stop("-TERM");
 }
@@ -152,22 +152,22 @@ fn a_batch_that_fan_out_gave_up_on_is_listed_and_redriven() {
     // A job that fan-out cannot parse.
     let job = json!({"pk": {"S": "JOB#PUSH#019a9fb1-7d40-7000-8000-5f3c9e1d2a77#actor:ada#0"}, "sk": {"S": "00000000"}, "t": {"N": "1"}});
     call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": job}));
-    let folder = program.told("Failures").split("   ").next().unwrap().to_owned();
+    let folder = program.value("Failures").split("   ").next().unwrap().to_owned();
     let list = || command(&program, &["dlq", "list", "--folder", &folder]);
     until("the record is given up", || !list().1.is_empty());
     let (_, listed, _) = list();
     assert!(listed.contains("  1 record  RetryAttemptsExhausted  "), "{listed}");
     let name = listed.split("  ").next().unwrap();
     let redrive = || command(&program, &["dlq", "redrive", "--folder", &folder, name]);
-    let (fine, _, told) = redrive();
-    assert!(!fine && told.contains("failed again, not removed: 1 batch"), "{told}");
+    let (fine, _, err) = redrive();
+    assert!(!fine && err.contains("failed again, not removed: 1 batch"), "{err}");
     // The file holds whole records, so a redrive uses a corrected file.
     let file = Path::new(&folder).join(name);
-    let kept = std::fs::read_to_string(&file).unwrap();
-    assert!(kept.contains("JOB#PUSH"));
-    std::fs::write(&file, kept.replace("JOB#PUSH", "NONE#PUSH")).unwrap();
-    let (fine, _, told) = redrive();
-    assert!(fine && told.starts_with("done "), "{told}");
+    let stored = std::fs::read_to_string(&file).unwrap();
+    assert!(stored.contains("JOB#PUSH"));
+    std::fs::write(&file, stored.replace("JOB#PUSH", "NONE#PUSH")).unwrap();
+    let (fine, _, err) = redrive();
+    assert!(fine && err.starts_with("done "), "{err}");
     assert_eq!(list().1, "");
     program.stop("-TERM");
 }
@@ -194,7 +194,7 @@ fn ids(lines: &str) -> Vec<String> {
 #[test]
 fn new_billing_events_are_reported_on_a_schedule() {
     let program = Program::started(&["--report-every", "1s"]);
-    let folder = Path::new(program.told("Reports").split("   ").next().unwrap()).to_owned();
+    let folder = Path::new(program.value("Reports").split("   ").next().unwrap()).to_owned();
     let file = |line: &str| line.rsplit("  ").next().unwrap().to_owned();
     // First the demo's initial events, then new events, which are reported after they have settled for ten seconds.
     let first = program.line("report  480 events, 0 late");
@@ -205,14 +205,14 @@ fn new_billing_events_are_reported_on_a_schedule() {
     let reported = ids(&lines);
     assert!(reported.len() > 480 && reported.is_sorted(), "oldest first, each event once");
 
-    let (listed, out, told) = command(&program, &["report", "list", "--topic", "billing"]);
-    assert!(listed && out.lines().count() >= 2, "{told}");
+    let (listed, out, err) = command(&program, &["report", "list", "--topic", "billing"]);
+    assert!(listed && out.lines().count() >= 2, "{err}");
     let run = out.lines().find(|line| line.contains("  480 events  0 late  ")).expect(&out);
     assert!(run.ends_with(&file(&first)), "{run}");
-    let (run, place) = (run.split("  ").next().unwrap(), folder.to_str().unwrap());
-    let show = ["report", "show", "--topic", "billing", "--output", place, run];
-    let (shown, out, told) = command(&program, &show);
-    assert!(shown, "{told}");
+    let (run, output) = (run.split("  ").next().unwrap(), folder.to_str().unwrap());
+    let show = ["report", "show", "--topic", "billing", "--output", output, run];
+    let (shown, out, err) = command(&program, &show);
+    assert!(shown, "{err}");
     let rows: Vec<Vec<_>> = out.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["actor", "events", "amount"]);
     let actors: Vec<_> = rows[1..].iter().map(|row| row[0]).collect();
@@ -223,9 +223,9 @@ fn new_billing_events_are_reported_on_a_schedule() {
         "exact to the cent: {out}"
     );
 
-    let by_hand = ["report", "run", "--topic", "billing", "--consumer", "by-hand", "--output", place];
-    let (done, out, told) = command(&program, &by_hand);
-    assert!(done && told.contains(" events, 0 of them late"), "{told}");
+    let by_hand = ["report", "run", "--topic", "billing", "--consumer", "by-hand", "--output", output];
+    let (done, out, err) = command(&program, &by_hand);
+    assert!(done && err.contains(" events, 0 of them late"), "{err}");
     let events = std::fs::read_to_string(folder.join(out.lines().next().unwrap())).unwrap();
     assert!(ids(&events).starts_with(&reported[..480]), "another consumer reports all events again");
     for (arguments, word) in [
@@ -234,13 +234,13 @@ fn new_billing_events_are_reported_on_a_schedule() {
             &["report", "list", "--topic", "billing", "--consumer", "nobody"],
             "the topic billing has no consumer nobody",
         ),
-        (&["report", "run", "--topic", "nowhere", "--output", place], "there is no topic nowhere"),
+        (&["report", "run", "--topic", "nowhere", "--output", output], "there is no topic nowhere"),
         (&["report", "run", "--topic", "billing", "--output", "gs://x"], "must be s3://bucket/prefix"),
-        (&["report", "show", "--topic", "billing", "--output", place, "42"], "UUID"),
-        (&["report", "show", "--topic", "billing", "--output", place, ID], "there is no run"),
+        (&["report", "show", "--topic", "billing", "--output", output, "42"], "UUID"),
+        (&["report", "show", "--topic", "billing", "--output", output, ID], "there is no run"),
     ] {
-        let (done, out, told) = command(&program, arguments);
-        assert!(!done && out.is_empty() && told.contains(word), "{arguments:?}: {told}");
+        let (done, out, err) = command(&program, arguments);
+        assert!(!done && out.is_empty() && err.contains(word), "{arguments:?}: {err}");
     }
     program.stop("-TERM");
 }
@@ -277,14 +277,14 @@ fn a_topic_is_consumed_line_by_line_each_event_once() {
     let heard = || until("fan-out has processed all records", is_heard);
     let posted = post(0..7);
     heard();
-    let (done, out, told) = consume(&[]);
-    assert!(done, "{told}");
+    let (done, out, err) = consume(&[]);
+    assert!(done, "{err}");
     assert_eq!(
-        (ids(&out), &*told),
+        (ids(&out), &*err),
         (posted, "7 events, 0 late; the next run of printer continues after them\n")
     );
-    let (_, out, told) = consume(&[]);
-    assert_eq!((&*out, &*told), ("", "0 events, 0 late; the next run of printer continues after them\n"));
+    let (_, out, err) = consume(&[]);
+    assert_eq!((&*out, &*err), ("", "0 events, 0 late; the next run of printer continues after them\n"));
     // Events that could not be printed are printed again.
     let posted = post(7..9);
     heard();
@@ -305,11 +305,11 @@ fn a_topic_is_consumed_line_by_line_each_event_once() {
         (&["--token", "nobody"], "invalid-token"),
         (&["--from", "yesterday"], "must be earliest, latest, or a time"),
     ] {
-        let (done, out, told) = consume(arguments);
-        assert!(!done && out.is_empty() && told.contains(word), "{arguments:?}: {told}");
+        let (done, out, err) = consume(arguments);
+        assert!(!done && out.is_empty() && err.contains(word), "{arguments:?}: {err}");
     }
     let elsewhere = ["consume", "posts", "printer", "--url", "localhost:1"];
-    let (done, out, told) = command(&program, &elsewhere);
-    assert!(!done && out.is_empty() && told.contains("the URL of --url"), "{told}");
+    let (done, out, err) = command(&program, &elsewhere);
+    assert!(!done && out.is_empty() && err.contains("the URL of --url"), "{err}");
     program.stop("-TERM");
 }

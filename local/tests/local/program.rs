@@ -1,4 +1,4 @@
-//! The real binary as a process: it prints working commands, stops on a signal, and keeps its data.
+//! The real binary as a process: it prints working commands, stops on a signal, and stores its data.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -71,13 +71,13 @@ impl Program {
     }
 
     /// The text printed behind a word at the beginning of a line.
-    pub(crate) fn told(&self, word: &str) -> &str {
+    pub(crate) fn value(&self, word: &str) -> &str {
         let line = self.printed.iter().find_map(|line| line.trim_start().strip_prefix(word));
         line.unwrap_or_else(|| panic!("{word}: {:?}", self.printed)).trim_start()
     }
 
     pub(crate) fn api(&self) -> &str {
-        self.told("API").strip_prefix("http://").unwrap()
+        self.value("API").strip_prefix("http://").unwrap()
     }
 
     /// The partitions of all items of the program's table, each once.
@@ -107,7 +107,7 @@ impl Program {
         self.process.0.id()
     }
 
-    /// The pipe of standard error. It can be taken once.
+    /// The pipe of standard error. It can be used once.
     pub(crate) fn stderr(&mut self) -> ChildStderr {
         self.process.0.stderr.take().unwrap()
     }
@@ -233,10 +233,10 @@ fn the_printed_commands_work_unchanged() {
     let program = Program::started(&[]);
     let (status, page) = http(program.api(), "GET", "/", &[], "");
     assert!(status == 200 && page.contains("<!doctype html>"), "{page}");
-    assert_eq!(program.told("Console"), format!("http://{}/", program.api()));
-    let told = program.told("Tokens");
-    assert!(literal_tokens::LITERAL.iter().all(|token| told.contains(token)), "{told}");
-    assert!(program.told("Data").contains("in memory"));
+    assert_eq!(program.value("Console"), format!("http://{}/", program.api()));
+    let tokens = program.value("Tokens");
+    assert!(literal_tokens::LITERAL.iter().all(|token| tokens.contains(token)), "{tokens}");
+    assert!(program.value("Data").contains("in memory"));
     assert_eq!(program.curl_lines().len(), 9);
     let answers: Vec<_> = program.curl_lines().into_iter().map(curl).collect();
     let json: Vec<Value> = answers.iter().map(|(_, body)| serde_json::from_str(body).unwrap()).collect();
@@ -272,7 +272,7 @@ fn the_printed_commands_work_unchanged() {
 
 /// The address of the program's DynamoDB.
 pub(crate) fn dynamodb(program: &Program) -> &str {
-    program.told("DynamoDB").split_whitespace().next().unwrap().strip_prefix("http://").unwrap()
+    program.value("DynamoDB").split_whitespace().next().unwrap().strip_prefix("http://").unwrap()
 }
 
 #[test]
@@ -332,9 +332,9 @@ pub(crate) fn call_dynamodb(program: &Program, operation: &str, body: &Value) ->
 }
 
 /// Waits until a condition holds; `what` names it.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut ok: impl FnMut() -> bool) {
     let started = Instant::now();
-    while !is_so() {
+    while !ok() {
         assert!(started.elapsed() < PATIENCE, "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -346,7 +346,7 @@ fn ctrl_c_stops_it_and_a_restart_has_its_data() {
     let data = folder.path().join("data");
     let data = data.to_str().unwrap();
     let first = Program::started(&["--data", data, "--no-demo"]);
-    assert_eq!(first.told("Data"), format!("stored in {data}"));
+    assert_eq!(first.value("Data"), format!("stored in {data}"));
     assert_eq!(first.curl_lines().len(), 3, "without a demo, no command uses its topics");
     for line in first.curl_lines() {
         assert!(curl(line).0 < 300, "{line}");
@@ -413,9 +413,9 @@ fn a_body_beyond_its_cap_is_refused_before_it_is_complete() {
 }
 
 #[test]
-fn a_taken_port_is_reported_with_the_option_for_another() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
+fn a_port_in_use_is_reported_with_the_option_for_another() {
+    let occupied = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = occupied.local_addr().unwrap().port().to_string();
     for (option, other) in [("--port", "--dynamodb-port"), ("--dynamodb-port", "--port")] {
         let mut program = Program::spawn(&[option, &port, other, "0"]);
         let status = program.ended();

@@ -1,4 +1,4 @@
-//! The program holds: under many connections, when a part fails, and however it is told to stop.
+//! The program holds: under many connections, when a part fails, and however it is stopped.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -38,17 +38,17 @@ fn a_silent_connection_costs_less_than_100_kilobytes() {
 }
 
 #[test]
-fn checkpoints_that_cannot_be_written_are_told_at_once_and_stop_nothing() {
+fn checkpoints_that_cannot_be_written_are_reported_at_once_and_stop_nothing() {
     let folder = tempfile::tempdir().unwrap();
     // The checkpoints are first written to a file of this name.
     let obstacle = folder.path().join("checkpoints.unfinished");
     std::fs::create_dir(&obstacle).unwrap();
     let mut program = Program::started(&["--no-demo", "--data", folder.path().to_str().unwrap()]);
     let troubles = lines_of(program.stderr());
-    let told = troubles.recv_timeout(PATIENCE).unwrap();
+    let line = troubles.recv_timeout(PATIENCE).unwrap();
     let expected =
         "lately: the stream's mapping to fan-out has a problem: its checkpoints cannot be written (";
-    assert!(told.starts_with(expected), "{told}");
+    assert!(line.starts_with(expected), "{line}");
     let (status, body) = http(program.api(), "GET", "/health", &[], "");
     let problem: Value = serde_json::from_str(&body).unwrap();
     assert_eq!((status, &problem["code"]), (503, &"unavailable".into()));
@@ -63,8 +63,8 @@ fn checkpoints_that_cannot_be_written_are_told_at_once_and_stop_nothing() {
         page["events"].as_array().is_some_and(|events| events.len() == 1)
     });
     std::fs::remove_dir(&obstacle).unwrap();
-    let told = troubles.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(told, "lately: the stream's mapping to fan-out works again");
+    let line = troubles.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(line, "lately: the stream's mapping to fan-out works again");
     assert_eq!(get(program.api(), "/health").0, 200);
     program.stop("-TERM");
 }
@@ -96,7 +96,7 @@ fn every_signal_to_stop_ends_the_program_in_order() {
     let signals: &[_] = if ignores_hangups() { &["-INT", "-TERM"] } else { &["-INT", "-TERM", "-HUP"] };
     for signal in signals {
         let program = Program::started(&["--no-demo"]);
-        let failures = program.told("Failures").split_whitespace().next().unwrap().to_owned();
+        let failures = program.value("Failures").split_whitespace().next().unwrap().to_owned();
         assert!(Path::new(&failures).exists());
         program.stop(signal);
         assert!(!Path::new(&failures).exists(), "{signal} leaves no temporary folder");
@@ -206,8 +206,8 @@ fn other_machines_reach_the_api_only_without_literal_tokens() {
     before.stop("-TERM");
     let open = Program::started(&[&data[..], &["--host", "0.0.0.0", "--no-literal-tokens"]].concat());
     assert_eq!(ask(&open, "dev"), 403);
-    assert_eq!(open.told("Tokens"), "none");
-    let arguments: Vec<_> = ["token"].into_iter().chain(open.told("lately token").split(' ')).collect();
+    assert_eq!(open.value("Tokens"), "none");
+    let arguments: Vec<_> = ["token"].into_iter().chain(open.value("lately token").split(' ')).collect();
     let (created, token, said) = command(&open, &arguments);
     assert!(created, "{said}");
     assert_eq!(ask(&open, token.trim()), 200);

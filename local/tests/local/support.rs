@@ -47,19 +47,19 @@ pub(crate) struct Api {
 
 /// The world, some time ahead.
 #[derive(Debug)]
-pub(crate) struct Later {
+pub(crate) struct Skew {
     world: World,
     by: Duration,
 }
 
-impl Later {
+impl Skew {
     /// The world, so many seconds ahead.
     pub(crate) fn by(seconds: u64) -> Self {
         Self { world: World::new(), by: Duration::from_secs(seconds) }
     }
 }
 
-impl Ambient for Later {
+impl Ambient for Skew {
     fn since_epoch(&self) -> Duration {
         self.world.since_epoch() + self.by
     }
@@ -89,7 +89,7 @@ impl Api {
         Self { system, router }
     }
 
-    /// An API with the topic `posts`, which keeps all views.
+    /// An API with the topic `posts`, which has all views.
     pub(crate) async fn with_posts() -> Self {
         let api = Self::empty().await;
         let views = r#"{"views":["actor","subject","type"]}"#;
@@ -109,7 +109,7 @@ impl Api {
     /// The same table, as functions see it so many seconds later.
     pub(crate) fn later(&self, seconds: u64) -> Self {
         let client = self.system.engine.client();
-        let connection = Connection::new(client, "lately", Later::by(seconds), OPERATION_BUDGET);
+        let connection = Connection::new(client, "lately", Skew::by(seconds), OPERATION_BUDGET);
         let mut system = self.system.clone();
         system.store = Store::new(connection);
         let router = system.api();
@@ -281,34 +281,34 @@ impl Answer {
     }
 
     fn is_documented(&self, method: &str, path: &str) {
-        let told = format!("{method} {path}: {} {}", self.status, self.text.get(..300).unwrap_or(&self.text));
+        let call = format!("{method} {path}: {} {}", self.status, self.text.get(..300).unwrap_or(&self.text));
         if self.status >= 300 {
-            self.is_a_problem(&told);
+            self.is_a_problem(&call);
         }
         let Some(operation) = operation(method, path) else {
             let is_path = methods_of(path).is_some();
             let expected = if is_path { (405, "method-not-allowed") } else { (404, "route-not-found") };
-            assert_eq!((self.status, self.code().as_str()), expected, "{told}");
+            assert_eq!((self.status, self.code().as_str()), expected, "{call}");
             return;
         };
         let response = resolved(&operation["responses"][self.status.to_string()]);
-        assert!(response.is_object(), "undocumented: {told}");
+        assert!(response.is_object(), "undocumented: {call}");
         match self.header("content-type") {
             Some(content_type) => {
                 let content = &response["content"][content_type];
-                assert!(content.is_object(), "undocumented type {content_type}: {told}");
+                assert!(content.is_object(), "undocumented type {content_type}: {call}");
                 if self.status >= 300 {
                     let codes =
                         content["schema"]["allOf"][1]["properties"]["code"]["enum"].as_array().unwrap();
-                    assert!(codes.contains(&self.code().into()), "undocumented code: {told}");
+                    assert!(codes.contains(&self.code().into()), "undocumented code: {call}");
                 }
             }
-            None => assert!(self.text.is_empty() && response.get("content").is_none(), "no type: {told}"),
+            None => assert!(self.text.is_empty() && response.get("content").is_none(), "no type: {call}"),
         }
         let documented = response["headers"].as_object();
         for (name, header) in documented.into_iter().flatten() {
             let required = resolved(header)["required"] == true;
-            assert!(!required || self.headers.contains_key(name), "header {name} is missing: {told}");
+            assert!(!required || self.headers.contains_key(name), "header {name} is missing: {call}");
         }
         // The document describes compression and the headers of limits once for all responses, and `vary` belongs to
         // compression.
@@ -317,28 +317,28 @@ impl Answer {
             let is_known = |known: &String| known.eq_ignore_ascii_case(name.as_str());
             assert!(
                 documented.is_some_and(|known| known.keys().any(is_known)),
-                "undocumented {name}: {told}"
+                "undocumented {name}: {call}"
             );
         }
     }
 
-    fn is_a_problem(&self, told: &str) {
-        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{told}");
+    fn is_a_problem(&self, call: &str) {
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{call}");
         let problem = self.json();
-        let code = Code::ALL.iter().find(|code| problem["code"] == code.as_str()).expect(told);
-        assert_eq!(problem["type"], format!("urn:lately:problem:{}", code.as_str()), "{told}");
-        assert_eq!(problem["title"], code.title(), "{told}");
+        let code = Code::ALL.iter().find(|code| problem["code"] == code.as_str()).expect(call);
+        assert_eq!(problem["type"], format!("urn:lately:problem:{}", code.as_str()), "{call}");
+        assert_eq!(problem["title"], code.title(), "{call}");
         assert_eq!(
             (&problem["status"], code.status().as_u16()),
             (&json!(self.status), self.status),
-            "{told}"
+            "{call}"
         );
-        assert!(problem["detail"].is_string(), "{told}");
-        assert!(problem["request_id"].is_string(), "{told}");
+        assert!(problem["detail"].is_string(), "{call}");
+        assert!(problem["request_id"].is_string(), "{call}");
         for name in problem.as_object().unwrap().keys() {
             let known =
                 ["type", "title", "status", "code", "detail", "errors", "accepted", "rejected", "request_id"];
-            assert!(known.contains(&name.as_str()), "{told}");
+            assert!(known.contains(&name.as_str()), "{call}");
         }
     }
 }

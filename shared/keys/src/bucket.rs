@@ -227,7 +227,7 @@ serde_as_text!(Bucket);
 /// The buckets between two times: see [`Bucket::between`].
 #[derive(Clone, Debug)]
 pub struct Buckets {
-    /// The oldest and the newest bucket that are left.
+    /// The oldest and the newest remaining bucket.
     ends: Option<(Bucket, Bucket)>,
 }
 

@@ -7,7 +7,7 @@
 //! A bucket has its *base* shards at all times, and *spreads*: spans of time with more shards. A writer places an event
 //! by the most shards that it knows for the event's time. A writer that does not know a spread places the event by a
 //! narrower one or by the base. So an event may lie where the base or any spread of its time says, and a reader asks all
-//! of these. A coverage only grows: it never loses a place that it once had.
+//! of these. A coverage only grows: it never loses a shard that it once had.
 //!
 //! A source's timeline is one bucket of all times, with one base shard.
 
@@ -81,7 +81,7 @@ pub struct Stretch {
     pub end: Tick,
 }
 
-/// The places that a bucket's events may have.
+/// The shards that a bucket's events may be in.
 ///
 /// ```
 /// use lately_keys::{Bucket, Coverage, ShardCount, Spread, Tick};
@@ -252,15 +252,15 @@ impl Coverage {
     }
 
     fn insert(&mut self, spread: Spread) {
-        let place = self.spreads.partition_point(|old| *old < spread);
-        self.spreads.insert(place, spread);
+        let index = self.spreads.partition_point(|old| *old < spread);
+        self.spreads.insert(index, spread);
     }
 
     fn join_touching(&mut self) {
-        self.spreads.dedup_by(|next, kept| {
-            let joins = next.shards == kept.shards && next.touches(*kept);
+        self.spreads.dedup_by(|next, last| {
+            let joins = next.shards == last.shards && next.touches(*last);
             if joins {
-                *kept = kept.joined(*next);
+                *last = last.joined(*next);
             }
             joins
         });
@@ -418,7 +418,7 @@ mod tests {
     }
 
     /// The shards in which an event of a time may lie, by the definition.
-    fn places(coverage: &Coverage, tick: Tick) -> BTreeSet<Shard> {
+    fn shards_of(coverage: &Coverage, tick: Tick) -> BTreeSet<Shard> {
         let spreads = coverage.spreads().iter().filter(|spread| spread.contains(tick.at()));
         let counts = spreads.map(|spread| spread.shards).chain([coverage.base()]);
         counts.map(|count| count.shard_at(tick)).collect()
@@ -523,7 +523,7 @@ mod tests {
             grown.add(spread);
             prop_assert!(grown.spreads().len() <= SPREADS);
             for tick in ticks {
-                prop_assert!(places(&grown, tick).is_superset(&places(&coverage, tick)));
+                prop_assert!(shards_of(&grown, tick).is_superset(&shards_of(&coverage, tick)));
                 if spread.contains(tick.at()) {
                     prop_assert!(grown.shards_at(tick.at()) >= spread.shards);
                 }
@@ -535,10 +535,10 @@ mod tests {
             let shard = coverage.shard_at(tick);
             let id = EventId::new(tick, shard, entropy);
             prop_assert!(coverage.covers(id));
-            let places = places(&coverage, tick);
+            let shards = shards_of(&coverage, tick);
             let within = coverage.shards_within(tick.at(), tick.at());
             for other in ShardCount::MAX.shards() {
-                let allowed = places.contains(&other);
+                let allowed = shards.contains(&other);
                 prop_assert_eq!(coverage.covers(EventId::new(tick, other, entropy)), allowed);
                 prop_assert!(within.contains(&other) || !allowed);
                 for order in [Order::NewestFirst, Order::OldestFirst] {
@@ -557,7 +557,7 @@ mod tests {
                 Order::NewestFirst => start < tick && tick <= from,
                 Order::OldestFirst => from <= tick && tick < start,
             };
-            for shard in places(&coverage, tick) {
+            for shard in shards_of(&coverage, tick) {
                 match coverage.stretch(shard, from, order) {
                     Some(found) => prop_assert!(!is_between(found.start), "{shard}: {found:?}"),
                     None => match order {
@@ -575,7 +575,7 @@ mod tests {
                     let Some(Stretch { start, end }) = coverage.stretch(shard, from, order) else { continue };
                     let (low, high) = (start.min(end).get(), start.max(end).get());
                     let within = Tick::clamped(low + (high - low) * part / 1000);
-                    prop_assert!(places(&coverage, within).contains(&shard), "{shard} at {within:?}");
+                    prop_assert!(shards_of(&coverage, within).contains(&shard), "{shard} at {within:?}");
                 }
             }
         }

@@ -30,7 +30,7 @@ pub struct Generator {
     last: AtomicU64,
 }
 
-/// No tick is left, because the clock once read the end of the year 9999.
+/// No tick remains, because the clock once read the end of the year 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no id is left before the end of the year 9999")]
 pub struct Exhausted;

@@ -5,7 +5,7 @@
 //!
 //! # The scheme in one example
 //!
-//! DynamoDB sorts only within a partition, and a partition takes only a limited load. So an event's id carries its time
+//! DynamoDB sorts only within a partition, and a partition serves a limited load. So an event's id carries its time
 //! and its shard. The id alone gives the partition (a *bucket* of time and a *shard* of the bucket) and the position in
 //! it, newest first:
 //!

@@ -5,7 +5,7 @@
 //! sort key  fe6f5b32-2c18-8ddd-6066-0248b01118ad
 //! ```
 //!
-//! DynamoDB sorts a partition in ascending order. Lower-case hexadecimal digits with hyphens in fixed places sort as
+//! DynamoDB sorts a partition in ascending order. Lower-case hexadecimal digits with hyphens at fixed positions sort as
 //! the bits do. With the bits inverted, the natural order of every partition is newest first.
 
 use std::fmt;

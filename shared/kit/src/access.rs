@@ -1,6 +1,6 @@
 //! The access rules: one table with a line for each route.
 //!
-//! A route that is not in the table cannot be served: [`Routes`](crate::route::Routes) takes each route's rule from
+//! A route that is not in the table cannot be served: [`Routes`](crate::route::Routes) reads each route's rule from
 //! this table and checks it before the handler runs. A rule sees only the caller and the path. The handlers check the
 //! rest, which depends on the body or on stored items: callers post events as themselves ([`Caller::require_actor`]),
 //! and only its actor deletes an event.
@@ -36,7 +36,7 @@ pub enum Rule {
     OnTopic(Scope),
     /// The scope. The caller must be the user in the path, or be allowed to act as anyone.
     AsUser(Scope),
-    /// The scope. A caller limited to topics must be allowed the topic of issue events, because those events tell what
+    /// The scope. A caller limited to topics must be allowed the topic of issue events, because those events say what
     /// these routes show and change.
     OnIssues(Scope),
     /// The scope. The caller must not be limited to topics, because the route's resources are not.
@@ -192,7 +192,7 @@ pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, n
     let quota = quota.as_ref().zip(op.as_ref());
     let mut admitted = rule.admits(caller, &mut parts).await;
     if let (Ok(()), Some((quota, op))) = (&admitted, quota) {
-        admitted = quota.take(op, 1).await;
+        admitted = quota.acquire(op, 1).await;
     }
     let response = match admitted {
         Err(refused) => refused.into_response(),
@@ -207,11 +207,11 @@ pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, n
         }
     };
     let response = match quota {
-        Some((quota, op)) => quota.told(response, op).await,
+        Some((quota, op)) => quota.add_headers(response, op).await,
         None => response,
     };
     match op {
-        Some(op) => price.told(response, &op, topics.is_some()),
+        Some(op) => price.add_header(response, &op, topics.is_some()),
         None => response,
     }
 }

@@ -1,11 +1,11 @@
 //! The DynamoDB client and the HTTPS connector that every function uses.
 //!
-//! A function takes its region and credentials from its environment, where the platform puts them. It reads no file and
+//! A function reads its region and credentials from its environment, where the platform puts them. It reads no file and
 //! sends nothing over the network before the first call. A program that runs elsewhere loads an [`SdkConfig`] in its
 //! own way and gets the same client from it.
 //!
 //! Every setting whose default may change with the SDK's version is set explicitly. The SDK's retries are off: the
-//! store retries, because it knows which attempts may have been applied and how much time the request has left. HTTP is
+//! store retries, because it knows which attempts may have been applied and how much time the request has. HTTP is
 //! the SDK's own client, with rustls on ring: it builds in seconds and needs no set-up at the start.
 
 use aws_sdk_dynamodb::Client;
@@ -98,7 +98,7 @@ pub fn https(roots: TrustRoots) -> SharedHttpClient {
         .build_https()
 }
 
-/// An HTTPS connector with these timeouts. It keeps connections and uses them again.
+/// An HTTPS connector with these timeouts. It pools connections and reuses them.
 pub fn connector(roots: TrustRoots, times: HttpConnectorSettings) -> SharedHttpConnector {
     let connector = Connector::builder().pool_idle_timeout(CONNECTION_KEPT).connector_settings(times);
     SharedHttpConnector::new(connector.tls_provider(TLS).tls_context(tls_context(roots.store())).build())

@@ -1,7 +1,7 @@
 //! The caller of a request.
 //!
 //! The authorizer alone sees tokens. It makes the [`Caller`] once and passes it on as the request's context: API
-//! Gateway does so on AWS, the local program does it itself. A handler that takes a caller never runs without one.
+//! Gateway does so on AWS, the local program does it itself. A handler that asks for a caller never runs without one.
 //! [`access`](crate::access) says what each route requires of its caller.
 
 use std::str::FromStr;

@@ -17,23 +17,23 @@ use crate::problem::Problem;
 
 /// Adds all layers to the routes and logs each request. Called once, when all routes are there.
 pub fn around(routes: Router) -> Router {
-    around_and_tell(routes, |_| ())
+    around_with(routes, |_| ())
 }
 
-/// Like [`around`], and `tell` receives each answered request as well as the log.
-pub fn around_and_tell(routes: Router, tell: impl Fn(&Answered) + Clone + Send + Sync + 'static) -> Router {
+/// Like [`around`], and `observer` receives each answered request as well as the log.
+pub fn around_with(routes: Router, observer: impl Fn(&Answered) + Clone + Send + Sync + 'static) -> Router {
     let routes =
         routes.layer(CatchPanicLayer::custom(panicked)).method_not_allowed_fallback(method_not_allowed);
     observed(routes, move |answered| {
         log::request(answered);
-        tell(answered);
+        observer(answered);
     })
 }
 
-/// Like [`around`], but a panic is not caught (it ends a function), and `tell` receives each answered request instead
-/// of the log.
-pub fn observed(routes: Router, tell: impl Fn(&Answered) + Clone + Send + Sync + 'static) -> Router {
-    let observe = from_fn(move |request, next| log::observe(tell.clone(), request, next));
+/// Like [`around`], but a panic is not caught (it ends a function), and `observer` receives each answered request, not
+/// the log.
+pub fn observed(routes: Router, observer: impl Fn(&Answered) + Clone + Send + Sync + 'static) -> Router {
+    let observe = from_fn(move |request, next| log::observe(observer.clone(), request, next));
     // Every start of a function applies the layers to each route, so both are applied together.
     routes.fallback(route_not_found).layer((observe, compression()))
 }

@@ -92,7 +92,7 @@ pub fn service(
     Adapter::from(answer).map_request(gateway::invocation)
 }
 
-/// Runs a function that handles events of another kind, each within the time that the invocation has left.
+/// Runs a function that handles events of another kind, each within the remaining time of the invocation.
 pub async fn start_handling<E, A, F, Handling>(function: &'static str, handle: F) -> Result<(), Error>
 where
     F: Fn(Store, E, Duration) -> Handling,
@@ -164,12 +164,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_router_answers_events_of_the_gateway() {
-        async fn told(request: axum::extract::Request) -> axum::response::Response {
+        async fn echo(request: axum::extract::Request) -> axum::response::Response {
             let id = request.extensions().get::<RequestId>().map(|id| id.0.clone());
             let text = format!("{} {}", request.uri(), id.unwrap_or_default());
             (StatusCode::CREATED, [("vary", "a"), ("lately-cost", "read_units=0.5")], text).into_response()
         }
-        let mut service = service(Router::new().fallback(told));
+        let mut service = service(Router::new().fallback(echo));
         let event = serde_json::json!({
             "rawPath": "/topics/a%b?c#d", "rawQueryString": "e=%20f", "headers": {"host": "api.example.org"},
             "requestContext": {"http": {"method": "GET"}, "stage": "$default", "requestId": "JKJaX="},
@@ -247,8 +247,8 @@ mod tests {
         assert!(measured(None, async { Ok(Counted(1)) }).await.is_ok());
         let lines: Vec<serde_json::Value> =
             LINES.lock().unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let told = lines.iter().map(|line| (line["Outcome"].as_str(), line["Records"].as_u64()));
-        assert_eq!(told.collect::<Vec<_>>(), [(Some("done"), Some(3)), (Some("failed"), None)]);
+        let outcomes = lines.iter().map(|line| (line["Outcome"].as_str(), line["Records"].as_u64()));
+        assert_eq!(outcomes.collect::<Vec<_>>(), [(Some("done"), Some(3)), (Some("failed"), None)]);
         assert!(lines.iter().all(|line| line["request_id"] == "8f1c" && line["Function"] == "fan-out"));
     }
 }

@@ -14,7 +14,7 @@
 //! | routes, and the layers around a router | [`route`], [`edge`], [`log`], [`metrics`] |
 //! | running on Lambda | `lambda`, with the feature of that name |
 //!
-//! A handler takes its arguments parsed: an argument that cannot be parsed is refused before the handler runs. The
+//! A handler receives its arguments parsed: an argument that cannot be parsed is refused before the handler runs. The
 //! handler calls one operation and renders the result:
 //!
 //! ```

@@ -7,7 +7,7 @@ use lately_store::limits::PAGE_BYTES;
 /// Smallest body that is compressed: a smaller body fits into one packet uncompressed.
 pub const COMPRESSED_BYTES: u64 = 1024;
 
-/// Largest response that Lambda takes from a function, with the body as a JSON string in it.
+/// Largest response that Lambda accepts from a function, with the body as a JSON string in it.
 pub const ANSWER_BYTES: usize = 6 * 1024 * 1024;
 
 /// Room in a response for everything except the page: its status, its headers and the page's cursor.
@@ -20,7 +20,7 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout for the start of DynamoDB's response. It takes milliseconds unless something is wrong.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Time for which an idle connection is kept. DynamoDB closes idle connections after some minutes, and devices on the
+/// The time that an idle connection stays open. DynamoDB closes idle connections after some minutes, and devices on the
 /// way may forget them silently: then the next call would wait in vain.
 pub const CONNECTION_KEPT: Duration = Duration::from_secs(90);
 

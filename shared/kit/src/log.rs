@@ -43,7 +43,7 @@ pub(crate) fn last_words() {
     std::panic::set_hook(Box::new(|info| panic(info.payload(), info.location())));
 }
 
-/// Logs a panic: its message, and its place if that is known.
+/// Logs a panic: its message, and its source location if that is known.
 pub(crate) fn panic(payload: &(dyn Any + Send), at: Option<&Location<'_>>) {
     let message = payload.downcast_ref::<String>().map(String::as_str);
     let message = message.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("not text");
@@ -54,7 +54,7 @@ pub(crate) fn panic(payload: &(dyn Any + Send), at: Option<&Location<'_>>) {
 /// Writes a line to standard output, at any log level. The line is written in one call, so that no other line is mixed
 /// in.
 pub fn line(line: &str) {
-    // A failed write is ignored: there is no other place to report it.
+    // A failed write is ignored: there is no other way to report it.
     drop(std::io::stdout().write_all(format!("{line}\n").as_bytes()));
 }
 
@@ -242,8 +242,8 @@ mod tests {
         let text = String::from_utf8(output.stdout).unwrap();
         let line = text.lines().find(|line| line.starts_with('{')).unwrap();
         let line: Value = serde_json::from_str(line).unwrap();
-        let told = ["level", "message", "request_id"].map(|name| line[name].as_str().unwrap());
-        assert_eq!(told, ["ERROR", "of no account", "8f1c"]);
+        let fields = ["level", "message", "request_id"].map(|name| line[name].as_str().unwrap());
+        assert_eq!(fields, ["ERROR", "of no account", "8f1c"]);
         assert!(line["at"].as_str().unwrap().contains("log.rs:"), "{line}");
     }
 }

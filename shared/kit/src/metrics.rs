@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Invariant: a dimension has few values, all of them the program's own, so that no sender of requests can create
-//! metrics that cost money. A count of zero is left out for the same reason.
+//! metrics that cost money. A count of zero is omitted for the same reason.
 
 use std::fmt;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ metrics! {
     Items = "Items",
     /// Throttled calls to DynamoDB that were retried.
     Throttles = "Throttles",
-    /// Throttled calls after which no retry was left: a request was refused, or a record failed.
+    /// Throttled calls after which no retry remained: a request was refused, or a record failed.
     ThrottlesGivenUp = "ThrottlesGivenUp",
     /// Buckets whose shards were doubled.
     ShardsDoubled = "ShardsDoubled",
@@ -76,7 +76,7 @@ metrics! {
     Promotions = "Promotions",
     /// The number of times that an event's writes were deferred to a backlog because a timeline or a feed was throttled.
     DeferredToBacklog = "DeferredToBacklog",
-    /// Events that landed behind a consumer's position, noted in its ledger.
+    /// Events that arrived behind a consumer's position, noted in its ledger.
     LateEvents = "LateEvents",
     /// Reports that are up to date: a run finished, or there was nothing to report.
     ReportsUpToDate = "ReportsUpToDate",
@@ -229,7 +229,7 @@ impl fmt::Debug for Meters {
     }
 }
 
-/// The names under which CloudWatch keeps measurements.
+/// The names under which CloudWatch stores measurements.
 struct Names<'a> {
     namespace: &'a str,
     function: &'a str,

@@ -55,7 +55,7 @@ pub enum Price {
 
 impl Price {
     /// Adds the cost to the response, with the route's figures.
-    pub(crate) fn told(self, mut response: Response, Op(op): &Op, is_limited: bool) -> Response {
+    pub(crate) fn add_header(self, mut response: Response, Op(op): &Op, is_limited: bool) -> Response {
         let cost: Cost = op.cost();
         let cost = match self {
             Self::Free => return response,

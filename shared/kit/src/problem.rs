@@ -1,7 +1,7 @@
 //! Error responses: problems (RFC 9457).
 //!
 //! A problem has two readers. The client gets a stable code, text that is safe to show and, for an invalid request,
-//! every fault with its place. The operator gets the cause, in the log and nowhere else.
+//! every fault with its path. The operator gets the cause, in the log and nowhere else.
 //!
 //! Every error that a handler can meet converts into its problem with `From`, so a handler returns errors with `?`:
 //! `refusal.rs` has the errors of the model, `events.rs` and `records.rs` have the errors of the store.
@@ -38,11 +38,11 @@ const RETRY_SECONDS: u32 = 1;
 /// assert_eq!(response.status(), 404);
 /// ```
 #[derive(Debug)]
-pub struct Problem(Box<Told>);
+pub struct Problem(Box<ProblemParts>);
 
 /// Boxed, since a problem is the rare half of most results.
 #[derive(Debug, Serialize)]
-struct Told {
+struct ProblemParts {
     #[serde(rename = "type", serialize_with = "as_type")]
     kind: Code,
     title: &'static str,
@@ -70,7 +70,7 @@ fn as_type<S: Serializer>(kind: &Code, serializer: S) -> Result<S::Ok, S::Error>
 impl Problem {
     /// A problem with a detail for the client.
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Told {
+        Self(Box::new(ProblemParts {
             kind: code,
             title: code.title(),
             status: code.status().as_u16(),
@@ -162,14 +162,14 @@ impl fmt::Display for Chain<'_> {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Self(mut told) = self;
-        if let Some(cause) = told.cause.take() {
-            tracing::error!(code = told.code, cause, "problem");
+        let Self(mut parts) = self;
+        if let Some(cause) = parts.cause.take() {
+            tracing::error!(code = parts.code, cause, "problem");
         }
-        told.request_id = RequestId::current().map(|RequestId(id)| id);
-        let status = told.kind.status();
-        let body = serde_json::to_vec(&told).expect("a problem is text, numbers and lists of them");
-        told.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        (status, told.headers, body).into_response()
+        parts.request_id = RequestId::current().map(|RequestId(id)| id);
+        let status = parts.kind.status();
+        let body = serde_json::to_vec(&parts).expect("a problem is text, numbers and lists of them");
+        parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        (status, parts.headers, body).into_response()
     }
 }

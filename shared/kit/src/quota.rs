@@ -1,4 +1,4 @@
-//! The writes and reads a minute of a caller: taken before the handler runs, and told in headers.
+//! The writes and reads a minute of a caller: counted before the handler runs, and returned in headers.
 //!
 //! The route's price in the table of routes (`access.rs`) says whether a request is a write or a read. A caller without
 //! a limit makes no call and gets no headers. The headers have the form of the IETF's draft
@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! RateLimit-Policy: "writes";q=600;w=60     600 writes in 60 seconds
-//! RateLimit: "writes";r=40                  40 of them are left in this minute, as far as this process knows
-//! RateLimit: "writes";r=0;t=7               none is left until the next minute, in 7 seconds
+//! RateLimit: "writes";r=40                  40 of them remain in this minute, as far as this process knows
+//! RateLimit: "writes";r=0;t=7               none remains until the next minute, in 7 seconds
 //! ```
 
 use axum::extract::FromRequestParts;
@@ -53,7 +53,7 @@ impl Quota {
     }
 
     /// Takes permission for so many requests.
-    pub(crate) async fn take(&self, op: &Op, count: u32) -> Result<(), Problem> {
+    pub(crate) async fn acquire(&self, op: &Op, count: u32) -> Result<(), Problem> {
         let (kind, limit) = (self.kind.as_str(), self.limit);
         self.on(op).take(count).await.map_err(|error| match error {
             QuotaError::Table(error) => error.into(),
@@ -74,7 +74,7 @@ impl Quota {
     }
 
     /// Adds the headers to a response that does not have them.
-    pub(crate) async fn told(&self, mut response: Response, op: &Op) -> Response {
+    pub(crate) async fn add_headers(&self, mut response: Response, op: &Op) -> Response {
         if !response.headers().contains_key(POLICY) {
             let [policy, rest] = self.headers(&self.on(op).remaining().await.to_string());
             response.headers_mut().extend([(POLICY, policy), (RATE_LIMIT, rest)]);
@@ -83,23 +83,23 @@ impl Quota {
     }
 }
 
-/// The permission of a request. A request that is more than one write, such as a batch, takes the rest itself, once it
+/// The permission of a request. A request that is more than one write, such as a batch, acquires the rest once it
 /// knows their number.
 #[derive(Clone, Debug)]
 pub struct Permission(Option<(Quota, Op)>);
 
 impl Permission {
-    /// Takes permission for all events of a batch, in place of the one that the request took.
+    /// Acquires permission for all events of a batch, instead of the one that the request acquired.
     ///
     /// # Errors
     /// 429 `rate-limited`: then the batch counts as one request. 422 `too-many-events`, if the batch has more events than
     /// the caller may write in a minute: such a batch can never be written.
-    pub async fn take_all(&self, events: usize) -> Result<(), Problem> {
+    pub async fn acquire_all(&self, events: usize) -> Result<(), Problem> {
         let Some((quota, op)) = &self.0 else { return Ok(()) };
         let limit = quota.limit;
         match u32::try_from(events).unwrap_or(u32::MAX) {
             0 | 1 => Ok(()),
-            events if events <= limit.get() => quota.take(op, events - 1).await,
+            events if events <= limit.get() => quota.acquire(op, events - 1).await,
             events => {
                 let detail = format!(
                     "The batch has {events} events, and the token may make {limit} writes a minute. Send smaller batches."
@@ -114,7 +114,7 @@ impl<S: Sync> FromRequestParts<S> for Permission {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let op = || parts.extensions.get::<Op>().expect("a quota is taken from the request's handle").clone();
+        let op = || parts.extensions.get::<Op>().expect("a quota comes from the request's handle").clone();
         Ok(Self(parts.extensions.get::<Quota>().map(|quota| (quota.clone(), op()))))
     }
 }

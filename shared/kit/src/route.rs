@@ -1,4 +1,4 @@
-//! Routes that can be listed. A router does not tell which routes it serves, but a test must compare them with the
+//! Routes that can be listed. A router does not say which routes it serves, but a test must compare them with the
 //! template.
 //!
 //! Every start of a function makes the routes, so they must be cheap: the router gets each path once, with one layer, which
@@ -71,7 +71,7 @@ impl Routes {
         let (rule, price) = route.unwrap_or_else(|| panic!("{method} {path} has no rule in access.rs"));
         let filter = MethodFilter::try_from(method.clone()).expect("routes have common methods");
         let served = match self.served.iter().position(|served| served.path == path) {
-            Some(place) => &mut self.served[place],
+            Some(index) => &mut self.served[index],
             None => {
                 self.served.push_mut(Served { path, methods: MethodRouter::new(), gate: Gate::default() })
             }

@@ -14,7 +14,7 @@ pub struct Settings {
     pub table_name: String,
     /// `BODY_BYTES`: the cap on bodies, in bytes; 3 MiB unless it is lower.
     pub body_bytes: usize,
-    /// `FAN_OUT_LIMIT`: feeds pull a source that has more followers. `FEED_RETENTION_DAYS`: how long feeds keep an
+    /// `FAN_OUT_LIMIT`: feeds pull a source that has more followers. `FEED_RETENTION_DAYS`: how long feeds store an
     /// entry; if it is 0 or not set, as long as its event.
     pub feeds: FeedSettings,
     /// `METRICS_NAMESPACE`: CloudWatch's namespace for the metrics; without it no metrics are written.

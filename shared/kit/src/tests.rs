@@ -52,7 +52,7 @@ async fn a_panic_fails_one_request_and_reveals_nothing() {
 }
 
 /// The identity that an authorizer's answer leads to.
-fn told(authorizer: Value) -> Identity {
+fn identity_of(authorizer: Value) -> Identity {
     let event = json!({
         "rawPath": "/health", "requestContext": {"http": {"method": "GET"}, "authorizer": authorizer},
         "headers": {"authorization": "Bearer dev"},
@@ -65,11 +65,11 @@ fn told(authorizer: Value) -> Identity {
 fn a_function_trusts_only_the_authorizers_context() {
     let ada =
         json!({"session": SESSION, "user": "ada", "scopes": "read write", "expires_at": UnixMillis::MAX});
-    assert_eq!(told(json!({"lambda": ada})), Identity::Known(caller(Some("ada"), "read write")));
+    assert_eq!(identity_of(json!({"lambda": ada})), Identity::Known(caller(Some("ada"), "read write")));
     // The gateway sends no fields where a route has no authorizer.
     let without = ["null", "{}", r#"{"lambda": null}"#, r#"{"lambda": {}}"#];
     for none in without.map(|text| serde_json::from_str(text).unwrap()) {
-        assert_eq!(told(none), Identity::Missing);
+        assert_eq!(identity_of(none), Identity::Missing);
     }
     for broken in [
         json!({"user": "ada", "expires_at": UnixMillis::MAX}),
@@ -78,7 +78,7 @@ fn a_function_trusts_only_the_authorizers_context() {
         json!({"session": SESSION, "scopes": "read", "topics": "", "expires_at": UnixMillis::MAX}),
         json!({"session": SESSION, "scopes": ["read"], "expires_at": UnixMillis::MAX}),
     ] {
-        assert_eq!(told(json!({"lambda": broken})), Identity::Refused);
+        assert_eq!(identity_of(json!({"lambda": broken})), Identity::Refused);
     }
 }
 

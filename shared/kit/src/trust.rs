@@ -23,7 +23,7 @@ pub enum TrustRoots {
     #[default]
     Amazon,
     /// `native`: the system's roots, read when a client is made. `SSL_CERT_FILE` and `SSL_CERT_DIR` say where they are,
-    /// if not in the usual places.
+    /// if not at the usual paths.
     Native,
 }
 

@@ -1,4 +1,4 @@
-//! The real clocks and random source, in the form that the store takes.
+//! The real clocks and random source, in the form that the store expects.
 
 use std::time::{Duration, Instant};
 

@@ -20,7 +20,7 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::event::NewEvent;
-use crate::fault::{Fault, Faults, Found, Pointer};
+use crate::fault::{Fault, FaultList, Faults, Pointer};
 use crate::limits::{BATCH_EVENTS, BODY_BYTES, EVENT_BYTES};
 use crate::malformed::{self, Malformed};
 use crate::times::AcceptedTimes;
@@ -88,25 +88,25 @@ impl Batch {
             return Err(BatchError::BodyTooLarge);
         }
         let text = malformed::characters(body)?;
-        let sent = match form {
-            BodyForm::Json => Sent::json(text)?,
-            BodyForm::Ndjson => Sent::lines(text)?,
+        let raw = match form {
+            BodyForm::Json => RawBatch::json(text)?,
+            BodyForm::Ndjson => RawBatch::lines(text)?,
         };
-        sent.check_sizes()?;
-        let mut found = Found::default();
-        let events = sent.read(times, &mut found);
-        Ok(found.or(Some(Self { events, single: sent.single }))?)
+        raw.check_sizes()?;
+        let mut found = FaultList::default();
+        let events = raw.read(times, &mut found);
+        Ok(found.or(Some(Self { events, single: raw.single }))?)
     }
 }
 
 /// The events of a body before they are parsed.
-struct Sent<'a> {
+struct RawBatch<'a> {
     /// At most one more than a batch may have.
     events: Vec<&'a RawValue>,
     single: bool,
 }
 
-impl<'a> Sent<'a> {
+impl<'a> RawBatch<'a> {
     fn json(text: &'a str) -> Result<Self, Malformed> {
         if !text.trim_start().starts_with('[') {
             return Ok(Self { events: vec![malformed::value(text)?], single: true });
@@ -145,10 +145,10 @@ impl<'a> Sent<'a> {
         }
     }
 
-    fn read(&self, times: AcceptedTimes, found: &mut Found) -> Vec<NewEvent> {
-        let place = |index| if self.single { Pointer::root() } else { Pointer::root().child(index) };
+    fn read(&self, times: AcceptedTimes, found: &mut FaultList) -> Vec<NewEvent> {
+        let pointer = |index| if self.single { Pointer::root() } else { Pointer::root().child(index) };
         let events = self.events.iter().enumerate();
-        events.filter_map(|(index, json)| NewEvent::read(json, &place(index), times, found)).collect()
+        events.filter_map(|(index, json)| NewEvent::read(json, &pointer(index), times, found)).collect()
     }
 }
 

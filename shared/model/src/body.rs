@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::fault::{Faults, Found};
+use crate::fault::{FaultList, Faults};
 use crate::malformed::{self, Malformed};
 
 /// The reason why a body was refused.
@@ -19,9 +19,9 @@ pub enum BodyError {
 /// Parses a body's one value.
 pub(crate) fn parse<T>(
     body: &[u8],
-    read: impl FnOnce(&RawValue, &mut Found) -> Option<T>,
+    read: impl FnOnce(&RawValue, &mut FaultList) -> Option<T>,
 ) -> Result<T, BodyError> {
-    let mut found = Found::default();
+    let mut found = FaultList::default();
     let value = read(malformed::value(malformed::characters(body)?)?, &mut found);
     Ok(found.or(value)?)
 }

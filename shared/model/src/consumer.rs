@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::body::{self, BodyError};
 use crate::bounded::bounded;
 use crate::event::Event;
-use crate::fault::{Found, Pointer};
+use crate::fault::{FaultList, Pointer};
 use crate::fields::{self, Field};
 use crate::limits::{POLL_EVENTS, POLL_EVENTS_DEFAULT, SETTLE_SECONDS, SETTLE_SECONDS_DEFAULT};
 use crate::revision::Revision;
@@ -56,7 +56,7 @@ impl FromStr for Start {
 }
 
 bounded! {
-    /// The number of seconds that a consumer stays behind the present, so that writes under way can land: 0 to 3,600,
+    /// The number of seconds that a consumer stays behind the present, so that writes under way can arrive: 0 to 3,600,
     /// default 10.
     #[derive(Serialize, Deserialize)]
     #[serde(try_from = "u16")]
@@ -158,7 +158,7 @@ impl PollRequest {
 /// Parses a whole number and checks it; none, with a fault, if it is refused.
 fn number<T, E: fmt::Display>(
     field: &Field<&RawValue>,
-    found: &mut Found,
+    found: &mut FaultList,
     check: impl FnOnce(Option<u16>) -> Result<T, E>,
 ) -> Option<T> {
     check(serde_json::from_str(field.value?.get()).ok()).map_err(|refused| field.fault(found, refused)).ok()
@@ -317,7 +317,7 @@ pub struct ConsumerView {
     pub outstanding: Option<BatchToken>,
     /// The age of the oldest uncommitted event; 0 if there is none.
     pub lag_seconds: u64,
-    /// The number of events that landed behind the position and are not committed.
+    /// The number of events that arrived behind the position and are not committed.
     pub late: u64,
     /// True if one request could not count all of them. The response has this field only then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -333,9 +333,9 @@ pub struct Polled {
     pub batch: Option<BatchToken>,
     /// The next events, oldest first.
     pub events: Vec<Event>,
-    /// The events that landed behind the position, oldest first.
+    /// The events that arrived behind the position, oldest first.
     pub late: Vec<Event>,
-    /// True if no event is left up to the watermark.
+    /// True if no event remains up to the watermark.
     pub caught_up: bool,
 }
 

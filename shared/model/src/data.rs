@@ -1,7 +1,7 @@
 //! An event's data: the client's own JSON text, checked and passed through.
 //!
 //! The text stays unparsed so that numbers come back exactly as the client sent them, even beyond what a float holds,
-//! members keep their order, and a page costs no re-encoding. The checks guarantee what every reader must be able to
+//! members retain their order, and a page costs no re-encoding. The checks guarantee what every reader must be able to
 //! rely on: it is JSON, made of whole characters, and not nested deeper than common readers accept.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A record's document: any JSON object, kept as the client's own text.
+//! A record's document: any JSON object, stored as the client's own text.
 //!
 //! It is checked like an event's data ([`Data`]). So a client gets back exactly the text that it sent, and no member's
 //! name has a meaning to the table. The cap on the bodies of the route limits its size.
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
 use crate::data::{Data, DataError};
-use crate::fault::{Found, Pointer};
+use crate::fault::{FaultList, Pointer};
 
 /// The body of `PUT /users/{user}/profile` and `PUT /settings/{app}`, and of their responses.
 ///
@@ -47,7 +47,7 @@ impl Document {
         })
     }
 
-    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
         if !is_object(json.get()) {
             found.add(&Pointer::root(), "must be a JSON object");
             return None;

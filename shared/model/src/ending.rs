@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
-use crate::fault::{Faults, Found, Pointer};
+use crate::fault::{FaultList, Faults, Pointer};
 use crate::fields;
 use crate::query::{parameters, parse_bool};
 
@@ -35,7 +35,7 @@ impl DeletionQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         let [confirm, dry_run] = parameters(query, ["confirm", "dry_run"], &mut found);
         let confirm = confirm.parsed(&mut found, str::parse);
         let dry_run = dry_run.parsed(&mut found, parse_bool).unwrap_or_default();
@@ -51,7 +51,7 @@ impl DeletionQuery {
             Some(named) => named == topic,
             None => self.dry_run,
         };
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         if !confirmed {
             found.add(&Pointer::root().child("confirm"), "must be the topic's name");
         }
@@ -63,9 +63,9 @@ impl DeletionQuery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EndingState {
-    /// Something of the topic is left.
+    /// Something of the topic remains.
     Deleting,
-    /// Nothing is left, and the name may be used again.
+    /// Nothing remains, and the name may be used again.
     Done,
 }
 
@@ -78,7 +78,7 @@ pub struct TopicDeletion {
     pub state: EndingState,
     /// When the deletion began.
     pub begun_at: UnixMillis,
-    /// When nothing was left.
+    /// When nothing remained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<UnixMillis>,
     /// The events that were deleted.
@@ -141,7 +141,7 @@ impl NewErasure {
         body::parse(body, Self::read)
     }
 
-    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
         let root = Pointer::root();
         let [actor, user, confirm] = fields::of_object(json, &root, ["actor", "user", "confirm"], found)?;
         let is_nameless = actor.value.is_none() && user.value.is_none();
@@ -183,9 +183,9 @@ pub struct ErasureCounts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ErasureState {
-    /// Something may be left.
+    /// Something may remain.
     Erasing,
-    /// Nothing is left that the erasure covers.
+    /// Nothing remains that the erasure covers.
     Done,
 }
 
@@ -204,7 +204,7 @@ pub struct Erasure {
     pub ids_sha256: Option<String>,
     /// When it began.
     pub started_at: UnixMillis,
-    /// When nothing was left.
+    /// When nothing remained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<UnixMillis>,
     /// Data that the erasure cannot reach, such as report files and backups.
@@ -220,8 +220,8 @@ pub struct ErasureList {
     pub next: Option<String>,
 }
 
-/// A receipt as the command line prints it: the erasure, and the names that it erased. The service does not keep the
-/// names, so whoever asked for the erasure keeps them with the receipt, to prove later that nothing is left.
+/// A receipt as the command line prints it: the erasure, and the names that it erased. The service does not store the
+/// names, so whoever asked for the erasure stores them with the receipt, to prove later that nothing remains.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasureReceipt {
     /// The erased actor.

@@ -6,13 +6,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::data::Data;
-use crate::fault::{Found, Pointer};
+use crate::fault::{FaultList, Pointer};
 use crate::fields;
 use crate::times::AcceptedTimes;
 
 /// An event that a client sends: `{"type","actor","subject"?,"data"?,"at"?}`.
 ///
-/// Optional members are left out. `null` is not a way to leave one out: it is only valid as `data`.
+/// Optional members may be omitted. `null` does not omit one: it is only valid as `data`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NewEvent {
     /// The kind of event.
@@ -35,12 +35,12 @@ impl NewEvent {
     /// Parses one event, and adds its faults to `found`.
     pub(crate) fn read(
         json: &RawValue,
-        place: &Pointer,
+        pointer: &Pointer,
         times: AcceptedTimes,
-        found: &mut Found,
+        found: &mut FaultList,
     ) -> Option<Self> {
         let names = ["type", "actor", "subject", "data", "at"];
-        let [event_type, actor, subject, data, at] = fields::of_object(json, place, names, found)?;
+        let [event_type, actor, subject, data, at] = fields::of_object(json, pointer, names, found)?;
         let event_type = event_type.required(found).text(found);
         let actor = actor.required(found).text(found);
         let subject = subject.text(found);

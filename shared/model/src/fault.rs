@@ -1,4 +1,4 @@
-//! Faults: the errors in a request, each with its place.
+//! Faults: the errors in a request, each with its path.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// One error to correct.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// The place: a JSON Pointer (RFC 6901) into the body, such as `/1/type`, or a parameter of the query, such as
+    /// The path: a JSON Pointer (RFC 6901) into the body, such as `/1/type`, or a parameter of the query, such as
     /// `/limit`.
     pub path: String,
     /// The rule that must hold. It never repeats text that the client sent.
@@ -60,9 +60,9 @@ impl std::error::Error for Faults {}
 
 /// The faults found so far.
 #[derive(Debug, Default)]
-pub(crate) struct Found(Vec<Fault>);
+pub(crate) struct FaultList(Vec<Fault>);
 
-impl Found {
+impl FaultList {
     pub(crate) fn add(&mut self, path: &Pointer, message: impl fmt::Display) {
         self.0.push(Fault { path: path.0.clone(), message: message.to_string() });
     }
@@ -79,7 +79,7 @@ impl Found {
     }
 }
 
-/// A place in a JSON text.
+/// A JSON Pointer into a JSON text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pointer(String);
 
@@ -89,7 +89,7 @@ impl Pointer {
         Self::default()
     }
 
-    /// The place of a member or of an element inside this place.
+    /// The pointer to a member or an element of this value.
     pub(crate) fn child(&self, name: impl fmt::Display) -> Self {
         let name = name.to_string().replace('~', "~0").replace('/', "~1");
         Self(format!("{}/{name}", self.0))
@@ -102,13 +102,13 @@ mod tests {
 
     #[test]
     fn a_pointer_escapes_slashes_and_tildes() {
-        let place = Pointer::root().child(3).child("a/b~c").child("");
-        assert_eq!(place.0, "/3/a~1b~0c/");
+        let pointer = Pointer::root().child(3).child("a/b~c").child("");
+        assert_eq!(pointer.0, "/3/a~1b~0c/");
     }
 
     #[test]
     fn faults_are_listed_in_order() {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         found.add(&Pointer::root().child("type"), "must be given");
         found.add(&Pointer::root(), "must be less");
         let faults = found.or(Some(())).unwrap_err();

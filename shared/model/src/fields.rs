@@ -1,7 +1,7 @@
 //! The fields of a JSON object or of a query string.
 //!
-//! These readers are not derived, because a derived reader stops at the first fault and keeps the last of two fields
-//! with one name. Here all faults are reported at once, values keep their text, and nothing is read twice: one pass
+//! These readers are not derived, because a derived reader stops at the first fault and returns the last of two fields
+//! with one name. Here all faults are reported at once, values retain their text, and nothing is read twice: one pass
 //! over the text sorts it into fields, and each field is then parsed on its own.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::Deserializer;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::fault::{Found, Pointer};
+use crate::fault::{FaultList, Pointer};
 use crate::limits::{NAMED_FIELD_BYTES, NAMED_FIELDS};
 
 /// Sorts the members or parameters that a client sent into the known fields.
@@ -56,7 +56,7 @@ impl<'f, V, const N: usize> Fields<'f, V, N> {
     }
 
     /// All fields, in the order of `names`. A field that was not sent is empty.
-    pub(crate) fn finish(self, found: &mut Found) -> [Field<V>; N] {
+    pub(crate) fn finish(self, found: &mut FaultList) -> [Field<V>; N] {
         for (path, message) in &self.refused {
             found.add(path, message);
         }
@@ -77,7 +77,7 @@ pub(crate) fn of_object<'a, const N: usize>(
     json: &'a RawValue,
     at: &Pointer,
     names: [&'static str; N],
-    found: &mut Found,
+    found: &mut FaultList,
 ) -> Option<[Field<&'a RawValue>; N]> {
     let mut reader = serde_json::Deserializer::from_str(json.get());
     let Ok(fields) = reader.deserialize_map(Members(Fields::new(at, names))) else {
@@ -104,19 +104,19 @@ impl<'f, 'a, const N: usize> Visitor<'a> for Members<'f, 'a, N> {
     }
 }
 
-/// One field and its place.
+/// One field and its path.
 pub(crate) struct Field<V> {
     path: Pointer,
     pub(crate) value: Option<V>,
 }
 
 impl<V> Field<V> {
-    pub(crate) fn fault(&self, found: &mut Found, message: impl fmt::Display) {
+    pub(crate) fn fault(&self, found: &mut FaultList, message: impl fmt::Display) {
         found.add(&self.path, message);
     }
 
     /// The field itself, with a fault if it was not sent.
-    pub(crate) fn required(self, found: &mut Found) -> Self {
+    pub(crate) fn required(self, found: &mut FaultList) -> Self {
         if self.value.is_none() {
             self.fault(found, "must be given");
         }
@@ -126,7 +126,7 @@ impl<V> Field<V> {
 
 impl<'a> Field<&'a RawValue> {
     /// The field's value as a type that serde knows; none, with a fault, if it is of another type.
-    pub(crate) fn json<T: serde::Deserialize<'a>>(&self, expected: &str, found: &mut Found) -> Option<T> {
+    pub(crate) fn json<T: serde::Deserialize<'a>>(&self, expected: &str, found: &mut FaultList) -> Option<T> {
         let value = serde_json::from_str(self.value?.get()).ok();
         if value.is_none() {
             self.fault(found, format_args!("must be {expected}"));
@@ -135,16 +135,16 @@ impl<'a> Field<&'a RawValue> {
     }
 
     /// The field's string, parsed; none, with a fault, if it is refused.
-    pub(crate) fn text<T: FromStr<Err: fmt::Display>>(&self, found: &mut Found) -> Option<T> {
+    pub(crate) fn text<T: FromStr<Err: fmt::Display>>(&self, found: &mut FaultList) -> Option<T> {
         let text: String = self.json("a string", found)?;
         text.parse().map_err(|refused| self.fault(found, refused)).ok()
     }
 
-    /// The field's array as elements with their places; none, with a fault, if it is not an array.
-    pub(crate) fn elements(&self, found: &mut Found) -> Option<Vec<Self>> {
+    /// The field's array as elements with their paths; none, with a fault, if it is not an array.
+    pub(crate) fn elements(&self, found: &mut FaultList) -> Option<Vec<Self>> {
         let elements: Vec<&'a RawValue> = self.json("an array", found)?;
-        let place = |(index, value)| Self { path: self.path.child(index), value: Some(value) };
-        Some(elements.into_iter().enumerate().map(place).collect())
+        let element = |(index, value)| Self { path: self.path.child(index), value: Some(value) };
+        Some(elements.into_iter().enumerate().map(element).collect())
     }
 
     /// True if the client sent `null`.
@@ -157,7 +157,7 @@ impl Field<String> {
     /// The parameter's value, parsed; none, with a fault, if it is refused.
     pub(crate) fn parsed<T, E: fmt::Display>(
         &self,
-        found: &mut Found,
+        found: &mut FaultList,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
         parse(self.value.as_deref()?).map_err(|refused| self.fault(found, refused)).ok()

@@ -10,7 +10,7 @@ use crate::fields;
 use crate::limits::{BACKFILL, BACKFILL_DEFAULT};
 
 bounded! {
-    /// The number of earlier events that a follow brings into the feed: 0 to 200, default 50.
+    /// The number of earlier events that a follow copies into the feed: 0 to 200, default 50.
     ///
     /// ```
     /// use lately_model::Backfill;

@@ -29,13 +29,13 @@ pub const PAGE_SIZE_DEFAULT: u16 = 50;
 /// Most seconds for which an empty page waits for an event. API Gateway waits 30 seconds for a response.
 pub const WAIT_SECONDS: u8 = 25;
 
-/// Most earlier events that a follow brings into a feed: a page of the largest size.
+/// Most earlier events that a follow copies into a feed: a page of the largest size.
 pub const BACKFILL: u16 = PAGE_SIZE;
 
-/// Earlier events that a follow brings into a feed if the client does not say: a page of the default size.
+/// Earlier events that a follow copies into a feed if the client does not say: a page of the default size.
 pub const BACKFILL_DEFAULT: u16 = PAGE_SIZE_DEFAULT;
 
-/// Longest retention: about a century. To keep events longer, set no retention.
+/// Longest retention: about a century. To store events longer, set no retention.
 pub const RETENTION_DAYS: u16 = 36_500;
 
 /// Most shards that a topic's buckets may grow to if its creator does not say.

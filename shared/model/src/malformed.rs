@@ -1,4 +1,4 @@
-//! Malformed JSON, with the place where it stops being JSON.
+//! Malformed JSON, with the position where it stops being JSON.
 //!
 //! Text in JSON must be I-JSON (RFC 7493): UTF-8, and no escape that stands for half a character. RFC 8259 allows
 //! `"\ud800"`, but many readers refuse the whole page that contains it, so one writer could hide everyone else's events
@@ -6,7 +6,7 @@
 
 use serde_json::value::RawValue;
 
-/// The place where a body stops being JSON. Line and column are counted from 1.
+/// The position where a body stops being JSON. Line and column are counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not JSON at line {line}, column {column}")]
 pub struct Malformed {
@@ -24,7 +24,7 @@ impl Malformed {
         Self { line, column: 1 + offset - line_start }
     }
 
-    /// The same place, in a text in which this one starts `lines` lines further down.
+    /// The same position, in a text in which this one starts `lines` lines further down.
     pub(crate) fn below(self, lines: usize) -> Self {
         Self { line: self.line + lines, ..self }
     }
@@ -109,12 +109,12 @@ mod tests {
 
     #[test]
     fn an_error_names_its_line_and_column() {
-        let place = |body: &[u8]| characters(body).and_then(value).unwrap_err();
-        assert_eq!(place(b"[1,\n\"\\ud800\"]"), Malformed { line: 2, column: 2 });
-        assert_eq!(place(b"[1,\n \"\xff\"]"), Malformed { line: 2, column: 3 });
-        assert_eq!(place(b""), Malformed { line: 1, column: 1 });
-        assert_eq!(place(b"[1] 2").to_string(), "not JSON at line 1, column 5");
-        assert_eq!(place(b"{} {}").below(4), Malformed { line: 5, column: 4 });
+        let malformed = |body: &[u8]| characters(body).and_then(value).unwrap_err();
+        assert_eq!(malformed(b"[1,\n\"\\ud800\"]"), Malformed { line: 2, column: 2 });
+        assert_eq!(malformed(b"[1,\n \"\xff\"]"), Malformed { line: 2, column: 3 });
+        assert_eq!(malformed(b""), Malformed { line: 1, column: 1 });
+        assert_eq!(malformed(b"[1] 2").to_string(), "not JSON at line 1, column 5");
+        assert_eq!(malformed(b"{} {}").below(4), Malformed { line: 5, column: 4 });
     }
 
     proptest! {

@@ -7,7 +7,7 @@
 use lately_keys::{Bucket, BucketWidth, EventId, EventType, Order, TimeError, Topic, UnixMillis, User};
 use percent_encoding::percent_decode_str;
 
-use crate::fault::{Faults, Found, Pointer};
+use crate::fault::{FaultList, Faults, Pointer};
 use crate::fields::{Field, Fields};
 use crate::page::{PageSize, WaitSeconds};
 
@@ -75,7 +75,7 @@ impl EventQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         let fields = parameters(query, Self::NAMES, &mut found);
         let query = Self::read(fields, &mut found);
         found.or(Some(query))
@@ -83,7 +83,7 @@ impl EventQuery {
 
     const NAMES: [&str; 8] = ["limit", "order", "cursor", "from", "to", "type", "consistent", "wait"];
 
-    fn read(fields: [Field<String>; 8], found: &mut Found) -> Self {
+    fn read(fields: [Field<String>; 8], found: &mut FaultList) -> Self {
         let [limit, order, cursor, from, to, event_type, consistent, wait] = fields;
         let limit = limit.parsed(found, str::parse).unwrap_or_default();
         let order = order.parsed(found, parse_order);
@@ -125,7 +125,7 @@ impl SourceQuery {
     /// # Errors
     /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         let [limit, order, cursor, from, to, event_type, consistent, wait] = EventQuery::NAMES;
         let names =
             [limit, order, cursor, from, to, event_type, consistent, wait, "wait_for", "topic", "month"];
@@ -162,7 +162,7 @@ impl FeedQuery {
     /// # Errors
     /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         let [limit, order, cursor, from, to, event_type, consistent, wait] = EventQuery::NAMES;
         let names = [limit, order, cursor, from, to, event_type, consistent, wait, "wait_for"];
         let [limit, order, cursor, from, to, event_type, consistent, wait, wait_for] =
@@ -198,7 +198,7 @@ impl LiveQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         let [cursor, event_type] = parameters(query, ["cursor", "type"], &mut found);
         let event_type = event_type.parsed(&mut found, str::parse);
         found.or(Some(Self { cursor: cursor.value, event_type }))
@@ -220,7 +220,7 @@ impl SourceLiveQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         let [cursor, event_type, topic] = parameters(query, ["cursor", "type", "topic"], &mut found);
         let event_type = event_type.parsed(&mut found, str::parse);
         let topic = topic.parsed(&mut found, str::parse);
@@ -243,7 +243,7 @@ impl ListQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         let [limit, cursor] = parameters(query, ["limit", "cursor"], &mut found);
         let limit = limit.parsed(&mut found, str::parse).unwrap_or_default();
         found.or(Some(Self { limit, cursor: cursor.value }))
@@ -267,7 +267,7 @@ impl SessionQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         let [user, limit, cursor] = parameters(query, ["user", "limit", "cursor"], &mut found);
         let user = user.parsed(&mut found, str::parse);
         let limit = limit.parsed(&mut found, str::parse).unwrap_or_default();
@@ -288,7 +288,7 @@ impl RevocationQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters, and a missing user.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         let [user] = parameters(query, ["user"], &mut found);
         let user = user.required(&mut found).parsed(&mut found, str::parse);
         found.or(user.map(|user| Self { user }))
@@ -308,7 +308,7 @@ impl RecordQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         let [consistent] = parameters(query, ["consistent"], &mut found);
         let consistent = consistent.parsed(&mut found, parse_bool).unwrap_or_default();
         found.or(Some(Self { consistent }))
@@ -319,7 +319,7 @@ impl RecordQuery {
 pub(crate) fn parameters<const N: usize>(
     query: &str,
     names: [&'static str; N],
-    found: &mut Found,
+    found: &mut FaultList,
 ) -> [Field<String>; N] {
     let root = Pointer::root();
     let mut fields = Fields::new(&root, names);
@@ -344,7 +344,7 @@ pub(crate) fn parse_bool(text: &str) -> Result<bool, &'static str> {
 }
 
 /// Parses `wait_for`. A page that continues from a cursor cannot wait for an event.
-fn parse_wait_for(wait_for: &Field<String>, has_cursor: bool, found: &mut Found) -> Option<EventId> {
+fn parse_wait_for(wait_for: &Field<String>, has_cursor: bool, found: &mut FaultList) -> Option<EventId> {
     if wait_for.value.is_some() && has_cursor {
         wait_for.fault(found, "must not be given with `cursor`");
     }
@@ -356,8 +356,8 @@ fn parse_month(text: &str) -> Result<Bucket, &'static str> {
     month.ok_or("must be a month, such as 2026-11")
 }
 
-fn parse_range(from: &Field<String>, to: &Field<String>, found: &mut Found) -> TimeRange {
-    let bound = |field: &Field<String>, found: &mut Found| -> Option<UnixMillis> {
+fn parse_range(from: &Field<String>, to: &Field<String>, found: &mut FaultList) -> TimeRange {
+    let bound = |field: &Field<String>, found: &mut FaultList| -> Option<UnixMillis> {
         field.parsed::<_, TimeError>(found, UnixMillis::parse_bound)
     };
     let ends = (bound(from, found), bound(to, found));

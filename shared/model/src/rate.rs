@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::bounded::bounded;
-use crate::fault::Found;
+use crate::fault::FaultList;
 use crate::fields::Field;
 use crate::limits::REQUESTS_PER_MINUTE;
 
@@ -63,12 +63,12 @@ impl RateLimits {
         }
     }
 
-    pub(crate) fn read(writes: &Field<&RawValue>, reads: &Field<&RawValue>, found: &mut Found) -> Self {
+    pub(crate) fn read(writes: &Field<&RawValue>, reads: &Field<&RawValue>, found: &mut FaultList) -> Self {
         Self { writes_per_minute: read_limit(writes, found), reads_per_minute: read_limit(reads, found) }
     }
 }
 
-fn read_limit(field: &Field<&RawValue>, found: &mut Found) -> Option<RequestsPerMinute> {
+fn read_limit(field: &Field<&RawValue>, found: &mut FaultList) -> Option<RequestsPerMinute> {
     let number: Result<u32, _> = serde_json::from_str(field.value?.get());
     let limit = number.map_err(|_| RequestsPerMinuteError).and_then(RequestsPerMinute::new);
     limit.map_err(|refused| field.fault(found, refused)).ok()

@@ -1,4 +1,4 @@
-//! A topic's retention: the time for which it keeps its events.
+//! A topic's retention: the time for which it stores its events.
 
 use lately_keys::UnixMillis;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::limits::RETENTION_DAYS;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 bounded! {
-    /// The number of days for which a topic keeps its events: 1 to 36,500.
+    /// The number of days for which a topic stores its events: 1 to 36,500.
     ///
     /// ```
     /// use lately_model::RetentionDays;
@@ -34,7 +34,7 @@ impl RetentionDays {
         u64::from(self.0) * DAY_MILLIS
     }
 
-    /// The time of the oldest events that are kept now.
+    /// The time of the oldest events that are retained now.
     pub fn oldest(self, now: UnixMillis) -> UnixMillis {
         now.saturating_sub(self.millis())
     }

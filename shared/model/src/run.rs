@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::revision::Revision;
 use crate::run_spec::{GroupBy, SumField};
 
-/// The final names of a run's files, relative to the place where reports are kept.
+/// The final names of a run's files, relative to the folder of the reports.
 ///
 /// ```text
 /// {topic}/{consumer}/{incarnation}/{from}--{to}.ndjson | .summary.json | .ids
@@ -71,7 +71,7 @@ pub struct RunView {
     pub committed_at: Option<UnixMillis>,
     /// The number of events that it reports, late ones included.
     pub events: Option<u64>,
-    /// The number of late events among them: they landed after the run that covers their time had read its range.
+    /// The number of late events among them: they arrived after the run that covers their time had read its range.
     pub late: Option<u64>,
     /// The size of the events' file.
     pub bytes: Option<u64>,

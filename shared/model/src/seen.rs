@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
-use crate::fault::{Found, Pointer};
+use crate::fault::{FaultList, Pointer};
 use crate::fields;
 
 /// The body of `PUT /feeds/{user}/seen`: `{"id"}`, the newest event that the user has seen.
@@ -32,7 +32,7 @@ impl Seen {
         body::parse(body, Self::read)
     }
 
-    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
         let [id] = fields::of_object(json, &Pointer::root(), ["id"], found)?;
         Some(Self { id: id.required(found).text(found)? })
     }

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
 use crate::bounded::bounded;
-use crate::fault::{Found, Pointer};
+use crate::fault::{FaultList, Pointer};
 use crate::fields::{self, Field};
 use crate::limits::{SESSION_SECONDS, SESSION_TOPICS};
 use crate::rate::RateLimits;
@@ -61,7 +61,7 @@ impl NewSession {
         body::parse(body, Self::read)
     }
 
-    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
         let names = ["user", "scopes", "topics", "ttl_seconds", "writes_per_minute", "reads_per_minute"];
         let [user, scopes, topics, ttl_seconds, writes, reads] =
             fields::of_object(json, &Pointer::root(), names, found)?;
@@ -74,7 +74,7 @@ impl NewSession {
     }
 }
 
-fn read_scopes(field: &Field<&RawValue>, found: &mut Found) -> Option<Scopes> {
+fn read_scopes(field: &Field<&RawValue>, found: &mut FaultList) -> Option<Scopes> {
     let scopes: Vec<Option<Scope>> =
         field.elements(found)?.iter().map(|element| element.text(found)).collect();
     if scopes.is_empty() {
@@ -83,7 +83,7 @@ fn read_scopes(field: &Field<&RawValue>, found: &mut Found) -> Option<Scopes> {
     scopes.into_iter().collect()
 }
 
-fn read_topics(field: &Field<&RawValue>, found: &mut Found) -> Option<Vec<Topic>> {
+fn read_topics(field: &Field<&RawValue>, found: &mut FaultList) -> Option<Vec<Topic>> {
     let elements = field.elements(found)?;
     if !(1..=SESSION_TOPICS).contains(&elements.len()) {
         field.fault(found, format_args!("must name 1 to {SESSION_TOPICS} topics, or be absent"));
@@ -93,7 +93,7 @@ fn read_topics(field: &Field<&RawValue>, found: &mut Found) -> Option<Vec<Topic>
     topics.into_iter().collect()
 }
 
-fn read_ttl(field: &Field<&RawValue>, found: &mut Found) -> Option<TtlSeconds> {
+fn read_ttl(field: &Field<&RawValue>, found: &mut FaultList) -> Option<TtlSeconds> {
     let seconds = serde_json::from_str(field.value?.get()).map_err(|_| TtlSecondsError);
     seconds.and_then(TtlSeconds::new).map_err(|refused| field.fault(found, refused)).ok()
 }

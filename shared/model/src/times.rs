@@ -18,7 +18,7 @@ pub enum AtError {
     /// The time is too far in the future.
     #[error("must not be more than {FUTURE_SECONDS} s in the future")]
     Future,
-    /// The time is older than the topic's retention, so the topic would not keep the event.
+    /// The time is older than the topic's retention, so the topic would not store the event.
     #[error("must not be older than the topic's retention")]
     Expired,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
-use crate::fault::{Faults, Found, Pointer};
+use crate::fault::{FaultList, Faults, Pointer};
 use crate::fields::{self, Field};
 use crate::limits::MAX_SHARDS_DEFAULT;
 use crate::retention::{RetentionDays, RetentionDaysError};
@@ -16,7 +16,7 @@ use crate::views::{View, Views};
 pub struct TopicSettings {
     /// The time that a bucket covers; fixed at creation.
     pub bucket: BucketWidth,
-    /// The time for which events are kept; forever if none.
+    /// The time for which events are stored; forever if none.
     pub retention_days: Option<RetentionDays>,
     /// The least shards that a bucket starts with.
     pub min_shards: ShardCount,
@@ -45,7 +45,7 @@ impl Default for TopicSettings {
 impl TopicSettings {
     /// These settings, if they are consistent.
     fn checked(self) -> Result<Self, Faults> {
-        let (mut found, root) = (Found::default(), Pointer::root());
+        let (mut found, root) = (FaultList::default(), Pointer::root());
         if self.min_shards > self.max_shards {
             found.add(&root.child("min_shards"), "must not be more than max_shards");
         }
@@ -73,7 +73,7 @@ pub struct TopicChange {
     /// The time that a bucket covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bucket: Option<BucketWidth>,
-    /// The time for which events are kept; `Some(None)`, which is `null` in JSON, keeps them forever.
+    /// The time for which events are stored; `Some(None)`, which is `null` in JSON, stores them forever.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention_days: Option<Option<RetentionDays>>,
     /// The least shards that a bucket starts with.
@@ -113,7 +113,7 @@ impl TopicChange {
         body::parse(body, Self::read)
     }
 
-    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
         let names = ["bucket", "retention_days", "min_shards", "max_shards", "fan_out", "views"];
         let [bucket, retention_days, min_shards, max_shards, fan_out, views] =
             fields::of_object(json, &Pointer::root(), names, found)?;
@@ -159,7 +159,7 @@ impl TopicChange {
     }
 }
 
-fn read_retention(field: &Field<&RawValue>, found: &mut Found) -> Option<Option<RetentionDays>> {
+fn read_retention(field: &Field<&RawValue>, found: &mut FaultList) -> Option<Option<RetentionDays>> {
     if field.is_null() {
         return Some(None);
     }
@@ -173,12 +173,12 @@ fn read_retention(field: &Field<&RawValue>, found: &mut Found) -> Option<Option<
     }
 }
 
-fn read_shards(field: &Field<&RawValue>, found: &mut Found) -> Option<ShardCount> {
+fn read_shards(field: &Field<&RawValue>, found: &mut FaultList) -> Option<ShardCount> {
     field.json("1, 2, 4, 8, 16, 32, 64, 128 or 256", found)
 }
 
 /// The views are a set, so a view may be named twice.
-fn read_views(field: &Field<&RawValue>, found: &mut Found) -> Option<Views> {
+fn read_views(field: &Field<&RawValue>, found: &mut FaultList) -> Option<Views> {
     let names = field.elements(found)?;
     Some(names.iter().filter_map(|name| name.text::<View>(found)).collect())
 }

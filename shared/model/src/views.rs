@@ -18,7 +18,7 @@ words! {
     ViewError = "must be actor, subject or type";
 }
 
-/// The views that a topic keeps. Their JSON is the array of their names.
+/// The views that a topic has. Their JSON is the array of their names.
 ///
 /// ```
 /// use lately_model::{View, Views};
@@ -66,10 +66,10 @@ impl Default for Views {
 
 impl FromIterator<View> for Views {
     fn from_iter<I: IntoIterator<Item = View>>(views: I) -> Self {
-        views.into_iter().fold(Self::NONE, |kept, view| match view {
-            View::Actor => Self { actor: true, ..kept },
-            View::Subject => Self { subject: true, ..kept },
-            View::Type => Self { event_type: true, ..kept },
+        views.into_iter().fold(Self::NONE, |views, view| match view {
+            View::Actor => Self { actor: true, ..views },
+            View::Subject => Self { subject: true, ..views },
+            View::Type => Self { event_type: true, ..views },
         })
     }
 }

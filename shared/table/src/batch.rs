@@ -20,7 +20,7 @@ use crate::single::is_range_hot;
 /// A write of one item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Write {
-    /// Puts an item, in place of the item under its key.
+    /// Puts an item, and replaces the item under its key.
     Put(Item),
     /// Deletes the item under a key, if it is there.
     Delete(Key),
@@ -29,7 +29,7 @@ pub enum Write {
 /// The outcome of one call with several writes.
 #[derive(Debug)]
 pub enum BatchOutcome {
-    /// All are written, except for those at these places.
+    /// All are written, except for those at these indexes.
     Written(Vec<usize>),
     /// None is known to be written, and the call may be repeated.
     Refused(Refusal),
@@ -102,10 +102,10 @@ impl Table {
                 },
             };
             self.meter.read(answer.consumed_capacity());
-            let mut unprocessed = answer.unprocessed_keys.unwrap_or_default();
-            let left = unprocessed.remove(&*self.name).map(|rest| rest.keys).unwrap_or_default();
-            let read = keys.len() - left.len();
-            keys = left;
+            let mut by_table = answer.unprocessed_keys.unwrap_or_default();
+            let unprocessed = by_table.remove(&*self.name).map(|rest| rest.keys).unwrap_or_default();
+            let read = keys.len() - unprocessed.len();
+            keys = unprocessed;
             found.extend(answer.responses.unwrap_or_default().remove(&*self.name).unwrap_or_default());
             if read > 0 {
                 // A response holds at most 16 MB. The rest is requested at once.
@@ -128,22 +128,22 @@ impl Table {
         }
     }
 
-    /// Puts up to 25 items of different keys with one call. Returns the places of the items that may not be written.
+    /// Puts up to 25 items of different keys with one call. Returns the indexes of the items that may not be written.
     /// The caller puts these one by one, because the error of a single put has a reason.
     ///
     /// # Errors
     /// If the call fails for good.
     pub async fn put_many(&self, items: &[&Item]) -> Result<Vec<usize>, TableError> {
         let requests: Result<Vec<_>, _> = items.iter().map(|item| put_request(item)).collect();
-        let (left, is_throttle) = match self.send_batch(requests.map_err(TableError::unavailable)?).await {
-            BatchOutcome::Written(left) => (left.clone(), !left.is_empty()),
+        let (rest, is_throttle) = match self.send_batch(requests.map_err(TableError::unavailable)?).await {
+            BatchOutcome::Written(rest) => (rest.clone(), !rest.is_empty()),
             BatchOutcome::Refused(refusal) => ((0..items.len()).collect(), refusal.is_throttle),
             BatchOutcome::Failed(error) => return Err(error),
         };
         if is_throttle {
             self.meter.throttled(false);
         }
-        Ok(left)
+        Ok(rest)
     }
 
     async fn send_batch(&self, requests: Vec<WriteRequest>) -> BatchOutcome {
@@ -172,8 +172,8 @@ impl Table {
         self.meter.write(answer.consumed_capacity());
         let unprocessed = answer.unprocessed_items.unwrap_or_default().remove(&*self.name);
         let unprocessed: Vec<_> = unprocessed.iter().flatten().map(|request| self.key_of(request)).collect();
-        let left = keys.iter().enumerate().filter(|(_, key)| unprocessed.contains(key));
-        BatchOutcome::Written(left.map(|(place, _)| place).collect())
+        let indexes = keys.iter().enumerate().filter(|(_, key)| unprocessed.contains(key));
+        BatchOutcome::Written(indexes.map(|(index, _)| index).collect())
     }
 
     fn key_of(&self, request: &WriteRequest) -> [Option<AttributeValue>; 2] {

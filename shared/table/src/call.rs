@@ -111,7 +111,7 @@ impl Table {
         &self.meter
     }
 
-    /// True if the operation has read as much as one request may, or has too little time left. A read then ends, and
+    /// True if the operation has read as much as one request may, or has too little time. A read then ends, and
     /// its cursor says where to continue.
     pub fn is_spent(&self) -> bool {
         self.meter.read_units() >= UNITS_PER_REQUEST || self.time_left() < ANSWER_RESERVE
@@ -144,7 +144,7 @@ impl Table {
     pub(crate) async fn call<T, E, Calling>(
         &self,
         mut call: impl FnMut() -> Calling,
-    ) -> Result<T, Failed<SdkError<E>>>
+    ) -> Result<T, CallError<SdkError<E>>>
     where
         Calling: Future<Output = Result<T, SdkError<E>>>,
         E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -158,12 +158,12 @@ impl Table {
                 Err(error) => error,
             };
             match meaning(&error) {
-                Meaning::Condition => return Err(Failed::Condition { error, maybe_applied }),
-                Meaning::Final => return Err(Failed::Table(unavailable(&error))),
+                Meaning::Condition => return Err(CallError::Condition { error, maybe_applied }),
+                Meaning::Final => return Err(CallError::Table(unavailable(&error))),
                 Meaning::Ambiguous => maybe_applied = true,
                 Meaning::Refused => {}
             }
-            attempts.pause_after(&error).await.map_err(Failed::Table)?;
+            attempts.pause_after(&error).await.map_err(CallError::Table)?;
         }
     }
 
@@ -178,8 +178,8 @@ impl Table {
     {
         match self.call(call).await {
             Ok(answer) => Ok(Some(answer)),
-            Err(Failed::Condition { .. }) => Ok(None),
-            Err(Failed::Table(error)) => Err(error),
+            Err(CallError::Condition { .. }) => Ok(None),
+            Err(CallError::Table(error)) => Err(error),
         }
     }
 
@@ -203,7 +203,7 @@ impl Table {
 
 /// Why a call failed.
 #[derive(Debug)]
-pub(crate) enum Failed<E> {
+pub(crate) enum CallError<E> {
     /// The call's condition did not hold.
     Condition {
         /// DynamoDB's response, which may carry the item.
@@ -215,7 +215,7 @@ pub(crate) enum Failed<E> {
     Table(TableError),
 }
 
-impl<E> Failed<E> {
+impl<E> CallError<E> {
     /// The error of a call without a condition.
     pub(crate) fn unconditional(self) -> TableError {
         match self {
@@ -230,10 +230,10 @@ impl<E> Failed<E> {
 pub struct Refusal {
     /// The reason of the failure.
     pub error: TableError,
-    /// True if the item's own key range takes no more writes, in the table or in an index. More shards help then. They
+    /// True if the item's own key range accepts no more writes, in the table or in an index. More shards help. They
     /// would not raise a limit of the table or the account.
     pub is_range_hot: bool,
-    /// True if DynamoDB throttled the call, or left a part of it undone.
+    /// True if DynamoDB throttled the call, or did not do a part of it.
     pub is_throttle: bool,
 }
 
@@ -285,7 +285,7 @@ impl Attempts<'_> {
         paused
     }
 
-    /// As [`Attempts::pause`], after a response that left work undone.
+    /// As [`Attempts::pause`], after a response that did not do all work.
     ///
     /// # Errors
     /// The error if there is no next attempt.

@@ -53,7 +53,7 @@ impl Connection {
         Table::new(client.clone(), Arc::clone(name), Arc::clone(ambient), time, whole)
     }
 
-    /// The work of all finished operations since the tally was last taken.
+    /// The work of all finished operations since the tally was last read.
     pub fn take_tally(&self) -> Tally {
         self.meter.take()
     }

@@ -58,14 +58,14 @@ impl fmt::Display for Units {
     }
 }
 
-/// The work of many operations since the tally was last taken, failed operations included.
+/// The work of many operations since the tally was last read, failed operations included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The cost of these operations.
     pub cost: Cost,
     /// Calls that DynamoDB throttled and that were retried.
     pub throttles: u64,
-    /// Calls that DynamoDB throttled when no time or no attempt was left.
+    /// Calls that DynamoDB throttled when no time or no attempt remained.
     pub throttles_given_up: u64,
     /// Buckets whose shards were doubled.
     pub shards_doubled: u64,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tally_is_taken_once() {
+    fn a_tally_is_read_once() {
         let (all, one) = (Meter::default(), Meter::default());
         one.call();
         one.items(3);

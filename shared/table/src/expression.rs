@@ -233,11 +233,11 @@ pub(crate) struct Placeholders {
 impl Placeholders {
     pub(crate) fn name(&mut self, name: &str) -> String {
         let known = self.names.iter().position(|known| known == name);
-        let place = known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             self.names.push(name.to_owned());
             self.names.len() - 1
         });
-        format!("#{place}")
+        format!("#{index}")
     }
 
     pub(crate) fn value(&mut self, value: &AttributeValue) -> String {
@@ -275,13 +275,13 @@ impl Placeholders {
     }
 
     pub(crate) fn names(&self) -> Option<HashMap<String, String>> {
-        let names = self.names.iter().enumerate().map(|(place, name)| (format!("#{place}"), name.clone()));
+        let names = self.names.iter().enumerate().map(|(index, name)| (format!("#{index}"), name.clone()));
         Some(names.collect()).filter(|names: &HashMap<_, _>| !names.is_empty())
     }
 
     pub(crate) fn values(&self) -> Option<HashMap<String, AttributeValue>> {
         let values =
-            self.values.iter().enumerate().map(|(place, value)| (format!(":{place}"), value.clone()));
+            self.values.iter().enumerate().map(|(index, value)| (format!(":{index}"), value.clone()));
         Some(values.collect()).filter(|values: &HashMap<_, _>| !values.is_empty())
     }
 }

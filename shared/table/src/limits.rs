@@ -16,7 +16,7 @@ pub const BATCHES_AT_ONCE: usize = 4;
 /// finished.
 pub const UNITS_PER_REQUEST: u64 = 1_024;
 
-/// A read begins no further round of queries with less time left. A round and the response take less, unless DynamoDB
+/// A read begins no further round of queries with less time. A round and the response take less, unless DynamoDB
 /// does not respond.
 pub const ANSWER_RESERVE: Duration = Duration::from_secs(2);
 

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, Select};
 use lately_keys::{Key, Place};
 
-use crate::call::{Failed, Table};
+use crate::call::{CallError, Table};
 use crate::error::TableError;
 use crate::expression::{Condition, Placeholders};
 use crate::item::{Item, Value};
@@ -186,7 +186,7 @@ impl Table {
                     .send()
             })
             .await
-            .map_err(Failed::unconditional)?;
+            .map_err(CallError::unconditional)?;
         self.meter.read(answer.consumed_capacity());
         let QueryOutput { items, count, scanned_count, last_evaluated_key, .. } = answer;
         Ok(Page::of(items, [count, scanned_count], last_evaluated_key))
@@ -249,7 +249,7 @@ impl Table {
                     .send()
             })
             .await
-            .map_err(Failed::unconditional)?;
+            .map_err(CallError::unconditional)?;
         self.meter.read(answer.consumed_capacity());
         Ok(Page::of(answer.items, [answer.count, answer.scanned_count], answer.last_evaluated_key))
     }

@@ -7,11 +7,11 @@
 //! the condition failed, an earlier attempt may have been applied, and there is …
 //!   our very item, attribute for attribute   the attempt was applied: written
 //!   another item of the same next revision   the attempt was not applied: another writer has that revision
-//!   anything else, or nothing                another write came since, and nobody can tell: unknown
+//!   anything else, or nothing                another write came since, so the outcome is unknown
 //! ```
 //!
 //! A first put is not retried after an ambiguous attempt, because the item may have been deleted since. The item is
-//! read instead. If there is none, nobody can tell what happened.
+//! read instead. If there is none, the outcome is unknown.
 //!
 //! This works only if each writer's item differs from every other writer's item, or if it does not matter which of them
 //! wrote an item. For this purpose, a document carries random bits of its write.
@@ -19,7 +19,7 @@
 use lately_keys::Key;
 use lately_model::Revision;
 
-use crate::call::{Failed, Meaning, Table, meaning, unavailable};
+use crate::call::{CallError, Meaning, Table, meaning, unavailable};
 use crate::error::TableError;
 use crate::expression::Condition;
 use crate::item::{Corrupt, Item};
@@ -66,7 +66,7 @@ impl<'a> Rounds<'a> {
     /// Begins the next round after a random pause, so that writers who met in this round do not meet again.
     ///
     /// # Errors
-    /// If this was the last round, or if no time is left.
+    /// If this was the last round, or if no time remains.
     pub async fn lose_and_pause(&mut self) -> Result<(), TableError> {
         self.lose()?;
         let pause = self.table.wait_after(1).ok_or_else(|| self.too_busy())?;
@@ -89,7 +89,7 @@ impl Table {
                 self.meter.write(answer.consumed_capacity());
                 Ok(Guarded::Written)
             }
-            Err(Failed::Condition { error, maybe_applied }) => {
+            Err(CallError::Condition { error, maybe_applied }) => {
                 let there = in_the_way(error);
                 if maybe_applied {
                     Ok(outcome(there, item, revision_of(item)?)?)
@@ -97,13 +97,13 @@ impl Table {
                     Ok(Guarded::Stale(there))
                 }
             }
-            Err(Failed::Table(error)) => Err(error),
+            Err(CallError::Table(error)) => Err(error),
         }
     }
 
     /// Puts an item if there is none.
     ///
-    /// An ambiguous attempt is not retried: if the item was deleted since, a retry would bring it back. The stored item
+    /// An ambiguous attempt is not retried: if the item was deleted since, a retry would restore it. The stored item
     /// is read instead.
     async fn put_first(&self, item: &Item) -> Result<Guarded, TableError> {
         let mut attempts = self.attempts();
@@ -138,7 +138,7 @@ impl Table {
         };
         match self.deleted(key, Some(&condition)).await {
             Ok(()) => Ok(Guarded::Written),
-            Err(Failed::Condition { error: there, maybe_applied }) => {
+            Err(CallError::Condition { error: there, maybe_applied }) => {
                 match known.filter(|_| maybe_applied) {
                     // The item may have been deleted by us and created again. A deletion leaves no item that would show
                     // this.
@@ -146,7 +146,7 @@ impl Table {
                     None => Ok(Guarded::Stale(there)),
                 }
             }
-            Err(Failed::Table(error)) => Err(error),
+            Err(CallError::Table(error)) => Err(error),
         }
     }
 }

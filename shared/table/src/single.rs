@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::{
 };
 use lately_keys::Key;
 
-use crate::call::{Attempts, Failed, Meaning, Refusal, Table, is_throttle, meaning, unavailable};
+use crate::call::{Attempts, CallError, Meaning, Refusal, Table, is_throttle, meaning, unavailable};
 use crate::error::TableError;
 use crate::expression::{Condition, Placeholders, Update, UpdateExpression};
 use crate::item::Item;
@@ -58,14 +58,14 @@ impl Table {
                     .send()
             })
             .await
-            .map_err(Failed::unconditional)?;
+            .map_err(CallError::unconditional)?;
         self.meter.read(answer.consumed_capacity());
         Ok(answer.item.map(Item::from))
     }
 
-    /// Puts an item, in place of the item under its key.
+    /// Puts an item, and replaces the item under its key.
     pub async fn put(&self, item: &Item) -> Result<(), TableError> {
-        let answer = self.call(|| self.putting(item, None).send()).await.map_err(Failed::unconditional)?;
+        let answer = self.call(|| self.putting(item, None).send()).await.map_err(CallError::unconditional)?;
         self.meter.write(answer.consumed_capacity());
         Ok(())
     }
@@ -77,8 +77,8 @@ impl Table {
                 self.meter.write(answer.consumed_capacity());
                 Ok(PutIf::Done)
             }
-            Err(Failed::Condition { error, .. }) => Ok(PutIf::Refused(in_the_way(error))),
-            Err(Failed::Table(error)) => Err(error),
+            Err(CallError::Condition { error, .. }) => Ok(PutIf::Refused(in_the_way(error))),
+            Err(CallError::Table(error)) => Err(error),
         }
     }
 
@@ -148,15 +148,15 @@ impl Table {
 
     /// Deletes an item, if it is there.
     pub async fn delete(&self, key: Key) -> Result<(), TableError> {
-        self.deleted(key, None).await.map_err(Failed::unconditional)
+        self.deleted(key, None).await.map_err(CallError::unconditional)
     }
 
     /// Deletes an item if a condition holds for it. Returns whether the item is deleted.
     pub async fn delete_if(&self, key: Key, condition: &Condition) -> Result<bool, TableError> {
         match self.deleted(key, Some(condition)).await {
             Ok(()) => Ok(true),
-            Err(Failed::Condition { .. }) => Ok(false),
-            Err(Failed::Table(error)) => Err(error),
+            Err(CallError::Condition { .. }) => Ok(false),
+            Err(CallError::Table(error)) => Err(error),
         }
     }
 
@@ -165,8 +165,8 @@ impl Table {
     pub async fn delete_or_get(&self, key: Key, condition: &Condition) -> Result<Option<Item>, TableError> {
         match self.deleted(key, Some(condition)).await {
             Ok(()) => Ok(None),
-            Err(Failed::Condition { error: there, .. }) => Ok(Some(there.unwrap_or_default())),
-            Err(Failed::Table(error)) => Err(error),
+            Err(CallError::Condition { error: there, .. }) => Ok(Some(there.unwrap_or_default())),
+            Err(CallError::Table(error)) => Err(error),
         }
     }
 
@@ -175,7 +175,7 @@ impl Table {
         &self,
         key: Key,
         condition: Option<&Condition>,
-    ) -> Result<(), Failed<Option<Item>>> {
+    ) -> Result<(), CallError<Option<Item>>> {
         let key = Item::under(key).into_attributes();
         let mut placeholders = Placeholders::default();
         let condition = condition.map(|condition| placeholders.condition(condition));
@@ -199,14 +199,14 @@ impl Table {
                 self.meter.write(answer.consumed_capacity());
                 Ok(())
             }
-            Err(Failed::Table(error)) => Err(Failed::Table(error)),
-            Err(Failed::Condition { error, maybe_applied }) => {
+            Err(CallError::Table(error)) => Err(CallError::Table(error)),
+            Err(CallError::Condition { error, maybe_applied }) => {
                 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
                 let there = match error.into_service_error() {
                     DeleteItemError::ConditionalCheckFailedException(failed) => failed.item,
                     _ => None,
                 };
-                Err(Failed::Condition { error: there.map(Item::from), maybe_applied })
+                Err(CallError::Condition { error: there.map(Item::from), maybe_applied })
             }
         }
     }
@@ -266,7 +266,7 @@ fn throttling_reasons(error: &SdkError<PutItemError>) -> &[ThrottlingReason] {
     }
 }
 
-/// True if a write was throttled because its key range takes no more writes.
+/// True if a write was throttled because its key range accepts no more writes.
 pub(crate) fn is_range_hot(reasons: &[ThrottlingReason]) -> bool {
     reasons.iter().any(|reason| {
         matches!(

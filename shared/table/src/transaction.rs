@@ -36,7 +36,7 @@ impl Transaction {
         Self { writes: Vec::new(), token: format!("{:032x}", ambient.entropy()) }
     }
 
-    /// Puts an item, in place of the item under its key.
+    /// Puts an item, and replaces the item under its key.
     pub fn put(self, item: Item) -> Self {
         self.with(Part::Put(item, None))
     }

@@ -76,20 +76,20 @@ impl Log {
         };
         shard.trim(horizon, limits::TRIMMED_PER_READ);
         let start = shard.records.partition_point(|r| r.sequence <= after);
-        let mut left = bytes;
-        let taken = shard
+        let mut remaining = bytes;
+        let fitting = shard
             .records
             .range(start..)
             .skip_while(|record| record.at_micros < horizon)
             .take(records)
             .enumerate()
             .take_while(|(i, record)| {
-                let fits = *i == 0 || record.size_bytes <= left;
-                left = left.saturating_sub(record.size_bytes);
+                let fits = *i == 0 || record.size_bytes <= remaining;
+                remaining = remaining.saturating_sub(record.size_bytes);
                 fits
             })
             .map(|(_, record)| Arc::clone(record));
-        let records: Vec<_> = taken.collect();
+        let records: Vec<_> = fitting.collect();
         ReadRecords {
             next: records.last().map_or(after.max(shard.trimmed), |record| record.sequence),
             trimmed: after < shard.trimmed,
@@ -125,7 +125,7 @@ impl Log {
         oldest.map(|record| record.at_micros).min()
     }
 
-    /// The oldest time of which records are kept. Retention drops older records.
+    /// The oldest time of which records are retained. Retention drops older records.
     pub(crate) fn horizon_micros(&self, now_micros: u64) -> u64 {
         now_micros.saturating_sub(self.retention_micros)
     }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_is_told_that_retention_dropped_records() {
+    fn a_reader_learns_that_retention_dropped_records() {
         let mut log = log([0, HOUR, 2 * HOUR]);
         let batch = log.read(0, SequenceNumber::START, 10, u64::MAX, 25 * HOUR + 1);
         assert_eq!(sequences(&batch), [3]);

@@ -1,6 +1,6 @@
 //! One stream record: an item's change, as DynamoDB Streams reports it.
 //!
-//! A record keeps its images as the DynamoDB JSON that is delivered. So a change is serialised once, when it is
+//! A record stores its images as the DynamoDB JSON that is delivered. So a change is serialised once, when it is
 //! captured, and each delivery only copies text.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::attribute;
 
-/// A record's place in the order of all changes. The numbers increase strictly, over all shards and tables.
+/// A record's position in the order of all changes. The numbers increase strictly, over all shards and tables.
 ///
 /// The text has 21 digits, the fewest that DynamoDB uses, so text order is number order. Files hold the number itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ impl SequenceNumber {
     /// The position before every record.
     pub const START: Self = Self(0);
 
-    /// The place of the record with this number, counting from 1.
+    /// The position of the record with this number, counting from 1.
     pub fn new(number: u64) -> Self {
         Self(number)
     }
@@ -107,7 +107,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record's place in the order of changes.
+    /// The record's position in the order of changes.
     pub fn sequence(&self) -> SequenceNumber {
         self.sequence
     }

@@ -1,7 +1,7 @@
 //! The clients with faults.
 //!
-//! A test's client ([`FaultyClient`]) keeps the same faults, and records all calls and faults. A program's client
-//! ([`LiveClient`]) runs for days, so its faults can be replaced while it runs, and it keeps only the latest faults.
+//! A test's client ([`FaultyClient`]) has fixed faults, and records all calls and faults. A program's client
+//! ([`LiveClient`]) runs for days, so its faults can be replaced while it runs, and it records only the latest faults.
 
 use std::future::Future;
 

@@ -227,7 +227,7 @@ impl LayerState {
     }
 
     /// The stream of draws of an item: a hash of its table and key.
-    fn place(&self, table: &str, item: &Item) -> u64 {
+    fn draws_of(&self, table: &str, item: &Item) -> u64 {
         let described = self.core.table(table).ok().flatten();
         let id = described.and_then(|described| ItemId::of(&described, item));
         seed::hash(&format!("{table} {id:?}"))
@@ -247,10 +247,10 @@ impl LayerState {
         };
         let (mut positions, mut held_back) = (Vec::new(), Vec::new());
         for (position, touched) in call.touched().into_iter().enumerate() {
-            let place = self.place(touched.table, touched.item);
-            let drawn = seed::fraction(self.seed, place, number) < share;
+            let draws = self.draws_of(touched.table, touched.item);
+            let drawn = seed::fraction(self.seed, draws, number) < share;
             if drawn && target.covers(&self.partition(touched.table, touched.item)) {
-                let time = seed::up_to(micros(longest), self.seed, !place, number);
+                let time = seed::up_to(micros(longest), self.seed, !draws, number);
                 held_back.push((Duration::from_micros(time), touched.table.to_owned(), touched.item.clone()));
                 positions.push(position);
             }
@@ -288,7 +288,7 @@ impl LayerState {
         let touches = self.touches(Some(&call));
         let mut held_back = |table: &str, item: &Item| {
             // The draw depends on the item's key, since the order of the tables in a request has no meaning.
-            let drawn = seed::fraction(self.seed, self.place(table, item), number) < share;
+            let drawn = seed::fraction(self.seed, self.draws_of(table, item), number) < share;
             drawn && target.covers(&self.partition(table, item))
         };
         let (member, held): (_, Map<String, Value>) = match &mut call {

@@ -76,7 +76,7 @@ pub enum Fault {
     Timeout(Moment),
     /// The process dies: neither this call nor any later call of the same client returns.
     Crash(Moment),
-    /// A batch leaves items unprocessed, each item in the target's partitions with this probability. If no item is left
+    /// A batch leaves items unprocessed, each item in the target's partitions with this probability. If no item remains
     /// to process, the batch is throttled.
     Unprocessed(f64),
     /// A transaction shows the changes of its items at different times. Each item in the target's partitions is held

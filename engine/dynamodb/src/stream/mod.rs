@@ -47,11 +47,11 @@ impl Stream {
         log.map(|log| log.read(shard, after, records, bytes, now)).unwrap_or_default()
     }
 
-    /// Drops the records of each shard up to a position, before their retention ends, except the `kept` newest records of
+    /// Drops the records of each shard up to a position, before they expire, but the `retained` newest records of
     /// all shards. For a long run that needs no records that all of its functions have done. The journal on disk drops
     /// them a segment at a time.
-    pub fn forget(&self, settled: &[SequenceNumber], kept: u64) {
-        self.core.ledger().forget_settled(&self.table, settled, kept);
+    pub fn forget(&self, settled: &[SequenceNumber], retained: u64) {
+        self.core.ledger().forget_settled(&self.table, settled, retained);
     }
 
     /// All records of all shards, in the order of the changes. For tests.
@@ -103,7 +103,7 @@ impl Stream {
         seed::hash(&table.and_then(|table| table.partition_of(&key)).unwrap_or_default())
     }
 
-    /// The oldest time of which records are kept. Retention drops older records.
+    /// The oldest time of which records are retained. Retention drops older records.
     pub fn horizon_micros(&self) -> u64 {
         let now = self.now_micros();
         self.core.ledger().log(&self.table).map_or(now, |log| log.horizon_micros(now))

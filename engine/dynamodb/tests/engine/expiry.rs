@@ -54,8 +54,8 @@ async fn an_item_whose_ttl_was_extended_or_removed_stays() {
     }
     engine.clock().advance(Duration::from_secs(60));
     assert_eq!(engine.expire(10).unwrap(), 1);
-    let left = client.scan().table_name(TABLE).send().await.unwrap();
-    assert_eq!(left.count, 2);
+    let remaining = client.scan().table_name(TABLE).send().await.unwrap();
+    assert_eq!(remaining.count, 2);
 }
 
 #[tokio::test]

@@ -134,11 +134,11 @@ async fn unprocessed_items_are_not_written_and_can_be_sent_again() {
     let faults = Faults::seeded(1).nth(1, Target::any(), Fault::Unprocessed(0.5));
     let faulty = engine.client_with(faults);
     let answer = batch(&faulty.client(), "a").send().await.unwrap();
-    let left = answer.unprocessed_items.unwrap();
-    let count = left[TABLE].len();
+    let unprocessed = answer.unprocessed_items.unwrap();
+    let count = unprocessed[TABLE].len();
     assert!((5..20).contains(&count), "{count}");
     assert_eq!(engine.stream(TABLE).unwrap().len(), 25 - count);
-    let again = faulty.client().batch_write_item().set_request_items(Some(left));
+    let again = faulty.client().batch_write_item().set_request_items(Some(unprocessed));
     assert!(again.send().await.unwrap().unprocessed_items.unwrap().is_empty());
     assert_eq!(engine.stream(TABLE).unwrap().len(), 25);
 
@@ -146,9 +146,9 @@ async fn unprocessed_items_are_not_written_and_can_be_sent_again() {
     let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build().unwrap();
     let reader = engine.client_with(Faults::seeded(2).nth(1, Target::any(), Fault::Unprocessed(0.5)));
     let answer = reader.client().batch_get_item().request_items(TABLE, keys).send().await.unwrap();
-    let left = &answer.unprocessed_keys.unwrap()[TABLE];
-    assert_eq!(left.keys().len() + answer.responses.unwrap()[TABLE].len(), 25);
-    assert_eq!(left.consistent_read(), Some(true));
+    let unprocessed = &answer.unprocessed_keys.unwrap()[TABLE];
+    assert_eq!(unprocessed.keys().len() + answer.responses.unwrap()[TABLE].len(), 25);
+    assert_eq!(unprocessed.consistent_read(), Some(true));
 }
 
 #[tokio::test]
@@ -282,8 +282,8 @@ async fn a_live_client_has_faults_until_they_end_or_are_replaced() {
         WriteRequest::builder().put_request(put).build()
     };
     let batch = client.batch_write_item().request_items(TABLE, vec![of("HOT#4"), of("COOL#4")]);
-    let left = batch.send().await.unwrap().unprocessed_items.unwrap();
-    assert_eq!(left[TABLE], [of("HOT#4")]);
+    let unprocessed = batch.send().await.unwrap().unprocessed_items.unwrap();
+    assert_eq!(unprocessed[TABLE], [of("HOT#4")]);
     assert!(is_there(&engine, "COOL#4").await && !is_there(&engine, "HOT#4").await);
 
     engine.clock().advance(Duration::from_secs(5));
@@ -294,7 +294,7 @@ async fn a_live_client_has_faults_until_they_end_or_are_replaced() {
     }
     live.set_faults(&Faults::default());
     put(&client, "HOT#5").send().await.unwrap();
-    // The client keeps the latest 50 faults.
+    // The client records the latest 50 faults.
     let injected = live.injected();
     let partitions: Vec<_> = injected.iter().map(|it| it.partition.clone().unwrap()).collect();
     assert_eq!(partitions, (10..60).map(|n| format!("HOT#{n}")).collect::<Vec<_>>());
@@ -354,7 +354,7 @@ async fn together(engine: &Engine, items: &[&str]) -> Vec<Option<String>> {
     answer.responses().iter().map(|one| number(one.item()).map(str::to_owned)).collect()
 }
 
-fn told(engine: &Engine) -> Vec<String> {
+fn stream_keys(engine: &Engine) -> Vec<String> {
     let records = engine.stream(TABLE).unwrap().all();
     records.iter().map(|record| record.keys()["pk"].as_s().unwrap().clone()).collect()
 }
@@ -367,12 +367,12 @@ async fn a_half_visible_transaction_shows_its_items_one_by_one() {
     tokio::task::yield_now().await;
     let numbers = |of: [&str; 3]| of.map(|number| Some(number.to_owned())).to_vec();
     assert_eq!(plainly(&engine, &["a", "b", "c"]).await, numbers(["2", "1", "2"]));
-    assert_eq!(told(&engine), ["a", "b", "c", "a", "c"]);
+    assert_eq!(stream_keys(&engine), ["a", "b", "c", "a", "c"]);
     assert!(!writing.is_finished(), "the response waits until all changes are shown");
 
     writing.await.unwrap().unwrap();
     assert_eq!(plainly(&engine, &["a", "b", "c"]).await, numbers(["2", "2", "2"]));
-    assert_eq!(told(&engine), ["a", "b", "c", "a", "c", "b"]);
+    assert_eq!(stream_keys(&engine), ["a", "b", "c", "a", "c", "b"]);
     let record = engine.stream(TABLE).unwrap().all().pop().unwrap();
     assert_eq!(number(record.old_image().as_ref()), Some("1"));
 }
@@ -399,7 +399,7 @@ async fn writes_and_transactions_see_all_of_a_half_visible_transaction() {
             _ => drop(first.send().await.unwrap()),
         }
         assert_eq!(plainly(&engine, &[pk]).await, [Some("1".to_owned())]);
-        assert_eq!(told(&engine)[..2], ["a", pk]);
+        assert_eq!(stream_keys(&engine)[..2], ["a", pk]);
     }
 }
 
@@ -412,7 +412,7 @@ async fn a_half_visible_transaction_is_shown_after_its_process_dies() {
     assert_eq!(plainly(&engine, &["a", "b"]).await, [Some("1".to_owned()), None]);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(plainly(&engine, &["b"]).await, [Some("1".to_owned())]);
-    assert_eq!(told(&engine), ["a", "b"]);
+    assert_eq!(stream_keys(&engine), ["a", "b"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -423,9 +423,9 @@ async fn a_seed_decides_the_order_in_which_changes_are_shown() {
         let fault = Fault::HalfVisible { share: 0.5, longest: Duration::from_secs(1) };
         let faulty = engine.client_with(Faults::seeded(seed).rule(Target::any(), When::Always, fault));
         transaction(&faulty.client(), &items, 1).send().await.unwrap();
-        let told = told(&engine);
-        assert_eq!(told.len(), items.len());
-        told
+        let keys = stream_keys(&engine);
+        assert_eq!(keys.len(), items.len());
+        keys
     };
     assert_eq!(run(5).await, run(5).await);
     assert_ne!(run(5).await, run(6).await);

@@ -44,17 +44,17 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..30)
 }
 
-fn place(id: u8) -> (String, String) {
+fn names(id: u8) -> (String, String) {
     (format!("p{}", id % 3), id.to_string())
 }
 
 fn key_of(id: u8) -> Item {
-    let (pk, sk) = place(id);
+    let (pk, sk) = names(id);
     key(&pk, &sk)
 }
 
 fn item_of(id: u8, number: u8) -> Item {
-    let (pk, sk) = place(id);
+    let (pk, sk) = names(id);
     item(&pk, &sk, [("n", n(number))])
 }
 

@@ -43,22 +43,22 @@ async fn accepted(
 async fn a_partition_serves_its_rate_without_affecting_others() {
     let engine = engine();
     let hot = |i: u32| item("hot", &i.to_string(), []);
-    let (taken, why) = accepted(&engine, 1_200, hot).await;
-    assert_eq!(taken, 1_000);
+    let (written, why) = accepted(&engine, 1_200, hot).await;
+    assert_eq!(written, 1_000);
     assert_eq!(why.unwrap().0, "TableWriteKeyRangeThroughputExceeded");
-    let (taken, _) = accepted(&engine, 100, |i| item("cool", &i.to_string(), [])).await;
-    assert_eq!(taken, 100);
+    let (written, _) = accepted(&engine, 100, |i| item("cool", &i.to_string(), [])).await;
+    assert_eq!(written, 100);
     engine.clock().advance(Duration::from_millis(100));
-    let (taken, _) = accepted(&engine, 1_200, hot).await;
-    assert_eq!(taken, 100);
+    let (written, _) = accepted(&engine, 1_200, hot).await;
+    assert_eq!(written, 100);
 }
 
 #[tokio::test]
 async fn larger_items_use_a_partition_up_sooner() {
     let engine = engine();
     let large = |i: u32| item("hot", &i.to_string(), [("data", s("x".repeat(3_500)))]);
-    let (taken, _) = accepted(&engine, 400, large).await;
-    assert_eq!(taken, 250);
+    let (written, _) = accepted(&engine, 400, large).await;
+    assert_eq!(written, 250);
 }
 
 #[tokio::test]
@@ -68,8 +68,8 @@ async fn a_hot_index_partition_throttles_the_tables_writes() {
         let index = [("gsi1pk", s("one")), ("gsi1sk", s(i.to_string()))];
         item(&format!("p{i}"), "1", index)
     };
-    let (taken, why) = accepted(&engine, 1_100, spread).await;
-    assert_eq!(taken, 1_000);
+    let (written, why) = accepted(&engine, 1_100, spread).await;
+    assert_eq!(written, 1_000);
     let (reason, resource) = why.unwrap();
     assert_eq!(reason, "IndexWriteKeyRangeThroughputExceeded");
     assert!(resource.ends_with("table/lately/index/gsi1"), "{resource}");
@@ -85,9 +85,9 @@ async fn a_batch_is_throttled_only_if_no_item_is_admitted() {
     };
     let mixed = (0..10).map(|i| request(if i < 4 { "hot" } else { "cool" }, i)).collect();
     let batch = engine.client().batch_write_item().request_items(TABLE, mixed);
-    let left = batch.send().await.unwrap().unprocessed_items.unwrap();
-    assert_eq!(left[TABLE].len(), 4);
-    let again = engine.client().batch_write_item().set_request_items(Some(left));
+    let unprocessed = batch.send().await.unwrap().unprocessed_items.unwrap();
+    assert_eq!(unprocessed[TABLE].len(), 4);
+    let again = engine.client().batch_write_item().set_request_items(Some(unprocessed));
     let error = again.send().await.unwrap_err().into_service_error();
     assert!(error.is_throttling_exception(), "{error:?}");
 }
@@ -126,6 +126,6 @@ async fn writes_to_unchanged_index_entries_use_no_index_units() {
         let index = [("gsi1pk", s("one")), ("gsi1sk", s((i % 10).to_string()))];
         item(&format!("p{}", i % 10), "1", index)
     };
-    let (taken, _) = accepted(&engine, 1_500, same).await;
-    assert_eq!(taken, 1_500);
+    let (written, _) = accepted(&engine, 1_500, same).await;
+    assert_eq!(written, 1_500);
 }

@@ -32,7 +32,7 @@ async fn put(engine: &Engine, numbers: RangeInclusive<u64>) {
 }
 
 #[tokio::test]
-async fn items_stream_and_expiry_times_are_kept() {
+async fn items_stream_and_expiry_times_are_stored() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { clock: Clock::manual(START), ..Options::default() };
     let engine = open(directory.path(), &options).unwrap();
@@ -75,12 +75,12 @@ async fn records_older_than_the_retention_still_count() {
 }
 
 #[tokio::test]
-async fn settled_records_are_neither_kept_nor_read_at_the_next_start() {
+async fn settled_records_are_neither_stored_nor_read_at_the_next_start() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { clock: Clock::manual(START), ..Options::default() };
     let engine = open(directory.path(), &options).unwrap();
     engine.create_table(&definition(), TABLE).unwrap();
-    // A segment takes 27 of these.
+    // A segment has room for 27 of these.
     for number in 1..=100 {
         let large = ("text", s("x".repeat(300_000)));
         let item = item(&number.to_string(), "1", [("n", n(number)), large]);
@@ -95,17 +95,17 @@ async fn settled_records_are_neither_kept_nor_read_at_the_next_start() {
     };
     let unsettled = SequenceNumber::new(90);
     stream.forget(&[newest, newest, newest, unsettled], 5);
-    let kept = sequences(&engine);
+    let old = sequences(&engine);
     let shard_of_unsettled = stream.read(3, SequenceNumber::START, 100, u64::MAX).records;
     assert!(shard_of_unsettled.iter().all(|record| record.sequence() > unsettled));
-    assert!(kept.ends_with(&[96, 97, 98, 99, 100]) && kept[0] > 90, "{kept:?}");
+    assert!(old.ends_with(&[96, 97, 98, 99, 100]) && old[0] > 90, "{old:?}");
     drop((engine, stream));
 
     let engine = open(directory.path(), &options).unwrap();
-    let left = sequences(&engine);
-    assert!(left.ends_with(&kept[kept.len() - 5..]) && kept.iter().all(|one| left.contains(one)), "{left:?}");
-    assert!(left[0] > 50, "most records are not read again: {left:?}");
-    assert_eq!(left.last(), Some(&100));
+    let new = sequences(&engine);
+    assert!(new.ends_with(&old[old.len() - 5..]) && old.iter().all(|one| new.contains(one)), "{new:?}");
+    assert!(new[0] > 50, "most records are not read again: {new:?}");
+    assert_eq!(new.last(), Some(&100));
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn items_and_replayed(engine: &Engine) -> (Vec<Item>, Vec<Item>) {
 }
 
 /// A text for each record of the stream, with its images and whether the TTL service made the change.
-fn told(engine: &Engine) -> Vec<String> {
+fn stream_keys(engine: &Engine) -> Vec<String> {
     let stream = engine.stream(TABLE).unwrap();
     let sorted = |item: Item| item.into_iter().collect::<BTreeMap<_, _>>();
     let records = stream.all().into_iter().map(|record| {
@@ -291,7 +291,7 @@ async fn a_process_killed_during_a_write_loses_neither_item_nor_record() {
         let (was, _) = items_and_replayed(&engine).await;
         change(&engine, kind).await;
         let (is, _) = items_and_replayed(&engine).await;
-        let expected = told(&engine);
+        let expected = stream_keys(&engine);
         drop(engine);
 
         let segments = fs::read_dir(after.path().join("stream")).unwrap();
@@ -316,7 +316,7 @@ async fn a_process_killed_during_a_write_loses_neither_item_nor_record() {
                 let (items, replayed) = items_and_replayed(&engine).await;
                 assert_eq!(items, if committed { is.clone() } else { was.clone() });
                 assert_eq!(replayed, items, "{bytes} bytes, committed: {committed}");
-                let records = told(&engine);
+                let records = stream_keys(&engine);
                 assert_eq!(records, expected[..records.len()], "with the same times and identities");
                 // Another process opens the directory, and finds the same state after a further write.
                 change(&engine, 1).await;

@@ -79,7 +79,7 @@ async fn partiql_is_refused_as_an_unknown_operation() {
 }
 
 #[tokio::test]
-async fn silent_connections_are_closed_and_their_places_given_on() {
+async fn silent_connections_are_closed_and_their_permits_reused() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let bounds = ConnectionBounds { connections: 100, head: Duration::from_millis(300) };

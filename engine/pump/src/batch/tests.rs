@@ -51,12 +51,12 @@ fn a_batch_fills_up_to_the_last_byte_of_the_limit() {
 #[test]
 fn without_bisection_remaining_records_are_retried_then_given_up() {
     let mapping = mapping(2, false);
-    let (done, Next::Retry(left)) = batch(1..=5).after(reported(2), &mapping) else { panic!() };
-    assert_eq!((done, numbers(&left)), (2, vec![3, 4, 5]));
-    let (0, Next::Retry(left)) = left.after(ERROR, &mapping) else { panic!() };
-    let (done, Next::GiveUp(left)) = left.after(reported(1), &mapping) else { panic!() };
-    assert_eq!((done, numbers(&left), left.invocations), (1, vec![4, 5], 3));
-    assert_eq!(left.cause, Some(Cause::Reported));
+    let (done, Next::Retry(remaining)) = batch(1..=5).after(reported(2), &mapping) else { panic!() };
+    assert_eq!((done, numbers(&remaining)), (2, vec![3, 4, 5]));
+    let (0, Next::Retry(remaining)) = remaining.after(ERROR, &mapping) else { panic!() };
+    let (done, Next::GiveUp(remaining)) = remaining.after(reported(1), &mapping) else { panic!() };
+    assert_eq!((done, numbers(&remaining), remaining.invocations), (1, vec![4, 5], 3));
+    assert_eq!(remaining.cause, Some(Cause::Reported));
 }
 
 #[test]
@@ -103,9 +103,9 @@ proptest! {
             settled.extend(&of[..done]);
             match next {
                 Next::Done => {}
-                Next::Retry(left) => waiting.push(left),
+                Next::Retry(remaining) => waiting.push(remaining),
                 Next::Bisect(parts) => waiting.extend(parts.into_iter().rev()),
-                Next::GiveUp(left) => settled.extend(numbers(&left)),
+                Next::GiveUp(remaining) => settled.extend(numbers(&remaining)),
             }
         }
         prop_assert_eq!(settled, (1..=records).collect::<Vec<_>>());

@@ -117,8 +117,8 @@ fn an_unsupported_operator_is_refused_and_named() {
         assert!(matches!(error(pattern), FilterError::Shape { .. }), "{pattern}");
     }
     assert!(matches!(error("{"), FilterError::Json(_)));
-    let told = error(r#"{"a": [{"suffix": "x"}]}"#).to_string();
-    assert!(told.starts_with(
+    let message = error(r#"{"a": [{"suffix": "x"}]}"#).to_string();
+    assert!(message.starts_with(
         r#"a filter's pattern has an operator at "a" that this engine does not support: {"suffix":"x"}"#
     ));
 }

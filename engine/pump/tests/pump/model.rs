@@ -91,7 +91,7 @@ async fn check(run: Run) -> Result<(), TestCaseError> {
         match run.does[number % run.does.len()] {
             0 => Does::Panic,
             1 => Does::Error,
-            place @ 2..6 if reports => Does::Before(usize::from(place) % call.records.len()),
+            index @ 2..6 if reports => Does::Before(usize::from(index) % call.records.len()),
             _ => Does::All,
         }
     };

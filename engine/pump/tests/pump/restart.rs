@@ -79,8 +79,8 @@ async fn checkpoints_that_cannot_be_written_stop_nothing_and_are_retried() {
         running.handle.settled().await;
     }
     assert_eq!(log.done().len(), 3);
-    let told = troubles.borrow_and_update().to_string();
-    assert!(told.starts_with("its checkpoints cannot be written (No such file"), "{told}");
+    let trouble = troubles.borrow_and_update().to_string();
+    assert!(trouble.starts_with("its checkpoints cannot be written (No such file"), "{trouble}");
 
     std::fs::create_dir(&folder).unwrap();
     troubles.changed().await.unwrap();

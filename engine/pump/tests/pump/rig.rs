@@ -132,17 +132,17 @@ impl Log {
                         log.end(number, call.records.len());
                         Ok(r#"{"batchItemFailures":[]}"#.to_owned())
                     }
-                    Does::Before(place) => {
-                        log.end(number, place);
-                        Ok(report(&call.records[place..]))
+                    Does::Before(index) => {
+                        log.end(number, index);
+                        Ok(report(&call.records[index..]))
                     }
                     Does::Error => {
                         log.end(number, 0);
-                        Err(HandlerError::new("told to fail"))
+                        Err(HandlerError::new("asked to fail"))
                     }
                     Does::Panic => {
                         log.end(number, 0);
-                        panic!("told to panic")
+                        panic!("asked to panic")
                     }
                 }
             }

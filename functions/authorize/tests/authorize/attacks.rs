@@ -125,7 +125,7 @@ async fn a_key_id_is_compared_and_never_followed() {
 }
 
 #[tokio::test]
-async fn a_token_never_brings_its_own_key() {
+async fn a_key_inside_a_token_is_never_used() {
     let rig = rsa();
     let own = Signer::ed();
     let evil = TestIssuer::start(vec![own.jwk("1"), own.jwk("2")]);
@@ -202,7 +202,7 @@ async fn times_are_checked_with_a_minute_of_leeway() {
         let token = rig.key.token("1", &rig.claims_with(claims.clone()));
         assert_eq!(rig.is_known(&token).await, known, "{claims}");
     }
-    // A token without an end that can be told has the latest end.
+    // A token whose end is out of range has the latest end.
     let endless = rig.caller(&rig.key.token("1", &rig.claims_with(json!({"exp": u64::MAX})))).await;
     assert_eq!(endless.expires_at, lately_keys::UnixMillis::MAX);
     let token = rig.key.token("1", &rig.claims());

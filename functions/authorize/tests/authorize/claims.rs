@@ -1,7 +1,7 @@
 //! Claims as seven issuers write them, and the rules that make callers of them.
 //!
 //! Each file of `issuers/` has the settings that `docs/jwts.md` shows, a token's header and claims in the shape that the
-//! issuer documents, and the expected caller. The test's own issuer takes the place of the real one.
+//! issuer documents, and the expected caller. The test's own issuer replaces the real one.
 
 use lately_authorize::{Issuers, Scheme};
 use lately_keys::Topic;
@@ -128,7 +128,7 @@ async fn a_user_must_be_a_name() {
 }
 
 #[tokio::test]
-async fn two_issuers_are_told_apart() {
+async fn two_issuers_are_distinguished() {
     let (one, other) = (Signer::ed(), Signer::ed());
     let issuers = [TestIssuer::start(vec![one.jwk("1")]), TestIssuer::start(vec![other.jwk("1")])];
     let settings = json!([

@@ -38,7 +38,7 @@ impl TestIssuer {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let issuer = Self { url: url.clone(), behaviour: Arc::clone(&behaviour), asked: Arc::clone(&asked) };
         std::thread::spawn(move || {
-            let mut kept = Vec::new();
+            let mut open = Vec::new();
             for connection in listener.incoming() {
                 let connection = connection.unwrap();
                 let Some(path) = path(&connection) else { continue };
@@ -46,8 +46,8 @@ impl TestIssuer {
                 let behaviour = behaviour.lock().unwrap().clone();
                 match behaviour {
                     Behaviour::Down => {}
-                    Behaviour::Silent => kept.push(connection),
-                    told => answer(&connection, &url, &path, told),
+                    Behaviour::Silent => open.push(connection),
+                    behaviour => answer(&connection, &url, &path, behaviour),
                 }
             }
         });

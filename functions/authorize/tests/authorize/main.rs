@@ -62,7 +62,7 @@ impl Rig {
         json!({"iss": self.issuer.url, "aud": "lately", "sub": "ada", "exp": self.now() + 600})
     }
 
-    /// The claims of a valid token, with changes. A null takes a claim away.
+    /// The claims of a valid token, with changes. A null removes a claim.
     fn claims_with(&self, changes: Value) -> Value {
         let mut claims = self.claims();
         for (name, value) in changes.as_object().unwrap().clone() {
@@ -155,7 +155,7 @@ async fn the_gateway_gets_the_same_context_as_for_a_session() {
 }
 
 #[test]
-fn settings_with_a_fault_are_refused_with_its_place() {
+fn settings_with_a_fault_are_refused_with_its_position() {
     let parse = |text: &str| Issuers::parse(text, Scheme::Https).map(drop).map_err(|error| error.to_string());
     assert_eq!((parse(""), parse(" [] ")), (Ok(()), Ok(())));
     let good = json!({"issuer": "https://id.example.org/", "audience": "lately"});
@@ -164,7 +164,7 @@ fn settings_with_a_fault_are_refused_with_its_place() {
         issuer[name] = value;
         json!([issuer]).to_string()
     };
-    for (text, told) in [
+    for (text, expected) in [
         ("{".to_owned(), "not a list of issuers"),
         ("{}".to_owned(), "not a list of issuers"),
         (json!([{"audience": "lately"}]).to_string(), "missing field `issuer`"),
@@ -186,6 +186,6 @@ fn settings_with_a_fault_are_refused_with_its_place() {
         (json!(vec![&good; 21]).to_string(), "at most 20 issuers"),
     ] {
         let error = parse(&text).unwrap_err();
-        assert!(error.starts_with("ISSUERS") && error.contains(told), "{text}: {error}");
+        assert!(error.starts_with("ISSUERS") && error.contains(expected), "{text}: {error}");
     }
 }

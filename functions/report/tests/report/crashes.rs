@@ -8,7 +8,7 @@ use lately_report::{Outcome, OutputError, ReportError};
 
 use crate::rig::{Effect, Plan, Reporter, Rig, SETTLED, TIME, pass};
 
-/// Makes two reports, the second with an event that landed late. The victim makes one attempt at the second report.
+/// Makes two reports, the second with an event that arrived late. The victim makes one attempt at the second report.
 /// Returns whether a fault hit the victim.
 async fn suffers(victim: impl Fn(&Rig) -> Reporter) -> bool {
     let mut rig = Rig::new(1).await;
@@ -125,7 +125,7 @@ async fn dies_at(rig: &Rig, kind: &str, moment: Moment) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_report_that_was_taken_away_is_not_written_again() {
+async fn a_removed_report_is_not_written_again() {
     let rig = Rig::new(4).await;
     let report = rig.report("nightly");
     rig.write(3, None).await;
@@ -133,9 +133,9 @@ async fn a_report_that_was_taken_away_is_not_written_again() {
     // The process dies between publishing the files and finishing the run. The attempts may or may not be removed.
     dies_at(&rig, "list ", Moment::After).await;
     let of_nightly = |name: &String| name.contains("/nightly/");
-    let taken: Vec<_> = rig.published().await.into_keys().filter(of_nightly).collect();
-    assert_eq!(taken.len(), 1);
-    rig.take_away(&taken[0]).await;
+    let names: Vec<_> = rig.published().await.into_keys().filter(of_nightly).collect();
+    assert_eq!(names.len(), 1);
+    rig.remove_object(&names[0]).await;
     let outcome = rig.sound().finish(&report).await;
     assert!(matches!(outcome, Outcome::Finished { events: 3, .. }), "{outcome:?}");
     assert!(!rig.published().await.keys().any(of_nightly));

@@ -7,7 +7,7 @@ use lately_keys::EventId;
 use lately_report::limits::{LINE_BYTES, PART_BYTES, PARTS_AT_ONCE, SAVE_RESERVE, SEGMENT_BYTES};
 use lately_report::{Outcome, Output, Report};
 
-use crate::rig::{Effect, Plan, Rig, SETTLED, TIME, left, paid, pass};
+use crate::rig::{Effect, Plan, Rig, SETTLED, TIME, paid, pass, unfinished};
 
 /// A rig with `count` events of a quarter of a megabyte each.
 async fn with_large_events(seed: u64, count: usize) -> (Rig, Report, Vec<EventId>) {
@@ -53,7 +53,7 @@ async fn a_large_report_is_assembled_in_a_folder_too() {
     });
     assert!(ids.eq(written));
     let of_report = std::fs::read_dir(folder.path().join(&files[0]).parent().unwrap()).unwrap();
-    assert_eq!(of_report.count(), 3, "no other file is left");
+    assert_eq!(of_report.count(), 3, "no other file remains");
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,9 +124,9 @@ async fn a_run_out_of_time_continues_in_later_invocations() {
         assert!(invocations < 100, "every invocation makes progress");
         let news = rig.news();
         rig.fan_out(&rig.store, &news).await;
-        let left = left(&news);
-        assert_eq!(left.len(), 1, "each invocation starts one other");
-        let (event, reporter) = (rig.event(&left), rig.sound());
+        let next = unfinished(&news);
+        assert_eq!(next.len(), 1, "each invocation starts one other");
+        let (event, reporter) = (rig.event(&next), rig.sound());
         let handled =
             lately_report::handle(&reporter.store, &reporter.output, event.as_bytes(), Duration::ZERO).await;
         let answer = handled.unwrap();
@@ -143,7 +143,7 @@ async fn a_run_out_of_time_continues_in_later_invocations() {
     // A record that comes again after the run is finished starts nothing.
     pass(SETTLED).await;
     let news = rig.history();
-    let event = rig.event(&left(&news)[..1]);
+    let event = rig.event(&unfinished(&news)[..1]);
     let answer = lately_report::handle(&reporter.store, &reporter.output, event.as_bytes(), TIME).await;
     assert_eq!(answer.unwrap().outcomes, [Outcome::Nothing]);
 }

@@ -1,4 +1,4 @@
-//! Tests of events that land late: each is in the next report and in no other.
+//! Tests of events that arrive late: each is in the next report and in no other.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn a_reporter_ahead_and_writers_behind_lose_nothing() {
         reporter.finish(&report).await;
     }
     let mut reported = rig.reported().await;
-    assert!(!reported.is_sorted(), "some events landed late");
+    assert!(!reported.is_sorted(), "some events arrived late");
     reported.sort();
     written.sort();
     assert_eq!(reported, written);
@@ -109,15 +109,15 @@ async fn a_run_can_stop_and_continue_within_its_late_events() {
     written.extend(rig.write(3, None).await);
     rig.settle().await;
     pass(SETTLED).await;
-    let mut left = 0;
-    while left < 20 {
+    let mut unfinished = 0;
+    while unfinished < 20 {
         match rig.sound().run(&report, Duration::ZERO).await.unwrap().unwrap() {
-            Outcome::Unfinished { .. } => left += 1,
+            Outcome::Unfinished { .. } => unfinished += 1,
             Outcome::Finished { events: 253, late: 250, .. } => break,
             other => panic!("{other:?}"),
         }
     }
-    assert!((3..20).contains(&left), "a hundred at a time: {left}");
+    assert!((3..20).contains(&unfinished), "a hundred at a time: {unfinished}");
     written.sort();
     assert_eq!(rig.reported().await, written);
 }

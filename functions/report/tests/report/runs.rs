@@ -82,7 +82,7 @@ async fn a_run_keeps_the_counts_that_it_began_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_under_another_lease_is_left_alone() {
+async fn a_run_under_another_lease_is_not_touched() {
     let rig = Rig::new(5).await;
     let report = rig.report("nightly");
     let lease = Duration::from_secs(60);

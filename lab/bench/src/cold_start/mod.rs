@@ -19,7 +19,7 @@ mod table;
 use binary::Binary;
 use platform::{Endpoint, RuntimeApi};
 use process::Process;
-use report::{ColdStartReport, Measured};
+use report::{ColdStartReport, FunctionStart};
 
 use crate::figure::median;
 
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &MeasureOptions) -> Result<ColdStartReport> {
     for (binary, starts) in binaries.iter().zip(starts) {
         let hellos = client_hellos(binary, &api, options.starts)?;
         let (rss_at_poll, rss_after, answer) = memory(binary, &api, &table)?;
-        measured.push(Measured {
+        measured.push(FunctionStart {
             function: binary.name,
             start: median(starts),
             instructions: instructions::to_first_poll(binary, &api)?,
@@ -77,7 +77,7 @@ pub(crate) fn run(options: &MeasureOptions) -> Result<ColdStartReport> {
 }
 
 /// The times from spawn to first poll of each binary. The binaries start in turn. A first round, which is not counted,
-/// brings all files into memory.
+/// loads all files into memory.
 fn starts(binaries: &[Binary], api: &RuntimeApi, times: u16) -> Result<Vec<Vec<Duration>>> {
     let mut starts = vec![Vec::new(); binaries.len()];
     for round in 0..=times {

@@ -27,7 +27,7 @@ const BYTES_OF_REPORT: u64 = 6 * 1024 * 1024;
 
 /// The measurements of one function.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
+pub(super) struct FunctionStart {
     pub(super) function: &'static str,
     pub(super) start: Duration,
     pub(super) instructions: Option<u64>,
@@ -39,7 +39,7 @@ pub(super) struct Measured {
     pub(super) bytes: u64,
 }
 
-impl Measured {
+impl FunctionStart {
     /// True for the project's functions. The smallest functions call nothing and have no budget.
     fn has_budget(&self) -> bool {
         self.client_hello.is_some()
@@ -54,7 +54,7 @@ impl Measured {
 /// The measurements of all functions. The first is `hello`, the second `hello-dynamodb`.
 #[derive(Clone, Debug)]
 pub(crate) struct ColdStartReport {
-    measured: Vec<Measured>,
+    measured: Vec<FunctionStart>,
 }
 
 /// A figure with its budget.
@@ -67,7 +67,7 @@ struct Figure {
 }
 
 impl ColdStartReport {
-    pub(super) const fn new(measured: Vec<Measured>) -> Self {
+    pub(super) const fn new(measured: Vec<FunctionStart>) -> Self {
         Self { measured }
     }
 
@@ -76,11 +76,11 @@ impl ColdStartReport {
         self.functions().all(|one| self.figures(one).iter().all(|figure| figure.is_ok))
     }
 
-    fn functions(&self) -> impl Iterator<Item = &Measured> {
+    fn functions(&self) -> impl Iterator<Item = &FunctionStart> {
         self.measured.iter().filter(|one| one.has_budget())
     }
 
-    fn figures(&self, one: &Measured) -> Vec<Figure> {
+    fn figures(&self, one: &FunctionStart) -> Vec<Figure> {
         let hello = self.measured.get(1).map_or(one.start, |hello| hello.start);
         let ratio = one.start.as_secs_f64() / hello.as_secs_f64();
         let mut figures = vec![
@@ -128,7 +128,7 @@ impl ColdStartReport {
             table.push_str(&format!("| {} | {} |\n", one.function, cells.join(" | ")));
         }
         let millis = |index: usize| {
-            self.measured.get(index).map_or(0.0, |hello: &Measured| hello.start.as_secs_f64() * 1e3)
+            self.measured.get(index).map_or(0.0, |hello: &FunctionStart| hello.start.as_secs_f64() * 1e3)
         };
         table.push_str(&format!(
             "| budget | {START}× | {} M | {} ms | {} MB | {} MB | {} MB |\n\n\

@@ -26,9 +26,9 @@ pub(super) fn run<T: Send>(jobs: Vec<Job<T>>, progress: &Progress) -> Vec<T> {
     std::thread::scope(|threads| {
         for _ in 0..std::thread::available_parallelism().map_or(1, NonZeroUsize::get) {
             threads.spawn(|| {
-                while let Some((place, Job { name, run })) = next() {
+                while let Some((index, Job { name, run })) = next() {
                     let one = run();
-                    found.lock().unwrap_or_else(PoisonError::into_inner)[place] = Some(one);
+                    found.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(one);
                     progress.done(&name);
                 }
             });

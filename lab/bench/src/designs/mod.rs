@@ -43,7 +43,7 @@ use crate::writes::{tenths, units};
 use contender::{Contender, OF_TOPICS, OF_USERS};
 use jobs::Job;
 use lately_rig::simulate;
-use offering::Taken;
+use offering::OfferResult;
 use reading::Answers;
 use workload::Workload;
 pub use workload::WorkloadScale;
@@ -61,12 +61,12 @@ pub(crate) const ASKED: [&str; 3] = ["latest 50", "page 20", "last 15 minutes"];
 const NO_ANSWER: &str = "no answer";
 
 /// The result of one measurement.
-enum Found {
+enum Measurement {
     /// The price of the reads of a topic or a timeline, by the name of the design.
     Answers(Vec<(String, Option<Answers>)>),
     /// The price of Lately's pages while the topic is written.
     Pages(Steady),
-    Taken(Taken),
+    Offer(OfferResult),
     Lost(u64),
     Price(Price),
 }
@@ -74,34 +74,34 @@ enum Found {
 /// Runs the whole comparison.
 pub fn report(scale: &WorkloadScale, progress: &Progress) -> Report {
     let scale = *scale;
-    let mut jobs: Vec<Job<Found>> = Vec::new();
+    let mut jobs: Vec<Job<Measurement>> = Vec::new();
     for workload in Workload::OF_TOPICS {
         for contender in OF_TOPICS {
             let name = format!("{}: {}", workload.name(), contender.name());
-            jobs.push(Job::new(name, move || Found::Answers(of_topic(contender, workload, &scale))));
+            jobs.push(Job::new(name, move || Measurement::Answers(of_topic(contender, workload, &scale))));
         }
     }
     for (workload, rate) in [(Workload::Steady, scale.steady_rate), (Workload::Burst, scale.burst_rate)] {
         let name = format!("pages of Lately at {} events a second", Cell::from(u64::from(rate)));
-        jobs.push(Job::new(name, move || Found::Pages(reads::steady(shards(workload, &scale), rate))));
+        jobs.push(Job::new(name, move || Measurement::Pages(reads::steady(shards(workload, &scale), rate))));
     }
     for contender in OF_USERS {
         let name = format!("users: {}", contender.name_of_users());
-        jobs.push(Job::new(name, move || Found::Answers(vec![of_users(contender, &scale)])));
+        jobs.push(Job::new(name, move || Measurement::Answers(vec![of_users(contender, &scale)])));
     }
     for contender in OF_TOPICS {
         let name = format!("the burst, offered to {}", contender.name());
-        jobs.push(Job::new(name, move || Found::Taken(offer(contender, &scale))));
+        jobs.push(Job::new(name, move || Measurement::Offer(offer(contender, &scale))));
         let name = format!("writers in one tick: {}", contender.name());
-        jobs.push(Job::new(name, move || Found::Lost(lost(contender, scale.writers))));
+        jobs.push(Job::new(name, move || Measurement::Lost(lost(contender, scale.writers))));
         let name = format!("one write: {}", contender.name());
-        jobs.push(Job::new(name, move || Found::Price(writing::to_topic(contender))));
+        jobs.push(Job::new(name, move || Measurement::Price(writing::to_topic(contender))));
     }
     for contender in OF_USERS {
         let name = format!("one write of a user: {}", contender.name_of_users());
-        jobs.push(Job::new(name, move || Found::Price(writing::of_user(contender))));
+        jobs.push(Job::new(name, move || Measurement::Price(writing::of_user(contender))));
     }
-    let mut found = Sorted::default();
+    let mut found = ComparisonResults::default();
     jobs::run(jobs, progress).into_iter().for_each(|one| found.add(one));
     Report { command: "cargo run -p bench --release -- designs".to_owned(), tables: found.tables(&scale) }
 }
@@ -170,7 +170,7 @@ fn of_users(contender: Contender, scale: &WorkloadScale) -> (String, Option<Answ
     (contender.name_of_users().to_owned(), answers)
 }
 
-fn offer(contender: Contender, scale: &WorkloadScale) -> Taken {
+fn offer(contender: Contender, scale: &WorkloadScale) -> OfferResult {
     match contender.of_topic() {
         Some(design) => offering::to_published(&design, scale.burst_rate, scale.offered_seconds),
         None => offering::to_lately(scale.burst_rate, scale.offered_seconds).0,
@@ -186,22 +186,22 @@ fn lost(contender: Contender, writers: u32) -> u64 {
 
 /// The results by kind, each in the order of the jobs.
 #[derive(Default)]
-struct Sorted {
+struct ComparisonResults {
     answers: Vec<Vec<(String, Option<Answers>)>>,
     pages: Vec<Steady>,
-    taken: Vec<Taken>,
+    offers: Vec<OfferResult>,
     lost: Vec<u64>,
     prices: Vec<Price>,
 }
 
-impl Sorted {
-    fn add(&mut self, found: Found) {
+impl ComparisonResults {
+    fn add(&mut self, found: Measurement) {
         match found {
-            Found::Answers(answers) => self.answers.push(answers),
-            Found::Pages(pages) => self.pages.push(pages),
-            Found::Taken(taken) => self.taken.push(taken),
-            Found::Lost(lost) => self.lost.push(lost),
-            Found::Price(price) => self.prices.push(price),
+            Measurement::Answers(answers) => self.answers.push(answers),
+            Measurement::Pages(pages) => self.pages.push(pages),
+            Measurement::Offer(offer) => self.offers.push(offer),
+            Measurement::Lost(lost) => self.lost.push(lost),
+            Measurement::Price(price) => self.prices.push(price),
         }
     }
 
@@ -260,7 +260,7 @@ impl Sorted {
             ),
             self.writes(topic_prices, &burst_rate, scale),
             user_writes(user_prices, scale),
-            self.taken(&burst_rate, scale),
+            self.offers(&burst_rate, scale),
             self.collisions(steady, burst, scale),
         ]
     }
@@ -335,14 +335,14 @@ impl Sorted {
         table
     }
 
-    fn taken(&self, rate: &str, scale: &WorkloadScale) -> Table {
+    fn offers(&self, rate: &str, scale: &WorkloadScale) -> Table {
         let mut columns = vec!["design".to_owned()];
         columns.extend((1..=scale.offered_seconds).map(|second| format!("second {second}")));
         columns.push("refused".to_owned());
         let mut table = Table { columns, ..Table::new("offered", &[]) };
-        for (contender, taken) in OF_TOPICS.into_iter().zip(&self.taken) {
-            let by_second = taken.by_second.iter().copied().map(Cell::from);
-            table.push([contender.name().into()].into_iter().chain(by_second).chain([taken.refused.into()]));
+        for (contender, offer) in OF_TOPICS.into_iter().zip(&self.offers) {
+            let by_second = offer.by_second.iter().copied().map(Cell::from);
+            table.push([contender.name().into()].into_iter().chain(by_second).chain([offer.refused.into()]));
         }
         table.note = format!(
             "{rate} writes a second are offered to partitions that serve 1,000 write units a second each, and begin with the unused \

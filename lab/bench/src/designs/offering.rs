@@ -24,14 +24,14 @@ const SLOT: SignedDuration = SignedDuration::from_millis(10);
 
 /// The results of the writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct OfferResult {
     /// The accepted writes, second by second.
     pub(super) by_second: Vec<u64>,
     /// The number of writes that were given up.
     pub(super) refused: u64,
 }
 
-impl Taken {
+impl OfferResult {
     fn new(seconds: u32) -> Self {
         Self { by_second: vec![0; seconds as usize], refused: 0 }
     }
@@ -64,38 +64,38 @@ fn limited() -> Options {
 }
 
 /// The writes that a published design accepts.
-pub(super) fn to_published(design: &Design, rate: u32, seconds: u32) -> Taken {
+pub(super) fn to_published(design: &Design, rate: u32, seconds: u32) -> OfferResult {
     simulate(async {
         // A budget of zero leaves no time for a retry.
         let table = timeline(&elsewhere(design, limited(), Duration::ZERO), design.clone());
-        let mut taken = Taken::new(seconds);
+        let mut result = OfferResult::new(seconds);
         let begun = Instant::now();
         for slot in slots(rate, seconds) {
             for happening in slot {
                 let written = table.write([of_design(design, happening)]).await;
-                taken.note(begun, written.is_ok());
+                result.note(begun, written.is_ok());
             }
             tokio::time::sleep(SLOT.unsigned_abs()).await;
         }
-        taken
+        result
     })
 }
 
 /// The writes that Lately accepts, and the topic's shards at the end.
-pub(super) fn to_lately(rate: u32, seconds: u32) -> (Taken, u16) {
+pub(super) fn to_lately(rate: u32, seconds: u32) -> (OfferResult, u16) {
     simulate(async {
         let bench = lately(QUIET, false, limited()).await;
-        let taken = Arc::new(Mutex::new(Taken::new(seconds)));
+        let result = Arc::new(Mutex::new(OfferResult::new(seconds)));
         let begun = Instant::now();
         let mut writers = JoinSet::new();
         for slot in slots(rate, seconds) {
             for _ in slot {
-                let (store, topic, taken) = (bench.store.clone(), bench.topic.clone(), Arc::clone(&taken));
+                let (store, topic, result) = (bench.store.clone(), bench.topic.clone(), Arc::clone(&result));
                 writers.spawn(async move {
                     let events = vec![of_512_bytes()];
                     let write = Submission::new(topic, events);
                     let written = store.op().write(write).await.is_ok();
-                    taken.lock().unwrap_or_else(PoisonError::into_inner).note(begun, written);
+                    result.lock().unwrap_or_else(PoisonError::into_inner).note(begun, written);
                 });
             }
             tokio::time::sleep(SLOT.unsigned_abs()).await;
@@ -105,7 +105,7 @@ pub(super) fn to_lately(rate: u32, seconds: u32) -> (Taken, u16) {
         }
         let view = bench.store.op().topic(&bench.topic).view().await.expect("the topic exists");
         let shards = view.buckets.first().map_or(1, |bucket| bucket.shards.get());
-        let taken = taken.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        (taken, shards)
+        let result = result.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (result, shards)
     })
 }

@@ -62,11 +62,11 @@ fn one_panel(table: &Table, title: &str, column: &str) -> Chart {
 
 fn chart(title: &str, rows: Vec<String>, panels: Vec<Panel>) -> Chart {
     let ours = rows.iter().position(|row| row.starts_with("Lately")).unwrap_or(rows.len());
-    let told = panels.iter().map(|Panel { title, bars }| {
-        let told: Vec<_> = rows.iter().zip(bars).map(|(row, (_, shown))| format!("{row} {shown}")).collect();
-        format!("{title}: {}.", told.join(", "))
+    let sentences = panels.iter().map(|Panel { title, bars }| {
+        let list: Vec<_> = rows.iter().zip(bars).map(|(row, (_, shown))| format!("{row} {shown}")).collect();
+        format!("{title}: {}.", list.join(", "))
     });
-    let description = told.collect::<Vec<_>>().join(" ");
+    let description = sentences.collect::<Vec<_>>().join(" ");
     Chart { title: title.to_owned(), description, rows, ours, panels }
 }
 

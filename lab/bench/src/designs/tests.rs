@@ -83,8 +83,8 @@ fn lately_grows_to_the_offered_rate_and_refuses_no_write() {
 fn every_write_costs_one_unit_per_item() {
     for table in ["writes", "user-writes"] {
         for row in &RUN.table(table).unwrap().rows {
-            let places = if table == "user-writes" && row[0] == "Lately".into() { 2.0 } else { 1.0 };
-            assert_eq!(row[1], Cell::Measure(places), "{row:?}");
+            let units = if table == "user-writes" && row[0] == "Lately".into() { 2.0 } else { 1.0 };
+            assert_eq!(row[1], Cell::Measure(units), "{row:?}");
         }
     }
 }

@@ -16,7 +16,7 @@ use super::Result;
 
 /// A request to the program.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
+pub(super) struct ApiRequest {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) body: String,
@@ -43,7 +43,7 @@ impl Connection {
     ///
     /// # Errors
     /// If the response is not a success.
-    pub(super) async fn send(&mut self, sent: Sent) -> Result<Duration> {
+    pub(super) async fn send(&mut self, sent: ApiRequest) -> Result<Duration> {
         let started = Instant::now();
         self.begin(sent).await?.into_body().collect().await?;
         Ok(started.elapsed())
@@ -53,8 +53,8 @@ impl Connection {
     ///
     /// # Errors
     /// If the response is not a success.
-    pub(super) async fn begin(&mut self, sent: Sent) -> Result<Response<Incoming>> {
-        let Sent { method, path, body } = sent;
+    pub(super) async fn begin(&mut self, sent: ApiRequest) -> Result<Response<Incoming>> {
+        let ApiRequest { method, path, body } = sent;
         let request = Request::builder().method(method).uri(&path).header(HOST, self.address.to_string());
         let request = request.header(AUTHORIZATION, "Bearer dev").body(Full::from(body))?;
         self.sender.ready().await?;

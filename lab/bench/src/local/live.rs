@@ -72,7 +72,7 @@ async fn measure(program: &Path, mut push: impl FnMut(String, Cell), progress: &
 
     let single = format!("{TOPICS} streams of {TOPICS} topics");
     let topics: Vec<_> = (0..TOPICS).map(|number| format!("{TOPIC}-{number}")).collect();
-    // The memory in which the topics were created is used again by the streams, so it tells nothing here.
+    // The memory in which the topics were created is used again by the streams, so it says nothing here.
     let StreamsPrice { processor, .. } = price(program, &topics, 0).await?;
     push(format!("{single}, idle, of one processor"), processor);
     progress.done(&single);

@@ -22,7 +22,7 @@ use tokio::time::sleep;
 
 use crate::figure::{median, permille};
 use crate::process::MeasuredProcess;
-use connection::{Connection, Sent};
+use connection::{ApiRequest, Connection};
 
 /// The result of a measurement. Its error is only printed.
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -152,7 +152,7 @@ async fn price_of_a_connection(process: &MeasuredProcess, address: SocketAddr) -
 async fn load(
     address: SocketAddr,
     connections: usize,
-    request: impl Fn(usize) -> Sent,
+    request: impl Fn(usize) -> ApiRequest,
 ) -> Result<Vec<Duration>> {
     let mut clients = JoinSet::new();
     for number in 0..connections {
@@ -197,16 +197,16 @@ const TOPIC: &str = "/topics/load";
 const EVENTS: &str = "/topics/load/events";
 const LATEST: &str = "/topics/load/events?limit=50";
 
-fn get(path: String) -> Sent {
-    Sent { method: Method::GET, path, body: String::new() }
+fn get(path: String) -> ApiRequest {
+    ApiRequest { method: Method::GET, path, body: String::new() }
 }
 
-fn put(path: String, body: &str) -> Sent {
-    Sent { method: Method::PUT, path, body: body.to_owned() }
+fn put(path: String, body: &str) -> ApiRequest {
+    ApiRequest { method: Method::PUT, path, body: body.to_owned() }
 }
 
-fn post(body: &str) -> Sent {
-    Sent { method: Method::POST, path: EVENTS.to_owned(), body: body.to_owned() }
+fn post(body: &str) -> ApiRequest {
+    ApiRequest { method: Method::POST, path: EVENTS.to_owned(), body: body.to_owned() }
 }
 
 /// An event. Each connection posts those of its own actor.

@@ -73,8 +73,8 @@ impl KeyTime {
         let since_epoch = Duration::try_from(at.as_duration()).map_err(|_| RANGE)?;
         let tick = Tick::from_unix(since_epoch).map_err(|_| RANGE)?;
         // Each nanosecond adds 4,096 to the remainder of dividing a millisecond's million nanoseconds into 4,096ths.
-        let left_over = since_epoch.subsec_nanos() % 1_000_000 * 4_096 % 1_000_000;
-        let [beyond, ..] = (left_over / 4_096).to_le_bytes();
+        let remainder = since_epoch.subsec_nanos() % 1_000_000 * 4_096 % 1_000_000;
+        let [beyond, ..] = (remainder / 4_096).to_le_bytes();
         Ok(Self { at: tick.at(), within: Within::Nanosecond(tick, beyond) })
     }
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_key_are_kept_apart() {
+    fn the_parts_of_a_key_stay_apart() {
         let time = KeyTime::to_the_millisecond(noon()).unwrap();
         let id = |design, pk, sk| time.event_id(design, &key(pk, sk), ShardCount::ONE);
         let ids = [id("d", "ab", "c"), id("d", "a", "bc"), id("da", "b", "c"), id("d", "c", "ab")];

@@ -13,7 +13,7 @@
 //!
 //! All of them share two properties:
 //!
-//! - A partition takes 1,000 write units a second. If all writes of a moment share a partition, that is
+//! - A partition serves 1,000 write units a second. If all writes of a moment share a partition, that is
 //!   the limit of the whole design.
 //! - DynamoDB's Scan does *not* return partitions in the order of their keys: it follows their hashes.
 //!   However well a partition key sorts, newest first over days needs a walk from partition to partition.
@@ -43,7 +43,7 @@ pub use imported::KeyTime;
 pub use inverted_uuid::InvertedUuid;
 pub use quarter_hour::{QuarterHour, Token, TokenError};
 pub use reverse_ticks::ReverseTicks;
-pub use sharded_day::{ShardedDay, ShardedDayPlace};
+pub use sharded_day::{ShardedDay, ShardedDayScope};
 pub use window::{SortKeys, Window};
 
 /// The type of a key attribute.

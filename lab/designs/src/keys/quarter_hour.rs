@@ -27,7 +27,7 @@ const RANGE: PublishedError = PublishedError::Range { until: "9999-12-30" };
 const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 const TOKEN_BYTES: usize = 16;
 
-/// The random text that keeps events of one second apart: 16 characters of base58.
+/// The random text that distinguishes events of one second: 16 characters of base58.
 ///
 /// ```
 /// use lately_designs::Token;

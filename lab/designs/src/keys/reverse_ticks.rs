@@ -7,7 +7,7 @@
 //! Strengths: newest first in a user's partition without reading in reverse, and a key returns the exact nanosecond.
 //!
 //! Weaknesses: *two writes in one tick* have the same key, and the second silently replaces the first; clocks that tick
-//! in microseconds or coarser make that likely. All events of a user share one partition, which takes at most 1,000
+//! in microseconds or coarser make that likely. All events of a user share one partition, which serves at most 1,000
 //! writes a second. Events of different users have no common order. The keys end on 2262-04-11, with the signed 64-bit
 //! count of nanoseconds.
 

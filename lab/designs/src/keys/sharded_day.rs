@@ -6,11 +6,11 @@
 //!         USER#{user}                             all of a user
 //! ```
 //!
-//! Strengths: a day takes 1,000 writes a second for each shard, and keys never collide because they contain the event's
+//! Strengths: a day serves 1,000 writes a second per shard, and keys never collide because they contain the event's
 //! name.
 //!
 //! Weaknesses: the number of shards is a constant of the program. Every read of a quiet day visits all shards, and
-//! after the number is raised, old days must still be read with the old number. The event does not tell its shard, so
+//! after the number is raised, old days must still be read with the old number. The event does not name its shard, so
 //! fetching one event tries every shard. Two events of one millisecond are in the order of their names. The
 //! milliseconds have no leading zeros, so text sorts as time only while they have thirteen digits: from
 //! 2001-09-09T01:46:40Z to 2286-11-20T17:46:40Z. `USER#{user}` alone grows without end and has one partition's limit.
@@ -32,7 +32,7 @@ const SORTABLE_MILLIS: (i64, i64) = (1_000_000_000_000, 9_999_999_999_999);
 
 /// The partition that an event is written to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ShardedDayPlace {
+pub enum ShardedDayScope {
     /// One shard of all events of the day.
     Day(Shard),
     /// The user's events of the month.
@@ -44,17 +44,17 @@ pub enum ShardedDayPlace {
 /// The key of an event.
 ///
 /// ```
-/// use lately_designs::{ShardedDay, ShardedDayPlace};
+/// use lately_designs::{ShardedDay, ShardedDayScope};
 ///
 /// let at = "2010-05-28T00:00:00Z".parse()?;
-/// let key = ShardedDay::new(ShardedDayPlace::Day(1.into()), at, "evt-9403560d")?.write_key();
+/// let key = ShardedDay::new(ShardedDayScope::Day(1.into()), at, "evt-9403560d")?.write_key();
 /// assert_eq!(key.pk.to_string(), "EVENTS#2010-05-28#SHARD1");
 /// assert_eq!(key.sk.to_string(), "1275004800000#evt-9403560d");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ShardedDay {
-    place: ShardedDayPlace,
+    scope: ShardedDayScope,
     at: Timestamp,
     event: Box<str>,
 }
@@ -67,23 +67,23 @@ impl ShardedDay {
     ///
     /// # Errors
     /// [`PublishedError::Range`] before 1970; [`PublishedError::Key`] if the event has no name.
-    pub fn new(place: ShardedDayPlace, at: Timestamp, event: &str) -> Result<Self, PublishedError> {
+    pub fn new(scope: ShardedDayScope, at: Timestamp, event: &str) -> Result<Self, PublishedError> {
         if at < Timestamp::UNIX_EPOCH {
             return Err(RANGE);
         }
         if event.is_empty() {
             return Err(PublishedError::Key);
         }
-        Ok(Self { place, at, event: event.into() })
+        Ok(Self { scope, at, event: event.into() })
     }
 
     /// The key under which the event is written.
     pub fn write_key(&self) -> WriteKey {
         let date = Day::containing(self.at, Offset::UTC).date();
-        let pk = match &self.place {
-            ShardedDayPlace::Day(shard) => day_partition(date, *shard),
-            ShardedDayPlace::UserMonth(user) => month_partition(user, date),
-            ShardedDayPlace::User(user) => format!("USER#{user}"),
+        let pk = match &self.scope {
+            ShardedDayScope::Day(shard) => day_partition(date, *shard),
+            ShardedDayScope::UserMonth(user) => month_partition(user, date),
+            ShardedDayScope::User(user) => format!("USER#{user}"),
         };
         let millis = self.at.as_millisecond();
         WriteKey { pk: KeyValue::S(pk), sk: KeyValue::S(format!("{millis}#{}", self.event)) }

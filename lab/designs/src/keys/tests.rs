@@ -95,17 +95,17 @@ fn check(mut vector: Vector) {
     expected.finish();
 
     let mut expected = vector.group("sharded_day");
-    let key = ShardedDay::new(ShardedDayPlace::Day(shard.into()), at, &event).unwrap().write_key();
+    let key = ShardedDay::new(ShardedDayScope::Day(shard.into()), at, &event).unwrap().write_key();
     let sk = expected.text("sk_s");
     assert_eq!(key, WriteKey { pk: s(&expected.text("pk_s")), sk: s(&sk) });
     assert_eq!(ShardedDay::time_of(&sk), Ok(millis));
     expected.finish();
 
     let mut expected = vector.group("user_month");
-    let key = ShardedDay::new(ShardedDayPlace::UserMonth(user.clone()), at, &event).unwrap().write_key();
+    let key = ShardedDay::new(ShardedDayScope::UserMonth(user.clone()), at, &event).unwrap().write_key();
     assert_eq!(key, WriteKey { pk: s(&expected.text("pk_s")), sk: s(&sk) });
     expected.finish();
-    let key = ShardedDay::new(ShardedDayPlace::User(user.clone()), at, &event).unwrap().write_key();
+    let key = ShardedDay::new(ShardedDayScope::User(user.clone()), at, &event).unwrap().write_key();
     assert_eq!(key, WriteKey { pk: s(&format!("USER#{user}")), sk: s(&sk) });
 
     let mut expected = vector.group("inverted_uuid");
@@ -194,8 +194,8 @@ fn times_without_a_key_are_refused() {
     assert!(ReverseTicks::new(ada(), at("2262-04-11T23:47:16.854775808Z")).is_err());
     assert!(Chronological::new(ada(), before).is_err());
     assert!(Chronological::new(ada(), Timestamp::MAX).is_ok());
-    assert!(ShardedDay::new(ShardedDayPlace::User(ada()), before, "e").is_err());
-    assert!(ShardedDay::new(ShardedDayPlace::User(ada()), Timestamp::MAX, "").is_err());
+    assert!(ShardedDay::new(ShardedDayScope::User(ada()), before, "e").is_err());
+    assert!(ShardedDay::new(ShardedDayScope::User(ada()), Timestamp::MAX, "").is_err());
     assert!(QuarterHour::new(before, Token::from_entropy(0)).is_err());
     let version_4 = "0190a4cd-d3e7-4222-9f99-fdb74feee752".parse().unwrap();
     assert_eq!(InvertedUuid::new(version_4, Offset::UTC), Err(PublishedError::Key));
@@ -265,7 +265,7 @@ proptest! {
         prop_assert!(sk(later, NaturalOrder::NewestFirst) < sk(earlier, NaturalOrder::NewestFirst));
         prop_assert!(sk(earlier, NaturalOrder::OldestFirst) < sk(later, NaturalOrder::OldestFirst));
 
-        let sk = |at| ShardedDay::new(ShardedDayPlace::Day(0.into()), at, "e").unwrap().write_key().sk;
+        let sk = |at| ShardedDay::new(ShardedDayScope::Day(0.into()), at, "e").unwrap().write_key().sk;
         prop_assert!(sk(earlier) < sk(later));
 
         let sk = |at: Timestamp| {
@@ -296,11 +296,11 @@ proptest! {
         let four = ShardCount::new(4).unwrap();
         let visits = |mut walk: Box<dyn Iterator<Item = KeyValue> + '_>, pk: KeyValue| walk.any(|visited| visited == pk);
 
-        let day = ShardedDay::new(ShardedDayPlace::Day(shard.into()), at, "e").unwrap().write_key();
+        let day = ShardedDay::new(ShardedDayScope::Day(shard.into()), at, "e").unwrap().write_key();
         prop_assert!(visits(Box::new(ShardedDay::partitions(four, first, last)), day.pk));
 
         let ada: User = "ada".parse().unwrap();
-        let month = ShardedDay::new(ShardedDayPlace::UserMonth(ada.clone()), at, "e").unwrap().write_key();
+        let month = ShardedDay::new(ShardedDayScope::UserMonth(ada.clone()), at, "e").unwrap().write_key();
         prop_assert!(visits(Box::new(ShardedDay::user_partitions(&ada, first, last)), month.pk));
 
         let quarter = QuarterHour::new(at, Token::from_entropy(1)).unwrap().write_key();
@@ -315,7 +315,7 @@ proptest! {
 }
 
 /// One design's keys for a time: the key of an event, the times that share its partition, and the sort keys to query.
-struct Place {
+struct Case {
     key: WriteKey,
     partitions: Vec<KeyValue>,
     window: Window,
@@ -324,16 +324,16 @@ struct Place {
     at: Timestamp,
 }
 
-fn places(at: Timestamp, (first, last): (Timestamp, Timestamp), offset: Offset, entropy: u128) -> Vec<Place> {
+fn cases(at: Timestamp, (first, last): (Timestamp, Timestamp), offset: Offset, entropy: u128) -> Vec<Case> {
     let ada = || "ada".parse::<User>().unwrap();
     let of_text = |key: &WriteKey, time_of: &dyn Fn(&str) -> Result<Timestamp, PublishedError>| {
         let KeyValue::S(text) = &key.sk else { unreachable!() };
         time_of(text).unwrap()
     };
-    let mut places = Vec::new();
+    let mut cases = Vec::new();
     let key = ReverseTicks::new(ada(), at).unwrap().write_key();
     let KeyValue::N(number) = key.sk else { unreachable!() };
-    places.push(Place {
+    cases.push(Case {
         partitions: ReverseTicks::partitions(&ada(), at, at).collect(),
         window: Window::ALL,
         keys: ReverseTicks::sort_keys(first, last),
@@ -342,7 +342,7 @@ fn places(at: Timestamp, (first, last): (Timestamp, Timestamp), offset: Offset, 
     });
     for order in [NaturalOrder::NewestFirst, NaturalOrder::OldestFirst] {
         let key = Chronological::new(ada(), at).unwrap().write_key(order);
-        places.push(Place {
+        cases.push(Case {
             partitions: Chronological::partitions(&ada(), at, at).collect(),
             window: Window::ALL,
             keys: Chronological::sort_keys(first, last, order),
@@ -351,20 +351,20 @@ fn places(at: Timestamp, (first, last): (Timestamp, Timestamp), offset: Offset, 
         });
     }
     let two = ShardCount::new(2).unwrap();
-    let day = ShardedDayPlace::Day(two.pick(u64::from(entropy % 2 == 1)));
-    let month = ShardedDayPlace::UserMonth(ada());
-    for (place, partitions, window) in [
+    let day = ShardedDayScope::Day(two.pick(u64::from(entropy % 2 == 1)));
+    let month = ShardedDayScope::UserMonth(ada());
+    for (scope, partitions, window) in [
         (day, ShardedDay::partitions(two, at, at).collect(), ShardedDay::window(at)),
         (month, ShardedDay::user_partitions(&ada(), at, at).collect(), ShardedDay::user_window(at)),
     ] {
-        let key = ShardedDay::new(place, at, &entropy.to_string()).unwrap().write_key();
+        let key = ShardedDay::new(scope, at, &entropy.to_string()).unwrap().write_key();
         let keys = ShardedDay::sort_keys(first, last);
-        places.push(Place { partitions, window, keys, at: of_text(&key, &ShardedDay::time_of), key });
+        cases.push(Case { partitions, window, keys, at: of_text(&key, &ShardedDay::time_of), key });
     }
     let millis = UnixMillis::from_nanos(at.as_nanosecond()).unwrap();
     let id = EventId::import(millis, 0.into(), entropy).as_uuid();
     let key = InvertedUuid::new(id, offset).unwrap().write_key();
-    places.push(Place {
+    cases.push(Case {
         partitions: InvertedUuid::partitions(at, at, offset).collect(),
         window: InvertedUuid::window(at, offset),
         keys: InvertedUuid::sort_keys(first, last),
@@ -372,14 +372,14 @@ fn places(at: Timestamp, (first, last): (Timestamp, Timestamp), offset: Offset, 
         key,
     });
     let key = QuarterHour::new(at, Token::from_entropy(entropy)).unwrap().write_key();
-    places.push(Place {
+    cases.push(Case {
         partitions: QuarterHour::partitions(at, at).collect(),
         window: QuarterHour::window(at),
         keys: QuarterHour::sort_keys(first, last),
         at: of_text(&key, &QuarterHour::time_of),
         key,
     });
-    places
+    cases
 }
 
 /// The times for which every design has keys.
@@ -404,16 +404,16 @@ proptest! {
         let holds = |keys: &Option<SortKeys>, key: &WriteKey| {
             keys.as_ref().is_some_and(|keys| keys.least <= key.sk && key.sk <= keys.greatest)
         };
-        let in_range = places(at, (first, last), offset, entropy);
-        for (n, Place { key, partitions, window, keys, at: told }) in in_range.into_iter().enumerate() {
-            prop_assert_eq!(holds(&keys, &key), first <= told && told <= last, "{:?}", key);
+        let in_range = cases(at, (first, last), offset, entropy);
+        for (n, Case { key, partitions, window, keys, at: time }) in in_range.into_iter().enumerate() {
+            prop_assert_eq!(holds(&keys, &key), first <= time && time <= last, "{:?}", key);
             prop_assert!(window.first <= at && at <= window.last);
             prop_assert!(partitions.contains(&key.pk));
 
-            let keys = |first, last| places(at, (first, last), offset, entropy).swap_remove(n).keys;
-            prop_assert!(holds(&keys(told, told), &key), "{:?}", key);
+            let keys = |first, last| cases(at, (first, last), offset, entropy).swap_remove(n).keys;
+            prop_assert!(holds(&keys(time, time), &key), "{:?}", key);
             let one = by(1);
-            let (before, after) = (told.checked_sub(one).unwrap(), told.checked_add(one).unwrap());
+            let (before, after) = (time.checked_sub(one).unwrap(), time.checked_add(one).unwrap());
             prop_assert!(!holds(&keys(first.min(before), before), &key));
             prop_assert!(!holds(&keys(after, last.max(after)), &key));
         }
@@ -422,9 +422,9 @@ proptest! {
     #[test]
     fn windows_are_adjacent_and_share_no_partition(at in of_all_designs(), offset in -64_800..64_800_i32) {
         let offset = Offset::from_seconds(offset).unwrap();
-        let of = |at| places(at, (at, at), offset, 7);
+        let of = |at| cases(at, (at, at), offset, 7);
         let one = SignedDuration::from_nanos(1);
-        for (n, Place { partitions, window, .. }) in of(at).into_iter().enumerate() {
+        for (n, Case { partitions, window, .. }) in of(at).into_iter().enumerate() {
             prop_assert_eq!(&of(at)[n].window, &window);
             if window == Window::ALL {
                 continue;
@@ -484,7 +484,7 @@ fn windows_end_at_the_first_and_last_times() {
 #[test]
 fn sharded_day_text_stops_sorting_as_documented() {
     let sk =
-        |at_text| ShardedDay::new(ShardedDayPlace::Day(0.into()), at(at_text), "e").unwrap().write_key().sk;
+        |at_text| ShardedDay::new(ShardedDayScope::Day(0.into()), at(at_text), "e").unwrap().write_key().sk;
     assert!(sk("2286-11-20T17:46:39.999Z") > sk("2286-11-20T17:46:40Z"));
     assert!(sk("2001-09-09T01:46:39.999Z") > sk("2001-09-09T01:46:40Z"));
 }

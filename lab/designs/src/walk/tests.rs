@@ -64,8 +64,8 @@ proptest! {
         entropy: u128,
     ) {
         let key = design.write_key(at, entropy).unwrap();
-        let told = design.time_of(&key.sk).unwrap();
-        let is_wanted = after < told && told <= to;
+        let time = design.time_of(&key.sk).unwrap();
+        let is_wanted = after < time && time <= to;
         prop_assert_eq!(asked(&design, &walk(order, after, to, None), &key), usize::from(is_wanted));
     }
 

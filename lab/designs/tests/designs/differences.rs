@@ -3,7 +3,7 @@
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
 use lately_designs::{Design, DesignTable, Walk};
-use lately_designs::{InvertedUuid, NaturalOrder, QuarterHour, ShardedDay, ShardedDayPlace, Token, WriteKey};
+use lately_designs::{InvertedUuid, NaturalOrder, QuarterHour, ShardedDay, ShardedDayScope, Token, WriteKey};
 use lately_keys::Shard;
 use lately_table::Item;
 
@@ -27,12 +27,12 @@ async fn day(table: &DesignTable) -> Vec<usize> {
 }
 
 fn named(shard: u8, at: Timestamp, name: &str) -> WriteKey {
-    ShardedDay::new(ShardedDayPlace::Day(Shard::from(shard)), at, name).unwrap().write_key()
+    ShardedDay::new(ShardedDayScope::Day(Shard::from(shard)), at, name).unwrap().write_key()
 }
 
 /// Writes some events one after another, and into another table all at once. Both tables must keep the same events,
 /// which are returned.
-async fn left_of(design: &Design, keys: &[WriteKey]) -> Vec<usize> {
+async fn stored(design: &Design, keys: &[WriteKey]) -> Vec<usize> {
     let events: Vec<(WriteKey, Item)> =
         keys.iter().enumerate().map(|(n, key)| numbered(key.clone(), n)).collect();
     let (_, _, one_by_one) = scene(design);
@@ -41,36 +41,36 @@ async fn left_of(design: &Design, keys: &[WriteKey]) -> Vec<usize> {
     }
     let (_, _, at_once) = scene(design);
     at_once.write(events).await.unwrap();
-    let left = day(&one_by_one).await;
-    assert_eq!(day(&at_once).await, left);
-    left
+    let stored_events = day(&one_by_one).await;
+    assert_eq!(day(&at_once).await, stored_events);
+    stored_events
 }
 
-/// The events that are left of two that are this far apart and get different random bits.
-async fn left_of_two(design: &Design, apart: SignedDuration) -> Vec<usize> {
+/// The stored events of two that are this far apart and get different random bits.
+async fn stored_of_two(design: &Design, apart: SignedDuration) -> Vec<usize> {
     let keys = [(noon(), 1), (later(noon(), apart), 2)];
     let keys = keys.map(|(at, number)| design.write_key(at, entropy(number)).unwrap());
-    left_of(design, &keys).await
+    stored(design, &keys).await
 }
 
 #[tokio::test(start_paused = true)]
 async fn reverse_ticks_of_one_nanosecond_replace_each_other() {
-    assert_eq!(left_of_two(&reverse_ticks(), nanos(0)).await, [1]);
-    assert_eq!(left_of_two(&reverse_ticks(), nanos(1)).await, [1, 0]);
+    assert_eq!(stored_of_two(&reverse_ticks(), nanos(0)).await, [1]);
+    assert_eq!(stored_of_two(&reverse_ticks(), nanos(1)).await, [1, 0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn chronological_ticks_of_100_nanoseconds_replace_each_other() {
     for design in [chronological(NaturalOrder::NewestFirst), chronological(NaturalOrder::OldestFirst)] {
-        assert_eq!(left_of_two(&design, nanos(99)).await, [1]);
-        assert_eq!(left_of_two(&design, nanos(100)).await, [1, 0]);
+        assert_eq!(stored_of_two(&design, nanos(99)).await, [1]);
+        assert_eq!(stored_of_two(&design, nanos(100)).await, [1, 0]);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn tick_keys_lose_most_of_a_burst_with_microsecond_clocks() {
     // 1,000 events in a tenth of a millisecond, with a clock that counts microseconds.
-    for (design, left) in [
+    for (design, stored_events) in [
         (reverse_ticks(), 100),
         (chronological(NaturalOrder::NewestFirst), 100),
         (sharded_day(4), 1_000),
@@ -84,7 +84,7 @@ async fn tick_keys_lose_most_of_a_burst_with_microsecond_clocks() {
             design.write_key(later(noon(), SignedDuration::from_micros(micros)), entropy(n)).unwrap()
         };
         table.write((0..1_000).map(|n| numbered(key(n), n))).await.unwrap();
-        assert_eq!(day(&table).await.len(), left, "{design:?}");
+        assert_eq!(day(&table).await.len(), stored_events, "{design:?}");
     }
 }
 
@@ -93,12 +93,12 @@ async fn sharded_days_separate_events_of_a_millisecond_by_name() {
     let design = sharded_day(4);
     let in_its_millisecond = later(noon(), nanos(999_999));
     let two = [named(1, noon(), "evt-a"), named(1, in_its_millisecond, "evt-a")];
-    assert_eq!(left_of(&design, &two).await, [1]);
+    assert_eq!(stored(&design, &two).await, [1]);
     // With different names, the events are in the order of their names, not of their times.
     let two = [named(1, noon(), "evt-b"), named(1, in_its_millisecond, "evt-a")];
-    assert_eq!(left_of(&design, &two).await, [0, 1]);
+    assert_eq!(stored(&design, &two).await, [0, 1]);
     let two = [named(1, noon(), "evt-a"), named(1, later(noon(), nanos(1_000_000)), "evt-a")];
-    assert_eq!(left_of(&design, &two).await, [1, 0]);
+    assert_eq!(stored(&design, &two).await, [1, 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,13 +133,9 @@ async fn inverted_uuids_of_a_millisecond_sort_by_random_bits() {
         let id = format!("{:032x}", millis << 80 | 0x7000_8000_0000_0000_0000 | low);
         InvertedUuid::new(id.parse().unwrap(), Offset::constant(9)).unwrap().write_key()
     };
-    assert_eq!(left_of(&design, &[key(5), key(9)]).await, [1, 0]);
-    assert_eq!(
-        left_of(&design, &[key(9), key(5)]).await,
-        [0, 1],
-        "the later event counts as the earlier one"
-    );
-    assert_eq!(left_of(&design, &[key(9), key(9)]).await, [1], "one id is one event");
+    assert_eq!(stored(&design, &[key(5), key(9)]).await, [1, 0]);
+    assert_eq!(stored(&design, &[key(9), key(5)]).await, [0, 1], "the later event counts as the earlier one");
+    assert_eq!(stored(&design, &[key(9), key(9)]).await, [1], "one id is one event");
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,10 +175,10 @@ async fn quarter_hours_lose_only_the_order_within_a_second() {
     let (early, late) = (noon(), later(noon(), SignedDuration::from_millis(900)));
     let (low, high) = ("1111111111111111", "zzzzzzzzzzzzzzzz");
     let design = Design::QuarterHour;
-    assert_eq!(left_of(&design, &[key(early, low), key(late, high)]).await, [1, 0]);
-    assert_eq!(left_of(&design, &[key(early, high), key(late, low)]).await, [0, 1], "by token, not by time");
+    assert_eq!(stored(&design, &[key(early, low), key(late, high)]).await, [1, 0]);
+    assert_eq!(stored(&design, &[key(early, high), key(late, low)]).await, [0, 1], "by token, not by time");
     let next = later(noon(), SignedDuration::from_secs(1));
-    assert_eq!(left_of(&design, &[key(late, high), key(next, low)]).await, [1, 0]);
+    assert_eq!(stored(&design, &[key(late, high), key(next, low)]).await, [1, 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -213,7 +209,7 @@ async fn a_quarter_hour_report_misses_later_events_of_its_last_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_design_misses_events_that_land_behind_a_checkpoint() {
+async fn every_design_misses_events_that_arrive_behind_a_checkpoint() {
     for design in designs() {
         let (_, _, table) = scene(&design);
         let write = async |minutes, n| {

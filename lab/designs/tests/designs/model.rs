@@ -1,7 +1,7 @@
 //! Random writes and random walks, compared with a map.
 //!
 //! There are few times, so events share ticks, keys collide, and pages end between events of one tick. The map says
-//! which events are left, and in which order. While others write, a walk still returns each event that was there before
+//! which events remain, and in which order. While others write, a walk still returns each event that was there before
 //! it, exactly once.
 
 use std::cmp::Reverse;
@@ -16,8 +16,8 @@ use lately_table::Item;
 use crate::support::{at, designs, engine, limit, number, numbered, numbers, table};
 use lately_rig::{World, seeds};
 
-/// The place of an event in its timeline, oldest first: its tick, then its sort key, then its shard.
-type Place = (Timestamp, SortKey, Reverse<String>);
+/// The position of an event in its timeline, oldest first: its tick, then its sort key, then its shard.
+type Position = (Timestamp, SortKey, Reverse<String>);
 
 /// A sort key among those of its tick, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,12 +29,12 @@ enum SortKey {
 #[derive(Debug)]
 struct Model {
     design: Design,
-    events: BTreeMap<Place, usize>,
+    events: BTreeMap<Position, usize>,
     written: usize,
 }
 
 impl Model {
-    fn place(&self, key: &WriteKey) -> Place {
+    fn position(&self, key: &WriteKey) -> Position {
         // Events of one tick never share a sort key that is a number, so numbers need no order here.
         let sk = key.sk.to_string();
         let sk = match self.design.natural_order() {
@@ -48,7 +48,7 @@ impl Model {
     fn invent(&mut self, random: &mut fastrand::Rng, count: usize) -> Vec<(WriteKey, Item)> {
         let event = |_| {
             let key = self.design.write_key(some_time(random), some_entropy(random)).unwrap();
-            self.events.insert(self.place(&key), self.written);
+            self.events.insert(self.position(&key), self.written);
             self.written += 1;
             numbered(key, self.written - 1)
         };
@@ -56,7 +56,7 @@ impl Model {
     }
 
     fn walked(&self, walk: &Walk) -> Vec<usize> {
-        let is_wanted = |((at, ..), _): &(&Place, &usize)| walk.after < *at && *at <= walk.to;
+        let is_wanted = |((at, ..), _): &(&Position, &usize)| walk.after < *at && *at <= walk.to;
         let mut walked: Vec<_> = self.events.iter().filter(is_wanted).map(|(_, number)| *number).collect();
         if walk.order == Order::NewestFirst {
             walked.reverse();
@@ -157,15 +157,15 @@ async fn a_walk_during_writes_returns_each_earlier_event_once() {
             let mut model = Model { design, events: BTreeMap::new(), written: 0 };
             table.write(model.invent(&mut random, 150)).await.unwrap();
             let walk = some_walk(&mut random);
-            let mut left: BTreeSet<usize> = model.walked(&walk).into_iter().collect();
+            let mut missing: BTreeSet<usize> = model.walked(&walk).into_iter().collect();
             let found = walked(&table, &walk, async || {
                 table.write(model.invent(&mut random, 3)).await.unwrap();
             })
             .await;
             // An event that is replaced meanwhile may have been read before or after its replacement.
             let still_there: BTreeSet<usize> = model.walked(&walk).into_iter().collect();
-            left.retain(|number| still_there.contains(number) && !found.contains(number));
-            assert!(left.is_empty(), "{:?} {walk:?} missed {left:?}", model.design);
+            missing.retain(|number| still_there.contains(number) && !found.contains(number));
+            assert!(missing.is_empty(), "{:?} {walk:?} missed {missing:?}", model.design);
         }
     }
 }

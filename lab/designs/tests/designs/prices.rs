@@ -95,7 +95,7 @@ async fn quarter_hours_read_several_partitions_for_a_page() {
     let expected = [
         // 30 events of the last quarter, and then 20 of each of the two quarters before, only one of which is needed.
         "read_units=5.0, calls=3, items=70, rounds=2",
-        // Ten events are left of the quarter in which the first page ended; the next two quarters are asked for ten
+        // Ten events remain of the quarter in which the first page ended; the next two quarters are asked for ten
         // each.
         "read_units=3.0, calls=3, items=30, rounds=2",
         "read_units=2.0, calls=1, items=30, rounds=1",

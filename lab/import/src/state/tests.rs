@@ -30,8 +30,8 @@ fn asked() -> ImportRequest {
     }
 }
 
-fn plan(kept: Option<&State>, asked: ImportRequest) -> Result<State, StateError> {
-    State::plan(kept.cloned(), asked, Path::new("state.json"))
+fn plan(saved: Option<&State>, asked: ImportRequest) -> Result<State, StateError> {
+    State::plan(saved.cloned(), asked, Path::new("state.json"))
 }
 
 fn new() -> State {
@@ -66,25 +66,25 @@ fn a_new_import_has_the_topics_shards_and_the_latest_end() {
 
 #[test]
 fn an_unfinished_import_continues_at_its_position() {
-    let mut kept = new();
-    kept.end_timeline(2);
-    kept.stand_at(behind());
-    kept.events = 7;
+    let mut saved = new();
+    saved.end_timeline(2);
+    saved.stand_at(behind());
+    saved.events = 7;
     let later = ImportRequest {
         latest: time("2026-03-20T00:00:00Z"),
         default_shards: count(64),
         since: None,
         ..asked()
     };
-    assert_eq!(plan(Some(&kept), later).expect("it goes on"), kept);
+    assert_eq!(plan(Some(&saved), later).expect("it goes on"), saved);
     for (option, other) in [
         ("another --since", ImportRequest { since: Some(time("2026-01-02T00:00:00Z")), ..asked() }),
         ("another --until", ImportRequest { until: Some(time("2026-01-02T00:00:00Z")), ..asked() }),
         ("another --user", ImportRequest { users: users(&["ada"]), ..asked() }),
     ] {
-        let refused = plan(Some(&kept), other);
+        let refused = plan(Some(&saved), other);
         assert!(
-            matches!(refused, Err(StateError::Unfinished { option: told, .. }) if told == option),
+            matches!(refused, Err(StateError::Unfinished { option: named, .. }) if named == option),
             "{option}"
         );
     }
@@ -92,30 +92,30 @@ fn an_unfinished_import_continues_at_its_position() {
 
 #[test]
 fn a_finished_import_continues_with_newer_items() {
-    let kept = done();
+    let saved = done();
     let later = ImportRequest { latest: time("2026-03-20T00:00:00Z"), default_shards: count(64), ..asked() };
-    let next = plan(Some(&kept), ImportRequest { since: None, ..later.clone() }).expect("it may begin");
-    assert_eq!((next.since, next.until, next.shards), (kept.until, time("2026-03-20T00:00:00Z"), count(2)));
+    let next = plan(Some(&saved), ImportRequest { since: None, ..later.clone() }).expect("it may begin");
+    assert_eq!((next.since, next.until, next.shards), (saved.until, time("2026-03-20T00:00:00Z"), count(2)));
     assert_eq!((next.timelines, next.position(), next.events), (0, None, 0));
     // Once more from the beginning, under the same ids.
-    let again = plan(Some(&kept), later.clone()).expect("it may begin");
-    assert_eq!((again.since, again.shards), (kept.since, count(2)));
+    let again = plan(Some(&saved), later.clone()).expect("it may begin");
+    assert_eq!((again.since, again.shards), (saved.since, count(2)));
     // Other users were never imported, so their import does not start where this one ended.
     let others = ImportRequest { users: users(&["carol"]), since: None, ..later };
-    assert!(matches!(plan(Some(&kept), others), Err(StateError::NoSince)));
+    assert!(matches!(plan(Some(&saved), others), Err(StateError::NoSince)));
     assert!(matches!(
-        plan(Some(&kept), ImportRequest { since: None, ..asked() }),
+        plan(Some(&saved), ImportRequest { since: None, ..asked() }),
         Err(StateError::Empty(..))
     ));
 }
 
 #[test]
 fn the_number_of_shards_never_changes() {
-    for kept in [new(), done()] {
+    for saved in [new(), done()] {
         let other = ImportRequest { shards: Some(count(4)), ..asked() };
-        assert!(matches!(plan(Some(&kept), other), Err(StateError::Shards(shards)) if shards == count(2)));
+        assert!(matches!(plan(Some(&saved), other), Err(StateError::Shards(shards)) if shards == count(2)));
         let same = ImportRequest { shards: Some(count(2)), ..asked() };
-        assert_eq!(plan(Some(&kept), same).expect("it is the same").shards, count(2));
+        assert_eq!(plan(Some(&saved), same).expect("it is the same").shards, count(2));
     }
 }
 
@@ -127,15 +127,15 @@ fn the_file_of_another_import_is_refused() {
         other.import.extend(value.map(|value| (name.to_owned(), value.to_owned())));
         other
     };
-    for kept in [new(), done()] {
+    for saved in [new(), done()] {
         for (other, option, was) in [
             (of("table", Some("other")), "table", "old"),
             (of("type", None), "type", "post"),
             (of("data-from", Some("d")), "data-from", "not given"),
         ] {
-            match plan(Some(&kept), other) {
-                Err(StateError::Other { option: told, was: told_was, .. }) => {
-                    assert_eq!((told.as_str(), told_was.as_str()), (option, was));
+            match plan(Some(&saved), other) {
+                Err(StateError::Other { option: named, was: named_was, .. }) => {
+                    assert_eq!((named.as_str(), named_was.as_str()), (option, was));
                 }
                 planned => panic!("{option}: {planned:?}"),
             }
@@ -166,7 +166,7 @@ fn a_file_round_trips_and_invalid_files_are_refused() {
     assert_eq!(
         std::fs::read_dir(folder.path()).expect("it is there").count(),
         1,
-        "nothing is left beside it"
+        "nothing remains beside it"
     );
 
     let text = std::fs::read_to_string(&path).expect("it is there");

@@ -271,7 +271,7 @@ fn number(event: &Event) -> usize {
     data["n"].as_u64().unwrap().try_into().unwrap()
 }
 
-/// The time as precisely as a design's key keeps it.
+/// The time as precisely as a design's key stores it.
 fn known_time(design: &Design, at: Timestamp) -> UnixMillis {
     let millis = match design {
         Design::QuarterHour => at.as_second() * 1000,

@@ -16,11 +16,11 @@ use serde_json::{Map, Value, json};
 
 type Entries = Stream<Value>;
 /// A call's result: a value, or an iterator.
-enum Made {
+enum CallResult {
     Value(Value),
     Entries(Entries),
 }
-type Answer = lately_client::Result<Made>;
+type Answer = lately_client::Result<CallResult>;
 
 /// A client that makes the calls of a case and records each attempt.
 pub struct Caller {
@@ -88,12 +88,12 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn value(value: impl Serialize) -> Made {
-    Made::Value(serde_json::to_value(value).expect("a result has JSON"))
+fn value(value: impl Serialize) -> CallResult {
+    CallResult::Value(serde_json::to_value(value).expect("a result has JSON"))
 }
 
 fn entries<T: Serialize + 'static>(entries: Stream<T>) -> Answer {
-    Ok(Made::Entries(Box::pin(
+    Ok(CallResult::Entries(Box::pin(
         entries.map_ok(|entry| serde_json::to_value(entry).expect("an entry has JSON")),
     )))
 }
@@ -159,7 +159,7 @@ impl Caller {
             |name: &str| step[name].as_u64().map(|count| usize::try_from(count).expect("a small number"));
         if let Some(iterator) = step["next"].as_str() {
             let iterator = self.iterators.get_mut(iterator).expect("the iterator was started");
-            return take(iterator, count("count").unwrap_or(1)).await;
+            return collect(iterator, count("count").unwrap_or(1)).await;
         }
         if let Some(iterator) = step["stop"].as_str() {
             self.iterators.remove(iterator);
@@ -167,14 +167,14 @@ impl Caller {
         }
         let path = step["do"].as_str().expect("a call");
         match (self.begin(path, &Arguments::of(step)).await?, step["start"].as_str()) {
-            (Made::Entries(iterator), Some(name)) => {
+            (CallResult::Entries(iterator), Some(name)) => {
                 drop(self.iterators.insert(name.to_owned(), iterator));
                 Ok(Value::Null)
             }
-            (Made::Entries(mut iterator), None) => {
-                take(&mut iterator, count("take").unwrap_or(usize::MAX)).await
+            (CallResult::Entries(mut iterator), None) => {
+                collect(&mut iterator, count("take").unwrap_or(usize::MAX)).await
             }
-            (Made::Value(value), _) => Ok(value),
+            (CallResult::Value(value), _) => Ok(value),
         }
     }
 
@@ -269,7 +269,7 @@ impl Caller {
     }
 }
 
-async fn take(iterator: &mut Entries, count: usize) -> lately_client::Result<Value> {
+async fn collect(iterator: &mut Entries, count: usize) -> lately_client::Result<Value> {
     let mut found = Vec::new();
     while found.len() < count {
         match iterator.try_next().await? {

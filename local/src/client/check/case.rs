@@ -100,7 +100,7 @@ impl CaseRun {
     /// # Errors
     /// The first step that failed, and why.
     pub(super) async fn run(&mut self, case: &Case) -> Result<(), String> {
-        let done = Box::pin(self.take_steps(case)).await;
+        let done = Box::pin(self.run_steps(case)).await;
         let mut deleted = Ok(());
         for step in &case.finally {
             deleted = deleted.and(Box::pin(self.step(step)).await);
@@ -116,7 +116,7 @@ impl CaseRun {
         done.and(deleted.map_err(|why| format!("the data is not deleted: {why}")))
     }
 
-    async fn take_steps(&mut self, case: &Case) -> Result<(), String> {
+    async fn run_steps(&mut self, case: &Case) -> Result<(), String> {
         if let Some(settings) = &case.topic {
             self.step(&json!({"do": "topic.put", "of": ["$topic"], "with": [settings]})).await?;
             let shown = json!({"http": "GET /topics/$topic", "value": {"topic": "$topic"}});

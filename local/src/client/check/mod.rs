@@ -21,8 +21,8 @@ pub use self::calls::Caller;
 use crate::client::ask::{Api, FEW};
 use crate::client::check::case::{Case, CaseRun, Measured};
 use crate::client::failure::{Failure, Refusal};
-use crate::client::remote::{ApiPlace, parse_header, parse_token, parse_url};
-use crate::client::session::Screen;
+use crate::client::remote::{ApiAddress, parse_header, parse_token, parse_url};
+use crate::client::session::Terminal;
 use crate::client::text::{plain, shortened};
 use crate::client::text_table::TextTable;
 use crate::seconds;
@@ -68,9 +68,9 @@ fn parse_patience(text: &str) -> Result<Duration, String> {
 }
 
 /// Runs all cases and prints a line for each, and a table at the end.
-pub(crate) async fn run(options: CheckOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(crate) async fn run(options: CheckOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let CheckOptions { url, live_url, headers, token, report, patience } = options;
-    let api = Api::at(ApiPlace { url: url.clone(), headers }, &token, FEW)?;
+    let api = Api::at(ApiAddress { url: url.clone(), headers }, &token, FEW)?;
     is_admitted(&api.lately, &url).await?;
     let lately = api.lately.using(|options| options.live_url = live_url.clone().map(String::from));
     let run = format!("check-{:08x}", fastrand::u32(..));
@@ -89,19 +89,20 @@ pub(crate) async fn run(options: CheckOptions, screen: Screen<'_>) -> Result<(),
                 Err(why) => ("FAIL", shortened(&plain(&why), FAILURE_CHARACTERS).into_owned()),
             },
         };
-        writeln!(screen.out, "{result:<4} {}: {text}", case.name)?;
-        screen.out.flush()?;
+        writeln!(terminal.stdout, "{result:<4} {}: {text}", case.name)?;
+        terminal.stdout.flush()?;
         failed += usize::from(result == "FAIL");
         let measured =
             case_run.measured.map(|it| [format!("{} ms", it.time.as_millis()), it.price, it.bound]);
         let cells = [result.to_owned(), case.name.clone()].into_iter().chain(measured.unwrap_or_default());
         rows.push(cells.collect());
     }
-    writeln!(screen.out)?;
-    TextTable::new(&["", "CASE", "TIME", "PRICE", "BOUND"], screen.columns).print(screen.out, &rows)?;
+    writeln!(terminal.stdout)?;
+    TextTable::new(&["", "CASE", "TIME", "PRICE", "BOUND"], terminal.columns)
+        .print(terminal.stdout, &rows)?;
     match failed {
         0 => Ok(()),
-        _ => Err(Failure::Incomplete { told: format!("{failed} of {} cases failed", rows.len()), code: 1 }),
+        _ => Err(Failure::Incomplete { text: format!("{failed} of {} cases failed", rows.len()), code: 1 }),
     }
 }
 

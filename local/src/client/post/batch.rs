@@ -53,9 +53,9 @@ impl LineBatch {
     /// response does not name the event, so the batch is parsed here as the API parses it.
     pub(super) fn locate(&self, refusal: &mut Refusal) {
         for fault in &mut refusal.problem.errors {
-            let place = fault.path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")));
+            let parts = fault.path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")));
             let line =
-                place.and_then(|(index, rest)| Some((self.numbers.get(index.parse::<usize>().ok()?)?, rest)));
+                parts.and_then(|(index, rest)| Some((self.numbers.get(index.parse::<usize>().ok()?)?, rest)));
             if let Some((number, rest)) = line {
                 fault.path =
                     if rest.is_empty() { format!("line {number}") } else { format!("line {number} /{rest}") };

@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use crate::client::ask::Access;
 use crate::client::event;
 use crate::client::failure::Failure;
-use crate::client::session::{Screen, Session};
+use crate::client::session::{Session, Terminal};
 use crate::time_argument::parse_time;
 
 use stopped::Stopped;
@@ -108,12 +108,12 @@ pub(super) fn parse_json(text: &str) -> Result<Box<RawValue>, String> {
     serde_json::from_str(text).map_err(|_| "must be JSON; a string needs double quotes".to_owned())
 }
 
-pub(super) async fn run(options: PostOptions, screen: Screen<'_>) -> Result<(), Failure> {
+pub(super) async fn run(options: PostOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let PostOptions { topic, event_type, actor, subject, data, at, idempotency_key, lines, access } = options;
     if lines.file.is_some() {
-        return sending::run(&topic, lines, idempotency_key, access, screen).await;
+        return sending::run(&topic, lines, idempotency_key, access, terminal).await;
     }
-    let mut session = Session::open(access, screen)?;
+    let mut session = Session::open(access, terminal)?;
     let event = NewEvent { event_type, actor, subject, data, at };
     let call = Request::post(format!("/topics/{topic}/events")).json(&event);
     let call = match idempotency_key {

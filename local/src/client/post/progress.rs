@@ -24,14 +24,14 @@ impl Progress {
     }
 
     /// Counts a request's events, and prints the progress if an update is due.
-    pub(super) fn add(&mut self, events: u64, now: Instant, told: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn add(&mut self, events: u64, now: Instant, stderr: &mut dyn Write) -> io::Result<()> {
         self.events += events;
         self.requests += 1;
         if self.quiet {
             return Ok(());
         }
         let text = self.text(now);
-        self.line.show(now, told, || text)
+        self.line.show(now, stderr, || text)
     }
 
     /// Counts events that an earlier run has written.
@@ -40,9 +40,9 @@ impl Progress {
     }
 
     /// Prints the total counts, also after a failure.
-    pub(super) fn end(&mut self, now: Instant, told: &mut dyn Write) -> io::Result<()> {
-        self.line.clear(told)?;
-        if self.quiet { Ok(()) } else { writeln!(told, "{}", self.text(now)) }
+    pub(super) fn end(&mut self, now: Instant, stderr: &mut dyn Write) -> io::Result<()> {
+        self.line.clear(stderr)?;
+        if self.quiet { Ok(()) } else { writeln!(stderr, "{}", self.text(now)) }
     }
 
     fn text(&self, now: Instant) -> String {
@@ -71,18 +71,18 @@ mod tests {
     fn progress_is_printed_every_few_seconds_and_never_with_quiet() {
         let begun = clock::monotonic_now();
         let at = |seconds| begun + Duration::from_secs(seconds);
-        let told = |quiet| {
+        let printed = |quiet| {
             let mut progress = Progress::begun(begun, quiet);
             (progress.line.terminal, progress.line.due) = (false, at(5));
-            let mut told = Vec::new();
+            let mut stderr = Vec::new();
             for seconds in 1..=7 {
-                progress.add(500, at(seconds), &mut told).expect("memory takes it");
+                progress.add(500, at(seconds), &mut stderr).expect("memory takes it");
             }
-            progress.end(at(8), &mut told).expect("memory takes it");
-            String::from_utf8(told).expect("text")
+            progress.end(at(8), &mut stderr).expect("memory takes it");
+            String::from_utf8(stderr).expect("text")
         };
         let lines = "2500 events in 5 requests, 5.0 s, 500 a second\n3500 events in 7 requests, 8.0 s, 437 a second\n";
-        assert_eq!((told(false).as_str(), told(true).as_str()), (lines, ""));
+        assert_eq!((printed(false).as_str(), printed(true).as_str()), (lines, ""));
     }
 
     #[test]
@@ -90,10 +90,10 @@ mod tests {
         let begun = clock::monotonic_now();
         let mut progress = Progress::begun(begun, false);
         (progress.line.terminal, progress.line.due) = (true, begun);
-        let mut told = Vec::new();
-        progress.add(1, begun, &mut told).expect("memory takes it");
-        progress.end(begun, &mut told).expect("memory takes it");
+        let mut stderr = Vec::new();
+        progress.add(1, begun, &mut stderr).expect("memory takes it");
+        progress.end(begun, &mut stderr).expect("memory takes it");
         let line = "1 event in 1 request, 0.0 s, 1000 a second";
-        assert_eq!(String::from_utf8(told).expect("text"), format!("{REDRAW}{line}{REDRAW}{line}\n"));
+        assert_eq!(String::from_utf8(stderr).expect("text"), format!("{REDRAW}{line}{REDRAW}{line}\n"));
     }
 }

@@ -17,7 +17,7 @@ use crate::client::post::batch::LineBatch;
 use crate::client::post::lines::{Lines, Source};
 use crate::client::post::progress::Progress;
 use crate::client::post::{LineArguments, Stopped};
-use crate::client::session::{Screen, Session, read};
+use crate::client::session::{Session, Terminal, read};
 
 /// The most bytes of a run's key: `@` and a line number are appended to it.
 const KEY_BYTES: usize = IDEMPOTENCY_KEY_BYTES - 1 - 20;
@@ -48,7 +48,7 @@ pub(super) async fn run(
     arguments: LineArguments,
     key: Option<IdempotencyKey>,
     access: Access,
-    screen: Screen<'_>,
+    terminal: Terminal<'_>,
 ) -> Result<(), Failure> {
     let LineArguments { file, from_line, to_line, parallel, quiet } = arguments;
     let source = Source {
@@ -66,7 +66,7 @@ pub(super) async fn run(
     let lines = Lines::open(&source)?;
     let api = Api::of(access.clone(), MANY)?;
     let mut run = Run {
-        session: Session::open(access, screen)?,
+        session: Session::open(access, terminal)?,
         progress: Progress::begun(clock::monotonic_now(), quiet),
         accepted: 0,
         open: Vec::new(),
@@ -127,17 +127,17 @@ impl Run<'_> {
             let Accepted { events } = read(reply)?;
             events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
         }
-        self.session.tell_cost(reply)?;
+        self.session.log_cost(reply)?;
         if reply.headers.contains_key("idempotent-replayed") {
             self.progress.add_replayed(events);
         }
-        Ok(self.progress.add(events, clock::monotonic_now(), self.session.screen.told)?)
+        Ok(self.progress.add(events, clock::monotonic_now(), self.session.terminal.stderr)?)
     }
 
     fn end(mut self, key: String) -> Result<(), Failure> {
-        self.progress.end(clock::monotonic_now(), self.session.screen.told)?;
+        self.progress.end(clock::monotonic_now(), self.session.terminal.stderr)?;
         if self.accepted == 0 && self.why.is_none() {
-            self.session.tell("there was no line to post")?;
+            self.session.log("there was no line to post")?;
         }
         let Self { accepted, open, rest, why, .. } = self;
         match why {

@@ -21,7 +21,7 @@ pub(super) struct Stopped {
 
 impl From<Stopped> for Failure {
     fn from(stopped: Stopped) -> Self {
-        Self::Incomplete { told: stopped.to_string(), code: stopped.why.code() }
+        Self::Incomplete { text: stopped.to_string(), code: stopped.why.code() }
     }
 }
 
@@ -49,25 +49,25 @@ impl fmt::Display for Stopped {
 mod tests {
     use super::*;
 
-    fn told(open: &[(u64, u64)], rest: u64) -> String {
+    fn hint(open: &[(u64, u64)], rest: u64) -> String {
         let why = Failure::Input("line 700 is too long".to_owned());
         let stopped = Stopped { why, accepted: 500, open: open.to_vec(), rest, key: "k".to_owned() };
-        let told = stopped.to_string();
+        let message = stopped.to_string();
         let start = "line 700 is too long\n500 events accepted; to continue, run again with ";
-        let told = told.strip_prefix(start).expect(&told);
-        told.strip_suffix(" --idempotency-key 'k' (no event is written twice)").expect(told).to_owned()
+        let message = message.strip_prefix(start).expect(&message);
+        message.strip_suffix(" --idempotency-key 'k' (no event is written twice)").expect(message).to_owned()
     }
 
     #[test]
     fn it_names_the_lines_to_send_again_and_no_accepted_ones() {
-        assert_eq!(told(&[(501, 1_000)], 1_001), "--from-line 501");
-        assert_eq!(told(&[], 501), "--from-line 501");
+        assert_eq!(hint(&[(501, 1_000)], 1_001), "--from-line 501");
+        assert_eq!(hint(&[], 501), "--from-line 501");
         let why = Failure::Input(String::new());
         let quoted = Stopped { why, accepted: 0, open: Vec::new(), rest: 1, key: "it's".to_owned() };
         assert!(quoted.to_string().contains(r" --idempotency-key 'it'\''s' "), "{quoted}");
-        assert_eq!(told(&[(501, 1_000), (1_001, 1_500)], 1_501), "--from-line 501");
+        assert_eq!(hint(&[(501, 1_000), (1_001, 1_500)], 1_501), "--from-line 501");
         assert_eq!(
-            told(&[(501, 1_000), (1_501, 2_000)], 2_501),
+            hint(&[(501, 1_000), (1_501, 2_000)], 2_501),
             "--from-line 501 --to-line 1000 --idempotency-key 'k', \
              then with --from-line 1501 --to-line 2000 --idempotency-key 'k', then with --from-line 2501"
         );

@@ -103,15 +103,15 @@ impl Injection {
         let stream =
             StreamView { paused, delay_seconds: delay.as_secs_f64(), duplicate, crash_before, crash_after };
         let chosen = self.chosen();
-        let left = |throttled: &ThrottledPartition| {
-            let left = throttled.until.checked_sub(now).filter(|left| !left.is_zero())?;
+        let view = |throttled: &ThrottledPartition| {
+            let rest = throttled.until.checked_sub(now).filter(|rest| !rest.is_zero())?;
             let ThrottledPartition { ref partition, chance, .. } = *throttled;
-            Some(ThrottleView { partition: partition.clone(), chance, seconds_left: seconds::tenths(left) })
+            Some(ThrottleView { partition: partition.clone(), chance, seconds_left: seconds::tenths(rest) })
         };
         let injected = self.system.faults.injected();
         FaultsView {
             stream,
-            throttles: chosen.throttles.iter().filter_map(left).collect(),
+            throttles: chosen.throttles.iter().filter_map(view).collect(),
             index_delay_seconds: chosen.index_delay.as_secs_f64(),
             injected: injected.into_iter().rev().map(InjectedView::of).collect(),
         }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// An item, or its projection in an index.
 pub(super) type Item = HashMap<String, AttributeValue>;
 
-/// An item with its place in the table or an index.
+/// An item with its key in the table or an index.
 #[derive(Debug, Serialize)]
 pub(super) struct ItemView {
     place: Stands,

@@ -1,6 +1,6 @@
 //! The console: a page for the person who runs this program, and the routes that the page uses beside the API.
 //!
-//! The API tells a client what the client may know. The console shows the inside of the system: the stream, the items,
+//! The API shows a client what the client may know. The console shows the inside of the system: the stream, the items,
 //! the calls of a read, the faults. Its routes are under `/local/`, for admins, and behind the same guard as the API.
 //! The console is local only: no function, no part of `template.yaml` and no part of the OpenAPI document contains it.
 //!
@@ -81,7 +81,7 @@ impl Console {
         let routes = system.authorized(served).merge(open).layer(check);
         let routes = routes.route("/health/live", get(async || Json(Map::from_iter([("status", "ok")]))));
         let measurements = system.measurements.clone();
-        edge::around_and_tell(routes, move |answered| measurements.answered(answered))
+        edge::around_with(routes, move |answered| measurements.answered(answered))
     }
 
     /// The routes that the page uses beside the API.

@@ -58,14 +58,14 @@ struct CallView {
 #[derive(Clone, Debug, Default)]
 struct Witness(Arc<Mutex<Vec<CallView>>>);
 
-/// A request under way. The response's hook does not get the request, so it is kept here.
+/// A request under way. The response's hook does not get the request, so it is stored here.
 #[derive(Debug)]
-struct Sent {
+struct PendingRequest {
     operation: String,
     request: Value,
 }
 
-impl Storable for Sent {
+impl Storable for PendingRequest {
     type Storer = StoreReplace<Self>;
 }
 
@@ -88,7 +88,7 @@ impl Intercept for Witness {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
         let request = json(request.body().bytes());
-        call.interceptor_state().store_put(Sent { operation, request });
+        call.interceptor_state().store_put(PendingRequest { operation, request });
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl Intercept for Witness {
         call: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let response = json(context.response().body().bytes());
-        if let Some(sent) = call.load::<Sent>() {
+        if let Some(sent) = call.load::<PendingRequest>() {
             let call = CallView::of(&sent.operation, &sent.request, &response);
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(call);
         }

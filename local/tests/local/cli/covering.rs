@@ -31,10 +31,10 @@ fn profiles_and_settings_change_without_lost_updates() {
         let record = |more: &[&str]| run(api, &[&[kind], more, &["--token", token]].concat());
         record(&["show", name]).failed(4, &["404", "not-found"]);
         let made = record(&["set", name, r#"{"a":1}"#]);
-        let revision = made.told.strip_prefix("revision ").unwrap().trim_end().to_owned();
+        let revision = made.err.strip_prefix("revision ").unwrap().trim_end().to_owned();
         assert_eq!(made.fine(), "{\"a\":1}\n");
         let changed = record(&["set", name, r#"{"a":2}"#]);
-        assert!(changed.code == 0 && changed.told != format!("revision {revision}\n"), "{changed:?}");
+        assert!(changed.code == 0 && changed.err != format!("revision {revision}\n"), "{changed:?}");
         record(&["set", name, r#"{"a":3}"#, "--revision", &revision])
             .failed(5, &["412", "revision-mismatch"]);
         assert_eq!(record(&["show", name, "--json"]).json(), json!({"a": 2}));
@@ -55,7 +55,7 @@ fn sessions_are_created_listed_and_revoked_by_user() {
     let create = "session create --scope read --scope write --user eve --topic posts --ttl 1h";
     let create = words(&format!("{create} --writes-per-minute 600 --reads-per-minute 6000"));
     let made = run(api, &create);
-    let id = made.told.strip_prefix("session ").unwrap().split(',').next().unwrap().to_owned();
+    let id = made.err.strip_prefix("session ").unwrap().split(',').next().unwrap().to_owned();
     let token = made.fine();
     let list = |token: &str| run(api, &["topic", "list", "--token", token.trim()]).code;
     assert_eq!(list(&token), 0);
@@ -70,12 +70,12 @@ fn sessions_are_created_listed_and_revoked_by_user() {
         assert!(own.contains(cell), "{cell}: {own}");
     }
     let first = run(api, &["session", "list", "-n", "1"]);
-    assert!(first.told.starts_with("more: --cursor "), "{first:?}");
+    assert!(first.err.starts_with("more: --cursor "), "{first:?}");
     let second = run(api, &create).fine();
     let revoked = run(api, &["session", "revoke", "--user", "eve"]);
-    assert_eq!((revoked.code, &*revoked.told), (0, "revoked 2 sessions of eve\n"));
+    assert_eq!((revoked.code, &*revoked.err), (0, "revoked 2 sessions of eve\n"));
     assert_eq!((list(&token), list(&second)), (3, 3));
-    assert_eq!(run(api, &["session", "revoke", &id]).told, format!("revoked {id}\n"));
+    assert_eq!(run(api, &["session", "revoke", &id]).err, format!("revoked {id}\n"));
     run(api, &["session", "show", &id]).failed(4, &["404"]);
     run(api, &["session", "revoke"]).failed(2, &["required"]);
     run(api, &["session", "list", "--token", "ada"]).failed(3, &["403"]);
@@ -110,7 +110,7 @@ fn a_jwt_of_the_programs_own_issuer_is_printed_and_accepted() {
     let api = program.api();
     let jwt = |arguments: &[&str]| run(api, &[&["token", "jwt", "--scope", "write"], arguments].concat());
     let made = jwt(&["--scope", "read", "--user", "eve", "--topic", "posts", "--ttl", "1h"]);
-    let until = made.told.trim().strip_prefix("valid until ").unwrap().to_owned();
+    let until = made.err.trim().strip_prefix("valid until ").unwrap().to_owned();
     let token = made.fine();
     let own = run(api, &["whoami", "--token", token.trim()]).fine();
     let issuer = format!("http://{api}/local/issuer");
@@ -146,7 +146,7 @@ fn a_consumer_is_created_shown_moved_and_deleted() {
         run(api, &["consumer", "create", "posts", "printer", "--from", "1h", "--settle-seconds", "0"]).fine();
     assert!(made.contains("settle time        0 s"), "{made}");
     let again = run(api, &["consumer", "create", "posts", "printer"]);
-    assert_eq!(again.told, "the consumer exists already; its position does not change\n");
+    assert_eq!(again.err, "the consumer exists already; its position does not change\n");
     let before = run(api, &["consumer", "show", "posts", "printer", "--json"]).json();
     for position in
         ["latest", "earliest", "2d", "2026-11-20T00:00:00Z", "019aa0b7-9a40-7000-8000-5f3c9e1d2a77"]
@@ -161,7 +161,7 @@ fn a_consumer_is_created_shown_moved_and_deleted() {
         run(api, &["consumer", "delete", "posts", "printer"]).fine();
     }
     let consumed = run(api, &["consume", "posts", "other", "--from", "1h"]);
-    assert!(consumed.told.starts_with("created the consumer other of posts, at 2"), "{consumed:?}");
+    assert!(consumed.err.starts_with("created the consumer other of posts, at 2"), "{consumed:?}");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn times_are_given_as_the_time_since_then() {
     run(api, &["latest", "posts", "--from", "1w"]).failed(2, &["such as 30m, 1h or 2d"]);
     // A cursor belongs to a query, so the next page is asked with the same times.
     let first = run(api, &["latest", "posts", "--from", "4d", "-n", "1"]);
-    let more = first.told.strip_prefix("more: ").unwrap().trim_end().to_owned();
+    let more = first.err.strip_prefix("more: ").unwrap().trim_end().to_owned();
     assert!(more.contains(" --from 2"), "{more}");
     let next = [&["latest", "posts", "--json"][..], &more.split(' ').collect::<Vec<_>>()].concat();
     assert_eq!(run(api, &next).json()["events"].as_array().unwrap().len(), 2);
@@ -205,7 +205,7 @@ fn times_are_given_as_the_time_since_then() {
     run(api, &["post", "new", "--type", "a", "--actor", "ada"]).fine();
     let empty = run(api, &["latest", "new", "--order", "asc"]);
     assert!(
-        empty.out.is_empty() && empty.told.contains("oldest first, a page ends two seconds ago"),
+        empty.out.is_empty() && empty.err.contains("oldest first, a page ends two seconds ago"),
         "{empty:?}"
     );
 }

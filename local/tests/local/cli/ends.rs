@@ -92,18 +92,18 @@ fn an_erasure_is_proven_by_its_receipt() {
         command(&program, &["erase", "verify", path.to_str().unwrap(), "--table", "lately"])
     };
     let proven = || verify(&receipt);
-    let (done, out, told) = proven();
-    assert!(done, "{out} {told}");
+    let (done, out, err) = proven();
+    assert!(done, "{out} {err}");
     assert!(out.contains("left           0\n") && out.contains("receipt        as in the table\n"), "{out}");
-    assert!(out.contains("ids            as in the table\n") && told.contains("read_units="), "{out} {told}");
+    assert!(out.contains("ids            as in the table\n") && err.contains("read_units="), "{out} {err}");
 
     // An item of eve that nothing has erased.
     let item =
         json!({"pk": {"S": "USER#eve"}, "sk": {"S": "PROFILE"}, "d": {"S": "{}"}, "revision": {"N": "1"}});
     call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": item}));
-    let (done, out, told) = proven();
+    let (done, out, err) = proven();
     assert!(!done && out.starts_with("left  USER#eve / PROFILE\n"), "{out}");
-    assert!(told.contains("1 item of the erased person left"), "{told}");
+    assert!(err.contains("1 item of the erased person left"), "{err}");
     let key = json!({"pk": {"S": "USER#eve"}, "sk": {"S": "PROFILE"}});
     call_dynamodb(&program, "DeleteItem", &json!({"TableName": "lately", "Key": key}));
 

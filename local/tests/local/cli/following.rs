@@ -18,15 +18,15 @@ use crate::support::PATIENCE;
 struct Running {
     process: Process,
     out: Receiver<String>,
-    told: Receiver<String>,
+    err: Receiver<String>,
 }
 
 impl Running {
     fn of(mut command: Command) -> Self {
         let mut process = Process(command.spawn().unwrap());
         let out = lines_of(process.0.stdout.take().unwrap());
-        let told = lines_of(process.0.stderr.take().unwrap());
-        Self { process, out, told }
+        let err = lines_of(process.0.stderr.take().unwrap());
+        Self { process, out, err }
     }
 
     fn next(&self) -> String {
@@ -80,12 +80,12 @@ fn a_tail_survives_a_restart_and_prints_each_event_once() {
     assert!((31..=35).all(|number| none.next().ends_with(&format!("  {number}"))));
 
     program.stopped("-TERM");
-    let told = tail.told.recv_timeout(PATIENCE).expect("it says that it retries");
-    assert!(told.ends_with("; retrying"), "{told}");
+    let err = tail.err.recv_timeout(PATIENCE).expect("it says that it retries");
+    assert!(err.ends_with("; retrying"), "{err}");
     let program = Program::started(&["--no-demo", "--data", data, "--port", &port]);
     run_with(&api, &["post", "posts", "--file", "-"], &lines(36..=240)).fine();
     assert_eq!((0..205).map(|_| tail.number()).collect::<Vec<_>>(), (36..=240).collect::<Vec<_>>());
-    assert_eq!(tail.told.recv_timeout(PATIENCE).as_deref(), Ok("reading again"));
+    assert_eq!(tail.err.recv_timeout(PATIENCE).as_deref(), Ok("reading again"));
     assert!((36..=240).all(|number| none.next().ends_with(&format!("  {number}"))));
     std::thread::sleep(Duration::from_secs(3));
     assert!(tail.out.try_recv().is_err() && none.out.try_recv().is_err(), "each event once");
@@ -113,7 +113,7 @@ fn a_feed_is_followed_until_the_user_or_the_reader_ends_it() {
     let interrupt = ["-INT", &tail.process.0.id().to_string()];
     assert!(Command::new("kill").args(interrupt).status().unwrap().success());
     ends(&mut tail.process.0);
-    assert!(tail.told.recv_timeout(PATIENCE).is_err(), "it says nothing");
+    assert!(tail.err.recv_timeout(PATIENCE).is_err(), "it says nothing");
 
     // Nothing is posted any more, so only the closed pipe can end the command.
     if cfg!(target_os = "linux") {
@@ -138,7 +138,7 @@ fn a_tail_begins_at_a_time_and_filters_by_type() {
     assert_eq!(tail(&["--from", "3h", "--type", "a"]).fine().lines().count(), 251);
     assert_eq!(tail(&["--type", "b"]).fine().lines().count(), 1);
     tail(&["--from", "1h", "-n", "3"]).failed(2, &["cannot be used with"]);
-    assert!(tail(&["-n", "1", "--cost"]).told.starts_with("read_units="));
+    assert!(tail(&["-n", "1", "--cost"]).err.starts_with("read_units="));
 
     let tail = Running::of(lately(api, &["tail", "posts", "--from", "1h", "--type", "b", "-f", "--json"]));
     assert_eq!(tail.number(), 251);

@@ -3,9 +3,9 @@
 mod covering;
 mod ends;
 mod following;
-mod places;
 mod posting;
 mod proxy;
+mod targets;
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -19,10 +19,10 @@ use crate::program::{Program, http, until, words};
 
 /// The end of a command: its exit code and its two outputs.
 #[derive(Debug)]
-struct Done {
+struct CommandOutput {
     code: i32,
     out: String,
-    told: String,
+    err: String,
 }
 
 /// The real binary, with an empty environment but for the API's URL.
@@ -33,7 +33,7 @@ fn lately(api: &str, arguments: &[impl AsRef<OsStr>]) -> Command {
     command
 }
 
-fn run_with(api: &str, arguments: &[impl AsRef<OsStr>], input: &str) -> Done {
+fn run_with(api: &str, arguments: &[impl AsRef<OsStr>], input: &str) -> CommandOutput {
     let mut child = lately(api, arguments).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
@@ -42,17 +42,17 @@ fn run_with(api: &str, arguments: &[impl AsRef<OsStr>], input: &str) -> Done {
     let done = child.wait_with_output().unwrap();
     writing.join().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Done { code: done.status.code().unwrap(), out: text(done.stdout), told: text(done.stderr) }
+    CommandOutput { code: done.status.code().unwrap(), out: text(done.stdout), err: text(done.stderr) }
 }
 
-fn run(api: &str, arguments: &[impl AsRef<OsStr>]) -> Done {
+fn run(api: &str, arguments: &[impl AsRef<OsStr>]) -> CommandOutput {
     run_with(api, arguments, "")
 }
 
-impl Done {
+impl CommandOutput {
     /// The last line of standard error.
     fn last(&self) -> &str {
-        self.told.lines().last().unwrap_or_default()
+        self.err.lines().last().unwrap_or_default()
     }
 
     /// Passes if the command succeeded. The result is its standard output.
@@ -73,7 +73,7 @@ impl Done {
     #[track_caller]
     fn failed(self, code: i32, words: &[&str]) {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{self:?}");
-        assert!(words.iter().all(|word| self.told.contains(word)), "{words:?}: {}", self.told);
+        assert!(words.iter().all(|word| self.err.contains(word)), "{words:?}: {}", self.err);
     }
 }
 
@@ -138,7 +138,7 @@ fn topics_are_created_changed_shown_and_listed() {
     // The API's options may come before the subcommand.
     run(api, &["topic", "--token", "nobody", "list"]).failed(3, &["invalid-token"]);
     let first = run(api, &["topic", "list", "-n", "1"]);
-    let cursor = first.told.strip_prefix("more: --cursor ").unwrap().trim_end().to_owned();
+    let cursor = first.err.strip_prefix("more: --cursor ").unwrap().trim_end().to_owned();
     assert_eq!(first.out.lines().count(), 2);
     let rest = run(api, &["topic", "list", "--json", "--cursor", &cursor]).json();
     assert_eq!(rest["topics"][0]["topic"], "posts");
@@ -176,7 +176,7 @@ fn an_event_is_posted_and_read_back_as_it_was_sent() {
     assert_eq!(row.fine(), again.fine(), "one event");
 
     let latest = run(api, &["latest", "posts", "--ids", "--cost"]);
-    assert!(latest.told.starts_with("read_units="), "{latest:?}");
+    assert!(latest.err.starts_with("read_units="), "{latest:?}");
     let latest = latest.fine();
     let rows = cells(&latest);
     assert_eq!(rows[0], ["id", "time", "type", "actor", "subject", "data"]);
@@ -185,7 +185,7 @@ fn an_event_is_posted_and_read_back_as_it_was_sent() {
     assert_eq!(rows[2][1..], ["2026-01-02T03:04:05.000Z", "post.created", "bob", "-"]);
     assert_eq!(rows.len(), 3);
     let page = run(api, &["latest", "posts", "-n", "1"]);
-    let cursor = page.told.strip_prefix("more: --cursor ").unwrap().trim_end().to_owned();
+    let cursor = page.err.strip_prefix("more: --cursor ").unwrap().trim_end().to_owned();
     let next = run(api, &["latest", "posts", "--json", "--cursor", &cursor]).json();
     assert_eq!((&next["events"][0]["actor"], &next["next"]), (&json!("bob"), &Value::Null));
     let pages = run(api, &["latest", "posts", "-n", "1", "--pages", "9", "--order", "asc", "--json"]).fine();
@@ -218,7 +218,7 @@ fn an_event_is_posted_and_read_back_as_it_was_sent() {
         .failed(1, &["lately latest: no response from http://127.0.0.1:1 (", "the URL of --url"]);
     assert_eq!(
         run(api, &["post", "posts", "--type", "a", "--actor", "ada", "--data", "{"])
-            .told
+            .err
             .lines()
             .next()
             .map(|line| line.starts_with("error: ")),
@@ -240,13 +240,13 @@ fn sources_are_followed_and_feeds_are_shown_and_seen() {
     let shown = || run(api, &["feed", "show", "bob", "--ids", "--token", "bob"]);
     until("the feed contains the event", || shown().out.lines().count() == 2);
     let done = shown();
-    assert_eq!(done.told, "1 unread\n");
+    assert_eq!(done.err, "1 unread\n");
     let out = done.fine();
     let rows = cells(&out);
     assert_eq!(rows[0], ["id", "time", "topic", "type", "actor", "subject", "data"]);
     assert_eq!(rows[1], [id, posted["at"].as_str().unwrap(), "posts", "a", "ada", "-"]);
     assert_eq!(run(api, &["feed", "unread", "bob"]).fine(), "1\n");
-    assert_eq!(run(api, &["feed", "seen", "bob", id]).told, format!("seen up to {id}\n"));
+    assert_eq!(run(api, &["feed", "seen", "bob", id]).err, format!("seen up to {id}\n"));
     assert_eq!(run(api, &["feed", "unread", "bob", "--json"]).json(), json!({"unread": 0, "more": false}));
     let following = run(api, &["following", "bob"]).fine();
     let following = cells(&following);
@@ -254,7 +254,7 @@ fn sources_are_followed_and_feeds_are_shown_and_seen() {
     let followers = run(api, &["followers", "actor:ada", "--json"]).json();
     assert_eq!(followers["followers"][0]["user"], "bob");
     let gone = run(api, &["unfollow", "bob", "actor:ada"]);
-    assert_eq!((gone.code, &*gone.out, &*gone.told), (0, "", "bob does not follow actor:ada\n"));
+    assert_eq!((gone.code, &*gone.out, &*gone.err), (0, "", "bob does not follow actor:ada\n"));
     assert_eq!(run(api, &["following", "bob"]).fine(), "");
     until("the event leaves the feed", || {
         run(api, &["feed", "show", "bob", "--json"]).json()["events"] == json!([])
@@ -362,7 +362,7 @@ fn a_closed_pipe_ends_a_read_quietly_and_a_post_with_an_error() {
         let done = child.wait_with_output().unwrap();
         assert_eq!((done.status.code(), String::from_utf8(done.stderr).unwrap().as_str()), (Some(0), ""));
     }
-    // A post is different: lines are left to send.
+    // A post is different: lines remain to be sent.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("events.ndjson");
     std::fs::write(&file, lines(1..=1_500)).unwrap();
@@ -371,11 +371,11 @@ fn a_closed_pipe_ends_a_read_quietly_and_a_post_with_an_error() {
         .unwrap();
     drop(child.stdout.take());
     let done = child.wait_with_output().unwrap();
-    let told = String::from_utf8(done.stderr).unwrap();
+    let err = String::from_utf8(done.stderr).unwrap();
     assert!(
         done.status.code() == Some(1)
-            && told.contains("500 events accepted; to continue, run again with --from-line 501 "),
-        "{told}"
+            && err.contains("500 events accepted; to continue, run again with --from-line 501 "),
+        "{err}"
     );
 }
 

@@ -24,7 +24,7 @@ fn thousands_of_lines_are_posted_once_and_in_order() {
     let done = run_with(&proxy.address, &arguments, &input);
     assert!(done.code == 0 && done.out.is_empty(), "{done:?}");
     assert!(
-        done.last().starts_with("5000 events in 10 requests, ") && done.told.ends_with(" a second\n"),
+        done.last().starts_with("5000 events in 10 requests, ") && done.err.ends_with(" a second\n"),
         "{done:?}"
     );
     assert_eq!(proxy.asked.load(Ordering::SeqCst), 10);
@@ -52,7 +52,7 @@ fn thousands_of_lines_are_posted_once_and_in_order() {
         "--json",
     ];
     let done = run(api, &arguments);
-    assert_eq!(done.told, "");
+    assert_eq!(done.err, "");
     let out = done.fine();
     let written: BTreeSet<_> = out
         .lines()
@@ -66,7 +66,7 @@ fn thousands_of_lines_are_posted_once_and_in_order() {
     run(api, &["post", "some", "--file", folder.path().to_str().unwrap()])
         .failed(2, &[" cannot be read: is a directory"]);
     let empty = run_with(api, &["post", "some", "--file", "-"], "");
-    assert!(empty.code == 0 && empty.told.ends_with("there was no line to post\n"), "{empty:?}");
+    assert!(empty.code == 0 && empty.err.ends_with("there was no line to post\n"), "{empty:?}");
     run(api, &["post", "some", "--file", file, "--parallel", "5"]).failed(2, &["--parallel"]);
     run(api, &["post", "some", "--from-line", "2"]).failed(2, &["--file"]);
     run(api, &["post", "nowhere", "--file", file])
@@ -155,12 +155,12 @@ fn a_faulty_line_is_named_and_the_post_can_be_continued() {
         input.insert(1, "  ".to_owned());
         let fine = std::mem::replace(&mut input[702], faulty.to_owned());
         let done = post(topic, &input.join("\n"), &[]);
-        let told = done.told.clone();
+        let stderr = done.err.clone();
         done.failed(3, words);
-        let hint = told.split_once("500 events accepted; to continue, run again with ").expect(&told).1;
+        let hint = stderr.split_once("500 events accepted; to continue, run again with ").expect(&stderr).1;
         let hint: Vec<_> =
             hint.split_whitespace().take(4).map(|word| word.trim_matches([',', '\''])).collect();
-        assert_eq!(hint[..3], ["--from-line", "503", "--idempotency-key"], "{told}");
+        assert_eq!(hint[..3], ["--from-line", "503", "--idempotency-key"], "{stderr}");
         assert_eq!(events(api, topic).len(), 500);
         input[702] = fine;
         post(topic, &input.join("\n"), &hint).fine();
@@ -180,10 +180,10 @@ fn a_faulty_line_is_named_and_the_post_can_be_continued() {
 
     // A second run with the same key writes nothing twice; other lines with that key are refused.
     run(api, &["topic", "create", "again"]).fine();
-    for told in [" a second\n", "; an earlier run wrote 1200 of them\n"] {
+    for end in [" a second\n", "; an earlier run wrote 1200 of them\n"] {
         let again = ["post", "again", "--file", "-", "--idempotency-key", "night"];
         let done = run_with(api, &again, &lines(1..=1_200));
-        assert!(done.code == 0 && done.told.ends_with(told), "{done:?}");
+        assert!(done.code == 0 && done.err.ends_with(end), "{done:?}");
     }
     assert_eq!(events(api, "again").len(), 1_200);
     post("again", &lines(2..=900), &["--idempotency-key", "night"])

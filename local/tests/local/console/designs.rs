@@ -16,9 +16,9 @@ async fn six_designs_store_the_same_events_and_latelys_loses_none() {
     batch.extend((0..10).map(|n| json!({"type": "tie", "actor": "bob", "at": at, "data": n})));
     running.api.call("dev", "POST /topics/posts/events", json!(batch).to_string()).await.is_ok(201);
 
-    let told = running.get("/local/designs?topic=posts&limit=20").await;
-    assert_eq!((&told["events"], &told["limit"]), (&json!(60), &json!(20)));
-    let designs = told["designs"].as_array().unwrap();
+    let answer = running.get("/local/designs?topic=posts&limit=20").await;
+    assert_eq!((&answer["events"], &answer["limit"]), (&json!(60), &json!(20)));
+    let designs = answer["designs"].as_array().unwrap();
     let names: Vec<_> = designs.iter().map(|design| design["name"].as_str().unwrap()).collect();
     let expected =
         ["reverse-ticks", "chronological", "sharded-day", "inverted-uuid", "quarter-hour", "lately"];
@@ -60,10 +60,10 @@ async fn six_designs_store_the_same_events_and_latelys_loses_none() {
 #[tokio::test]
 async fn an_empty_topic_is_compared_and_invalid_queries_are_refused() {
     let running = Running::new().await;
-    let told = running.get("/local/designs?topic=posts").await;
-    assert_eq!((&told["events"], &told["limit"]), (&json!(0), &json!(50)));
+    let answer = running.get("/local/designs?topic=posts").await;
+    assert_eq!((&answer["events"], &answer["limit"]), (&json!(0), &json!(50)));
     let empty = |design: &Value| design["stored"] == 0 && design["sample"] == json!([]);
-    assert!(told["designs"].as_array().unwrap().iter().all(empty), "{told}");
+    assert!(answer["designs"].as_array().unwrap().iter().all(empty), "{answer}");
     running.call("GET /local/designs?topic=nothing", &Value::Null).await.is(404, "topic-not-found");
     for (query, path) in [
         ("", "/topic"),

@@ -29,14 +29,14 @@ async fn faults_are_set_in_part_shown_and_ended() {
     assert_eq!(running.get("/local/faults").await, nothing);
     let throttle = json!({"partition": "EVENTS#posts#", "chance": 0.5, "seconds": 300});
     let body = json!({"stream": {"duplicate": 0.25}, "throttles": [throttle]});
-    let told = running.call("PUT /local/faults", &body).await.is_ok(200).json();
-    assert_eq!((&told["stream"]["duplicate"], &told["throttles"][0]["chance"]), (&json!(0.25), &json!(0.5)));
-    assert!(told["throttles"][0]["seconds_left"].as_f64().unwrap() > 290.0);
+    let view = running.call("PUT /local/faults", &body).await.is_ok(200).json();
+    assert_eq!((&view["stream"]["duplicate"], &view["throttles"][0]["chance"]), (&json!(0.25), &json!(0.5)));
+    assert!(view["throttles"][0]["seconds_left"].as_f64().unwrap() > 290.0);
     // A fault that the request does not name stays.
     let body = json!({"stream": {"delay_seconds": 1.5}, "index_delay_seconds": 2});
-    let told = running.call("PUT /local/faults", &body).await.is_ok(200).json();
-    assert_eq!((&told["stream"]["duplicate"], &told["stream"]["delay_seconds"]), (&json!(0.25), &json!(1.5)));
-    assert_eq!((told["throttles"].as_array().unwrap().len(), &told["index_delay_seconds"]), (1, &json!(2.0)));
+    let view = running.call("PUT /local/faults", &body).await.is_ok(200).json();
+    assert_eq!((&view["stream"]["duplicate"], &view["stream"]["delay_seconds"]), (&json!(0.25), &json!(1.5)));
+    assert_eq!((view["throttles"].as_array().unwrap().len(), &view["index_delay_seconds"]), (1, &json!(2.0)));
     assert_eq!(running.call("DELETE /local/faults", &Value::Null).await.is_ok(200).json(), nothing);
     assert_eq!(running.get("/local/faults").await, nothing);
 }
@@ -198,7 +198,7 @@ async fn a_batch_that_fan_out_gave_up_on_is_listed_and_redriven() {
     let busy = json!({"throttles": [throttle("FEED#bob"), throttle("JOB#BACKLOG#FEED#bob")]});
     running.call("PUT /local/faults", &busy).await.is_ok(200);
     running.call(&redrive, &Value::Null).await.is(503, "unavailable");
-    assert_eq!(running.get("/local/failures").await, listed, "the batch is kept");
+    assert_eq!(running.get("/local/failures").await, listed, "the batch is still stored");
     running.call("DELETE /local/faults", &Value::Null).await.is_ok(200);
     let done = running.call(&redrive, &Value::Null).await.is_ok(200).json();
     assert_eq!(done, json!({"records": 1}));

@@ -17,12 +17,12 @@ async fn a_topic_is_shown_with_its_buckets_and_shards() {
     let at = |n: i64| json!({"type": format!("t.{}", n % 2), "actor": "ada", "at": ago(n * 3_600 + 60)});
     let batch: Vec<Value> = (0..40).map(at).collect();
     running.api.call("dev", "POST /topics/logs/events", json!(batch).to_string()).await.is_ok(201);
-    let told = running.get("/local/storage/topics/logs").await;
+    let answer = running.get("/local/storage/topics/logs").await;
     assert_eq!(
-        (&told["topic"], &told["bucket"], &told["more"]),
+        (&answer["topic"], &answer["bucket"], &answer["more"]),
         (&json!("logs"), &json!("hour"), &json!(true))
     );
-    let buckets = told["buckets"].as_array().unwrap();
+    let buckets = answer["buckets"].as_array().unwrap();
     assert_eq!(buckets.len(), 32);
     let labels: Vec<_> = buckets.iter().map(|bucket| bucket["label"].as_str().unwrap()).collect();
     assert!(labels.is_sorted_by(|a, b| a > b), "newest first: {labels:?}");
@@ -47,9 +47,9 @@ async fn an_event_is_shown_with_all_its_items() {
         json!({"type": "post.created", "actor": "ada", "subject": "repo:octo:hello", "data": {"a": 1}});
     let id = running.post(&event).await;
     running.pump.settled().await;
-    let told = running.get(&format!("/local/storage/events/posts/{id}")).await;
-    let items = told["items"].as_array().unwrap();
-    let places: Vec<_> = items
+    let answer = running.get(&format!("/local/storage/events/posts/{id}")).await;
+    let items = answer["items"].as_array().unwrap();
+    let keys: Vec<_> = items
         .iter()
         .map(|item| {
             let pk = item["pk"].as_str().unwrap();
@@ -65,8 +65,8 @@ async fn an_event_is_shown_with_all_its_items() {
         ("feed", None, "FEED#carol"),
         ("index", Some("gsi1"), "TYPE"),
     ];
-    assert_eq!(places, expected);
-    assert!(items.iter().all(|item| item["sk"] == items[0]["sk"]), "{told}");
+    assert_eq!(keys, expected);
+    assert!(items.iter().all(|item| item["sk"] == items[0]["sk"]), "{answer}");
     assert_eq!(items[0]["attributes"]["d"], json!({"S": r#"{"a": 1}"#.replace(": ", ":")}));
     assert_eq!(items[0]["attributes"]["gsi1pk"]["S"], items[6]["pk"]);
     assert!(items.iter().all(|item| item["attributes"].get("sk").is_none() || item["place"] == "index"));
@@ -89,8 +89,8 @@ async fn a_trace_lists_the_calls_of_a_read() {
     // Only the events: the cursors `newer` differ, because both begin two seconds ago.
     assert_eq!(trace["body"]["events"], running.get(target).await["events"]);
     let calls = trace["calls"].as_array().unwrap();
-    let told: Vec<_> = calls.iter().map(|call| call["operation"].as_str().unwrap()).collect();
-    assert_eq!(told, ["GetItem", "Query", "Query"], "the topic, the directory, and the only shard");
+    let operations: Vec<_> = calls.iter().map(|call| call["operation"].as_str().unwrap()).collect();
+    assert_eq!(operations, ["GetItem", "Query", "Query"], "the topic, the directory, and the only shard");
     let read = &calls[2];
     assert!(read["partition"].as_str().unwrap().ends_with("#SHARD0"), "{read}");
     assert_eq!(

@@ -92,15 +92,15 @@ impl Running {
         events.map(|event| event["id"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Reads a target until its JSON satisfies `is_so`.
-    async fn until(&self, target: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    /// Reads a target until its JSON satisfies `ok`.
+    async fn until(&self, target: &str, ok: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         loop {
-            let told = self.get(target).await;
-            if is_so(&told) {
-                return told;
+            let json = self.get(target).await;
+            if ok(&json) {
+                return json;
             }
-            assert!(started.elapsed() < PATIENCE, "{told}");
+            assert!(started.elapsed() < PATIENCE, "{json}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

@@ -68,8 +68,8 @@ async fn a_consumer_is_created_once_and_keeps_its_position() {
     assert_eq!((&again["position"], &again["settle_seconds"]), (&made["position"], &json!(0)));
     let again = api.call("dev", &put, "{}").await.is_ok(200).json();
     assert_eq!(again["settle_seconds"], 0, "a setting that is not given stays");
-    let told = api.call("dev", &format!("GET {NIGHTLY}"), "").await;
-    assert!(told.is_ok(200).header("lately-cost").unwrap().starts_with("read_units="));
+    let consumer = api.call("dev", &format!("GET {NIGHTLY}"), "").await;
+    assert!(consumer.is_ok(200).header("lately-cost").unwrap().starts_with("read_units="));
 
     for _ in 0..2 {
         let gone = api.call("dev", &format!("DELETE {NIGHTLY}"), "").await;
@@ -139,7 +139,7 @@ async fn a_seek_moves_the_position_and_drops_the_batch() {
 }
 
 #[tokio::test]
-async fn an_event_that_lands_behind_the_position_is_late() {
+async fn an_event_that_arrives_behind_the_position_is_late() {
     let api = eager("2020-01-01T00:00:00Z").await;
     let pump = api.system.pump(Destination::memory(), PumpFaults::default(), None).unwrap();
     let pumping = pump.handle();

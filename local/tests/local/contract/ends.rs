@@ -96,7 +96,7 @@ async fn a_deletion_counts_what_it_deletes_and_frees_the_name() {
 }
 
 #[tokio::test]
-async fn a_shorter_retention_hides_at_once_and_a_longer_one_brings_nothing_back() {
+async fn a_shorter_retention_hides_at_once_and_a_longer_one_restores_nothing() {
     let api = Api::with_posts().await;
     let (pump, _) = api.fan_out();
     let day = 24 * 60 * 60;

@@ -89,21 +89,21 @@ async fn an_issue_is_opened_read_changed_closed_and_reopened() {
     let read = api.call("bob", &format!("GET {location}?consistent=true"), "").await;
     assert_eq!((read.json(), tag(&read)), (reopened.is_ok(200).json(), tag(&reopened)));
 
-    let told = |title: &str, status: &str, priority: &str, changed: &[&str]| {
-        let mut told = json!({"number": 1, "title": title, "status": status, "priority": priority});
-        told["changed"] = json!(changed);
-        told
+    let data = |title: &str, status: &str, priority: &str, changed: &[&str]| {
+        let mut data = json!({"number": 1, "title": title, "status": status, "priority": priority});
+        data["changed"] = json!(changed);
+        data
     };
     let dev = events(&api).await[0].1.clone();
     let expected = [
-        ("issue.reopened", &*dev, told("It is fast", "open", "low", &["status"])),
-        ("issue.closed", "ada", told("It is fast", "closed", "low", &["status", "priority"])),
+        ("issue.reopened", &*dev, data("It is fast", "open", "low", &["status"])),
+        ("issue.closed", "ada", data("It is fast", "closed", "low", &["status", "priority"])),
         (
             "issue.updated",
             "bob",
-            told("It is fast", "open", "medium", &["title", "body", "labels", "priority"]),
+            data("It is fast", "open", "medium", &["title", "body", "labels", "priority"]),
         ),
-        ("issue.opened", "ada", told("It is \"slow\"", "open", "high", &[])),
+        ("issue.opened", "ada", data("It is \"slow\"", "open", "high", &[])),
     ];
     let expected = expected.map(|(kind, actor, data)| (kind.to_owned(), actor.to_owned(), data));
     assert_eq!(events(&api).await, expected);
@@ -139,8 +139,8 @@ async fn an_issue_changes_only_with_its_current_revision() {
     assert_eq!(refused.is(428, "revision-required").header("etag"), Some(&*current));
     for precondition in [("if-match", &*stale), ("if-match", "\"0\""), ("if-none-match", "*")] {
         let refused = under(&api, "ada", &line, precondition, body).await;
-        let told = refused.is(412, "revision-mismatch").header("etag");
-        assert_eq!(told, Some(&*current), "{precondition:?}");
+        let etag = refused.is(412, "revision-mismatch").header("etag");
+        assert_eq!(etag, Some(&*current), "{precondition:?}");
     }
     for precondition in [("if-match", "*"), ("if-match", "1"), ("if-none-match", &*current)] {
         under(&api, "ada", &line, precondition, body).await.is(400, "invalid-precondition");

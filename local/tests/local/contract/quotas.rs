@@ -35,21 +35,21 @@ fn headers(answer: &Answer) -> [Option<&str>; 3] {
 #[track_caller]
 fn assert_limited(answer: &Answer, policy: &str) {
     answer.is(429, "rate-limited");
-    let [told, rest, retry] = headers(answer);
+    let [policy_header, rest, retry] = headers(answer);
     let seconds: u32 = retry.unwrap().parse().unwrap();
     assert!((1..=60).contains(&seconds), "{seconds}");
     let kind = policy.split(';').next().unwrap();
-    assert_eq!((told, rest), (Some(policy), Some(&*format!("{kind};r=0;t={seconds}"))));
+    assert_eq!((policy_header, rest), (Some(policy), Some(&*format!("{kind};r=0;t={seconds}"))));
 }
 
 #[tokio::test]
-async fn a_session_over_its_limit_is_refused_and_told_when_to_return() {
+async fn a_session_over_its_limit_is_refused_until_a_stated_time() {
     let api = at_a_new_minute().await;
     let token = session(&api, json!({"writes_per_minute": 2, "reads_per_minute": 3})).await;
     let post = async || api.call(&token, POST, event().to_string()).await;
-    for left in ["1", "0"] {
+    for remaining in ["1", "0"] {
         let posted = post().await;
-        let rest = format!("\"writes\";r={left}");
+        let rest = format!("\"writes\";r={remaining}");
         assert_eq!(headers(posted.is_ok(201)), [Some("\"writes\";q=2;w=60"), Some(&*rest), None]);
     }
     let before = api.items().await;

@@ -62,7 +62,7 @@ async fn a_record_is_created_read_replaced_and_deleted() {
         assert!(deleted.is_ok(204).header("etag").is_none());
         assert!(deleted.header("lately-cost").unwrap().starts_with("write_units="));
         api.call("ada", &get, "").await.is(404, "not-found");
-        assert_eq!(api.items().await, before, "nothing is left");
+        assert_eq!(api.items().await, before, "nothing remains");
         let again = under(&api, who, &put, ("if-none-match", "*"), "{}").await;
         assert!(revision(again.is_ok(201)) > revision(&replaced), "a revision is never used again");
     }
@@ -83,8 +83,8 @@ async fn a_record_changes_only_with_its_current_revision() {
             assert!(refused.is(428, "revision-required").header("etag").is_none());
             for precondition in [("if-match", &*stale), ("if-match", "\"0\""), ("if-none-match", "*")] {
                 let refused = under(&api, who, line, precondition, "{}").await;
-                let told = refused.is(412, "revision-mismatch").header("etag");
-                assert_eq!(told, Some(&*current), "{line} {precondition:?}");
+                let etag = refused.is(412, "revision-mismatch").header("etag");
+                assert_eq!(etag, Some(&*current), "{line} {precondition:?}");
             }
         }
         assert_eq!(api.items().await, before);

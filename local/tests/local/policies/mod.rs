@@ -30,7 +30,7 @@ use crate::policies::witness::Witness;
 use crate::support::Api;
 
 /// A system in which each function has a witness.
-struct Watched {
+struct WitnessedSystem {
     api: Api,
     pump: PumpHandle,
     objects: Objects,
@@ -45,7 +45,7 @@ struct Watched {
     report: Witness,
 }
 
-impl Watched {
+impl WitnessedSystem {
     async fn new() -> Self {
         let api = Api::empty().await;
         let client = api.system.engine.client();
@@ -112,7 +112,7 @@ fn live_of(store: Store) -> Live {
 
 #[tokio::test]
 async fn each_function_is_granted_exactly_its_actions() {
-    let watched = Watched::new().await;
+    let watched = WitnessedSystem::new().await;
     rare::before_the_first_issue(&watched).await;
     check(&watched).await;
     rare::writes(&watched).await;
@@ -133,21 +133,21 @@ async fn each_function_is_granted_exactly_its_actions() {
 }
 
 /// Runs `lately check` over HTTP.
-async fn check(watched: &Watched) {
+async fn check(watched: &WitnessedSystem) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let router = watched.api.router();
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     let arguments = ["lately", "check", &url, "--patience", "60s", "--token", "dev"];
     let Some(Command::Api(command)) = Lately::parse_from(arguments).command else { panic!() };
-    let (mut out, mut told) = (Vec::new(), Vec::new());
-    let done = lately::client::run(command, &mut out, &mut told).await;
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let done = lately::client::run(command, &mut out, &mut err).await;
     done.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8(out).unwrap()));
 }
 
 /// Adds the calls that Lambda makes in fan-out's name when it gives up on a record: it checks that the bucket exists,
 /// and puts an object. No test can see these calls, but the template's destination asks for them.
-fn given_up(watched: &Watched) {
+fn given_up(watched: &WitnessedSystem) {
     let template = Template::parse(TEMPLATE).unwrap();
     let mapping = &template.resources["FanOutFunction"].properties["Events"]["Stream"]["Properties"];
     let destination = &mapping["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"];

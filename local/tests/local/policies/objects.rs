@@ -17,7 +17,7 @@ use object_store::{
 
 use crate::policies::witness::Witness;
 
-/// The prefix of all report files here, in place of the template's parameter.
+/// The prefix of all report files here, instead of the template's parameter.
 pub(super) const PREFIX: &str = "reports";
 
 /// The bucket, as the template writes its name.

@@ -19,8 +19,8 @@ use lately_store::{Idempotency, LiveFollower, LiveMessage, Store, Submission};
 use lately_table::Connection;
 use serde_json::{Value, json};
 
-use crate::policies::{Watched, live_of};
-use crate::support::{Api, Later, PATIENCE, ago, event, event_ago, old_issue, put_item, request};
+use crate::policies::{WitnessedSystem, live_of};
+use crate::support::{Api, PATIENCE, Skew, ago, event, event_ago, old_issue, put_item, request};
 
 /// The time of an invocation of the report function.
 const TIME: Duration = Duration::from_secs(292);
@@ -30,21 +30,21 @@ fn hurt(api: &Api, target: Target, times: u64, fault: Fault) -> Client {
     api.system.engine.client_with(Faults::default().rule(target, When::First(times), fault)).client()
 }
 
-async fn post(watched: &Watched, topic: &str, event: &Value) -> String {
+async fn post(watched: &WitnessedSystem, topic: &str, event: &Value) -> String {
     let posted = watched.api.call("dev", &format!("POST /topics/{topic}/events"), event.to_string()).await;
     watched.pump.settled().await;
     posted.is_ok(201).json()["id"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Creates the topic of issues with the view by type. A second type of event in a bucket then updates the directory.
-pub(super) async fn before_the_first_issue(watched: &Watched) {
+pub(super) async fn before_the_first_issue(watched: &WitnessedSystem) {
     let views = r#"{"views":["actor","subject","type"]}"#;
     watched.api.call("dev", "PUT /topics/issues", views).await.is_ok(201);
 }
 
 /// Writes that are throttled, partly unprocessed, or retried late.
-pub(super) async fn writes(watched: &Watched) {
-    let Watched { api, write_event, .. } = watched;
+pub(super) async fn writes(watched: &WitnessedSystem) {
+    let WitnessedSystem { api, write_event, .. } = watched;
     api.call("dev", "PUT /topics/posts", "").await.is_ok(201);
     let puts = || Target::operation(Operation::PutItem).partition("EVENTS#");
     let hot = hurt(api, puts(), 3, Fault::Throttle(Throttle::TableKeyRange));
@@ -97,8 +97,8 @@ pub(super) async fn writes(watched: &Watched) {
 }
 
 /// Large events, large audiences, and follows that race.
-pub(super) async fn follows_and_feeds(watched: &Watched) {
-    let Watched { api, pump, follow, .. } = watched;
+pub(super) async fn follows_and_feeds(watched: &WitnessedSystem) {
+    let WitnessedSystem { api, pump, follow, .. } = watched;
     let get = async |target: &str| api.call("dev", &format!("GET {target}"), "").await.is_ok(200).json();
     let followed = async |user: &str, source: &str| {
         api.call("dev", &format!("PUT /users/{user}/following/{source}"), "").await.is_ok(201);
@@ -136,8 +136,8 @@ pub(super) async fn follows_and_feeds(watched: &Watched) {
 }
 
 /// A timeline that is throttled for a moment.
-pub(super) async fn overload(watched: &Watched) {
-    let Watched { api, pump, fan_out, .. } = watched;
+pub(super) async fn overload(watched: &WitnessedSystem) {
+    let WitnessedSystem { api, pump, fan_out, .. } = watched;
     post(watched, "posts", &event()).await;
     let stream = api.system.engine.stream("lately").unwrap();
     let is_event = |record: &Arc<Record>| record.keys()["pk"].as_s().unwrap().starts_with("EVENTS#posts#");
@@ -151,8 +151,8 @@ pub(super) async fn overload(watched: &Watched) {
 }
 
 /// Issues of an older schema, issues of a throttled topic, and a session that is limited to some topics.
-pub(super) async fn records(watched: &Watched) {
-    let Watched { api, records, .. } = watched;
+pub(super) async fn records(watched: &WitnessedSystem) {
+    let WitnessedSystem { api, records, .. } = watched;
     let limited = json!({"scopes": ["read"], "topics": ["posts"], "ttl_seconds": 60});
     let made = api.call("dev", "POST /sessions", limited.to_string()).await.is_ok(201).json();
     api.call(made["token"].as_str().unwrap(), "GET /topics", "").await.is_ok(200);
@@ -165,15 +165,15 @@ pub(super) async fn records(watched: &Watched) {
     for query in ["/7", "", "?status=open", "?priority=high"] {
         api.call("ada", &format!("GET /repos/octo/hello/issues{query}"), "").await.is_ok(200);
     }
-    let told = Target::operation(Operation::TransactWriteItems).partition("EVENTS#");
-    let hot = hurt(api, told, 2, Fault::TransactionConflict);
+    let target = Target::operation(Operation::TransactWriteItems).partition("EVENTS#");
+    let hot = hurt(api, target, 2, Fault::TransactionConflict);
     let issues = api.serving(lately_records::routes(records.store(&hot)));
     issues.call("ada", "POST /repos/octo/hello/issues", r#"{"title":"t"}"#).await.is_ok(201);
 }
 
 /// A caller with limits. Every function with routes asks for its requests.
-pub(super) async fn limits(watched: &Watched) {
-    let Watched { api, .. } = watched;
+pub(super) async fn limits(watched: &WitnessedSystem) {
+    let WitnessedSystem { api, .. } = watched;
     let limited = json!({
         "user": "ada", "scopes": ["read", "write", "consume"], "ttl_seconds": 60,
         "writes_per_minute": 100, "reads_per_minute": 100,
@@ -190,8 +190,8 @@ pub(super) async fn limits(watched: &Watched) {
 }
 
 /// Reports in parts, with late events, and after a process that died.
-pub(super) async fn reports(watched: &Watched) {
-    let Watched { api, objects, report, .. } = watched;
+pub(super) async fn reports(watched: &WitnessedSystem) {
+    let WitnessedSystem { api, objects, report, .. } = watched;
     api.call("dev", "PUT /topics/billing", "").await.is_ok(201);
     let (client, output) = (api.system.engine.client(), watched.output_of(objects.clone()));
     let store = report.store(&client);
@@ -208,8 +208,8 @@ pub(super) async fn reports(watched: &Watched) {
     for _ in 0..4 {
         post(watched, "billing", &vec![large.clone(); 10].into()).await;
     }
-    let left = run(&output, Duration::ZERO).await.unwrap();
-    assert!(matches!(left, Outcome::Unfinished { .. }), "{left:?}");
+    let outcome = run(&output, Duration::ZERO).await.unwrap();
+    assert!(matches!(outcome, Outcome::Unfinished { .. }), "{outcome:?}");
     let broken = watched.output_of(objects.failing());
     run(&broken, TIME).await.unwrap_err();
     let done = run(&output, TIME).await.unwrap();
@@ -228,7 +228,7 @@ pub(super) async fn reports(watched: &Watched) {
     let victim = report.store(&dying.client());
     assert!(Box::pin(dying.run(lately_report::run(&victim, &output, &due, TIME))).await.is_none());
     let later =
-        Store::new(Connection::new(report.client(&client), "lately", Later::by(3_600), OPERATION_BUDGET));
+        Store::new(Connection::new(report.client(&client), "lately", Skew::by(3_600), OPERATION_BUDGET));
     let done = lately_report::run(&later, &output, &due, TIME).await.unwrap();
     assert!(matches!(done, Outcome::Finished { .. }), "{done:?}");
     for operation in ["GET /topics/billing/consumers/report/runs", "DELETE /topics/billing/consumers/report"]
@@ -238,8 +238,8 @@ pub(super) async fn reports(watched: &Watched) {
 }
 
 /// Live streams: one for each kind of timeline, with late events and large ones.
-pub(super) async fn live(watched: &Watched) {
-    let Watched { api, pump, .. } = watched;
+pub(super) async fn live(watched: &WitnessedSystem) {
+    let WitnessedSystem { api, pump, .. } = watched;
     let store = watched.live.store(&api.system.engine.client());
     // The function checks the token itself.
     let alone = api.through(edge::around(lately_live::router(live_of(store.clone()))));
@@ -261,29 +261,29 @@ pub(super) async fn live(watched: &Watched) {
     import["actor"] = "nora".into();
     import["data"] = "x".repeat(5_000).into();
     let import = post(watched, "posts", &import).await;
-    told_late(&mut posts, &import).await;
-    told_late(&mut nora, &import).await;
+    wait_for_late(&mut posts, &import).await;
+    wait_for_late(&mut nora, &import).await;
     // A post is late in a feed if fan-out handles it seconds later.
     let stream = api.system.engine.stream("lately").unwrap();
-    let told: Vec<_> = (0..stream.shards()).map(|shard| (shard, stream.latest(shard))).collect();
+    let positions: Vec<_> = (0..stream.shards()).map(|shard| (shard, stream.latest(shard))).collect();
     let posted = post(watched, "posts", &json!({"type": "post.created", "actor": "nora"})).await;
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     let mut feed = follow(&store, Timeline::Feed("lea".parse().unwrap())).await;
     let slow = watched.fan_out.store(&api.system.engine.client());
-    for (shard, told) in told {
-        let batch = stream.read(shard, told, usize::MAX, u64::MAX);
+    for (shard, position) in positions {
+        let batch = stream.read(shard, position, usize::MAX, u64::MAX);
         let records = lately_store::Record::batch(stream.lambda_event(&batch.records).as_bytes()).unwrap();
         assert_eq!(slow.op_within(TIME).fan_out(&records).await.failed, None);
     }
-    told_late(&mut feed, &posted).await;
+    wait_for_late(&mut feed, &posted).await;
 }
 
 async fn follow(store: &Store, timeline: Timeline) -> LiveFollower {
     store.op().follow(timeline, &LiveQuery::default(), None).await.unwrap()
 }
 
-async fn told_late(follower: &mut LiveFollower, late: &str) {
-    let told = async {
+async fn wait_for_late(follower: &mut LiveFollower, late: &str) {
+    let late_message = async {
         loop {
             match follower.next().await.unwrap() {
                 LiveMessage::Late { event, .. } if event.event.id.to_string() == late => break,
@@ -291,12 +291,12 @@ async fn told_late(follower: &mut LiveFollower, late: &str) {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, told).await.expect("the follower tells the event");
+    tokio::time::timeout(PATIENCE, late_message).await.expect("the follower sends the event");
 }
 
-/// Topics that are deleted or get another retention, with late events, a consumer, and an event that lands afterwards.
-pub(super) async fn ends(watched: &Watched) {
-    let Watched { api, pump, .. } = watched;
+/// Topics that are deleted or get another retention, with late events, a consumer, and an event that arrives after.
+pub(super) async fn ends(watched: &WitnessedSystem) {
+    let WitnessedSystem { api, pump, .. } = watched;
     let client = api.system.engine.client();
     api.call("dev", "PUT /topics/ended", r#"{"retention_days":40}"#).await.is_ok(201);
     let consumer = "/topics/ended/consumers/nightly";
@@ -311,7 +311,7 @@ pub(super) async fn ends(watched: &Watched) {
     for event in [event_ago(day), event()] {
         post(watched, "ended", &event).await;
     }
-    // A shorter retention deletes events, and a longer one gives those that are left another expiry.
+    // A shorter retention deletes events, and a longer one gives the remaining events another expiry.
     for days in [10, 30] {
         let change = json!({"retention_days": days}).to_string();
         api.call("dev", "PUT /topics/ended", change).await.is_ok(200);
@@ -332,9 +332,9 @@ pub(super) async fn ends(watched: &Watched) {
     assert_eq!((&deletion["events"], &deletion["consumers"]), (&json!(4), &json!(1)), "{deletion}");
 }
 
-/// A person who has left traces everywhere is erased.
-pub(super) async fn erasures(watched: &Watched) {
-    let Watched { api, pump, .. } = watched;
+/// A person with items everywhere is erased.
+pub(super) async fn erasures(watched: &WitnessedSystem) {
+    let WitnessedSystem { api, pump, .. } = watched;
     let call = async |line: &str, body: &Value| api.call("dev", line, body.to_string()).await;
     // A topic that does not list events by actor is walked through.
     let unlisted = json!({"fan_out": false, "views": []});

@@ -21,27 +21,27 @@ const TABLE: &str = "${Table.Arn}";
 
 /// An action on a table or a bucket, performed by one call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Deed {
+struct RecordedAction {
     /// The action's name in IAM.
     action: String,
     /// The resource, in the syntax of `Fn::Sub`.
     resource: String,
     /// The partitions, or the prefix of a list. One statement must allow all of them, because IAM checks a batch as a
     /// whole. AWS does not document this for transactions.
-    places: BTreeSet<String>,
+    partitions: BTreeSet<String>,
 }
 
-/// An action that a statement allows in one place, which is a pattern.
+/// An action that a statement allows in partitions that match a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Grant<'a> {
     action: &'a str,
     resource: &'a str,
-    place: &'a str,
+    partition: &'a str,
 }
 
 /// Records actions. Clones share the record.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Witness(Arc<Mutex<BTreeSet<Deed>>>);
+pub(super) struct Witness(Arc<Mutex<BTreeSet<RecordedAction>>>);
 
 impl Witness {
     /// A client whose calls are recorded.
@@ -54,9 +54,9 @@ impl Witness {
         Store::new(Connection::new(self.client(client), "lately", World::new(), OPERATION_BUDGET))
     }
 
-    pub(super) fn saw(&self, action: &str, resource: &str, places: impl IntoIterator<Item = String>) {
+    pub(super) fn saw(&self, action: &str, resource: &str, partitions: impl IntoIterator<Item = String>) {
         let (action, resource) = (action.to_owned(), resource.to_owned());
-        let deed = Deed { action, resource, places: places.into_iter().collect() };
+        let deed = RecordedAction { action, resource, partitions: partitions.into_iter().collect() };
         self.0.lock().unwrap().insert(deed);
     }
 
@@ -83,26 +83,26 @@ impl Witness {
     }
 }
 
-impl Deed {
+impl RecordedAction {
     /// The grants of a statement that together allow this action, if they do.
     fn allowed_by<'a>(&self, statement: &'a Statement) -> Option<Vec<Grant<'a>>> {
         let grants = grants(statement);
-        let allowing = |place: &String| {
+        let allowing = |it: &String| {
             let fits = |grant: &&Grant<'_>| {
-                grant.action == self.action && grant.resource == self.resource && is_like(place, grant.place)
+                grant.action == self.action && grant.resource == self.resource && is_like(it, grant.partition)
             };
             grants.iter().find(fits).copied()
         };
-        self.places.iter().map(allowing).collect()
+        self.partitions.iter().map(allowing).collect()
     }
 
-    /// The first parts of the places.
+    /// The first parts of the partitions.
     fn families(&self) -> BTreeSet<&str> {
-        self.places.iter().filter_map(|place| place.split('#').next()).collect()
+        self.partitions.iter().filter_map(|partition| partition.split('#').next()).collect()
     }
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for RecordedAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { action, resource, .. } = self;
         write!(f, "{action} of {:?} in {resource}", self.families())
@@ -111,12 +111,12 @@ impl fmt::Display for Deed {
 
 impl fmt::Display for Grant<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { action, resource, place } = self;
-        write!(f, "{action} of {place} in {resource}")
+        let Self { action, resource, partition } = self;
+        write!(f, "{action} of {partition} in {resource}")
     }
 }
 
-/// The grants of a statement: each of its actions on each resource in each place.
+/// The grants of a statement: each of its actions on each resource in each partition.
 fn grants(statement: &Statement) -> Vec<Grant<'_>> {
     let Statement { effect, actions, resources, conditions, .. } = statement;
     assert_eq!(effect, "Allow");
@@ -125,7 +125,7 @@ fn grants(statement: &Statement) -> Vec<Grant<'_>> {
     let known = ["ForAllValues:StringLike", "Null", "StringLikeIfExists"];
     let conditions_of = conditions.as_object().into_iter().flatten();
     assert!(conditions_of.map(|(name, _)| name).all(|name| known.contains(&name.as_str())), "{conditions}");
-    let places = match conditions.pointer("/ForAllValues:StringLike/dynamodb:LeadingKeys") {
+    let partitions = match conditions.pointer("/ForAllValues:StringLike/dynamodb:LeadingKeys") {
         Some(patterns) => patterns.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect(),
         None => match conditions.pointer("/StringLikeIfExists/s3:prefix/Fn::Sub") {
             Some(pattern) => vec![pattern.as_str().unwrap()],
@@ -135,7 +135,7 @@ fn grants(statement: &Statement) -> Vec<Grant<'_>> {
     let mut grants = Vec::new();
     for action in actions {
         for resource in resources {
-            grants.extend(places.iter().map(|place| Grant { action, resource, place }));
+            grants.extend(partitions.iter().map(|partition| Grant { action, resource, partition }));
         }
     }
     grants
@@ -169,7 +169,7 @@ impl Witness {
     fn saw_call(&self, operation: &str, body: &Value) {
         let key = |item: &Value| item["pk"]["S"].as_str().unwrap().to_owned();
         let mut done: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let mut deed = |action: String, place: String| done.entry(action).or_default().push(place);
+        let mut deed = |action: String, partition: String| done.entry(action).or_default().push(partition);
         match operation {
             "PutItem" => deed(operation.to_owned(), key(&body["Item"])),
             "GetItem" | "UpdateItem" | "DeleteItem" => deed(operation.to_owned(), key(&body["Key"])),
@@ -180,31 +180,31 @@ impl Witness {
             "BatchWriteItem" => {
                 for write in body["RequestItems"]["lately"].as_array().unwrap() {
                     let put = write.get("PutRequest").map(|put| &put["Item"]);
-                    let place = key(put.unwrap_or_else(|| &write["DeleteRequest"]["Key"]));
-                    deed(operation.to_owned(), place);
+                    let partition = key(put.unwrap_or_else(|| &write["DeleteRequest"]["Key"]));
+                    deed(operation.to_owned(), partition);
                 }
             }
             "TransactWriteItems" | "TransactGetItems" => {
                 for part in body["TransactItems"].as_array().unwrap() {
                     let (kind, part) = part.as_object().unwrap().iter().next().unwrap();
-                    let place = key(part.get("Item").unwrap_or_else(|| &part["Key"]));
-                    deed(format!("{kind}Item"), place);
+                    let partition = key(part.get("Item").unwrap_or_else(|| &part["Key"]));
+                    deed(format!("{kind}Item"), partition);
                 }
             }
             "Query" => {
                 let condition = body["KeyConditionExpression"].as_str().unwrap();
                 let name = condition.split(" AND ").next().unwrap().split_once(" = ").unwrap().1;
-                let place = body["ExpressionAttributeValues"][name]["S"].as_str().unwrap().to_owned();
+                let partition = body["ExpressionAttributeValues"][name]["S"].as_str().unwrap().to_owned();
                 if let Some(index) = body["IndexName"].as_str() {
-                    self.saw("dynamodb:Query", &format!("{TABLE}/index/{index}"), [place]);
+                    self.saw("dynamodb:Query", &format!("{TABLE}/index/{index}"), [partition]);
                     return;
                 }
-                deed(operation.to_owned(), place);
+                deed(operation.to_owned(), partition);
             }
             _ => panic!("{operation}"),
         }
-        for (action, places) in done {
-            self.saw(&format!("dynamodb:{action}"), TABLE, places);
+        for (action, partitions) in done {
+            self.saw(&format!("dynamodb:{action}"), TABLE, partitions);
         }
     }
 }

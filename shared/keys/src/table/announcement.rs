@@ -4,7 +4,7 @@
 //! table   pk  ANNOUNCED#{topic}    sk  {consumer's name}
 //! ```
 //!
-//! All consumers of a topic share one partition, so fan-out reads all announcements with one query when an event lands.
+//! All consumers of a topic share one partition, so fan-out reads all announcements with one query per event.
 
 use crate::key::{Key, Place, TableKey};
 use crate::name::{Consumer, Topic};

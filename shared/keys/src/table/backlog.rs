@@ -1,4 +1,4 @@
-//! The backlog of a source's timeline or of a feed: writes that the busy partition did not take in time.
+//! The backlog of a source's timeline or of a feed: writes that the busy partition did not accept in time.
 //!
 //! ```text
 //! table   pk  JOB#BACKLOG#SOURCE#{source}   or   JOB#BACKLOG#FEED#{user}    sk  {id}
@@ -15,7 +15,7 @@ use crate::name::User;
 use crate::source::Source;
 use crate::text::{canonical, segments};
 
-/// A partition that may take fewer writes than fan-out has for it.
+/// A partition that may accept fewer writes than fan-out has for it.
 ///
 /// ```
 /// use lately_keys::table::Backlog;

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A client may repeat its request for a day, and a repetition finishes unfinished writes. An absent event was either
-//! never written or deleted since; only this note tells the two apart.
+//! never written or deleted since; only this note distinguishes the two.
 
 use crate::id::EventId;
 use crate::key::{Key, Place, TableKey};

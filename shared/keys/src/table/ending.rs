@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The mark stands beside the announcements, because fan-out reads these for every new event anyway. A step's record of
-//! the stream makes fan-out take the step.
+//! the stream makes fan-out do the step.
 
 use super::AnnouncementKey;
 use crate::key::{Key, Place, TableKey};

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A user's name starts with a letter or a digit, so the counts come first and are never mistaken for a user. Leavers
-//! are sorted by the time at which they left.
+//! are sorted by the time at which they unfollowed.
 
 use crate::key::{Key, Place, TableKey};
 use crate::name::User;
@@ -110,7 +110,7 @@ pub struct LeaverKey {
     pub source: Source,
     /// The shard that the follower was in.
     pub shard: Shard,
-    /// When the follower left.
+    /// When the follower unfollowed.
     pub at: UnixMillis,
     /// The former follower.
     pub user: User,
@@ -120,7 +120,7 @@ impl LeaverKey {
     /// The prefix of all leavers' sort keys. The partition is [`FollowerKey::partition`].
     pub const PREFIX: &str = "#LEFT#";
 
-    /// A bound below the sort keys of all who left at this time or later.
+    /// A bound below the sort keys of all who unfollowed at this time or later.
     pub fn since(at: UnixMillis) -> String {
         format!("{}{at}", Self::PREFIX)
     }

@@ -1,4 +1,4 @@
-//! The late ledger: an event that landed behind the position up to which a consumer had already read.
+//! The late ledger: an event that arrived behind the position up to which a consumer had already read.
 //!
 //! ```text
 //! table   pk  LATE#{topic}#{name}#{0..15}    sk  {id}

@@ -102,7 +102,7 @@ impl TableKey for WatchKey {
     }
 }
 
-/// The item that tells the followers of a timeline of late events.
+/// The item that notifies the followers of a timeline of late events.
 ///
 /// ```
 /// use lately_keys::TableKey;

@@ -26,7 +26,7 @@ use crate::time::UnixMillis;
 
 /// The SHA-256 of a session's token. Its text is lower-case hexadecimal.
 ///
-/// Hashes are compared in constant time, so the duration does not tell how much of a hash was right.
+/// Hashes are compared in constant time, so the duration does not show how much of a hash was right.
 ///
 /// ```
 /// use lately_keys::table::TokenHash;

@@ -145,7 +145,7 @@ async fn a_request_that_may_have_arrived_is_not_sent_again() {
 
 #[tokio::test]
 async fn connecting_and_the_tls_handshake_time_out() {
-    // This server takes connections and sends nothing.
+    // This server accepts connections and sends nothing.
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
     let error = get(&connector(TrustRoots::Amazon, connecting_within(SOON)), &url).await.unwrap_err();
@@ -217,7 +217,7 @@ fn calls_have_timeouts_and_no_retries() {
 #[tokio::test]
 async fn a_call_ends_if_its_response_does_not_begin() {
     let environment = environment(&PLATFORM).unwrap();
-    // This server reads the request, sends nothing and keeps the connection.
+    // This server reads the request, sends nothing and leaves the connection open.
     let (address, _served) = server(|listener| {
         let connection = accept(&listener);
         request(&connection);
@@ -233,7 +233,7 @@ async fn a_call_ends_if_its_response_does_not_begin() {
 }
 
 #[tokio::test]
-async fn a_function_takes_its_identity_from_its_environment_alone() {
+async fn a_function_reads_its_identity_from_its_environment_alone() {
     use aws_sdk_dynamodb::config::ProvideCredentials;
 
     let Environment { sdk: config, roots } = environment(&PLATFORM).unwrap();

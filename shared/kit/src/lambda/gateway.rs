@@ -6,7 +6,7 @@
 //!
 //! 1. [`HttpEvent`], before the library: encodes the path and the query once, and checks everything over which the
 //!    library would panic.
-//! 2. [`repaired`], after the library: restores the path, in which the library resolved `..`, and takes the caller and
+//! 2. [`repaired`], after the library: restores the path, in which the library resolved `..`, and reads the caller and
 //!    the request ids from the contexts.
 //!
 //! An [`Answer`] repairs responses.
@@ -40,7 +40,7 @@ use crate::path;
 /// escape too little.
 const NO_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
 
-/// The header from which `lambda_http` takes the scheme of a URI.
+/// The header from which `lambda_http` reads the scheme of a URI.
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// A request as the gateway sends it, checked: `lambda_http` can make a request from it without a panic.

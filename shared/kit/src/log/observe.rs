@@ -54,8 +54,8 @@ impl Answered {
     }
 }
 
-/// Answers a request under its id, and passes the answered request to `tell`.
-pub(crate) async fn observe(tell: impl Fn(&Answered), request: Request, next: Next) -> Response {
+/// Answers a request under its id, and passes the answered request to `observer`.
+pub(crate) async fn observe(observer: impl Fn(&Answered), request: Request, next: Next) -> Response {
     let started = clock::monotonic_now();
     let extensions = request.extensions();
     let request_id = extensions.get::<RequestId>().cloned().unwrap_or_else(RequestId::fresh);
@@ -65,7 +65,7 @@ pub(crate) async fn observe(tell: impl Fn(&Answered), request: Request, next: Ne
     let answering = request_id.clone().during(async move {
         let response = next.run(request).await;
         let cost = response.headers().get(COST_HEADER).and_then(|cost| cost.to_str().ok());
-        tell(&Answered {
+        observer(&Answered {
             request_id,
             gateway_request_id,
             method,

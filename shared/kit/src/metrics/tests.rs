@@ -149,10 +149,10 @@ async fn clients_cannot_choose_the_dimensions_of_a_line() {
     assert!(lines.iter().all(|line| !line.to_lowercase().contains("secret")), "{lines:?}");
     let lines: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.iter().all(|line| line["request_id"] == "8f1c" && line["gateway_request_id"] == "R="));
-    let told: Vec<_> = lines.iter().map(|line| (&line["Route"], &line["Outcome"], &line["status"])).collect();
+    let rows: Vec<_> = lines.iter().map(|line| (&line["Route"], &line["Outcome"], &line["status"])).collect();
     let (health, document) = (Value::from("GET /health"), Value::from("GET /openapi.json"));
     assert_eq!(
-        told,
+        rows,
         [
             (&health, &"ok".into(), &204.into()),
             (&Value::Null, &"refused".into(), &404.into()),

@@ -107,7 +107,7 @@ fn a_body_of_unknown_fields_gets_a_short_response() {
 }
 
 #[test]
-fn malformed_json_is_reported_with_its_place() {
+fn malformed_json_is_reported_with_its_position() {
     let error = ndjson(&format!("{EVENT}\n\n  {{]\n{EVENT}")).unwrap_err();
     assert_eq!(error.to_string(), "not JSON at line 3, column 4");
     assert!(matches!(ndjson(&format!("{EVENT} {EVENT}")), Err(BatchError::Malformed(_))));

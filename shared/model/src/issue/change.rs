@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{Issue, IssueBody, IssueTitle, Labels};
 use crate::body::{self, BodyError};
-use crate::fault::{Found, Pointer};
+use crate::fault::{FaultList, Pointer};
 use crate::fields;
 
 /// The body of `POST /repos/{owner}/{repo}/issues`: `{"title","body"?,"labels"?}`.
@@ -39,7 +39,7 @@ impl NewIssue {
         body::parse(body, Self::read)
     }
 
-    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
         let names = ["title", "body", "labels"];
         let [title, body, labels] = fields::of_object(json, &Pointer::root(), names, found)?;
         let title = title.required(found).text(found);
@@ -87,7 +87,7 @@ impl IssueChange {
         body::parse(body, Self::read)
     }
 
-    fn read(json: &RawValue, found: &mut Found) -> Option<Self> {
+    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
         let names = ["title", "body", "labels", "status", "priority"];
         let fields = fields::of_object(json, &Pointer::root(), names, found)?;
         if fields.iter().all(|field| field.value.is_none()) {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn told(parsed: Result<impl std::fmt::Debug, BodyError>) -> Vec<String> {
+    fn fault_paths(parsed: Result<impl std::fmt::Debug, BodyError>) -> Vec<String> {
         match parsed {
             Err(BodyError::Invalid(faults)) => faults.iter().map(|fault| fault.path.clone()).collect(),
             other => panic!("{other:?}"),
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_body_of_many_labels_gets_a_short_response() {
         let body = format!(r#"{{"title":"t","labels":[{}0]}}"#, "0,".repeat(100_000));
-        assert_eq!(told(NewIssue::parse(body.as_bytes())), ["/labels"]);
+        assert_eq!(fault_paths(NewIssue::parse(body.as_bytes())), ["/labels"]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub const ISSUES_TOPIC: &str = "issues";
 
 /// The data of an issue's event: `{"number","title","status","priority","changed"}`.
 #[derive(Serialize)]
-struct Told<'a> {
+struct IssueData<'a> {
     number: u32,
     title: &'a IssueTitle,
     status: &'a str,
@@ -30,7 +30,7 @@ struct Told<'a> {
 /// # Panics
 /// Never: the types here are valid.
 pub fn issue_opened(issue: &Issue) -> NewEvent {
-    told("issue.opened", issue, &[], &issue.opened_by)
+    issue_event("issue.opened", issue, &[], &issue.opened_by)
 }
 
 /// The event of a changed issue; none if nothing changed.
@@ -50,19 +50,19 @@ pub fn issue_changed(before: &Issue, after: &Issue, by: &Actor) -> Option<NewEve
             "issue.updated"
         }
     };
-    Some(told(event_type, after, &changed, by))
+    Some(issue_event(event_type, after, &changed, by))
 }
 
 /// The issue that an event reports; `None` if the event reports none.
 pub fn reported_issue(event: &Event) -> Option<IssueKey> {
     #[derive(Deserialize)]
-    struct Reported {
+    struct ReportedNumber {
         number: u32,
     }
 
     let (owner, repo) = event.subject.as_ref()?.as_str().strip_prefix("repo:")?.split_once(':')?;
     let repository = RepositoryKey { owner: owner.parse().ok()?, repo: repo.parse().ok()? };
-    let Reported { number } = serde_json::from_str(event.data.as_ref()?.as_str()).ok()?;
+    let ReportedNumber { number } = serde_json::from_str(event.data.as_ref()?.as_str()).ok()?;
     Some(IssueKey { repository, number: IssueNumber::try_from(number).ok()? })
 }
 
@@ -78,8 +78,8 @@ fn changed(before: &Issue, after: &Issue) -> Vec<&'static str> {
     fields.into_iter().filter_map(|(name, changed)| changed.then_some(name)).collect()
 }
 
-fn told(event_type: &str, issue: &Issue, changed: &[&'static str], by: &Actor) -> NewEvent {
-    let told = Told {
+fn issue_event(event_type: &str, issue: &Issue, changed: &[&'static str], by: &Actor) -> NewEvent {
+    let data = IssueData {
         number: issue.number.get(),
         title: &issue.title,
         status: issue.status.as_str(),
@@ -90,7 +90,7 @@ fn told(event_type: &str, issue: &Issue, changed: &[&'static str], by: &Actor) -
         event_type: event_type.parse().expect("a type of ours is one"),
         actor: by.clone(),
         subject: Some(Subject::repository(&issue.repository.owner, &issue.repository.repo)),
-        data: Some(Data::of(&told)),
+        data: Some(Data::of(&data)),
         at: None,
     }
 }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     /// The type and the changed fields of the event of a change.
-    fn tells(before: &Issue, change: &str) -> Option<(String, String)> {
+    fn event(before: &Issue, change: &str) -> Option<(String, String)> {
         let after = IssueChange::parse(change.as_bytes()).unwrap().apply_to(before);
         let event = issue_changed(before, &after, &by())?;
         assert_eq!((event.actor, event.at), (by(), None));
@@ -115,7 +115,7 @@ mod tests {
         Some((event.event_type.to_string(), changed.trim_end_matches('}').to_owned()))
     }
 
-    fn told_of(event_type: &str, changed: &str) -> Option<(String, String)> {
+    fn expected(event_type: &str, changed: &str) -> Option<(String, String)> {
         Some((event_type.to_owned(), changed.to_owned()))
     }
 
@@ -149,13 +149,13 @@ mod tests {
 
     #[test]
     fn a_change_of_nothing_makes_no_event() {
-        assert_eq!(tells(&issue(), r#"{"status":"open","labels":[],"body":null}"#), None);
-        let set = tells(&issue(), r#"{"priority":"medium"}"#);
-        assert_eq!(set, told_of("issue.updated", r#"["priority"]"#), "it is set by hand now");
+        assert_eq!(event(&issue(), r#"{"status":"open","labels":[],"body":null}"#), None);
+        let set = event(&issue(), r#"{"priority":"medium"}"#);
+        assert_eq!(set, expected("issue.updated", r#"["priority"]"#), "it is set by hand now");
         let by_hand = Issue { priority_by_hand: true, ..issue() };
-        assert_eq!(tells(&by_hand, r#"{"priority":"medium"}"#), None);
+        assert_eq!(event(&by_hand, r#"{"priority":"medium"}"#), None);
         let labels = Labels::new(vec!["a".parse().unwrap(), "b".parse().unwrap()]).unwrap();
         let labelled = Issue { labels, ..issue() };
-        assert_eq!(tells(&labelled, r#"{"labels":["b","a"]}"#), told_of("issue.updated", r#"["labels"]"#));
+        assert_eq!(event(&labelled, r#"{"labels":["b","a"]}"#), expected("issue.updated", r#"["labels"]"#));
     }
 }

@@ -6,7 +6,7 @@ use lately_keys::table::IssuePriority;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::fault::Found;
+use crate::fault::FaultList;
 use crate::fields::Field;
 use crate::limits::{ISSUE_LABEL_BYTES, ISSUE_LABELS};
 
@@ -95,7 +95,7 @@ impl Labels {
     }
 
     /// Parses an array of labels; none, with its faults, if it is refused.
-    pub(super) fn read(field: &Field<&RawValue>, found: &mut Found) -> Option<Self> {
+    pub(super) fn read(field: &Field<&RawValue>, found: &mut FaultList) -> Option<Self> {
         let elements = field.elements(found)?;
         // This check comes first: a body of nothing but labels must not cause a response many times its size.
         if elements.len() > ISSUE_LABELS {

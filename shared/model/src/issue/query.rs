@@ -3,7 +3,7 @@
 use lately_keys::Order;
 use lately_keys::table::{IssueNumber, IssuePriority, IssueStatus};
 
-use crate::fault::{Faults, Found};
+use crate::fault::{FaultList, Faults};
 use crate::fields::Field;
 use crate::page::PageSize;
 use crate::query::{parameters, parse_bool, parse_order};
@@ -71,7 +71,7 @@ impl IssueQuery {
     /// # Errors
     /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = Found::default();
+        let mut found = FaultList::default();
         let names =
             ["status", "priority", "from", "to", "order", "limit", "cursor", "wait_for", "consistent"];
         let [status, priority, from, to, order, limit, cursor, wait_for, consistent] =
@@ -98,7 +98,7 @@ impl IssueQuery {
     }
 }
 
-fn parse_view(status: &Field<String>, priority: &Field<String>, found: &mut Found) -> IssueView {
+fn parse_view(status: &Field<String>, priority: &Field<String>, found: &mut FaultList) -> IssueView {
     if status.value.is_some() && priority.value.is_some() {
         priority.fault(found, "must not be given with `status`");
     }
@@ -110,7 +110,7 @@ fn parse_view(status: &Field<String>, priority: &Field<String>, found: &mut Foun
 fn parse_numbers(
     from: &Field<String>,
     to: &Field<String>,
-    found: &mut Found,
+    found: &mut FaultList,
 ) -> (Option<IssueNumber>, Option<IssueNumber>) {
     let numbers = (from.parsed(found, str::parse), to.parsed(found, str::parse));
     if let (Some(first), Some(last)) = numbers

@@ -1,9 +1,9 @@
 //! Simulations with all faults at once: whatever happens, each event is reported exactly once.
 //!
-//! A seed decides a story of some hours. Writers' clocks are minutes wrong, writes stall for an hour and then land, and
+//! A seed decides a story of some hours. Writers' clocks are minutes wrong, writes arrive an hour late, and
 //! events are imported into the past. The stream is delivered hours late, and twice. Report runs overlap, die before or
 //! after any call to the table and to the objects, run out of time, or stop in the middle of a call and wake hours
-//! later. In the end everything that is left is delivered and reported, and the files must contain exactly the table's
+//! later. In the end everything that remains is delivered and reported, and the files must contain exactly the table's
 //! events. The only assumption is that a reporter's clock is less than a minute wrong.
 //!
 //! At the same time another consumer polls. It must receive each event at least once.
@@ -154,7 +154,7 @@ impl Story {
         for _ in 0..WRITES {
             self.wait(STORY / WRITES as u64 * 2).await;
             let events = (0..self.one(&[1, 1, 1, 2, 4])).map(|_| self.event()).collect();
-            // The call that puts the event is among the first three, so it can stall and land an hour later.
+            // The call that puts the event is among the first three, so it can stall and arrive an hour later.
             let stall = self
                 .stall(3, 3)
                 .map(|stall| Stall { time: stall.time.min(Duration::from_secs(HOUR)), ..stall });
@@ -163,7 +163,7 @@ impl Story {
             let store = store(writer.table.over(network(seed, stall)), process.clone());
             let submission =
                 Submission { may_import: true, ..Submission::new(self.rig.topic.clone(), events) };
-            // The write may or may not have been applied: the table tells.
+            // The write may or may not have been applied: the table shows it.
             drop(writer.alive(store.op().write(submission)).await);
         }
     }
@@ -268,7 +268,7 @@ impl Story {
         }
     }
 
-    /// Delivers, reports and polls everything that is left, without faults.
+    /// Delivers, reports and polls everything that remains, without faults.
     async fn settle(&mut self) {
         // Time passes until all writes of clocks that are ahead lie in the past and every lease is over.
         for _ in 0..4 {
@@ -307,8 +307,8 @@ impl Story {
             let sum: u64 = published.lines.iter().map(|line| cents(&line["data"])).sum();
             let summed: Vec<_> =
                 published.summary.groups.iter().filter_map(|group| group.counted.sum.clone()).collect();
-            let told: u64 = summed.iter().map(|sum| hundredths(&sum.to_string())).sum();
-            assert_eq!(told, sum, "{summed:?}");
+            let total: u64 = summed.iter().map(|sum| hundredths(&sum.to_string())).sum();
+            assert_eq!(total, sum, "{summed:?}");
         }
     }
 
@@ -348,20 +348,20 @@ fn hundredths(decimal: &str) -> u64 {
     whole.parse::<u64>().unwrap() * 100 + format!("{part:0<2}").parse::<u64>().unwrap()
 }
 
-async fn tell(seed: u64) -> Story {
+async fn play(seed: u64) -> Story {
     let mut story = Story::begin(seed).await;
-    let told = &story;
+    let shared = &story;
     let mut at_once: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
     for _ in 0..WRITERS {
-        at_once.push(Box::pin(told.writer()));
+        at_once.push(Box::pin(shared.writer()));
     }
     for _ in 0..REPORTS {
-        at_once.push(Box::pin(told.invocation()));
+        at_once.push(Box::pin(shared.invocation()));
     }
     for _ in 0..POLLS {
-        at_once.push(Box::pin(told.polling()));
+        at_once.push(Box::pin(shared.polling()));
     }
-    at_once.push(Box::pin(told.delivery()));
+    at_once.push(Box::pin(shared.delivery()));
     join_all(at_once).await;
     story.settle().await;
     story
@@ -377,7 +377,7 @@ const fn network(seed: u64, stall: Option<Stall>) -> Network {
 #[test]
 fn each_event_is_reported_once_and_polled_at_least_once() {
     let ends = for_each_seed(SEEDS, async |seed| {
-        let story = tell(seed).await;
+        let story = play(seed).await;
         story.check().await;
         story.state.into_inner().ends
     });
@@ -390,9 +390,9 @@ fn each_event_is_reported_once_and_polled_at_least_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_seed_tells_the_same_story() {
+async fn the_same_seed_plays_the_same_story() {
     for seed in [3, 8, 21] {
-        let (once, again) = (tell(seed).await.trace().await, tell(seed).await.trace().await);
+        let (once, again) = (play(seed).await.trace().await, play(seed).await.trace().await);
         let differs = once.lines().zip(again.lines()).find(|(once, again)| once != again);
         assert_eq!(differs, None);
         assert_eq!(once, again);

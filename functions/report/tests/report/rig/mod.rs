@@ -44,7 +44,7 @@ pub(crate) struct Rig {
     /// The objects themselves, without faults.
     pub(crate) objects: Arc<InMemory>,
     pub(crate) topic: Topic,
-    told: SequenceNumber,
+    delivered_to: SequenceNumber,
 }
 
 /// A process that makes reports, with its faults.
@@ -72,7 +72,7 @@ impl Rig {
         let topic: Topic = "billing".parse().unwrap();
         let settings = TopicChange::parse(br#"{"fan_out":false,"views":[],"bucket":"hour"}"#).unwrap();
         store.op().topic(&topic).put(&settings).await.unwrap();
-        Self { world, engine, store, objects: Arc::default(), topic, told: SequenceNumber::START }
+        Self { world, engine, store, objects: Arc::default(), topic, delivered_to: SequenceNumber::START }
     }
 
     /// A store in another process.
@@ -121,8 +121,8 @@ impl Rig {
 
     /// The stream records since the last call, as both mappings would send them: each of them applies its own filter.
     pub(crate) fn news(&mut self) -> Vec<Arc<StreamRecord>> {
-        let batch = self.engine.stream(TABLE).unwrap().read(0, self.told, usize::MAX, u64::MAX);
-        self.told = batch.next;
+        let batch = self.engine.stream(TABLE).unwrap().read(0, self.delivered_to, usize::MAX, u64::MAX);
+        self.delivered_to = batch.next;
         batch.records
     }
 
@@ -185,12 +185,12 @@ impl Rig {
     /// Removes the attempts' objects, as a lifecycle rule of the bucket does with old ones.
     pub(crate) async fn remove_private(&self) {
         for name in self.private().await {
-            self.take_away(&name).await;
+            self.remove_object(&name).await;
         }
     }
 
     /// Removes an object, as its reader may do.
-    pub(crate) async fn take_away(&self, name: &str) {
+    pub(crate) async fn remove_object(&self, name: &str) {
         self.objects.delete(&Path::from(name)).await.unwrap();
     }
 
@@ -277,15 +277,15 @@ pub(crate) fn paid(actor: &str, data: &str) -> NewEvent {
 }
 
 /// The records of unfinished runs, as the template's second mapping selects them.
-pub(crate) fn left(records: &[Arc<StreamRecord>]) -> Vec<Arc<StreamRecord>> {
-    let is_left = |record: &&Arc<StreamRecord>| {
+pub(crate) fn unfinished(records: &[Arc<StreamRecord>]) -> Vec<Arc<StreamRecord>> {
+    let is_unfinished = |record: &&Arc<StreamRecord>| {
         record.new_image().is_some_and(|item| {
             let (pk, sk) = (item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
             let is_free = || item["lease"].as_n().unwrap() == "0";
             RunKey::decode(pk, sk).is_some() && item.contains_key("progress") && is_free()
         })
     };
-    records.iter().filter(is_left).cloned().collect()
+    records.iter().filter(is_unfinished).cloned().collect()
 }
 
 /// Lets time pass.

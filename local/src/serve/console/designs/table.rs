@@ -1,4 +1,4 @@
-//! One published design: its table, the events that it keeps, and a read of the latest.
+//! One published design: its table, the events that it stores, and a read of the latest.
 
 use std::num::NonZeroU32;
 
@@ -102,7 +102,7 @@ async fn latest(
     let times =
         events.first().zip(events.last()).map(|(newest, oldest)| [newest, oldest].map(|it| time_of(it.id)));
     let [to, oldest] = times.unwrap_or([Timestamp::UNIX_EPOCH; 2]);
-    // A design that keeps whole seconds puts the oldest event at the beginning of its second.
+    // A design that stores whole seconds puts the oldest event at the beginning of its second.
     let after = oldest.checked_sub(SignedDuration::from_secs(1)).unwrap_or(Timestamp::MIN);
     let wanted = usize::from(limit.get()).min(events.len()).min(COMPARED);
     let (mut found, mut cost, mut position) = (Vec::new(), Cost::default(), None);

@@ -1,17 +1,17 @@
-//! The place that a command works on: the local program, unless something names a stack.
+//! The table that a command works on: the local program, unless something names a stack.
 
 use std::process::{Command, Stdio};
 
-use crate::cli::{Done, run};
+use crate::cli::{CommandOutput, run};
 use crate::program::{Program, dynamodb};
 
 /// A command with these variables and no others.
-fn with(variables: &[(&str, &str)], arguments: &[&str]) -> Done {
+fn with(variables: &[(&str, &str)], arguments: &[&str]) -> CommandOutput {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
     command.args(arguments).env_clear().envs(variables.iter().copied()).stdin(Stdio::null());
     let done = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Done { code: done.status.code().unwrap(), out: text(done.stdout), told: text(done.stderr) }
+    CommandOutput { code: done.status.code().unwrap(), out: text(done.stdout), err: text(done.stderr) }
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_stack_is_used_only_if_its_table_is_named() {
         (&[], &["token", "list", "--table", "a#b"]),
     ] {
         let refused = with(variables, arguments);
-        assert!(!refused.told.contains("TABLE_NAME"), "{refused:?}");
+        assert!(!refused.err.contains("TABLE_NAME"), "{refused:?}");
         refused.failed(2, &["--table <NAME>", "must be 3 to 255 of"]);
     }
 }
@@ -74,5 +74,5 @@ fn a_url_is_named_without_a_scheme_and_dynamodbs_port_is_recognised() {
 #[test]
 fn an_error_asks_for_no_option_that_the_environment_sets() {
     let refused = run("127.0.0.1:3000", &["post", "posts"]);
-    assert!(refused.told.contains("--type <TYPE>") && !refused.told.contains("--url"), "{refused:?}");
+    assert!(refused.err.contains("--type <TYPE>") && !refused.err.contains("--url"), "{refused:?}");
 }
