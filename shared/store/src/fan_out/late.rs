@@ -4,7 +4,7 @@
 //!
 //! This holds for every new event, whatever views its topic keeps. A batch reads the announcements of a topic once,
 //! after the batch was received, and so after all of its events were inserted. An event at or before an announced position is
-//! a candidate. For a consumer that produces reports, the event is no candidate if it landed so long before the
+//! a candidate. For a consumer that produces reports, the event is no candidate if it was inserted so long before the
 //! announcement of the run that covers the event that the run has read it. The stream record says when the event
 //! was inserted, so the result is the same whenever the record is handled.
 //!
@@ -49,6 +49,14 @@ struct NewInTopic<'a> {
     opened: Vec<(usize, &'a DirectoryKey)>,
 }
 
+impl NewInTopic<'_> {
+    /// The places of all records.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        let opened = self.opened.iter().map(|(place, _)| *place);
+        self.inserted.iter().map(|(place, _)| *place).chain(opened)
+    }
+}
+
 /// Notes late events for one batch of records.
 #[derive(Clone, Copy)]
 pub(super) struct LateNotes<'a> {
@@ -75,10 +83,8 @@ impl LateNotes<'_> {
         };
         let erased = match erased {
             Ok(erased) => erased,
-            Err(error) => {
-                let new = records.iter().enumerate().filter(|(_, record)| record.inserted.is_some());
-                return failed(new.map(|(place, _)| place), &error);
-            }
+            // A new entry of a directory may be one of a deleted topic. So its record is delivered again, too.
+            Err(error) => return failed(by_topic.values().flat_map(NewInTopic::places), &error),
         };
         let topics = by_topic.into_iter().map(|(topic, new)| self.note_in_topic(topic, new, &erased));
         let topics: Vec<_> = topics.collect();
@@ -92,14 +98,11 @@ impl LateNotes<'_> {
         new: NewInTopic<'_>,
         erased: &ErasedActors,
     ) -> BTreeSet<usize> {
-        let NewInTopic { inserted, opened } = new;
         let announced = match self.op.topic(topic).announced().await {
             Ok(announced) => announced,
-            Err(error) => {
-                let opened = opened.into_iter().map(|(place, _)| place);
-                return failed(inserted.into_iter().map(|(place, _)| place).chain(opened), &error);
-            }
+            Err(error) => return failed(new.places(), &error),
         };
+        let NewInTopic { inserted, opened } = new;
         let mut unnoted = BTreeSet::new();
         for mark in &announced.marks {
             unnoted.extend(self.apply_mark(mark, &inserted, &opened).await);
@@ -110,7 +113,7 @@ impl LateNotes<'_> {
         let (inserted, failures) = self.keep_unerased(erased, inserted).await;
         unnoted.extend(failures);
         if announced.is_watched {
-            // The time of landing is rounded down to a second, so an event that landed two seconds after its own time
+            // The time of the insert is rounded down to a second, so an event that was inserted two seconds after its time
             // is always noted, and some earlier ones are, too. Followers recognise these.
             let (places, ids): (Vec<_>, Vec<_>) = inserted
                 .iter()
@@ -147,8 +150,8 @@ impl LateNotes<'_> {
         (kept, unerased)
     }
 
-    /// Deletes what was inserted into a deleted topic, or gives it the expiry of another retention, because its writer did not
-    /// know of the change. Returns the places of the records for which this failed.
+    /// Deletes what was inserted into a deleted topic, or gives it the expiry of another retention, because its writer
+    /// did not know of the change. Returns the places of the records for which this failed.
     async fn apply_mark(
         &self,
         mark: &EndingMark,
@@ -157,7 +160,7 @@ impl LateNotes<'_> {
     ) -> BTreeSet<usize> {
         let changes: Vec<(usize, BoxFuture<'_, Result<(), TableError>>)> = match mark {
             EndingMark::Deletion { begun, is_done } => {
-                // The walk finds and counts what landed before. The stream's clock and that of the process that began
+                // The walk finds and counts earlier events. The stream's clock and that of the process that began
                 // the deletion may differ.
                 let is_later =
                     |inserted: &InsertedEvent| inserted.at.saturating_add(CLOCKS_APART_MILLIS) >= *begun;

@@ -143,30 +143,27 @@ async fn after_a_crash_at_any_call_a_redelivery_notes_all_events() {
 
 #[tokio::test(start_paused = true)]
 async fn a_record_that_cannot_be_noted_fails_and_is_redelivered() {
-    let faults = |operation| {
-        Faults::default().rule(
-            Target::operation(operation).partition(match operation {
-                Operation::PutItem => "LATE#",
-                _ => "ANNOUNCED#",
-            }),
-            When::Always,
-            Fault::Throttle(Throttle::TableKeyRange),
-        )
-    };
-    for operation in [Operation::PutItem, Operation::UpdateItem, Operation::Query] {
+    for (operation, partition) in [
+        (Operation::PutItem, "LATE#"),
+        (Operation::UpdateItem, "ANNOUNCED#"),
+        (Operation::Query, "ANNOUNCED#"),
+        (Operation::Query, "ERASURES"),
+    ] {
         let (mut rig, _) = reported().await;
         rig.write(Duration::ZERO).await;
         rig.write_many(3, HOUR).await;
         let news = rig.news();
         let records = Record::batch(news.as_bytes()).unwrap();
-        let broken = rig.engine.client_with(faults(operation));
+        let busy = Target::operation(operation).partition(partition);
+        let faults = Faults::default().rule(busy, When::Always, Fault::Throttle(Throttle::TableKeyRange));
+        let broken = rig.engine.client_with(faults);
         let outcome = fan_out(&store(broken.client(), &rig.world), &news).await;
         let events: Vec<_> =
             records.iter().filter(|record| outcome.failed.as_deref() <= Some(record.sequence())).collect();
-        // If a topic's announcements cannot be read, every event of the topic may be late, and every new entry of its
+        // If the erasures or a topic's announcements cannot be read, every event of the topic may be late, and every new entry of its
         // directory may be one of a deleted topic.
         let failures = if operation == Operation::Query { 5 } else { 3 };
-        assert_eq!((outcome.failures, events.len() >= 3), (failures, true), "{operation:?}");
+        assert_eq!((outcome.failures, events.len() >= 3), (failures, true), "{operation:?} {partition}");
         fan_out(&rig.store, &news).await;
         assert_eq!(rig.unsettled().await.len(), 3);
     }
@@ -178,8 +175,8 @@ async fn an_entry_for_a_deleted_consumer_expires() {
         let (mut rig, _) = reported().await;
         let late = rig.write(HOUR).await;
         let news = rig.news();
-        // The third call puts the entry, after the announcements and the run that covers the event.
-        let stall = Stall { call: 3, moment: Moment::Before, time: HOUR };
+        // The fourth call puts the entry, after the erasures, the announcements and the run that covers the event.
+        let stall = Stall { call: 4, moment: Moment::Before, time: HOUR };
         let network = Network { seed: 1, longest: Duration::from_millis(3), stall: Some(stall) };
         let slow = store(rig.engine.client_with(Faults::default()).over(network), &rig.world);
         let deletion = async {

@@ -1,8 +1,9 @@
 //! The steps of an erasure (`erasure/`).
 //!
 //! A step removes what the step before listed. Then it looks for more, stage by stage, until it has listed something or
-//! has made its queries. `find.rs` looks, and `remove.rs` removes what is listed. So an erasure costs one write unit for each KB of an event, one for each of its entries and
-//! copies, and some hundredths for its place in a list and in a page of ids.
+//! has made its queries. `find.rs` looks, and `remove.rs` removes what is listed. So an erasure costs one write unit for
+//! each KB of an event, one for each of its entries and copies, and some hundredths for its place in a list and in a
+//! page of ids.
 //!
 //! A step lists at most [`ERASED_EVENTS_PER_STEP`] events or entries, or [`ERASED_FOLLOWS_PER_STEP`] follows. So it
 //! does not hold its lane of the stream for long.

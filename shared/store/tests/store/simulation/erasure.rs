@@ -104,7 +104,7 @@ impl Story {
             _ => true,
         });
         assert_eq!(left, []);
-        // What was written after the end may name ada for longer.
+        // An item that was written after the end may name ada for longer.
         let latest = finished.get() / 1000 + 3 * 24 * 60 * 60;
         for item in all.iter().filter(|item| expiring.contains(&key(item).encode())) {
             let expires_at: u64 = item["expires_at"].as_n().unwrap().parse().unwrap();
