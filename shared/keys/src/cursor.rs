@@ -122,14 +122,21 @@ pub enum Malformed {
 }
 
 impl Cursor {
-    /// Decodes a cursor that a client sent with a query.
+    /// Decodes a cursor that a client sent with a query. The cursor of a subject that was deleted and created again since
+    /// becomes one at the start: nothing of the new subject was returned yet.
     ///
     /// # Errors
     /// [`CursorError::Malformed`] if the text is not a cursor; [`CursorError::Foreign`] if it is a cursor of another
     /// query.
     pub fn decode(text: &str, query: Fingerprint) -> Result<Self, CursorError> {
         let cursor = Self::parse(text).map_err(CursorError::Malformed)?;
-        if cursor.query == query { Ok(cursor) } else { Err(CursorError::Foreign) }
+        match cursor.query {
+            known if known == query => Ok(cursor),
+            known if known.differs_in_creation(&query) => {
+                Ok(Self { query, position: Position::Start, ..cursor })
+            }
+            _ => Err(CursorError::Foreign),
+        }
     }
 
     fn parse(text: &str) -> Result<Self, Malformed> {
@@ -347,6 +354,17 @@ mod tests {
         assert_eq!(fault(&positioned(2, &[0xc3, 0x28])), Some(Malformed::Position));
         assert_eq!(fault(&positioned(4, b"")), Some(Malformed::Position));
         assert_eq!(fault(&positioned(5, &[0; 4])), Some(Malformed::Position));
+    }
+
+    #[test]
+    fn a_cursor_of_an_earlier_subject_of_the_name_is_at_the_start() {
+        let posts = Fingerprint::of("topic events").text("posts").finish();
+        let created = |millis| posts.created_at(crate::UnixMillis::new(millis).unwrap());
+        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
+        let cursor = Cursor { query: created(1), order: Order::OldestFirst, position: Position::Event(id) };
+        assert_eq!(Cursor::decode(&cursor.to_string(), created(1)), Ok(cursor.clone()));
+        let again = Cursor { query: created(2), position: Position::Start, ..cursor.clone() };
+        assert_eq!(Cursor::decode(&cursor.to_string(), created(2)), Ok(again));
     }
 
     proptest! {

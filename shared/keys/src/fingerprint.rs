@@ -5,9 +5,14 @@
 //!                                an absent part as the length 2³² − 1 and nothing
 //! ```
 //!
+//! If the subject of the query can be deleted and created again, the last 4 bytes are the low bytes of the time of its
+//! creation in milliseconds.
+//!
 //! The hash is SHA-256 because cursors never expire, so it must be the same in every release and on every machine.
 
 use sha2::{Digest, Sha256};
+
+use crate::time::UnixMillis;
 
 /// A query's parameters as eight bytes.
 ///
@@ -30,6 +35,19 @@ impl Fingerprint {
     /// Starts the fingerprint of a query of this kind.
     pub fn of(kind: &str) -> FingerprintBuilder {
         FingerprintBuilder(Sha256::new()).text(kind)
+    }
+
+    /// The same query, of the subject that was created at this time.
+    #[must_use]
+    pub const fn created_at(self, time: UnixMillis) -> Self {
+        let [a, b, c, d, ..] = self.0;
+        let [.., w, x, y, z] = time.get().to_be_bytes();
+        Self([a, b, c, d, w, x, y, z])
+    }
+
+    /// True if the queries are equal, except for the time at which their subject was created.
+    pub(crate) fn differs_in_creation(&self, other: &Self) -> bool {
+        self != other && self.0[..4] == other.0[..4]
     }
 
     pub(crate) const fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {

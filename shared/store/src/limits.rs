@@ -146,8 +146,9 @@ pub const BUSY_LOOKS: [(Duration, Duration); 3] = [
     (Duration::from_secs(10), Duration::from_millis(500)),
 ];
 
-/// The pause between the looks at a timeline on which nothing has come for some time.
-pub const IDLE_LOOKS: Duration = Duration::from_secs(1);
+/// The pause between the looks at a timeline on which nothing has come for some time. Two of them, each a tenth longer at
+/// most, are within two seconds.
+pub const IDLE_LOOKS: Duration = Duration::from_millis(900);
 
 /// The pause between the looks at a timeline on which more events land than one look takes.
 pub const CROWDED_LOOKS: Duration = Duration::from_millis(500);
@@ -159,11 +160,19 @@ pub const IDLE_AFTER: Duration = Duration::from_secs(10);
 /// one read unit a second.
 pub const IDLE_AGE: Duration = Duration::from_secs(3);
 
-/// The pause between two reads of the notes of late events.
-pub const NOTES_EVERY: Duration = Duration::from_secs(3);
+/// The pause between two reads of the notes. A stream ends within two seconds of its topic's deletion, which a note
+/// says; so this is shorter than two idle looks.
+pub const NOTES_EVERY: Duration = Duration::from_millis(1_700);
 
-/// Notes are read again for this long, because a note gets its id before it lands: longer than fan-out's minute.
-pub const NOTE_OVERLAP_MILLIS: u64 = 70_000;
+/// The time for the notes of a batch of records: nothing depends on them.
+pub const NOTES_TIME: Duration = Duration::from_millis(500);
+
+/// Notes are read again for this long, because a note gets its id before it lands.
+pub const NOTE_OVERLAP_MILLIS: u64 = 8_000;
+
+/// A client that continues from a position of up to this age also gets the late events that were noted since: longer than
+/// a client needs to connect again.
+pub const RESUMED_MILLIS: u64 = 60_000;
 
 /// A note expires after this. Its followers read it within seconds.
 pub const NOTE_SECONDS: u64 = 60 * 60;
@@ -181,20 +190,22 @@ pub const WATCH_EVERY: Duration = Duration::from_secs(50);
 /// Looks in a row that fail before a loop gives up. Each has the time and the retries of an operation.
 pub const FAILED_LOOKS: u32 = 5;
 
-/// The number of reads whose events wait for a slow client. A client that falls further behind reads the table.
-pub const NEWS_KEPT: usize = 64;
+/// The number of looks whose events wait for a slow client: 40 MB at most, because a look takes two pages of settled and
+/// late events. A client that falls further behind reads the table.
+pub const NEWS_KEPT: usize = 8;
 
-/// Ids of events told last that a loop remembers, to recognise those that a note names too.
-pub const REMEMBERED_IDS: usize = 4_096;
+/// Ids of the last events that a loop remembers, to recognise those that a note names too: those of a minute with 1,000
+/// events a second, in 4 MB.
+pub const REMEMBERED_IDS: usize = 65_536;
 
 /// As [`REMEMBERED_IDS`], for one client: those of a whole window.
 pub const FOLLOWER_TOLD_KEPT: usize = 256;
 
-/// Late events that one look reads: ten calls. The next look reads the rest.
+/// Ids of late events that wait to be read, from which on no further notes are read.
 pub const LATE_PER_LOOK: usize = 1_000;
 
-/// Late events that a loop keeps for clients that catch up.
-pub const LATE_KEPT: usize = 256;
+/// Late events that one call reads: 6.4 MB at most.
+pub const LATE_PER_CALL: usize = 25;
 
 /// A follower gives its settled position this often. Clients are promised 15 s.
 pub const SETTLED_EVERY: Duration = Duration::from_secs(10);
@@ -448,6 +459,8 @@ pub const EXPECTED_EVENT_BYTES: u32 = 512;
 const _: () = {
     assert!(FOLLOWER_TOLD_KEPT >= 2 * WINDOW_EVENTS);
     assert!(WATCH_MILLIS > 2 * WATCH_EVERY.as_secs() * 1000);
+    assert!(WATCH_MILLIS - WATCH_EVERY.as_secs() * 1000 > RESUMED_MILLIS);
+    assert!(NOTES_EVERY.as_millis() < 2 * IDLE_LOOKS.as_millis());
     assert!(NOTED_AFTER_MILLIS < ASCENDING_LAG_MILLIS);
     assert!(WAVE_BUCKETS <= QUERIES_AT_ONCE);
     assert!(ISSUE_QUERIES as usize > PAGE_BYTES / 1_000_000);

@@ -46,6 +46,7 @@ impl TopicHandle<'_> {
             let transaction = Transaction::new(self.op.ambient())
                 .put_if(topic::encode(topic, marked), is_known)
                 .put(EndingMark::of_deletion(topic, now))
+                .put(self.op.end_note(topic, found.created_at)?)
                 .put(first.encode(topic));
             if self.op.table.transact(&transaction).await? == Transacted::Done {
                 self.op.memory().forget_topic(topic);

@@ -435,7 +435,7 @@ impl BacklogStep<'_> {
         entries.retain(|entry| !deferred.contains(&place_in_feed(entry.id, user)));
         count(&fan_out.done.deliveries, entries.len());
         let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
-        fan_out.op.note_late(&ids, [Timeline::Feed(user.clone())]).await?;
+        fan_out.done.late_entries.add(fan_out.op.now(), &ids, [Timeline::Feed(user.clone())]);
         let (own, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| is_own(entry, user));
         fan_out.feed(user).remove_deleted(own).await?;
         fan_out.feed(user).withdraw(others).await

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::{DirectoryKey, LateEventKey, Timeline};
+use lately_keys::table::{DirectoryKey, LateEventKey};
 use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
 
@@ -34,7 +34,7 @@ use crate::fan_out::ending::stamp_event;
 use crate::fan_out::erasure::inserted::erase_event;
 use crate::fan_out::record::{InsertedEvent, Record};
 use crate::fan_out::{Done, count, plan};
-use crate::limits::{CLOCKS_APART_MILLIS, RAILS_AT_ONCE, WRITES_AT_ONCE};
+use crate::limits::{CLOCKS_APART_MILLIS, NOTED_AFTER_MILLIS, RAILS_AT_ONCE, WRITES_AT_ONCE};
 use crate::op::Op;
 use crate::run::cover::Covering;
 
@@ -114,15 +114,12 @@ impl LateNotes<'_> {
         unnoted.extend(failures);
         if announced.is_watched {
             // The time of the insert is rounded down to a second, so an event that was inserted two seconds after its time
-            // is always noted, and some earlier ones are, too. Followers recognise these.
-            let (places, ids): (Vec<_>, Vec<_>) = inserted
-                .iter()
-                .filter(|(_, inserted)| inserted.at > inserted.key.id().at())
-                .map(|(place, inserted)| (*place, inserted.key.id()))
-                .unzip();
-            if let Err(error) = self.op.notify_followers(&Timeline::Topic(topic.clone()), &ids).await {
-                unnoted.extend(failed(places, &error));
-            }
+            // is always noted. Followers recognise some earlier ones.
+            let is_late = |inserted: &InsertedEvent| {
+                inserted.at >= inserted.key.id().at().saturating_add(NOTED_AFTER_MILLIS)
+            };
+            let late = inserted.iter().filter(|(_, inserted)| is_late(inserted));
+            self.op.note_late_in_topic(topic, &late.map(|(_, inserted)| inserted.key.id()).collect()).await;
         }
         for announcement in announced.consumers {
             unnoted.extend(self.note_for(&announcement, &inserted).await);

@@ -67,6 +67,7 @@ use crate::fan_out::record::{Change, What};
 use crate::fan_out::shared::SharedReads;
 use crate::fan_out::writer::Writer;
 use crate::limits::{PAGES_AT_ONCE, RAILS_AT_ONCE, WRITES_AT_ONCE};
+use crate::live::watch::LateEntries;
 use crate::op::Op;
 
 pub use record::{NoBatch, Record};
@@ -125,6 +126,7 @@ impl Op {
         let work = async { (rails.await, Box::pin(notes.note(records)).await) };
         let (stopped, unnoted) = writer.during(work).await;
         let not_deferred = fan_out.put_deferred(&deferred).await;
+        Box::pin(op.note_late(&done.late_entries)).await;
         let failures: BTreeSet<usize> =
             stopped.into_iter().flatten().chain(unnoted).chain(not_deferred).collect();
         let written = writer.written();
@@ -170,6 +172,8 @@ struct Done {
     jobs: AtomicU64,
     promotions: AtomicU64,
     deferred: AtomicU64,
+    /// The entries that were written late. Their notes are put after all entries are written.
+    late_entries: LateEntries,
     /// The time of the oldest change of a backlog, in milliseconds counted down from the greatest number; 0 if there
     /// was no such change.
     age: AtomicU64,

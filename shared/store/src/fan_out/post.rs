@@ -61,7 +61,8 @@ impl FanOut<'_> {
         sources.retain(|source| !deferred.contains(&place_at_source(entry.id, source)));
         own = own.filter(|user| !deferred.contains(&place_in_feed(entry.id, user)));
         let followed = sources.iter().cloned().map(Timeline::Source);
-        self.op.note_late(&[entry.id], followed.chain(own.iter().cloned().map(Timeline::Feed))).await?;
+        let timelines = followed.chain(own.iter().cloned().map(Timeline::Feed));
+        self.done.late_entries.add(self.op.now(), &[entry.id], timelines);
         if sources.is_empty() && own.is_none() {
             return Ok(());
         }
@@ -107,7 +108,9 @@ impl FanOut<'_> {
             users.retain(|user| !deferred.contains(&place_in_feed(entry.id, user)));
         }
         count(&self.done.deliveries, users.len());
-        self.op.note_late(&[entry.id], users.iter().map(|user| Timeline::Feed((*user).clone()))).await
+        let timelines = users.iter().map(|user| Timeline::Feed((*user).clone()));
+        self.done.late_entries.add(self.op.now(), &[entry.id], timelines);
+        Ok(())
     }
 
     /// Deletes the entries that were written of an event that no longer exists: under its sources, and in some feeds.

@@ -79,7 +79,7 @@ impl TopicHandle<'_> {
     async fn page(self, query: &EventQuery) -> Result<Page<Event>, LatestError> {
         let topic = self.topic;
         let stored = self.stored().await?;
-        let fingerprint = fingerprint(topic, query);
+        let fingerprint = fingerprint(topic, &stored, query);
         let span = Span::new(query, fingerprint, self.op.now())?;
         span.may_wait(query)?;
 
@@ -122,8 +122,8 @@ impl TopicHandle<'_> {
 }
 
 /// The fingerprint of a query, to which its cursors are bound. Order, page size and consistency may change from page to
-/// page.
-pub(crate) fn fingerprint(topic: &Topic, query: &EventQuery) -> Fingerprint {
+/// page. A topic that is deleted and created again is another topic.
+pub(crate) fn fingerprint(topic: &Topic, stored: &StoredTopic, query: &EventQuery) -> Fingerprint {
     let time = |at: Option<UnixMillis>| at.map(|at| at.to_string());
     Fingerprint::of("topic events")
         .text(topic.as_str())
@@ -131,6 +131,7 @@ pub(crate) fn fingerprint(topic: &Topic, query: &EventQuery) -> Fingerprint {
         .option(time(query.range.from).as_deref())
         .option(time(query.range.to).as_deref())
         .finish()
+        .created_at(stored.created_at)
 }
 
 /// The order of a page if neither the client nor a cursor names one.

@@ -10,7 +10,9 @@
 //! - A follower returns each event once, as far as it remembers.
 //! - The cursor of each message is a settled position: a follower that begins there misses nothing. It is a cursor of
 //!   the oldest-first pages of the same query.
-//! - An event that lands behind the settled position while it is followed is sent as late (`watch.rs`).
+//! - An event that lands behind the settled position while it is followed is sent as late (`watch.rs`). A follower that
+//!   begins at a recent cursor also reads the notes since, so a client that connects again misses no late event.
+//! - A follower of a topic ends when the topic is deleted.
 //!
 //! | for | see |
 //! | --- | --- |
@@ -36,8 +38,8 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::latest::span::IdRange;
-use crate::limits::{FOLLOWER_TOLD_KEPT, PAGE_EVENTS, SETTLED_EVERY};
-use crate::live::reader::{Lens, Reader};
+use crate::limits::{FOLLOWER_TOLD_KEPT, NOTE_OVERLAP_MILLIS, PAGE_EVENTS, RESUMED_MILLIS, SETTLED_EVERY};
+use crate::live::reader::{LateQueue, Lens, Reader};
 use crate::live::shared::{Loop, News, Recent, Snapshot};
 use crate::live::window::MessageKind;
 use crate::op::Op;
@@ -88,7 +90,6 @@ pub enum LiveMessage {
 #[derive(Debug)]
 pub struct LiveFollower {
     store: Store,
-    timeline: Timeline,
     shared: Arc<Loop>,
     news: Receiver<Arc<News>>,
     lens: Lens,
@@ -100,11 +101,15 @@ pub struct LiveFollower {
     ahead: VecDeque<LiveMessage>,
     /// The state of the loop up to which this follower has to catch up.
     catching_up: Option<Snapshot>,
-    /// Its reader while it catches up.
-    reader: Option<Reader>,
+    /// Reads while it catches up.
+    reader: Reader,
     recent: Recent<FOLLOWER_TOLD_KEPT>,
-    /// The number of the newest late event that this follower has sent or may skip.
-    late: u64,
+    /// The notes since then are to be read before the follower has caught up.
+    notes_from: Option<UnixMillis>,
+    /// The late events that they name.
+    late: LateQueue,
+    /// When the follower last heard from the loop.
+    heard_at: UnixMillis,
     /// When the settled position was last given, by the monotonic clock; `None` if it never was.
     settled_told: Option<Duration>,
 }
@@ -118,19 +123,23 @@ impl Op {
         topic: Option<&Topic>,
     ) -> Result<LiveFollower, LiveError> {
         let page = EventQuery { event_type: query.event_type.clone(), ..EventQuery::default() };
-        let fingerprint = match &timeline {
-            Timeline::Topic(topic) => crate::latest::fingerprint(topic, &page),
-            Timeline::Source(source) => crate::timeline::fingerprint(source, &page, topic),
-            Timeline::Feed(user) => crate::feed::fingerprint(user, &page),
+        let (stored, fingerprint) = match &timeline {
+            Timeline::Topic(topic) => {
+                let stored = self.topic(topic).stored().await?;
+                (Some(stored), crate::latest::fingerprint(topic, &stored, &page))
+            }
+            Timeline::Source(source) => (None, crate::timeline::fingerprint(source, &page, topic)),
+            Timeline::Feed(user) => (None, crate::feed::fingerprint(user, &page)),
         };
         let start = query.cursor.as_deref().map(|text| start_of(text, fingerprint)).transpose()?;
-        let shared = Loop::of(&self.store, &timeline).await?;
-        let Some((snapshot, news)) = shared.join() else { return Err(is_over().into()) };
-        let late = snapshot.late.back().map_or(0, |(number, _)| *number);
+        let shared = Loop::of(&self.store, &timeline, stored).await?;
+        let Some((snapshot, news)) = shared.join() else { return Err(shared.end()) };
+        let now = self.now();
+        let resumed = start.flatten().map(EventId::at);
+        let resumed = resumed.filter(|at| *at >= now.saturating_sub(RESUMED_MILLIS));
         let topics = self.allowed_topics().map(Into::into);
         Ok(LiveFollower {
             store: self.store.clone(),
-            timeline,
             shared,
             news,
             lens: Lens { event_type: query.event_type.clone(), topic: topic.cloned(), topics },
@@ -139,9 +148,11 @@ impl Op {
             position: start.unwrap_or_else(|| Some(snapshot.public_start())),
             ahead: VecDeque::new(),
             catching_up: Some(snapshot),
-            reader: None,
+            reader: Reader::new(timeline, stored),
             recent: Recent::default(),
-            late,
+            notes_from: resumed.map(|at| at.saturating_sub(NOTE_OVERLAP_MILLIS)),
+            late: LateQueue::default(),
+            heard_at: now,
             settled_told: None,
         })
     }
@@ -155,10 +166,6 @@ fn start_of(text: &str, query: Fingerprint) -> Result<Option<EventId>, CursorErr
         (Order::OldestFirst, Position::Event(id)) => Ok(Some(id)),
         _ => Err(CursorError::Foreign),
     }
-}
-
-fn is_over() -> TableError {
-    TableError::unavailable("the timeline cannot be read")
 }
 
 impl Snapshot {
@@ -181,6 +188,9 @@ impl LiveFollower {
             if let Some(message) = self.ahead.pop_front() {
                 return Ok(message);
             }
+            if self.shared.deleted().is_some() {
+                return Err(self.shared.end());
+            }
             if self.catching_up.is_some() {
                 Box::pin(self.catch_up()).await?;
                 continue;
@@ -188,9 +198,24 @@ impl LiveFollower {
             match self.news.recv().await {
                 Ok(news) => self.take(&news),
                 Err(RecvError::Lagged(_)) => self.join_again()?,
-                Err(RecvError::Closed) => return Err(is_over().into()),
+                Err(RecvError::Closed) => return Err(self.shared.end()),
             }
         }
+    }
+
+    /// True if the next message needs a page of settled events from the table, because the follower is catching up.
+    pub fn needs_page(&self) -> bool {
+        self.ahead.is_empty() && self.missed().is_some()
+    }
+
+    /// The settled events that the follower has to catch up with.
+    fn missed(&self) -> Option<IdRange> {
+        let settled = self.catching_up.as_ref()?.settled;
+        let first = match self.position {
+            None => EventId::first_of(UnixMillis::MIN),
+            Some(position) => position.just_after()?,
+        };
+        IdRange::new(first, settled)
     }
 
     /// The settled position: a cursor from which another follower continues.
@@ -203,43 +228,54 @@ impl LiveFollower {
         Cursor { query: self.query, order: Order::OldestFirst, position }.to_string()
     }
 
-    /// Reads a page of settled events, up to the position at which this follower joined the loop. Nothing has changed if
-    /// the future is dropped.
+    /// Reads a page of settled events, up to the position at which this follower joined the loop, and then the late events
+    /// that were noted meanwhile. Nothing has changed if the future is dropped.
     async fn catch_up(&mut self) -> Result<(), LiveError> {
-        let Some(settled) = self.catching_up.as_ref().map(|snapshot| snapshot.settled) else { return Ok(()) };
-        let first = match self.position {
-            None => Some(EventId::first_of(UnixMillis::MIN)),
-            Some(position) => position.just_after(),
-        };
-        if let Some(ids) = first.and_then(|first| IdRange::new(first, settled)) {
-            let op = self.store.op();
-            let reader = match &mut self.reader {
-                Some(reader) => reader,
-                none => none.insert(Reader::open(&op, self.timeline.clone()).await?),
-            };
-            let found = reader.read(&op, &self.lens, ids, PAGE_EVENTS).await?;
+        let op = self.store.op();
+        if let Some(ids) = self.missed() {
+            let found = self.reader.read(&op, &self.lens, ids, PAGE_EVENTS).await?;
             for event in found.events {
                 self.queue(MessageKind::Settled, Arc::new(event));
             }
-            if let Some(cut) = found.cut {
-                self.position = self.position.max(Some(cut));
-                return Ok(());
+            let Some(snapshot) = &self.catching_up else { return Ok(()) };
+            match found.cut {
+                Some(cut) => {
+                    self.position = self.position.max(Some(cut));
+                    if self.ahead.is_empty() {
+                        self.queue_settled();
+                    }
+                    return Ok(());
+                }
+                None if snapshot.is_line || self.lens.topics.is_none() => {
+                    self.position = self.position.max(Some(snapshot.settled));
+                }
+                // The position is the id of an event that the caller may not know.
+                None => {}
             }
         }
-        self.reader = None;
-        let Some(snapshot) = self.catching_up.take() else { return Ok(()) };
-        if snapshot.is_line || self.lens.topics.is_none() {
-            self.position = self.position.max(Some(snapshot.settled));
+        if let Some(from) = self.notes_from {
+            self.reader.refresh_marks(&op).await?;
+            let Some(snapshot) = &self.catching_up else { return Ok(()) };
+            let mut late = LateQueue::default();
+            for timeline in self.reader.timelines() {
+                for note in op.late_notes(&timeline, EventId::first_of(from)).await? {
+                    late.add(&timeline, note.events.into_iter().filter(|id| *id <= snapshot.settled));
+                }
+            }
+            (self.late, self.notes_from) = (late, None);
         }
+        if !self.late.is_empty() {
+            let page = self.reader.late_page(&op, &self.late).await?;
+            for event in self.late.take(page) {
+                self.queue(MessageKind::Late, Arc::new(event));
+            }
+            return Ok(());
+        }
+        let Some(snapshot) = self.catching_up.take() else { return Ok(()) };
         for event in &snapshot.early {
             if self.position.is_none_or(|position| event.event.id > position) {
                 self.queue(MessageKind::Early, Arc::clone(event));
             }
-        }
-        let late: Vec<_> = snapshot.late.into_iter().filter(|(number, _)| *number > self.late).collect();
-        for (number, event) in late {
-            self.late = number;
-            self.queue(MessageKind::Late, event);
         }
         self.queue_settled();
         Ok(())
@@ -253,15 +289,12 @@ impl LiveFollower {
                 MessageKind::Settled | MessageKind::Early if Some(event.event.id) <= self.position => {
                     MessageKind::Late
                 }
-                MessageKind::Late => {
-                    self.late += 1;
-                    MessageKind::Late
-                }
                 other => *other,
             };
             self.queue(kind, Arc::clone(event));
         }
         self.position = self.position.max(news.line);
+        self.heard_at = self.store.now();
         let now = self.store.ambient().monotonic();
         let is_due = |sent: Duration| now.saturating_sub(sent) >= SETTLED_EVERY;
         if news.line.is_some() && self.settled_told.is_none_or(is_due) {
@@ -271,8 +304,9 @@ impl LiveFollower {
 
     /// Joins the loop again, after more news came than it keeps for a slow client.
     fn join_again(&mut self) -> Result<(), LiveError> {
-        let (snapshot, news) = self.shared.join().ok_or_else(is_over)?;
+        let (snapshot, news) = self.shared.join().ok_or_else(|| self.shared.end())?;
         self.news = news;
+        self.notes_from = Some(self.heard_at.saturating_sub(NOTE_OVERLAP_MILLIS));
         self.catching_up = Some(snapshot);
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! The reads are eventually consistent, as pages are. Late events are read consistently, because their notes may be
 //! visible before they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use lately_table::TableError;
 
 use crate::entry::{TimelineEntry, place_in_feed, places_at_source};
 use crate::feed::marks::Marks;
-use crate::latest::page::{Budget, DraftEnd, PageDraft, PageEnd};
+use crate::latest::page::{Budget, DraftEnd, PageDraft, PageEnd, PageItem};
 use crate::latest::span::{IdRange, Span};
-use crate::limits::PAGE_BYTES;
+use crate::limits::{LATE_PER_CALL, PAGE_BYTES};
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
-use crate::topic::{StoredTopic, TopicError};
+use crate::topic::{StoredTopic, TopicNotFound};
 
 /// The events that a caller asks for and may see.
 #[derive(Clone, Debug, Default)]
@@ -58,16 +58,22 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// A reader of a timeline.
-    ///
-    /// # Errors
-    /// If the timeline is of a topic that does not exist.
-    pub(super) async fn open(op: &Op, timeline: Timeline) -> Result<Self, TopicError> {
-        let stored = match &timeline {
-            Timeline::Topic(topic) => Some(op.topic(topic).stored().await?),
+    /// A reader of a timeline; for a topic, with the topic as it is stored.
+    pub(super) const fn new(timeline: Timeline, stored: Option<StoredTopic>) -> Self {
+        Self { timeline, stored, marks: None }
+    }
+
+    /// When the topic was created.
+    pub(super) fn created_at(&self) -> Option<UnixMillis> {
+        self.stored.map(|stored| stored.created_at)
+    }
+
+    /// The error for a topic that was deleted.
+    pub(super) fn not_found(&self) -> Option<TopicNotFound> {
+        match &self.timeline {
+            Timeline::Topic(topic) => Some(TopicNotFound { topic: topic.clone(), is_being_deleted: true }),
             _ => None,
-        };
-        Ok(Self { timeline, stored, marks: None })
+        }
     }
 
     /// Reads at least the first events of a range, oldest first, at most `limit`. A feed's marks may be as old as
@@ -137,7 +143,7 @@ impl Reader {
     }
 
     /// Reads the feed's marks, unless they are young enough.
-    async fn refresh_marks(&mut self, op: &Op) -> Result<(), TableError> {
+    pub(super) async fn refresh_marks(&mut self, op: &Op) -> Result<(), TableError> {
         let Timeline::Feed(user) = &self.timeline else { return Ok(()) };
         let now = op.ambient().monotonic();
         let is_young = |(_, read): &(Marks, Duration)| now.saturating_sub(*read) < op.directory_age;
@@ -154,8 +160,25 @@ impl Reader {
         std::iter::once(self.timeline.clone()).chain(pulled).collect()
     }
 
+    /// Reads the first late events of a queue: a page of them, or slightly more.
+    pub(super) async fn late_page(&self, op: &Op, queue: &LateQueue) -> Result<LatePage, TableError> {
+        let mut page = LatePage::default();
+        let mut bytes = 0;
+        while bytes < PAGE_BYTES {
+            let mut rest = queue.0.iter().skip(page.taken).peekable();
+            let Some((timeline, _)) = rest.peek().copied() else { break };
+            let same = rest.take_while(|(of, _)| of == timeline).take(LATE_PER_CALL);
+            let ids: Vec<_> = same.map(|(_, id)| *id).collect();
+            page.taken += ids.len();
+            let events = self.late(op, timeline, &ids).await?;
+            bytes += events.iter().map(PageItem::sent_bytes).sum::<usize>();
+            page.events.extend(events);
+        }
+        Ok(page)
+    }
+
     /// The late events that a note of one of the timelines names, without those that no longer exist.
-    pub(super) async fn late(
+    async fn late(
         &self,
         op: &Op,
         noted_in: &Timeline,
@@ -205,6 +228,39 @@ impl Reader {
             pulls.any(|pull| pull.source == *source && pull.since <= id)
         };
         self.timeline == Timeline::Source(source.clone()) || is_pulled()
+    }
+}
+
+/// The ids of late events that are to be read, with the timelines whose notes name them.
+#[derive(Debug, Default)]
+pub(super) struct LateQueue(BTreeSet<(Timeline, EventId)>);
+
+/// The first events of a queue, and how many of its ids were looked up for them.
+#[derive(Debug, Default)]
+pub(super) struct LatePage {
+    events: Vec<TimelineEvent>,
+    taken: usize,
+}
+
+impl LateQueue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn add(&mut self, timeline: &Timeline, ids: impl IntoIterator<Item = EventId>) {
+        self.0.extend(ids.into_iter().map(|id| (timeline.clone(), id)));
+    }
+
+    /// Removes the ids of a page, and returns the page's events.
+    pub(super) fn take(&mut self, page: LatePage) -> Vec<TimelineEvent> {
+        for _ in 0..page.taken {
+            self.0.pop_first();
+        }
+        page.events
     }
 }
 

@@ -4,6 +4,12 @@
 //! publishes new events to its followers, and ends soon after the last follower has gone. The longer nothing comes, the
 //! less often it looks: an idle timeline costs at most one read unit a second.
 //!
+//! The loop of a topic ends when the topic is deleted, which a note says. A topic that is created again under the name has
+//! a loop of its own.
+//!
+//! Memory: a look takes at most a page of settled events and a page of late ones (`PAGE_BYTES` each), and the last
+//! `NEWS_KEPT` looks wait for slow clients. Of late events that are still to be read, only the ids are kept.
+//!
 //! A directory page, and a feed's marks, may be some seconds old while the timeline is idle. Then the settled position
 //! lies as much further back.
 
@@ -21,29 +27,33 @@ use tokio::sync::{OnceCell, broadcast};
 use crate::latest::span::settled_before;
 use crate::limits::{
     ASCENDING_LAG_MILLIS, BUSY_LOOKS, CROWDED_LOOKS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_AFTER, IDLE_AGE,
-    IDLE_LOOKS, LATE_KEPT, LATE_PER_LOOK, NEWS_KEPT, NOTE_OVERLAP_MILLIS, NOTES_EVERY, REMEMBERED_IDS,
-    WATCH_EVERY, WINDOW_EVENTS,
+    IDLE_LOOKS, LATE_PER_LOOK, NEWS_KEPT, NOTE_OVERLAP_MILLIS, NOTES_EVERY, REMEMBERED_IDS, WATCH_EVERY,
+    WINDOW_EVENTS,
 };
-use crate::live::reader::{Lens, Reader};
+use crate::live::LiveError;
+use crate::live::reader::{LateQueue, Lens, Reader};
 use crate::live::watch::watch;
 use crate::live::window::{LiveWindow, MessageKind};
 use crate::op::Op;
 use crate::store::Store;
-use crate::topic::TopicError;
+use crate::topic::{StoredTopic, TopicError, TopicNotFound};
+
+/// A timeline; for a topic, also when the topic was created.
+type LoopName = (Timeline, Option<UnixMillis>);
 
 /// The loops of a process, by their timelines.
 #[derive(Debug, Default)]
-pub(crate) struct Loops(Mutex<HashMap<Timeline, Weak<Loop>>>);
+pub(crate) struct Loops(Mutex<HashMap<LoopName, Weak<Loop>>>);
 
 impl Loops {
     /// The loop of a timeline, which may have to be begun.
-    fn get(&self, timeline: &Timeline) -> Arc<Loop> {
+    fn get(&self, name: LoopName) -> Arc<Loop> {
         let mut loops = lock(&self.0);
-        let known = loops.get(timeline).and_then(Weak::upgrade).filter(|known| !known.is_over());
+        let known = loops.get(&name).and_then(Weak::upgrade).filter(|known| !known.is_over());
         known.unwrap_or_else(|| {
             loops.retain(|_, known| known.strong_count() > 0);
             let new = Arc::new(Loop::default());
-            loops.insert(timeline.clone(), Arc::downgrade(&new));
+            loops.insert(name, Arc::downgrade(&new));
             new
         })
     }
@@ -66,8 +76,6 @@ pub(super) struct Snapshot {
     pub(super) is_line: bool,
     /// The events behind it that have been sent.
     pub(super) early: Vec<Arc<TimelineEvent>>,
-    /// The last late events, each with its number.
-    pub(super) late: VecDeque<(u64, Arc<TimelineEvent>)>,
 }
 
 /// A loop, as its followers see it. It ends when no follower holds it.
@@ -84,28 +92,30 @@ struct LoopState {
     /// `None` before the loop begins, and when it is over.
     news: Option<broadcast::Sender<Arc<News>>>,
     is_over: bool,
+    /// The topic, if it was deleted.
+    deleted: Option<TopicNotFound>,
 }
 
 impl Loop {
     /// The loop of a timeline. It runs when this returns: its watch is there.
-    pub(super) async fn of(store: &Store, timeline: &Timeline) -> Result<Arc<Self>, TopicError> {
-        let shared = store.memory().loops.get(timeline);
+    pub(super) async fn of(
+        store: &Store,
+        timeline: &Timeline,
+        stored: Option<StoredTopic>,
+    ) -> Result<Arc<Self>, TableError> {
+        let shared = store.memory().loops.get((timeline.clone(), stored.map(|stored| stored.created_at)));
         let begin = || async {
             let op = store.op();
-            let looking = Looking::begin(&op, timeline.clone()).await?;
+            let looking = Looking::begin(&op, Reader::new(timeline.clone(), stored)).await?;
             {
                 let mut state = lock(&shared.state);
-                state.snapshot = Some(Snapshot {
-                    settled: looking.window.settled(),
-                    is_line: true,
-                    early: Vec::new(),
-                    late: VecDeque::new(),
-                });
+                state.snapshot =
+                    Some(Snapshot { settled: looking.window.settled(), is_line: true, early: Vec::new() });
                 state.news = Some(broadcast::channel(NEWS_KEPT).0);
             }
             let ending = EndsLoop(Arc::downgrade(&shared));
             tokio::spawn(run(store.clone(), looking, ending));
-            Ok::<_, TopicError>(())
+            Ok::<_, TableError>(())
         };
         shared.begun.get_or_try_init(begin).await?;
         Ok(shared)
@@ -121,24 +131,26 @@ impl Loop {
         lock(&self.state).is_over
     }
 
+    /// The topic, if it was deleted.
+    pub(super) fn deleted(&self) -> Option<TopicNotFound> {
+        lock(&self.state).deleted.clone()
+    }
+
+    /// Why the loop is over.
+    pub(super) fn end(&self) -> LiveError {
+        match self.deleted() {
+            Some(topic) => TopicError::NotFound(topic).into(),
+            None => TableError::unavailable("the timeline cannot be read").into(),
+        }
+    }
+
     fn publish(&self, news: News, settled: EventId) {
         let mut state = lock(&self.state);
         let LoopState { snapshot: Some(snapshot), news: Some(sender), .. } = &mut *state else { return };
         snapshot.settled = settled;
         snapshot.is_line = news.line.is_some();
-        for (kind, event) in &news.messages {
-            match kind {
-                MessageKind::Settled => {}
-                MessageKind::Early => snapshot.early.push(Arc::clone(event)),
-                MessageKind::Late => {
-                    let number = snapshot.late.back().map_or(1, |(last, _)| last + 1);
-                    if snapshot.late.len() == LATE_KEPT {
-                        snapshot.late.pop_front();
-                    }
-                    snapshot.late.push_back((number, Arc::clone(event)));
-                }
-            }
-        }
+        let early = news.messages.iter().filter(|(kind, _)| *kind == MessageKind::Early);
+        snapshot.early.extend(early.map(|(_, event)| Arc::clone(event)));
         snapshot.early.retain(|event| event.event.id > settled);
         // An error means that no follower listens just now.
         drop(sender.send(Arc::new(news)));
@@ -158,7 +170,8 @@ impl Drop for EndsLoop {
     }
 }
 
-/// Looks again and again until there are no followers, or until too many looks in a row have failed.
+/// Looks again and again until there are no followers, until the topic is deleted, or until too many looks in a row have
+/// failed.
 async fn run(store: Store, mut looking: Looking, ending: EndsLoop) {
     let mut failed = 0;
     while failed < FAILED_LOOKS {
@@ -168,6 +181,10 @@ async fn run(store: Store, mut looking: Looking, ending: EndsLoop) {
         match Box::pin(looking.look(&store)).await {
             Ok(news) => {
                 failed = 0;
+                if let Some(topic) = looking.deleted.take() {
+                    lock(&shared.state).deleted = Some(topic);
+                    return;
+                }
                 shared.publish(news, looking.window.settled());
             }
             Err(error) => {
@@ -185,10 +202,14 @@ struct Looking {
     window: LiveWindow,
     /// The last events that were sent, to recognise those that a note names as well.
     remembered: Recent<REMEMBERED_IDS>,
-    /// Notes from before this time are not read.
-    began: UnixMillis,
     /// The notes of each timeline that have been handled.
     noted: BTreeMap<Timeline, BTreeSet<EventId>>,
+    /// The late events that are to be read.
+    late: LateQueue,
+    /// When all notes were last read, by the wall clock.
+    notes_read_at: UnixMillis,
+    /// The topic, if it was deleted.
+    deleted: Option<TopicNotFound>,
     /// The timelines whose watches are kept up.
     watched: Vec<Timeline>,
     /// The times of the last event, of the last renewal and of the last read of notes, by the monotonic clock.
@@ -199,15 +220,16 @@ struct Looking {
 }
 
 impl Looking {
-    async fn begin(op: &Op, timeline: Timeline) -> Result<Self, TopicError> {
-        let reader = Reader::open(op, timeline).await?;
+    async fn begin(op: &Op, reader: Reader) -> Result<Self, TableError> {
         let now = op.ambient().monotonic();
         let mut looking = Self {
             reader,
             window: LiveWindow::new(settled_before(op.now(), ASCENDING_LAG_MILLIS)),
             remembered: Recent::default(),
-            began: op.now(),
             noted: BTreeMap::new(),
+            late: LateQueue::default(),
+            notes_read_at: op.now(),
+            deleted: None,
             watched: Vec::new(),
             came_at: now,
             watched_at: now,
@@ -244,10 +266,13 @@ impl Looking {
         if now.saturating_sub(self.watched_at) >= WATCH_EVERY || self.reader.timelines() != self.watched {
             self.keep_watch(&op).await?;
         }
-        let late = match now.saturating_sub(self.noted_at) >= NOTES_EVERY {
-            true => Some(self.late(&op).await?),
-            false => None,
-        };
+        if self.late.is_empty() && now.saturating_sub(self.noted_at) >= NOTES_EVERY {
+            self.read_notes(&op).await?;
+            if self.deleted.is_some() {
+                return Ok(News { messages: Vec::new(), line: None });
+            }
+        }
+        let late = self.reader.late_page(&op, &self.late).await?;
         let look = self.window.look(line, newest);
         let found = match look.ids {
             Some(ids) => Some(self.reader.read(&op, &Lens::default(), ids, WINDOW_EVENTS).await?),
@@ -258,13 +283,14 @@ impl Looking {
         if let Some(found) = found {
             (messages, self.has_more) = self.window.absorb(look, found.events, found.cut);
         }
-        if let Some(LateFound { events, handled, has_more }) = late {
-            messages.extend(events.into_iter().map(|event| (MessageKind::Late, event)));
-            self.noted = handled;
-            if !has_more {
-                self.noted_at = now;
-            }
-        }
+        // Two notes may name the same event.
+        let mut known = BTreeSet::new();
+        let late = self.late.take(late).into_iter();
+        let late = late.filter(|TimelineEvent { event, .. }| {
+            !self.remembered.contains(event.id) && known.insert(event.id)
+        });
+        messages.extend(late.map(|event| (MessageKind::Late, event)));
+        self.has_more |= !self.late.is_empty();
         for (_, event) in &messages {
             self.remembered.push(event.event.id);
         }
@@ -286,24 +312,26 @@ impl Looking {
         Ok(())
     }
 
-    /// The late events that new notes name.
-    async fn late(&self, op: &Op) -> Result<LateFound, TableError> {
-        let oldest = op.now().saturating_sub(NOTE_OVERLAP_MILLIS);
-        let oldest = EventId::first_of(oldest.max(self.began.saturating_sub(FUTURE_SECONDS * 1000)));
-        let (mut found, mut known) = (LateFound::default(), BTreeSet::new());
+    /// Reads the notes that have come, and queues the late events that they name.
+    async fn read_notes(&mut self, op: &Op) -> Result<(), TableError> {
+        let (now, monotonic) = (op.now(), op.ambient().monotonic());
+        let oldest = EventId::first_of(self.notes_read_at.saturating_sub(NOTE_OVERLAP_MILLIS));
+        let settled = self.window.settled();
+        let mut is_all = true;
         for timeline in &self.watched {
+            let handled = self.noted.entry(timeline.clone()).or_default();
             // Notes that are not read again need not be remembered.
-            let handled = self.noted.get(timeline).into_iter().flatten().filter(|note| **note >= oldest);
-            let mut handled: BTreeSet<_> = handled.copied().collect();
-            let mut missed = Vec::new();
-            let settled = self.window.settled();
+            handled.retain(|note| *note >= oldest);
             for note in op.late_notes(timeline, oldest).await? {
+                if note.gone.is_some() && note.gone == self.reader.created_at() {
+                    self.deleted = self.reader.not_found();
+                }
                 if handled.contains(&note.id) {
                     continue;
                 }
-                if missed.len() >= LATE_PER_LOOK {
-                    // The next look takes the other notes.
-                    found.has_more = true;
+                if self.late.len() >= LATE_PER_LOOK {
+                    // The other notes are read when these events are sent.
+                    is_all = false;
                     break;
                 }
                 let (behind, ahead): (Vec<_>, Vec<_>) =
@@ -312,26 +340,15 @@ impl Looking {
                 if ahead.is_empty() {
                     handled.insert(note.id);
                 }
-                missed.extend(
-                    behind.into_iter().filter(|id| !self.remembered.contains(*id) && known.insert(*id)),
-                );
+                self.late.add(timeline, behind.into_iter().filter(|id| !self.remembered.contains(*id)));
             }
-            // One call for all of them: an import makes hundreds of notes at once.
-            found.events.extend(self.reader.late(op, timeline, &missed).await?);
-            found.handled.insert(timeline.clone(), handled);
         }
-        Ok(found)
+        self.noted.retain(|timeline, _| self.watched.contains(timeline));
+        if is_all {
+            (self.notes_read_at, self.noted_at) = (now, monotonic);
+        }
+        Ok(())
     }
-}
-
-/// The late events that notes name.
-#[derive(Debug, Default)]
-struct LateFound {
-    events: Vec<TimelineEvent>,
-    /// The notes of each timeline that have been handled.
-    handled: BTreeMap<Timeline, BTreeSet<EventId>>,
-    /// True if there are more notes.
-    has_more: bool,
 }
 
 /// The last `N` ids.

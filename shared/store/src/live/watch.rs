@@ -5,21 +5,32 @@
 //!   until N (milliseconds: the timeline is followed at least until then), expires_at N
 //! LIVE#… / {id of the note}
 //!   e B (the ids of late events: 16 bytes each), expires_at N
+//!   gone N? (the topic that was created at this time, in milliseconds, is being deleted)
 //! ```
 //!
 //! A follower reads a timeline behind its settled position only. So it needs to hear of events that arrive before that
 //! position. The order of the steps makes this safe: a follower puts its watch, and then reads the timeline; fan-out
 //! writes an entry, and then reads the watch consistently. So one of the two sides sees the other.
+//!
+//! A batch of records reads each watch once, and puts one note for each timeline. No record depends on a note: if the
+//! table refuses it for some time, the followers miss these late events, and nobody waits.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::stream::{self, StreamExt};
 use lately_keys::table::{LateNoteKey, Timeline, WatchKey};
-use lately_keys::{EventId, TableKey, UnixMillis};
+use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Corrupt, Item, Query, TableError, Value, entropy_u64, tick};
 
-use crate::limits::{NOTE_SECONDS, NOTED_AFTER_MILLIS, WATCH_MILLIS};
+use crate::limits::{NOTE_SECONDS, NOTED_AFTER_MILLIS, NOTES_TIME, WATCH_MILLIS, WRITES_AT_ONCE};
 use crate::op::Op;
 
 /// The bytes of an id in a note.
 const ID_BYTES: usize = 16;
+
+/// The most ids in a note: 64 KB.
+const NOTE_EVENTS: usize = 4_096;
 
 /// The item of a watch that begins or is renewed now.
 pub(super) fn watch(timeline: &Timeline, now: UnixMillis) -> Item {
@@ -45,6 +56,35 @@ fn note(timeline: &Timeline, id: EventId, events: &[EventId], now: UnixMillis) -
 pub(super) struct LateNote {
     pub(super) id: EventId,
     pub(super) events: Vec<EventId>,
+    /// When the topic was created that is being deleted.
+    pub(super) gone: Option<UnixMillis>,
+}
+
+/// The ids of entries that were written late, by their timelines. Collected for a batch of records.
+#[derive(Debug, Default)]
+pub(crate) struct LateEntries(Mutex<BTreeMap<Timeline, BTreeSet<EventId>>>);
+
+impl LateEntries {
+    /// Adds events whose entries are written now, unless they are written in time.
+    pub(crate) fn add(
+        &self,
+        now: UnixMillis,
+        ids: &[EventId],
+        timelines: impl IntoIterator<Item = Timeline>,
+    ) {
+        let in_time = now.saturating_sub(NOTED_AFTER_MILLIS);
+        let late: Vec<_> = ids.iter().copied().filter(|id| id.at() < in_time).collect();
+        if !late.is_empty() {
+            self.insert(timelines, &late);
+        }
+    }
+
+    fn insert(&self, timelines: impl IntoIterator<Item = Timeline>, ids: &[EventId]) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for timeline in timelines {
+            all.entry(timeline).or_default().extend(ids);
+        }
+    }
 }
 
 impl LateNote {
@@ -52,46 +92,71 @@ impl LateNote {
         let LateNoteKey { id, .. } = item.key_as()?;
         let ids = item.bytes("e")?.chunks(ID_BYTES).map(EventId::from_slice);
         let events = ids.collect::<Option<_>>().ok_or_else(|| item.corrupt("e"))?;
-        Ok(Self { id, events })
+        let gone = if item.has("gone") { Some(item.millis("gone")?) } else { None };
+        Ok(Self { id, events, gone })
     }
 }
 
 impl Op {
-    /// Notes events whose entries were just written into some timelines, if that was late and the timelines are
-    /// followed live. Entries that were written in time cost nothing here.
-    pub(crate) async fn note_late(
-        &self,
-        ids: &[EventId],
-        timelines: impl IntoIterator<Item = Timeline>,
-    ) -> Result<(), TableError> {
-        let in_time = self.now().saturating_sub(NOTED_AFTER_MILLIS);
-        let late: Vec<_> = ids.iter().copied().filter(|id| id.at() < in_time).collect();
+    /// Puts a note for each timeline that is followed live.
+    pub(crate) async fn note_late(&self, late: &LateEntries) {
+        let late = std::mem::take(&mut *late.0.lock().unwrap_or_else(PoisonError::into_inner));
         if late.is_empty() {
-            return Ok(());
+            return;
         }
-        let watches: Vec<_> = timelines.into_iter().map(|timeline| WatchKey { timeline }.encode()).collect();
-        for watch in self.table.get_many(&watches, true).await? {
-            if is_watched(&watch, self.now())? {
-                let WatchKey { timeline } = watch.key_as()?;
-                self.notify_followers(&timeline, &late).await?;
+        let op = self.step_within(NOTES_TIME);
+        let watches: Vec<_> = late.keys().cloned().map(|timeline| WatchKey { timeline }.encode()).collect();
+        let followed = async {
+            let watches = op.table.get_many(&watches, true).await?;
+            let is_followed = |watch: &Item| is_watched(watch, op.now());
+            let mut followed = Vec::new();
+            for watch in &watches {
+                if is_followed(watch)? {
+                    followed.push(watch.key_as::<WatchKey>()?.timeline);
+                }
             }
+            Ok::<_, TableError>(followed)
+        };
+        match followed.await {
+            Ok(followed) => {
+                let notes: Vec<_> =
+                    followed.iter().map(|timeline| op.put_note(timeline, &late[timeline])).collect();
+                stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).collect::<()>().await;
+            }
+            Err(error) => tracing::warn!(%error, "late events were not noted for live followers"),
         }
-        Ok(())
     }
 
-    /// Puts a note of late events for the followers of a timeline.
-    pub(crate) async fn notify_followers(
-        &self,
-        timeline: &Timeline,
-        late: &[EventId],
-    ) -> Result<(), TableError> {
-        if late.is_empty() {
-            return Ok(());
+    /// Puts a note of late events for the followers of a topic, who are known to be there.
+    pub(crate) async fn note_late_in_topic(&self, topic: &Topic, late: &BTreeSet<EventId>) {
+        if !late.is_empty() {
+            self.step_within(NOTES_TIME).put_note(&Timeline::Topic(topic.clone()), late).await;
         }
+    }
+
+    async fn put_note(&self, timeline: &Timeline, late: &BTreeSet<EventId>) {
+        let events: Vec<_> = late.iter().copied().collect();
+        let put = async {
+            for events in events.chunks(NOTE_EVENTS) {
+                self.table.put(&note(timeline, self.note_id()?, events, self.now())).await?;
+            }
+            Ok::<_, TableError>(())
+        };
+        if let Err(error) = put.await {
+            tracing::warn!(%error, "late events were not noted for live followers");
+        }
+    }
+
+    /// The item of the note that tells followers that their topic, created at this time, is being deleted.
+    pub(crate) fn end_note(&self, topic: &Topic, created_at: UnixMillis) -> Result<Item, TableError> {
+        let note = note(&Timeline::Topic(topic.clone()), self.note_id()?, &[], self.now());
+        Ok(note.with("gone", created_at.get()))
+    }
+
+    fn note_id(&self) -> Result<EventId, TableError> {
         let clock = tick(self.ambient()).map_err(TableError::unavailable)?;
         let id = self.store.generator().next(clock, 0.into(), entropy_u64(self.ambient()));
-        let note = note(timeline, id.map_err(TableError::unavailable)?, late, self.now());
-        self.table.put(&note).await
+        id.map_err(TableError::unavailable)
     }
 
     /// The notes of a timeline from an id on, oldest first.
@@ -102,7 +167,7 @@ impl Op {
     ) -> Result<Vec<LateNote>, TableError> {
         let last = EventId::last_of(UnixMillis::MAX);
         let query = Query::partition(timeline.to_string()).between(from.to_string(), last.to_string());
-        // A minute's notes are a few queries even while a topic gets a thousand late events a second.
+        // Each batch of records puts one note, so ten seconds' notes are one query.
         let items = self.table.query_all(query).await?;
         Ok(items.iter().map(LateNote::decode).collect::<Result<_, _>>()?)
     }

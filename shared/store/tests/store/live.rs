@@ -1,16 +1,19 @@
 //! Live timelines: early, late and settled events, resumption, sharing, and the prices of followers.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use lately_keys::table::Timeline;
+use lately_engine::Operation;
+use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
+use lately_keys::table::{AnyKey, Timeline};
 use lately_keys::{EventId, Topic};
 use lately_model::{EventQuery, FeedQuery, LiveQuery, NewEvent, SourceQuery};
-use lately_store::{FeedSettings, LiveFollower, LiveMessage, Store, Tally, Units};
+use lately_store::{FeedSettings, LiveError, LiveFollower, LiveMessage, Store, Tally, TopicError, Units};
 
 use crate::listed::{source, user};
 use crate::scene::{Scene, about};
-use crate::support::{World, event, ids, pass, query, store, submission, with_posts};
+use crate::support::{World, change, event, ids, items, pass, query, store, submission, with_posts};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -122,6 +125,110 @@ async fn late_events_are_told_as_late_on_topics_timelines_and_feeds() {
     assert_eq!(all, [vec![('~', import)], of_ada, vec![('~', slow)], vec![('~', log)]]);
     // Redelivered records tell nothing twice.
     assert!(all_told(&mut followers, 20 * SECOND).await.iter().all(Vec::is_empty));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_connects_again_gets_the_late_events_of_its_absence() {
+    let mut scene = Scene::followed().await;
+    let posts = scene.posts.clone();
+    let timelines =
+        [Timeline::Topic(posts.clone()), Timeline::Source(source("actor:ada")), Timeline::Feed(user("bob"))];
+    let mut cursors = Vec::new();
+    for timeline in &timelines {
+        let mut follower = follow(&scene.store, timeline, None).await;
+        told(&mut follower, 20 * SECOND).await;
+        cursors.push(follower.cursor());
+    }
+    // The connections are cut. An event is written, and handled seconds later; another one is an import.
+    let slow = scene.post(&posts, vec![about("x")]).await[0];
+    pass(4 * SECOND).await;
+    let hour_ago = scene.world.now().saturating_sub(3_600_000);
+    let import = scene.post(&posts, vec![NewEvent { at: Some(hour_ago), ..about("x") }]).await[0];
+    scene.settle().await;
+    pass(SECOND).await;
+    for (timeline, cursor) in timelines.iter().zip(&cursors) {
+        // Another process has neither the loop nor its memory.
+        let other = store(scene.engine.client(), &scene.world);
+        let mut follower = follow(&other, timeline, Some(cursor)).await;
+        let told: BTreeSet<_> = marks(&told(&mut follower, 10 * SECOND).await).into_iter().collect();
+        let expected = match timeline {
+            // An import is in no feed.
+            Timeline::Feed(_) => BTreeSet::from([('+', slow)]),
+            _ => BTreeSet::from([('+', slow), ('~', import)]),
+        };
+        assert_eq!(told, expected, "{timeline}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_with_its_topic_and_its_cursor_misses_nothing_of_the_next_topic() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let posts = scene.posts.clone();
+    let timeline = Timeline::Topic(posts.clone());
+    scene.post(&posts, vec![event("note", None)]).await;
+    scene.settle().await;
+    let mut follower = follow(&scene.store, &timeline, None).await;
+    // An idle stream looks most rarely.
+    told(&mut follower, 60 * SECOND).await;
+    let page = scene.store.op().topic(&posts).latest(&query(1)).await.unwrap();
+    // Another process deletes the topic, as on AWS.
+    let other = store(scene.engine.client(), &scene.world);
+    other.op().topic(&posts).delete().await.unwrap();
+    let begun = scene.world.now();
+    let error = loop {
+        match follower.next().await {
+            Ok(LiveMessage::Settled { .. }) => {}
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, LiveError::Topic(TopicError::NotFound(_))), "{error}");
+    let waited = scene.world.now().get() - begun.get();
+    assert!(waited <= 2_000, "{waited}");
+    scene.settle().await;
+    pass(60 * SECOND).await;
+
+    // The name is used again, with other buckets, and has an import older than the cursors.
+    other.op().topic(&posts).put(&change(r#"{"bucket":"hour"}"#)).await.unwrap();
+    let hour_ago = scene.world.now().saturating_sub(3_600_000);
+    let import = scene.post(&posts, vec![NewEvent { at: Some(hour_ago), ..event("note", None) }]).await[0];
+    let new = scene.post(&posts, vec![event("note", None)]).await[0];
+    pass(3 * SECOND).await;
+    let mut again = follow(&scene.store, &timeline, Some(&follower.cursor())).await;
+    assert_eq!(marks(&told(&mut again, 5 * SECOND).await), [('+', import), ('+', new)]);
+    let page = EventQuery { cursor: page.newer, ..query(5) };
+    let page = other.op().topic(&posts).latest(&page).await.unwrap();
+    assert_eq!(ids(&page.events), [import, new]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_puts_one_note_for_a_timeline_and_no_record_waits_for_it() {
+    for is_refused in [false, true] {
+        let mut scene = Scene::followed().await;
+        let posts = scene.posts.clone();
+        let timeline = Timeline::Source(source("actor:ada"));
+        let mut follower = follow(&scene.store, &timeline, None).await;
+        let posted = scene.post(&posts, vec![event("note", None); 50]).await;
+        told(&mut follower, 4 * SECOND).await;
+        let mut faults = Faults::default();
+        if is_refused {
+            let notes = Target::operation(Operation::PutItem).partition("LIVE#SOURCE#actor:ada");
+            faults = faults.rule(notes, When::Always, Fault::Throttle(Throttle::TableKeyRange));
+        }
+        let begun = tokio::time::Instant::now();
+        let fan_out = store(scene.engine.client_with(faults).client(), &scene.world);
+        let news = scene.news();
+        let outcome = crate::scene::fan_out(&fan_out, &news).await;
+        assert_eq!((outcome.failures, scene.shown("bob").await.len()), (0, 50));
+        assert!(begun.elapsed() < SECOND, "{:?}", begun.elapsed());
+        let notes = items(&scene.engine).await.into_iter().filter(
+            |item| matches!(crate::scene::key(item), AnyKey::LateNote(key) if key.timeline == timeline),
+        );
+        assert_eq!(notes.count(), usize::from(!is_refused));
+        let late: Vec<_> = marks(&told(&mut follower, 5 * SECOND).await);
+        let expected: Vec<_> = posted.iter().map(|id| ('~', *id)).collect();
+        assert_eq!(late, if is_refused { vec![] } else { expected });
+    }
 }
 
 #[tokio::test(start_paused = true)]
