@@ -21,6 +21,7 @@ pub mod limits;
 mod stream;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{FromRequestParts, Request};
@@ -36,13 +37,15 @@ use lately_kit::code::Code;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::query::{Query, QueryString};
+use lately_kit::quota::Permission;
 use lately_kit::route::Routes;
 use lately_model::{LiveQuery, SourceLiveQuery};
 use lately_store::Store;
 use tokio::sync::watch;
 
 use crate::access::Access;
-use crate::stream::{EventForm, LiveStream};
+use crate::limits::{STREAM_TIME, STREAM_TIME_SPREAD};
+use crate::stream::{EventForm, LiveStream, Rights};
 
 /// The header with which a client that connects again continues.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -54,12 +57,20 @@ pub struct Live {
     authorizer: Authorizer,
     /// All streams end when this changes.
     stop: Arc<watch::Sender<()>>,
+    /// A stream ends after this.
+    time: Duration,
 }
 
 impl Live {
     /// Streams of a store's timelines, for callers that this authorizer knows.
     pub fn new(store: Store, authorizer: Authorizer) -> Self {
-        Self { store, authorizer, stop: Arc::new(watch::Sender::new(())) }
+        Self { store, authorizer, stop: Arc::new(watch::Sender::new(())), time: STREAM_TIME }
+    }
+
+    /// The same, but the streams end after this time at the latest.
+    #[must_use]
+    pub fn lasting(self, time: Duration) -> Self {
+        Self { time, ..self }
     }
 
     /// The same, but the streams end when a value is sent here.
@@ -78,11 +89,21 @@ impl Live {
         let SourceLiveQuery { live, topic } = query;
         let live = LiveQuery { cursor: last_event_id(&parts)?.or(live.cursor), ..live };
         let op = self.store.op().limited_to(caller.topics.as_deref());
-        let follower = Box::pin(op.follow(timeline, &live, topic.as_ref())).await?;
+        let permission = Permission::from_request_parts(&mut parts, &()).await?;
+        let open = op.open_stream(&caller.quota_holder(), self.time).await?;
+        let follower = match Box::pin(op.follow(timeline, &live, topic.as_ref())).await {
+            Ok(follower) => follower,
+            Err(error) => {
+                open.close().await;
+                return Err(error.into());
+            }
+        };
         let access = Access::new(self.authorizer.clone(), parts);
-        let [spread, ..] = self.store.ambient().entropy().to_le_bytes().map(u64::from);
-        let spread = spread * 1_000;
-        Ok(LiveStream::new(follower, form, access, self.stop.subscribe(), spread).into_response())
+        let [random, ..] = self.store.ambient().entropy().to_le_bytes();
+        let time = self.time - self.time / STREAM_TIME_SPREAD * u32::from(random) / 255;
+        let stopped = self.stop.subscribe();
+        Ok(LiveStream::new(follower, form, Rights { access, permission, open }, stopped, time)
+            .into_response())
     }
 }
 
@@ -99,7 +120,7 @@ fn last_event_id(parts: &Parts) -> Result<Option<String>, Problem> {
 pub fn routes(live: &Live) -> Routes {
     let of = || live.clone();
     let (topics, actors, subjects, feeds) = (of(), of(), of(), of());
-    Routes::new()
+    let routes = Routes::new()
         .on(Method::GET, "/topics/{topic}/live", async move |request: Request| {
             let (parts, Part(topic), Query(live)) = asked::<Topic, LiveQuery>(request).await?;
             let query = SourceLiveQuery { live, topic: None };
@@ -119,7 +140,8 @@ pub fn routes(live: &Live) -> Routes {
             let (parts, Part(user), Query(live)) = asked::<User, LiveQuery>(request).await?;
             let query = SourceLiveQuery { live, topic: None };
             feeds.stream(parts, Timeline::Feed(user), EventForm::WithTopic, query).await
-        })
+        });
+    routes.with_store(&live.store)
 }
 
 /// The parts of a request, with the name in its path and its query.

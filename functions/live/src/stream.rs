@@ -21,13 +21,14 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use lately_kit::problem::Problem;
+use lately_kit::quota::Permission;
 use lately_model::TimelineEvent;
-use lately_store::{LiveFollower, LiveMessage};
+use lately_store::{LiveFollower, LiveMessage, OpenStream};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::access::Access;
-use crate::limits::{ACCESS_EVERY, HEARTBEAT, PROBLEM_BYTES, RETRY_MILLIS, STREAM_TIME, STREAM_TIME_SPREAD};
+use crate::limits::{ACCESS_EVERY, HEARTBEAT, PROBLEM_BYTES, RETRY_MILLIS};
 
 /// The events of a stream: with their topics, as on the pages of timelines and feeds, or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +37,22 @@ pub(crate) enum EventForm {
     WithTopic,
 }
 
+/// What a stream's caller may do.
+pub(crate) struct Rights {
+    pub(crate) access: Access,
+    /// To read pages, while the client catches up.
+    pub(crate) permission: Permission,
+    /// Counts the stream for its caller.
+    pub(crate) open: OpenStream,
+}
+
 /// One client's stream.
 pub(crate) struct LiveStream {
     follower: LiveFollower,
     form: EventForm,
-    access: Access,
+    rights: Rights,
+    /// True if the next page is permitted.
+    is_permitted: bool,
     stopped: watch::Receiver<()>,
     /// Sent before anything else.
     greeting: Option<String>,
@@ -59,24 +71,24 @@ enum Turn {
 }
 
 impl LiveStream {
-    /// A stream of the messages of a follower, for as long as the caller has access. `spread` is a random number.
+    /// A stream of the messages of a follower, for this time and for as long as the caller has access.
     pub(crate) fn new(
         follower: LiveFollower,
         form: EventForm,
-        access: Access,
+        rights: Rights,
         stopped: watch::Receiver<()>,
-        spread: u64,
+        time: Duration,
     ) -> Self {
         let now = Instant::now();
-        let most = u64::try_from(STREAM_TIME_SPREAD.as_millis()).unwrap_or(u64::MAX);
         Self {
             follower,
             form,
-            access,
+            rights,
+            is_permitted: false,
             stopped,
             // The client sees at once that the stream is open.
             greeting: Some(format!("retry: {RETRY_MILLIS}\n\n")),
-            ends_at: now + STREAM_TIME + Duration::from_millis(spread % (most + 1)),
+            ends_at: now + time,
             checks_at: now + ACCESS_EVERY,
             beats_at: now + HEARTBEAT,
             is_over: false,
@@ -114,7 +126,9 @@ impl LiveStream {
                 _ = self.stopped.changed() => Turn::End,
                 () = sleep_until(self.ends_at) => Turn::End,
                 () = sleep_until(self.checks_at) => Turn::Check,
-                next = self.follower.next() => Turn::Message(next.map_err(Problem::from)),
+                next = next_message(&mut self.follower, &self.rights.permission, &mut self.is_permitted) => {
+                    Turn::Message(next)
+                }
                 () = sleep_until(self.beats_at) => Turn::Beat,
             };
             let mut piece = String::new();
@@ -123,9 +137,10 @@ impl LiveStream {
                 Turn::Beat => piece.push_str(":\n\n"),
                 Turn::End => {
                     self.is_over = true;
+                    self.rights.open.close().await;
                     message(&mut piece, "settled", Some(&self.follower.cursor()), "{}");
                 }
-                Turn::Check => match self.access.check().await {
+                Turn::Check => match self.rights.access.check().await {
                     Ok(()) => {
                         self.checks_at = Instant::now() + ACCESS_EVERY;
                         continue;
@@ -141,9 +156,34 @@ impl LiveStream {
 
     async fn end_with(&mut self, problem: Problem, piece: &mut String) {
         self.is_over = true;
+        self.rights.open.close().await;
         let body = problem.into_response().into_body();
         let body = axum::body::to_bytes(body, PROBLEM_BYTES).await.unwrap_or_default();
         message(piece, "problem", None, &String::from_utf8_lossy(&body));
+    }
+}
+
+/// The follower's next message. A page that it needs for that, to catch up, counts as a read of the caller: a caller over
+/// its limit waits.
+async fn next_message(
+    follower: &mut LiveFollower,
+    permission: &Permission,
+    is_permitted: &mut bool,
+) -> Result<LiveMessage, Problem> {
+    if follower.needs_page() && !*is_permitted {
+        permission.wait().await?;
+        *is_permitted = true;
+    }
+    let message = follower.next().await?;
+    *is_permitted = false;
+    Ok(message)
+}
+
+impl Drop for LiveStream {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.rights.open.close_later();
+        }
     }
 }
 

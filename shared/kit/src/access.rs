@@ -61,11 +61,11 @@ pub const RULES: &[(Method, &str, Rule, Price)] = &[
     (Method::GET, "/subjects/{subject}/events", Rule::Holds(Scope::Read), Price::ReadShared),
     (Method::GET, "/feeds/{user}", Rule::AsUser(Scope::Read), Price::ReadShared),
     (Method::GET, "/feeds/{user}/unread", Rule::AsUser(Scope::Read), Price::ReadShared),
-    // A stream shows only events of topics that the caller may see. Its cost is not known when its response begins.
-    (Method::GET, "/topics/{topic}/live", Rule::OnTopic(Scope::Read), Price::Free),
-    (Method::GET, "/actors/{actor}/live", Rule::Holds(Scope::Read), Price::Free),
-    (Method::GET, "/subjects/{subject}/live", Rule::Holds(Scope::Read), Price::Free),
-    (Method::GET, "/feeds/{user}/live", Rule::AsUser(Scope::Read), Price::Free),
+    // A stream shows only events of topics that the caller may see.
+    (Method::GET, "/topics/{topic}/live", Rule::OnTopic(Scope::Read), Price::Stream),
+    (Method::GET, "/actors/{actor}/live", Rule::Holds(Scope::Read), Price::Stream),
+    (Method::GET, "/subjects/{subject}/live", Rule::Holds(Scope::Read), Price::Stream),
+    (Method::GET, "/feeds/{user}/live", Rule::AsUser(Scope::Read), Price::Stream),
     (Method::PUT, "/feeds/{user}/seen", Rule::AsUser(Scope::Write), Price::Write),
     (Method::PUT, "/users/{user}/following/{source}", Rule::AsUser(Scope::Write), Price::Write),
     (Method::DELETE, "/users/{user}/following/{source}", Rule::AsUser(Scope::Write), Price::Write),

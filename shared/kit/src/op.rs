@@ -42,8 +42,10 @@ impl<S: Sync> FromRequestParts<S> for Op {
 /// The figures of the cost that a route's responses carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Price {
-    /// None: the route does not use the table, or its response begins before its cost is known.
+    /// None: the route does not use the table.
     Free,
+    /// None, because the response begins before its cost is known. Opening a stream counts as a read.
+    Stream,
     /// The figures of a read.
     Read,
     /// The figures of a read of several topics' events. They depend on every event that was read, so a caller limited
@@ -58,7 +60,7 @@ impl Price {
     pub(crate) fn add_header(self, mut response: Response, Op(op): &Op, is_limited: bool) -> Response {
         let cost: Cost = op.cost();
         let cost = match self {
-            Self::Free => return response,
+            Self::Free | Self::Stream => return response,
             Self::ReadShared if is_limited => format!("items={}", op.shown()),
             Self::Read | Self::ReadShared => cost.of_read(),
             Self::Write => cost.of_write(),

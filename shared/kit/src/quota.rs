@@ -10,6 +10,8 @@
 //! RateLimit: "writes";r=0;t=7               none remains until the next minute, in 7 seconds
 //! ```
 
+use std::time::Duration;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
@@ -42,7 +44,7 @@ impl Quota {
     pub(crate) fn of(caller: &Caller, price: Price) -> Option<Self> {
         let kind = match price {
             Price::Free => return None,
-            Price::Read | Price::ReadShared => QuotaKind::Reads,
+            Price::Read | Price::ReadShared | Price::Stream => QuotaKind::Reads,
             Price::Write => QuotaKind::Writes,
         };
         Some(Self { holder: caller.quota_holder(), kind, limit: caller.limits.of(kind)? })
@@ -89,6 +91,24 @@ impl Quota {
 pub struct Permission(Option<(Quota, Op)>);
 
 impl Permission {
+    /// Waits until the caller may make one more request, for a response that takes long.
+    ///
+    /// # Errors
+    /// If the table cannot be used.
+    pub async fn wait(&self) -> Result<(), Problem> {
+        let Some((quota, Op(op))) = &self.0 else { return Ok(()) };
+        loop {
+            let op = op.step();
+            match op.quota(&quota.holder, quota.kind, quota.limit).take(1).await {
+                Ok(()) => return Ok(()),
+                Err(QuotaError::Over(seconds)) => {
+                    tokio::time::sleep(Duration::from_secs(seconds.into())).await
+                }
+                Err(QuotaError::Table(error)) => return Err(error.into()),
+            }
+        }
+    }
+
     /// Acquires permission for all events of a batch, instead of the one that the request acquired.
     ///
     /// # Errors

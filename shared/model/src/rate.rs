@@ -60,6 +60,7 @@ impl RateLimits {
         match kind {
             QuotaKind::Writes => self.writes_per_minute,
             QuotaKind::Reads => self.reads_per_minute,
+            QuotaKind::Streams => None,
         }
     }
 

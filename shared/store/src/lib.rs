@@ -88,7 +88,7 @@ pub use issue::{
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
 pub use latest::LatestError;
 pub use list::ListError;
-pub use live::{LiveError, LiveFollower, LiveMessage};
+pub use live::{LiveError, LiveFollower, LiveMessage, OpenStream, OpenStreamError};
 pub use op::Op;
 pub use quota::{QuotaError, QuotaHandle};
 pub use range::Range;

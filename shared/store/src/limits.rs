@@ -447,6 +447,9 @@ pub const QUOTA_BLOCKS: u32 = 20;
 /// A quota's item expires this many minutes after its minute began. No clock may be further behind.
 pub const QUOTA_MINUTES: u64 = 10;
 
+/// Streams that a caller may have open at once.
+pub const OPEN_STREAMS: u64 = 10;
+
 /// A request waits at most this long for a quota's item: a connection and one call.
 pub const QUOTA_TIMEOUT: Duration = Duration::from_secs(1);
 

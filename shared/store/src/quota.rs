@@ -63,7 +63,7 @@ impl QuotaHandle<'_> {
                 self.refill(&key, &mut block, count).await?;
             }
             let now = self.op.now().get();
-            if now / 60_000 != key.minute {
+            if now / 60_000 != key.number {
                 continue;
             }
             let Some(left) = block.left.checked_sub(count) else {
@@ -83,7 +83,7 @@ impl QuotaHandle<'_> {
     }
 
     fn key(self) -> QuotaKey {
-        QuotaKey { holder: self.holder.clone(), kind: self.kind, minute: self.op.now().get() / 60_000 }
+        QuotaKey { holder: self.holder.clone(), kind: self.kind, number: self.op.now().get() / 60_000 }
     }
 
     fn block(self, key: &QuotaKey) -> Arc<Mutex<Block>> {
@@ -96,7 +96,7 @@ impl QuotaHandle<'_> {
     /// block permits one by itself, and up to the limit in a minute.
     async fn refill(self, key: &QuotaKey, block: &mut Block, count: u32) -> Result<(), TableError> {
         let size = (self.limit / QUOTA_BLOCKS).max(1).max(count - block.left);
-        let expires_at = (key.minute + QUOTA_MINUTES) * 60;
+        let expires_at = (key.number + QUOTA_MINUTES) * 60;
         let update = Update::of(key).add("taken", size).set("expires_at", expires_at);
         let mut attempts = self.op.table.attempts();
         let updated = timeout(QUOTA_TIMEOUT, attempts.update(&update)).await;

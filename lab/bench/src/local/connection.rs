@@ -27,19 +27,26 @@ pub(super) struct ApiRequest {
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     address: SocketAddr,
+    token: String,
 }
 
 impl Connection {
+    /// A connection of an admin.
     pub(super) async fn open(address: SocketAddr) -> Result<Self> {
+        Self::of(address, "dev").await
+    }
+
+    /// A connection of the holder of a token.
+    pub(super) async fn of(address: SocketAddr, token: &str) -> Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
         // The connection ends when its sender is dropped.
         tokio::spawn(async move { drop(connection.await) });
-        Ok(Self { sender, address })
+        Ok(Self { sender, address, token: token.to_owned() })
     }
 
-    /// Sends a request as an admin, and returns the time until the whole response was there.
+    /// Sends a request, and returns the time until the whole response was there.
     ///
     /// # Errors
     /// If the response is not a success.
@@ -49,14 +56,15 @@ impl Connection {
         Ok(started.elapsed())
     }
 
-    /// Sends a request as an admin, and returns when the response begins.
+    /// Sends a request, and returns when the response begins.
     ///
     /// # Errors
     /// If the response is not a success.
     pub(super) async fn begin(&mut self, sent: ApiRequest) -> Result<Response<Incoming>> {
         let ApiRequest { method, path, body } = sent;
         let request = Request::builder().method(method).uri(&path).header(HOST, self.address.to_string());
-        let request = request.header(AUTHORIZATION, "Bearer dev").body(Full::from(body))?;
+        let request =
+            request.header(AUTHORIZATION, format!("Bearer {}", self.token)).body(Full::from(body))?;
         self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
         let status = response.status();

@@ -9,19 +9,24 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
+use hyper::Method;
 use hyper::body::Incoming;
 use lately_bench::following;
 use lately_bench::progress::Progress;
 use lately_bench::report::{Cell, Report, Table};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::connection::Connection;
+use super::connection::{ApiRequest, Connection};
 use super::{LoadOptions, Result, SETTLED, TOPIC, event, found, get, post, push_spread, put, start};
 
 /// The streams of one topic. A port of the program has at most 400 connections, and posts need one of them.
 const STREAMS: usize = 390;
+
+/// The streams that one token opens: a caller may have 10.
+const STREAMS_A_TOKEN: usize = 10;
 
 /// The streams of as many topics.
 const TOPICS: usize = 100;
@@ -86,8 +91,8 @@ struct Stream {
 }
 
 impl Stream {
-    async fn open(address: SocketAddr, timeline: &str) -> Result<Self> {
-        let mut connection = Connection::open(address).await?;
+    async fn open(address: SocketAddr, timeline: &str, token: &str) -> Result<Self> {
+        let mut connection = Connection::of(address, token).await?;
         let body = connection.begin(get(format!("{timeline}/live"))).await?.into_body();
         Ok(Self { _connection: connection, body })
     }
@@ -111,14 +116,23 @@ async fn post_one(writer: &mut Connection) -> Result<Instant> {
     Ok(Instant::now())
 }
 
+/// The token of a new session.
+async fn new_token(writer: &mut Connection) -> Result<String> {
+    let path = "/sessions".to_owned();
+    let body = r#"{"scopes":["read"],"ttl_seconds":3600}"#.to_owned();
+    let response = writer.begin(ApiRequest { method: Method::POST, path, body }).await?;
+    let session: Value = serde_json::from_slice(&response.into_body().collect().await?.to_bytes())?;
+    Ok(session["token"].as_str().ok_or("a session has a token")?.to_owned())
+}
+
 /// The delays of single events: in the stream of their topic, and in the stream of a follower's feed.
 async fn delays(address: SocketAddr) -> Result<[Vec<Duration>; 2]> {
     let mut writer = Connection::open(address).await?;
     writer.send(put(TOPIC.to_owned(), "{}")).await?;
     writer.send(put("/users/reader/following/actor:user-0".to_owned(), "")).await?;
     sleep(2 * SETTLED).await;
-    let mut topic = Stream::open(address, TOPIC).await?;
-    let mut feed = Stream::open(address, "/feeds/reader").await?;
+    let mut topic = Stream::open(address, TOPIC, "dev").await?;
+    let mut feed = Stream::open(address, "/feeds/reader", "dev").await?;
     let (mut of_topic, mut of_feed) = (Vec::new(), Vec::new());
     for _ in 0..EVENTS {
         let answered = post_one(&mut writer).await?;
@@ -146,12 +160,17 @@ async fn price(program: &Path, topics: &[String], events: usize) -> Result<Strea
     for topic in topics.iter().collect::<BTreeSet<_>>() {
         writer.send(put(topic.clone(), "{}")).await?;
     }
+    let mut tokens = Vec::new();
+    for _ in 0..topics.len().div_ceil(STREAMS_A_TOKEN) {
+        tokens.push(new_token(&mut writer).await?);
+    }
     drop(writer);
     sleep(CALM).await;
     let before = process.resident_bytes()?;
     let (mut streams, (coming, mut came)) = (JoinSet::new(), mpsc::unbounded_channel());
-    for topic in topics {
-        let (mut stream, coming) = (Stream::open(address, topic).await?, coming.clone());
+    for (number, topic) in topics.iter().enumerate() {
+        let token = &tokens[number / STREAMS_A_TOKEN];
+        let (mut stream, coming) = (Stream::open(address, topic, token).await?, coming.clone());
         streams.spawn(async move {
             loop {
                 let event = stream.event().await;

@@ -244,6 +244,10 @@ pub(super) async fn live(watched: &WitnessedSystem) {
     // The function checks the token itself.
     let alone = api.through(edge::around(lately_live::router(live_of(store.clone()))));
     alone.call("dev", "GET /topics/posts/live", "").await.is_ok(200);
+    // Opening a stream is a read of a caller with a limit.
+    let session = json!({"scopes": ["read"], "ttl_seconds": 3600, "reads_per_minute": 100}).to_string();
+    let session = api.call("dev", "POST /sessions", session).await.is_ok(201).json();
+    alone.call(session["token"].as_str().unwrap(), "GET /topics/posts/live", "").await.is_ok(200);
     let page = api.call("dev", "GET /topics/issues/events?type=issue.opened&limit=1", "").await.json();
     let cursor = page["newer"].as_str().unwrap();
     let target = format!("GET /topics/issues/live?type=issue.opened&cursor={cursor}");

@@ -1,11 +1,13 @@
-//! The writes or reads of a caller with a limit in one minute of the clock.
+//! The writes or reads of a caller with a limit in one minute of the clock, and the open streams of a caller.
 //!
 //! ```text
 //! table   pk  QUOTA#session:{id}#{writes|reads}                                                     sk  {minute}
 //! table   pk  QUOTA#jwt:{user}:{fingerprint of the issuer, 16 hexadecimal digits}#{writes|reads}    sk  {minute}
+//! table   pk  QUOTA#{…}#streams                                                                     sk  {number}
 //! ```
 //!
-//! A minute is the number of whole minutes since 1970.
+//! A minute is the number of whole minutes since 1970. A stream's number is below the number of streams that a caller may
+//! open at once.
 //!
 //! Every session has its own quotas. A JWT has no id, so all JWTs that an issuer makes for a user share theirs. An
 //! issuer's name is an address of any length, so the key has its fingerprint.
@@ -24,17 +26,20 @@ pub enum QuotaKind {
     Writes,
     /// Requests that read.
     Reads,
+    /// Streams that are open.
+    Streams,
 }
 
 impl QuotaKind {
-    /// Both kinds.
-    pub const ALL: [Self; 2] = [Self::Writes, Self::Reads];
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Writes, Self::Reads, Self::Streams];
 
     /// The kind's name, in keys and in headers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Writes => "writes",
             Self::Reads => "reads",
+            Self::Streams => "streams",
         }
     }
 }
@@ -87,14 +92,14 @@ impl fmt::Display for QuotaHolder {
     }
 }
 
-/// The item that counts the requests of a caller in a minute.
+/// The item that counts the requests of a caller in a minute, or stands for one of its open streams.
 ///
 /// ```
 /// use lately_keys::TableKey;
 /// use lately_keys::table::{QuotaHolder, QuotaKey, QuotaKind};
 ///
 /// let holder = QuotaHolder::of_jwt("ada".parse()?, "https://id.example.org/");
-/// let key = QuotaKey { holder, kind: QuotaKind::Writes, minute: 28_679_656 }.encode();
+/// let key = QuotaKey { holder, kind: QuotaKind::Writes, number: 28_679_656 }.encode();
 /// assert_eq!((&*key.pk, &*key.sk), ("QUOTA#jwt:ada:186e76cdbab655e3#writes", "28679656"));
 /// # Ok::<(), lately_keys::NameError>(())
 /// ```
@@ -104,24 +109,24 @@ pub struct QuotaKey {
     pub holder: QuotaHolder,
     /// The requests that it counts.
     pub kind: QuotaKind,
-    /// The whole minutes since 1970.
-    pub minute: u64,
+    /// The whole minutes since 1970, or the number of a stream.
+    pub number: u64,
 }
 
 impl TableKey for QuotaKey {
     const PLACE: Place = Place::Table;
 
     fn encode(&self) -> Key {
-        let Self { holder, kind, minute } = self;
-        Key { pk: format!("QUOTA#{holder}#{}", kind.as_str()), sk: minute.to_string() }
+        let Self { holder, kind, number } = self;
+        Key { pk: format!("QUOTA#{holder}#{}", kind.as_str()), sk: number.to_string() }
     }
 
     fn decode(pk: &str, sk: &str) -> Option<Self> {
         let (holder, word) = pk.strip_prefix("QUOTA#")?.split_once('#')?;
         let kind = QuotaKind::ALL.into_iter().find(|kind| kind.as_str() == word)?;
-        let key = Self { holder: QuotaHolder::decode(holder)?, kind, minute: sk.parse().ok()? };
+        let key = Self { holder: QuotaHolder::decode(holder)?, kind, number: sk.parse().ok()? };
         // A number has several texts; a key has one.
-        let Key { pk: own, sk: minute } = key.encode();
-        (own == pk && minute == sk).then_some(key)
+        let Key { pk: own, sk: number } = key.encode();
+        (own == pk && number == sk).then_some(key)
     }
 }

@@ -120,7 +120,7 @@ fn golden_bytes_of_records() {
     let text = format!("SESSION#{ID}");
     assert_golden(&SessionNameKey { id: parse(ID) }, &text, &text);
     assert_golden(&UserSessionKey { user: parse("ada"), id: parse(ID) }, "SESSIONS#ada", ID);
-    let quota = |holder, kind| QuotaKey { holder, kind, minute: 28_679_656 };
+    let quota = |holder, kind| QuotaKey { holder, kind, number: 28_679_656 };
     let text = format!("QUOTA#session:{ID}#reads");
     assert_golden(&quota(QuotaHolder::Session(parse(ID)), QuotaKind::Reads), &text, "28679656");
     let jwt = QuotaHolder::of_jwt(parse("ada"), "https://id.example.org/");
@@ -283,7 +283,7 @@ fn the_longest_keys_fit_dynamodb() {
         LateEventKey { consumer: consumer(), id: parse(ID) }.encode(),
         LateNoteKey { timeline: Timeline::Source(parse(&format!("subject:{name}"))), id: parse(ID) }.encode(),
         RepositoryKey { owner: parse(&part), repo: parse(&part) }.encode(),
-        QuotaKey { holder: QuotaHolder::of_jwt(parse(&name), ""), kind: QuotaKind::Writes, minute: u64::MAX }
+        QuotaKey { holder: QuotaHolder::of_jwt(parse(&name), ""), kind: QuotaKind::Writes, number: u64::MAX }
             .encode(),
     ];
     for Key { pk, sk } in keys {
@@ -374,13 +374,13 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         any::<[u8; 32]>().prop_map(|hash| SessionKey { hash: hash.into() }.into()),
         session_id().prop_map(|id| SessionNameKey { id }.into()),
         (user(), session_id()).prop_map(|(user, id)| UserSessionKey { user, id }.into()),
-        (user(), "\\PC{0,20}", quota_kind(), any::<u64>()).prop_map(|(user, issuer, kind, minute)| {
-            QuotaKey { holder: QuotaHolder::of_jwt(user, &issuer), kind, minute }.into()
+        (user(), "\\PC{0,20}", quota_kind(), any::<u64>()).prop_map(|(user, issuer, kind, number)| {
+            QuotaKey { holder: QuotaHolder::of_jwt(user, &issuer), kind, number }.into()
         }),
-        (session_id(), quota_kind(), any::<u64>()).prop_map(|(id, kind, minute)| QuotaKey {
+        (session_id(), quota_kind(), any::<u64>()).prop_map(|(id, kind, number)| QuotaKey {
             holder: QuotaHolder::Session(id),
             kind,
-            minute,
+            number,
         }
         .into()),
         repository().prop_map(AnyKey::from),

@@ -3,11 +3,11 @@
 use lately_keys::Topic;
 use lately_keys::table::ConsumerKey;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
-use lately_store::limits::CONSUMERS;
+use lately_store::limits::{CONSUMERS, OPEN_STREAMS};
 use lately_store::{
     ActorIsBeingErased, ConsumerError, ConsumerNotFound, DeleteEventError, DeletionNotFound, EventNotFound,
-    GetEventError, LatestError, LiveError, NewestFirstWait, PutTopicError, TopicError, TopicNotFound,
-    WriteError,
+    GetEventError, LatestError, LiveError, NewestFirstWait, OpenStreamError, PutTopicError, TopicError,
+    TopicNotFound, WriteError,
 };
 
 use super::{Problem, RETRY_SECONDS};
@@ -83,6 +83,20 @@ impl From<NewestFirstWait> for Problem {
     fn from(_: NewestFirstWait) -> Self {
         let message = "needs the cursor of an oldest-first page".to_owned();
         Self::of_faults(Code::InvalidQuery, Fault { path: "/wait".to_owned(), message }.into())
+    }
+}
+
+impl From<OpenStreamError> for Problem {
+    fn from(error: OpenStreamError) -> Self {
+        match error {
+            OpenStreamError::TooMany(seconds) => {
+                let detail = format!(
+                    "The token has {OPEN_STREAMS} open streams. Close one, or try again in {seconds} s."
+                );
+                Self::new(Code::RateLimited, detail).retry_after(seconds)
+            }
+            OpenStreamError::Table(error) => error.into(),
+        }
     }
 }
 

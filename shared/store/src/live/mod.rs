@@ -20,7 +20,9 @@
 //! | one loop for all followers of a timeline | `shared.rs` |
 //! | reading a timeline between two ids | `reader.rs` |
 //! | watches and notes of late events | `watch.rs` |
+//! | the open streams of a caller | `open.rs` |
 
+mod open;
 mod reader;
 mod shared;
 pub(crate) mod watch;
@@ -47,6 +49,7 @@ use crate::store::Store;
 use crate::topic::TopicError;
 
 pub(crate) use crate::live::shared::Loops;
+pub use open::{OpenStream, OpenStreamError};
 
 /// Why a timeline cannot be followed, or no longer.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,82 @@
+//! The open streams of a caller, over all processes.
+//!
+//! ```text
+//! QUOTA#{holder}#streams / {0 … OPEN_STREAMS - 1}     until N (milliseconds), expires_at N
+//! ```
+//!
+//! Each open stream holds one of the caller's items. Lambda does not notice that a client has gone, so there the item
+//! is held until the stream's own end, as the execution is.
+
+use std::time::Duration;
+
+use lately_keys::table::{QuotaHolder, QuotaKey, QuotaKind};
+use lately_keys::{TableKey, UnixMillis};
+use lately_table::{Condition, Item, PutIf, TableError, entropy_u64};
+
+use crate::limits::OPEN_STREAMS;
+use crate::op::Op;
+
+/// Why a caller may not open a stream.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum OpenStreamError {
+    /// The caller has as many open streams as it may. The first ends after so many seconds.
+    #[error("the caller has too many open streams for {0} s")]
+    TooMany(u32),
+    /// The table could not be read or written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// One of a caller's open streams. When it is closed, the caller may open another one.
+#[derive(Clone, Debug)]
+pub struct OpenStream {
+    op: Op,
+    key: QuotaKey,
+    until: UnixMillis,
+}
+
+impl Op {
+    /// Counts a stream that is open for so long at most.
+    pub async fn open_stream(
+        &self,
+        holder: &QuotaHolder,
+        time: Duration,
+    ) -> Result<OpenStream, OpenStreamError> {
+        let now = self.now();
+        let until = now.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        let is_free = Condition::no_item().or(Condition::at_most("until", now.get()));
+        let first = entropy_u64(self.ambient()) % OPEN_STREAMS;
+        let mut ends = Vec::new();
+        for number in (first..OPEN_STREAMS).chain(0..first) {
+            let key = QuotaKey { holder: holder.clone(), kind: QuotaKind::Streams, number };
+            let item = Item::at(&key).with("until", until.get()).with("expires_at", until.get() / 1_000 + 1);
+            match self.table.put_if(&item, &is_free).await? {
+                PutIf::Done => return Ok(OpenStream { op: self.clone(), key, until }),
+                PutIf::Refused(Some(taken)) => {
+                    ends.push(taken.number::<u64>("until").map_err(TableError::from)?);
+                }
+                PutIf::Refused(None) => {}
+            }
+        }
+        let wait = ends.into_iter().min().unwrap_or_default().saturating_sub(now.get());
+        Err(OpenStreamError::TooMany(u32::try_from(wait.div_ceil(1_000)).unwrap_or(u32::MAX).max(1)))
+    }
+}
+
+impl OpenStream {
+    /// As [`OpenStream::close`], in the background.
+    pub fn close_later(&self) {
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let open = self.clone();
+            runtime.spawn(async move { open.close().await });
+        }
+    }
+
+    /// Says that the stream is over. If this fails, the stream counts until its time is over.
+    pub async fn close(&self) {
+        let is_ours = Condition::equals("until", self.until.get());
+        if let Err(error) = self.op.step().table.delete_if(self.key.encode(), &is_ours).await {
+            tracing::warn!(%error, "a closed stream still counts");
+        }
+    }
+}
