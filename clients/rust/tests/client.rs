@@ -9,9 +9,10 @@ use lately_client::IssueView;
 use lately_client::model::{
     AcceptedTimes, Batch, BodyForm, BucketView, Commit, ConsumerView, EndingState, Erasure, ErasureCounts,
     ErasureList, ErasureState, Event, FeedPage, FollowView, IssueChange, Labels, NewConsumer, NewErasure,
-    NewEvent, NewIssue, NewSession, OwnSession, Page, PageUnread, PollRequest, Polled, RateLimits, RunView,
-    Scope, Scopes, Seek, SeekTo, Seen, Session, SessionToken, SettleSeconds, SourceMode, SourceView, Start,
-    TimelineEvent, TopicChange, TopicDeletion, TopicSettings, TopicView, Unread, View,
+    NewEvent, NewIssue, NewSession, OwnSession, Page, PageUnread, PollRequest, Polled, RateLimits,
+    RetentionChange, RunView, Scope, Scopes, Seek, SeekTo, Seen, Session, SessionToken, SettleSeconds,
+    SourceMode, SourceView, Start, TimelineEvent, TopicChange, TopicDeletion, TopicSettings, TopicView,
+    Unread, View,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -54,7 +55,10 @@ fn responses_are_read_as_they_were_written() {
     let settings = TopicSettings { views: [View::Type].into_iter().collect(), ..TopicSettings::default() };
     let shards = settings.max_shards;
     let bucket = BucketView { label: "2024-07-06".parse().unwrap(), shards };
-    is_read(&TopicView { topic: "posts".parse().unwrap(), settings, created_at: at, buckets: vec![bucket] });
+    let change = RetentionChange { begun_at: at, events: 7, bucket: None };
+    let retention_change = Some(change);
+    let topic = "posts".parse().unwrap();
+    is_read(&TopicView { topic, settings, created_at: at, retention_change, buckets: vec![bucket] });
     let (topic, counts) = ("posts".parse().unwrap(), ErasureCounts { events: 7, ..ErasureCounts::default() });
     let deletion = TopicDeletion {
         topic,

@@ -57,7 +57,17 @@ export interface TopicSummary {
 /** A topic, with its newest buckets that hold events, newest first. */
 export type Topic = TopicSummary & {
   buckets: Bucket[];
+  retention_change?: RetentionChange;
 };
+
+/** How far the latest change of the retention has come; absent when it is done. */
+export interface RetentionChange {
+  begun_at: Time;
+  /** The events that it has handled. */
+  events: number;
+  /** The bucket that it has come to, from the newest to the oldest. */
+  bucket: string | null;
+}
 
 export interface Bucket {
   /** The name of the bucket's window of time. */

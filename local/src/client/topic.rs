@@ -188,12 +188,14 @@ fn print_list(session: &mut Session<'_>, TopicList { topics, next }: TopicList) 
 }
 
 fn print(session: &mut Session<'_>, view: TopicView) -> Result<(), Failure> {
-    let TopicView { topic, settings, created_at, buckets } = view;
+    let TopicView { topic, settings, created_at, retention_change, buckets } = view;
     let retention = settings.retention_days.map(|days| format!("{} days", days.get()));
+    let retention = retention.unwrap_or_else(|| "forever".to_owned());
+    let changing = retention_change.map(|change| format!(", after {} events of a change", change.events));
     session.pairs(&[
         ("topic", topic.to_string()),
         ("bucket", settings.bucket.to_string()),
-        ("retention", retention.unwrap_or_else(|| "forever".to_owned())),
+        ("retention", retention + &changing.unwrap_or_default()),
         ("shards", shards(&settings)),
         ("fan-out", settings.fan_out.to_string()),
         ("views", views(&settings)),

@@ -115,5 +115,7 @@ pub use session::{
 };
 pub use timeline::{FeedPage, PageUnread, TimelineEvent, Unread};
 pub use times::{AcceptedTimes, AtError};
-pub use topic::{BucketView, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary, TopicView};
+pub use topic::{
+    BucketView, RetentionChange, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary, TopicView,
+};
 pub use views::{View, ViewError, Views};

@@ -193,8 +193,22 @@ pub struct TopicView {
     pub settings: TopicSettings,
     /// When it was created.
     pub created_at: UnixMillis,
+    /// The change of its retention that goes through its events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention_change: Option<RetentionChange>,
     /// Its newest buckets that contain events, newest first.
     pub buckets: Vec<BucketView>,
+}
+
+/// How far a change of a topic's retention has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetentionChange {
+    /// When it began.
+    pub begun_at: UnixMillis,
+    /// The events that it has handled.
+    pub events: u64,
+    /// The bucket that it has come to, from the newest to the oldest; none at its beginning and at its end.
+    pub bucket: Option<Bucket>,
 }
 
 /// A bucket of a topic.

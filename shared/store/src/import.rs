@@ -58,7 +58,8 @@ impl TopicHandle<'_> {
     /// shards. The events are durable when this returns.
     pub async fn import(self, shards: ShardCount, events: Vec<Event>) -> Result<(), ImportError> {
         let topic = self.topic;
-        let settings = self.settings().await?;
+        let stored = self.stored().await?;
+        let settings = stored.settings;
         if events.iter().any(|event| shards.shard_at(event.id.tick()) != event.id.shard()) {
             return Err(ImportError::Shard(shards));
         }
@@ -78,7 +79,10 @@ impl TopicHandle<'_> {
         let min_shards = settings.min_shards.max(shards);
         let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
         let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
-        let placed = EventWriter::of(self.op, topic, &settings).place(events, Some(ids), acceptance).await?;
+        let placed = EventWriter::of(self.op, topic, &settings)
+            .above_floor_of(&stored)
+            .place(events, Some(ids), acceptance)
+            .await?;
         let uncovered = placed.iter().filter(|placed| !placed.entry.coverage.covers(placed.event.id));
         let mut uncovered: Vec<_> = uncovered.map(|placed| placed.entry.bucket).collect();
         uncovered.dedup();

@@ -60,11 +60,17 @@ pub const TOPIC_AGE: Duration = Duration::from_secs(2);
 /// ([`ENDING_MARK_SECONDS`]).
 pub const SOURCE_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The most events that one step of a topic's deletion, or of a change of its retention, takes.
-pub const ENDING_EVENTS_PER_STEP: usize = 500;
+/// The most events that one step of a topic's deletion, or of a change of its retention, takes: a list of 64 KB.
+pub const ENDING_EVENTS_PER_STEP: usize = 4_000;
 
-/// The most queries that one such step makes.
-pub const ENDING_QUERIES_PER_STEP: usize = 64;
+/// The most of them that it takes from one partition, which takes 1,000 writes a second.
+pub const ENDING_EVENTS_PER_PARTITION: usize = 500;
+
+/// The most partitions that one such step goes through.
+pub const ENDING_PARTITIONS: usize = 32;
+
+/// The partitions in which a change of the retention writes at the same time.
+pub const PARTITIONS_AT_ONCE: usize = 8;
 
 /// The most entries or copies of deleted events that a step waits for, as a sample of all.
 pub const AWAITED_PLACES: usize = 8;

@@ -76,7 +76,8 @@ impl EventWriter<'_> {
         let mut placed = Vec::with_capacity(events.len());
         for (index, (event, draft)) in events.into_iter().zip(drafts).enumerate() {
             let entry = &entries[&bucket(draft.at()).first()];
-            if settings.retention_days.is_some_and(|days| draft.at() < oldest_kept(days, now)) {
+            let is_past = settings.retention_days.is_some_and(|days| draft.at() < oldest_kept(days, now));
+            if is_past || draft.at() < self.floor {
                 too_old.push(index);
             }
             let id = draft.id(&entry.coverage);

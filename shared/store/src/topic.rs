@@ -7,6 +7,8 @@
 //!   deleting N? (milliseconds: when the topic's deletion began; such a topic is in no list)
 //!   by_actor BOOL? (the view `actor` was on ever since the topic's creation, so actors' timelines list all events)
 //!   expires_at N? (of a deleted topic: from then on, its name is free)
+//!   floor N?, changed N? (milliseconds: while a change of the retention goes through the topic, no older event is shown or
+//!     accepted; and when the change began)
 //! ```
 
 use std::sync::Arc;
@@ -38,12 +40,24 @@ pub(crate) struct StoredTopic {
     pub(crate) deleting: Option<UnixMillis>,
     /// From then on, the name of a deleted topic is free; in unix seconds.
     pub(crate) expires_at: Option<u64>,
+    /// The change of the retention that goes through the topic.
+    pub(crate) changing: Option<RetentionFloor>,
+}
+
+/// What a change of the retention keeps hidden until it has gone through the topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RetentionFloor {
+    /// No older event is shown or accepted.
+    pub(crate) floor: UnixMillis,
+    /// When the change began.
+    pub(crate) begun: UnixMillis,
 }
 
 impl StoredTopic {
     /// The first millisecond whose events are kept.
     pub(crate) fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
-        self.settings.retention_days.map_or(UnixMillis::MIN, |days| oldest_kept(days, now))
+        let kept = self.settings.retention_days.map_or(UnixMillis::MIN, |days| oldest_kept(days, now));
+        self.changing.map_or(kept, |changing| kept.max(changing.floor))
     }
 
     /// True if the topic is being deleted, and its name is not free yet.
@@ -132,6 +146,7 @@ impl TopicHandle<'_> {
                         revision: self.op.first_revision(),
                         deleting: None,
                         expires_at: None,
+                        changing: None,
                     }
                 }
                 Some(known) => {
@@ -149,7 +164,10 @@ impl TopicHandle<'_> {
             // failed or may have failed, the next round reads the topic again.
             let is_written = match known {
                 Some(known) if known.settings.retention_days != wanted.settings.retention_days => {
-                    self.change_retention(known, wanted).await?
+                    match self.change_retention(known, wanted).await? {
+                        Some(changed) => break (changed, false),
+                        None => false,
+                    }
                 }
                 _ => {
                     let replaced = found.map(|found| found.revision);
@@ -165,10 +183,14 @@ impl TopicHandle<'_> {
         Ok((stored, created))
     }
 
-    /// The topic with its newest buckets.
+    /// The topic with its newest buckets, and with the change of its retention that goes on.
     pub async fn view(self) -> Result<TopicView, TopicError> {
         let stored = self.read().await?;
-        Ok(self.view_of(stored).await?)
+        let retention_change = match stored.changing {
+            Some(changing) => self.retention_change(changing.begun).await?,
+            None => None,
+        };
+        Ok(TopicView { retention_change, ..self.view_of(stored).await? })
     }
 }
 
@@ -295,6 +317,7 @@ impl TopicHandle<'_> {
             topic: topic.clone(),
             settings: stored.settings,
             created_at: stored.created_at,
+            retention_change: None,
             buckets: page.value.entries.iter().map(view).collect(),
         })
     }
@@ -305,7 +328,8 @@ pub(crate) fn key_of(topic: &Topic) -> Key {
 }
 
 pub(crate) fn encode(topic: &Topic, stored: StoredTopic) -> Item {
-    let StoredTopic { settings, created_at, revision, lists_by_actor, deleting, expires_at } = stored;
+    let StoredTopic { settings, created_at, revision, lists_by_actor, deleting, expires_at, changing } =
+        stored;
     let views: Vec<_> = settings.views.iter().map(View::as_str).collect();
     let item = Item::at(&TopicKey { topic: topic.clone() });
     let item = if deleting.is_none() { item.also_at(&TopicListKey { topic: topic.clone() }) } else { item };
@@ -320,6 +344,8 @@ pub(crate) fn encode(topic: &Topic, stored: StoredTopic) -> Item {
         .with_flag("by_actor", lists_by_actor)
         .with_some("deleting", deleting.map(UnixMillis::get))
         .with_some("expires_at", expires_at)
+        .with_some("floor", changing.map(|changing| changing.floor.get()))
+        .with_some("changed", changing.map(|changing| changing.begun.get()))
 }
 
 fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
@@ -339,6 +365,10 @@ fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
         lists_by_actor: item.flag("by_actor"),
         deleting: if item.has("deleting") { Some(item.millis("deleting")?) } else { None },
         expires_at: item.optional_number("expires_at")?,
+        changing: match item.has("floor") {
+            true => Some(RetentionFloor { floor: item.millis("floor")?, begun: item.millis("changed")? }),
+            false => None,
+        },
     })
 }
 

@@ -29,6 +29,7 @@ use crate::limits::{LAST_LOOK, OWN_ENTRY_SECONDS};
 use crate::op::Op;
 use crate::placing::{PlaceError, Placed};
 use crate::renewal::Spreading;
+use crate::topic::StoredTopic;
 use crate::topic::TopicError;
 
 /// Events to write.
@@ -116,7 +117,7 @@ impl Op {
         let refused = |error: PlaceError| error.of(single);
         let stored = self.topic(&topic).stored().await?;
         let settings = stored.settings;
-        let writer = EventWriter::of(self, &topic, &settings);
+        let writer = EventWriter::of(self, &topic, &settings).above_floor_of(&stored);
         let first = Acceptance { at: self.now(), is_keyed: idempotency.is_some() };
         let checked =
             check_times(&events, single, may_import, AcceptedTimes::new(first.at, settings.retention_days));
@@ -180,11 +181,19 @@ pub(crate) struct EventWriter<'a> {
     pub(crate) op: &'a Op,
     pub(crate) topic: &'a Topic,
     pub(crate) settings: &'a TopicSettings,
+    /// No older event is accepted, while a change of the retention goes through the topic.
+    pub(crate) floor: UnixMillis,
 }
 
 impl<'a> EventWriter<'a> {
     pub(crate) const fn of(op: &'a Op, topic: &'a Topic, settings: &'a TopicSettings) -> Self {
-        Self { op, topic, settings }
+        Self { op, topic, settings, floor: UnixMillis::MIN }
+    }
+
+    /// The same, for events from the first that the topic shows on.
+    pub(crate) fn above_floor_of(self, stored: &StoredTopic) -> Self {
+        let floor = stored.changing.map_or(UnixMillis::MIN, |changing| changing.floor);
+        Self { floor, ..self }
     }
 }
 

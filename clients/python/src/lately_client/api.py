@@ -51,10 +51,19 @@ class Bucket(TypedDict):
     shards: Shards
 
 
+class RetentionChange(TypedDict):
+    """How far the latest change of the retention has come; absent when it is done."""
+
+    begun_at: Time
+    events: int
+    bucket: str | None
+
+
 class Topic(TopicSummary):
     """A topic, with its newest buckets that hold events, newest first."""
 
     buckets: list[Bucket]
+    retention_change: NotRequired[RetentionChange]
 
 
 class TopicList(TypedDict):

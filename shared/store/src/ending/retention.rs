@@ -3,28 +3,74 @@
 //! From the change on, reads show no event that is past the new retention. The steps then give each event, and its
 //! entries in timelines and feeds, the new expiry. They delete what is past the new retention, and what has expired
 //! under the old one: a longer retention brings nothing back.
+//!
+//! Until the last step, the topic stores the *floor*: no older event is shown or accepted. So what was hidden stays hidden
+//! however far the steps have come. A change that begins before an earlier one is done takes over its floor.
 
-use lately_table::{Condition, REVISION, TableError, Transacted, Transaction};
+use lately_keys::table::{Ending, EndingStepKey};
+use lately_keys::{TableKey, UnixMillis};
+use lately_model::RetentionChange;
+use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update};
 
 use crate::ending::mark::EndingMark;
-use crate::ending::step::RetentionStep;
-use crate::topic::{self, StoredTopic, TopicHandle};
+use crate::ending::step::{RetentionStep, StepName};
+use crate::topic::{self, RetentionFloor, StoredTopic, TopicHandle, oldest_kept};
 
 impl TopicHandle<'_> {
-    /// Replaces a topic by one with another retention, and begins the steps. False if the topic has changed meanwhile,
-    /// or if it may have.
+    /// Replaces a topic by one with another retention, and begins the steps. Returns the topic; `None` if it has changed
+    /// meanwhile, or may have.
     pub(crate) async fn change_retention(
         self,
         known: StoredTopic,
         wanted: StoredTopic,
-    ) -> Result<bool, TableError> {
+    ) -> Result<Option<StoredTopic>, TableError> {
         let (topic, now) = (self.topic, self.op.now());
         let days = wanted.settings.retention_days;
+        let either = [known.settings.retention_days, days].into_iter().flatten();
+        let floor = either.map(|days| oldest_kept(days, now)).chain(known.changing.map(|it| it.floor)).max();
+        let floor = RetentionFloor { floor: floor.unwrap_or(UnixMillis::MIN), begun: now };
+        let wanted = StoredTopic { changing: Some(floor), ..wanted };
         let is_known = Condition::equals(REVISION, known.revision.get());
         let transaction = Transaction::new(self.op.ambient())
             .put_if(topic::encode(topic, wanted), is_known)
             .put(EndingMark::of_retention(topic, now, days))
-            .put(RetentionStep::first(now, days).encode(topic));
-        Ok(self.op.table.transact(&transaction).await? == Transacted::Done)
+            .put(RetentionStep::first(now, days, floor.floor).encode(topic));
+        let is_done = self.op.table.transact(&transaction).await? == Transacted::Done;
+        Ok(is_done.then_some(wanted))
+    }
+
+    /// How far the change of the retention has come that began then; `None` if it is done.
+    pub(crate) async fn retention_change(
+        self,
+        begun: UnixMillis,
+    ) -> Result<Option<RetentionChange>, TableError> {
+        let Some(item) = self.op.table.get(self.retention_step()).await? else { return Ok(None) };
+        let step = RetentionStep::decode(&item)?;
+        let change = RetentionChange { begun_at: begun, events: step.events, bucket: step.bucket() };
+        Ok((step.name.begun == begun).then_some(change))
+    }
+
+    /// Ends a change of the retention: shows everything that it has left, and deletes its step.
+    pub(crate) async fn finish_retention(self, name: StepName) -> Result<(), TableError> {
+        let mut rounds = Rounds::of(&self.op.table, "the topic");
+        loop {
+            let found = self.find().await?;
+            let is_ours = |changing: RetentionFloor| changing.begun == name.begun;
+            let Some(stored) = found.filter(|found| found.changing.is_some_and(is_ours)) else { break };
+            let is_known = Condition::equals(REVISION, stored.revision.get());
+            let update = Update::under(topic::key_of(self.topic))
+                .remove("floor")
+                .remove("changed")
+                .set(REVISION, stored.revision.next().get());
+            if self.op.table.update(&update.only_if(is_known)).await? {
+                break;
+            }
+            rounds.lose_and_pause().await?;
+        }
+        self.op.table.delete_if(self.retention_step(), &name.is_stored()).await.map(drop)
+    }
+
+    fn retention_step(self) -> lately_keys::Key {
+        EndingStepKey { topic: self.topic.clone(), ending: Ending::Retention }.encode()
     }
 }

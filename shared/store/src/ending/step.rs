@@ -10,8 +10,9 @@
 //!   finished N? (milliseconds), expires_at N? (once nothing is left)
 //! JOB#RETENTION#{topic} / STEP
 //!   begun N (milliseconds), step N (its number), retention_days N? (the new retention; forever if absent)
-//!   at S? (the label of the bucket that the step begins in), shard N, after S? (the id after which it begins)
-//!   expires_at N
+//!   floor N (milliseconds: all older events are deleted), events N (handled so far)
+//!   open L? of S (the partitions that the step goes on with: bucket, shard, and the id after which it goes on)
+//!   rest S (all, from or none: the partitions that are not begun), at S? (from this bucket on), shard N? (and this shard)
 //! ```
 
 use lately_keys::table::{Ending, EndingStepKey};
@@ -19,7 +20,6 @@ use lately_keys::{Bucket, BucketWidth, EventId, Shard, Source, Topic, UnixMillis
 use lately_model::{EndingState, RetentionDays, TopicDeletion};
 use lately_table::{Condition, Corrupt, Item, Value};
 
-use crate::limits::ENDING_MARK_SECONDS;
 use crate::topic::retention_days;
 
 /// The name of a step: when the ending began, and the step's number.
@@ -166,50 +166,107 @@ fn awaited(item: &Item) -> Result<Vec<(EventId, Source)>, Corrupt> {
 pub(crate) struct RetentionStep {
     pub(crate) name: StepName,
     pub(crate) days: Option<RetentionDays>,
-    /// The step begins there; `None` for the first step.
-    pub(crate) at: Option<RetentionPlace>,
+    /// All older events are deleted.
+    pub(crate) floor: UnixMillis,
+    /// The partitions that the step goes on with.
+    pub(crate) open: Vec<RetentionPlace>,
+    /// The partitions after those.
+    pub(crate) rest: RestOfTopic,
+    /// The events that earlier steps have handled.
+    pub(crate) events: u64,
 }
 
-/// A place in a topic, on the way from the newest bucket to the oldest.
+/// A place in a partition of a topic's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RetentionPlace {
     pub(crate) bucket: Bucket,
     pub(crate) shard: Shard,
-    /// The events after this one, which are older, are left.
+    /// The events after this one are left.
     pub(crate) after: Option<EventId>,
 }
 
+/// The partitions of a topic that a walk has not begun yet, on its way from the newest bucket to the oldest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RestOfTopic {
+    All,
+    /// Those of this bucket and of older ones.
+    From(Bucket),
+    /// Those of this bucket from this shard on, and those of older ones.
+    FromShard(Bucket, Shard),
+    None,
+}
+
 impl RetentionStep {
-    pub(crate) const fn first(begun: UnixMillis, days: Option<RetentionDays>) -> Self {
-        Self { name: StepName::first(begun), days, at: None }
+    pub(crate) const fn first(begun: UnixMillis, days: Option<RetentionDays>, floor: UnixMillis) -> Self {
+        let name = StepName::first(begun);
+        Self { name, days, floor, open: Vec::new(), rest: RestOfTopic::All, events: 0 }
     }
 
     /// The step after this one.
-    pub(crate) const fn next(&self, at: RetentionPlace) -> Self {
-        Self { name: self.name.next(), at: Some(at), ..*self }
+    pub(crate) fn next(&self, open: Vec<RetentionPlace>, rest: RestOfTopic, events: u64) -> Self {
+        Self { name: self.name.next(), open, rest, events: self.events + events, ..*self }
+    }
+
+    /// The bucket that the steps have come to; `None` at their beginning and at their end.
+    pub(crate) fn bucket(&self) -> Option<Bucket> {
+        match self.rest {
+            RestOfTopic::From(bucket) | RestOfTopic::FromShard(bucket, _) => Some(bucket),
+            RestOfTopic::All | RestOfTopic::None => self.open.last().map(|place| place.bucket),
+        }
     }
 
     pub(crate) fn encode(&self, topic: &Topic) -> Item {
-        let item = self
-            .name
+        let open: Vec<_> = self.open.iter().map(RetentionPlace::encode).collect();
+        let (rest, at, shard) = match self.rest {
+            RestOfTopic::All => ("all", None, None),
+            RestOfTopic::From(bucket) => ("from", Some(bucket), None),
+            RestOfTopic::FromShard(bucket, shard) => ("from", Some(bucket), Some(u64::from(shard.get()))),
+            RestOfTopic::None => ("none", None, None),
+        };
+        self.name
             .item(topic, Ending::Retention)
             .with_some("retention_days", self.days.map(RetentionDays::get))
-            .with("expires_at", self.name.begun.get() / 1000 + ENDING_MARK_SECONDS);
-        let Some(RetentionPlace { bucket, shard, after }) = self.at else { return item };
-        item.with("at", bucket.to_string())
-            .with("shard", u64::from(shard.get()))
-            .with_some("after", after.map(|after| after.to_string()))
+            .with("floor", self.floor.get())
+            .with_some("open", (!open.is_empty()).then(|| Value::list(open)))
+            .with("rest", rest)
+            .with_some("at", at.map(|bucket| bucket.to_string()))
+            .with_some("shard", shard)
+            .with("events", self.events)
     }
 
     pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let at = match item.optional_parsed("at")? {
-            None => None,
-            Some(bucket) => {
-                let shard = Shard::from(item.number::<u8>("shard")?);
-                Some(RetentionPlace { bucket, shard, after: item.optional_parsed("after")? })
-            }
+        let open = if item.has("open") { item.text_list("open")? } else { Vec::new() };
+        let open = open.into_iter().map(RetentionPlace::decode).collect::<Option<_>>();
+        let shard = item.optional_number::<u8>("shard")?.map(Shard::from);
+        let rest = match (item.text("rest")?, item.optional_parsed("at")?, shard) {
+            ("all", ..) => RestOfTopic::All,
+            ("none", ..) => RestOfTopic::None,
+            ("from", Some(bucket), None) => RestOfTopic::From(bucket),
+            ("from", Some(bucket), Some(shard)) => RestOfTopic::FromShard(bucket, shard),
+            _ => return Err(item.corrupt("rest")),
         };
-        Ok(Self { name: StepName::of(item)?, days: retention_days(item, "retention_days")?, at })
+        Ok(Self {
+            name: StepName::of(item)?,
+            days: retention_days(item, "retention_days")?,
+            floor: item.millis("floor")?,
+            open: open.ok_or_else(|| item.corrupt("open"))?,
+            rest,
+            events: item.number("events")?,
+        })
+    }
+}
+
+impl RetentionPlace {
+    fn encode(&self) -> String {
+        let after = self.after.map(|after| format!(" {after}")).unwrap_or_default();
+        format!("{} {}{after}", self.bucket, self.shard.get())
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        let mut parts = text.split(' ');
+        let (bucket, shard) = (parts.next()?.parse().ok()?, parts.next()?.parse::<u8>().ok()?.into());
+        let after = parts.next().map(str::parse).transpose().ok()?;
+        parts.next().is_none().then_some(Self { bucket, shard, after })
     }
 }
 
@@ -263,19 +320,25 @@ mod tests {
     #[test]
     fn golden_bytes_of_a_retention() {
         let topic = "posts".parse().unwrap();
-        let first = RetentionStep::first(millis(1_000_500), RetentionDays::new(7).ok());
-        let (bucket, shard) = ("2024-07-12".parse().unwrap(), Shard::from(3));
-        let step = first.next(RetentionPlace { bucket, shard, after: Some(ID.parse().unwrap()) });
-        let expected = Item::from([("pk", "JOB#RETENTION#posts"), ("sk", "STEP"), ("at", "2024-07-12")])
+        let first = RetentionStep::first(millis(1_000_500), RetentionDays::new(7).ok(), millis(500));
+        let (bucket, older) = ("2024-07-12".parse().unwrap(), "2024-07-11".parse().unwrap());
+        let place = |shard: u8, after| RetentionPlace { bucket, shard: shard.into(), after };
+        let open = vec![place(3, Some(ID.parse().unwrap())), place(4, None)];
+        let step = first.next(open, RestOfTopic::FromShard(older, 5.into()), 900);
+        let expected = Item::from([("pk", "JOB#RETENTION#posts"), ("sk", "STEP"), ("at", "2024-07-11")])
             .with("begun", 1_000_500_u64)
             .with("step", 1_u64)
             .with("retention_days", 7_u64)
-            .with("expires_at", 1_000 + ENDING_MARK_SECONDS)
-            .with("shard", 3_u64)
-            .with("after", ID);
+            .with("floor", 500_u64)
+            .with("open", Value::list([format!("2024-07-12 3 {ID}"), "2024-07-12 4".to_owned()]))
+            .with("rest", "from")
+            .with("shard", 5_u64)
+            .with("events", 900_u64);
         assert_eq!(step.encode(&topic), expected);
-        let forever = RetentionStep::first(millis(1_000_500), None);
-        for step in [first, step, forever] {
+        let forever = RetentionStep::first(millis(1_000_500), None, millis(500));
+        let rests = [RestOfTopic::All, RestOfTopic::None, RestOfTopic::From(older)];
+        let others = rests.map(|rest| RetentionStep { rest, ..forever.clone() });
+        for step in others.into_iter().chain([first, step, forever]) {
             assert_eq!(RetentionStep::decode(&step.encode(&topic)), Ok(step));
         }
     }

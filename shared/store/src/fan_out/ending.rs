@@ -1,6 +1,6 @@
 //! The steps of a topic's deletion, and of a change of its retention (`ending/`).
 //!
-//! A deletion goes through the directory, newest bucket first. A step deletes the events that the step before listed,
+//! A deletion goes through the directory, newest bucket first, and several partitions at once. A step deletes the events that the step before listed,
 //! and the entries of buckets that hold nothing more; then it lists the next events and stores the list. The records of
 //! the deleted events make fan-out remove their entries from timelines and feeds (`post.rs`), as for any deleted event.
 //! So a deletion costs one write unit for each KB of an event, one for each of its entries, and two hundredths for its
@@ -21,18 +21,18 @@ use lately_keys::table::{
 };
 use lately_keys::{Bucket, EventId, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis};
 use lately_model::RetentionDays;
-use lately_table::{Condition, Item, PutIf, Query, TableError, Update};
+use lately_table::{Condition, Item, Page, PutIf, Query, TableError, Update};
 
 use crate::directory::{Directory, DirectoryPage, Entry};
 use crate::ending::mark::EndingMark;
-use crate::ending::step::{DeletionStep, RetentionPlace, RetentionStep, StepName};
+use crate::ending::step::{DeletionStep, RestOfTopic, RetentionPlace, RetentionStep, StepName};
 use crate::entry::{TimelineEntry, places_at_source};
 use crate::event::{expiry, is_over};
 use crate::fan_out::FanOut;
 use crate::limits::{
     AWAITED_PLACES, CONSUMER_DELETION_TIME, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS,
-    ENDING_EVENTS_PER_STEP, ENDING_PAUSE, ENDING_QUERIES_PER_STEP, ENDING_SETTLE_MILLIS, ENDING_SETTLE_PAUSE,
-    ENDING_WAIT_MILLIS, WRITES_AT_ONCE,
+    ENDING_EVENTS_PER_PARTITION, ENDING_EVENTS_PER_STEP, ENDING_PARTITIONS, ENDING_PAUSE,
+    ENDING_SETTLE_MILLIS, ENDING_SETTLE_PAUSE, ENDING_WAIT_MILLIS, PARTITIONS_AT_ONCE, WRITES_AT_ONCE,
 };
 use crate::op::Op;
 use crate::topic;
@@ -146,63 +146,61 @@ impl FanOut<'_> {
         stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect().await
     }
 
-    /// Lists events to delete, and the buckets that then hold no more.
+    /// Lists events to delete, from several partitions at once, and the buckets that then hold no more.
     async fn list(&self, topic: &Topic, next: &mut DeletionStep) -> Result<(), TableError> {
-        let (directory, mut queries, mut newest) = (Directory::of(self.op, topic), 0, None);
-        loop {
-            let DirectoryPage { entries, more } =
-                directory.remaining(newest, ENDING_QUERIES_PER_STEP).await?;
-            for entry in &entries {
-                let shards = shards_of(entry);
-                let empty =
-                    next.at.filter(|(bucket, _)| *bucket == entry.bucket).map_or(0, |(_, empty)| empty);
-                for (shard, before) in shards.iter().zip(0..).skip(empty.into()) {
-                    next.at = Some((entry.bucket, before));
-                    let room = ENDING_EVENTS_PER_STEP - next.listed.len();
-                    if room == 0 || queries == ENDING_QUERIES_PER_STEP {
-                        return Ok(());
-                    }
-                    queries += 1;
-                    let is_whole = self.list_shard(topic, entry.bucket, *shard, room, next).await?;
-                    if !is_whole {
-                        return Ok(());
-                    }
-                }
-                next.over.push(entry.bucket);
+        let page = Directory::of(self.op, topic).remaining(None, ENDING_PARTITIONS).await?;
+        let begin = next.at.take();
+        let partitions = page.entries.iter().flat_map(|entry| {
+            let empty = begin.filter(|(bucket, _)| *bucket == entry.bucket).map_or(0, |(_, empty)| empty);
+            let shards = shards_of(entry);
+            let count = u16::try_from(shards.len()).unwrap_or(u16::MAX);
+            let shards = shards.into_iter().zip(1..).skip(empty.into());
+            shards.map(move |(shard, number)| (entry.bucket, shard, number, number == count))
+        });
+        let partitions: Vec<_> = partitions.take(ENDING_PARTITIONS).collect();
+        let room = events_of_each(partitions.len());
+        let pages = partitions.iter().map(async |(bucket, shard, ..)| {
+            let partition = EventPartition { topic: topic.clone(), bucket: *bucket, shard: *shard };
+            let query = Query::partition(partition.to_string()).parts(PARTS).limit(room).consistent(true);
+            self.op.table.query(&query).await
+        });
+        let pages: Vec<_> = pages.collect();
+        let pages: Vec<_> = stream::iter(pages).buffered(WRITES_AT_ONCE).try_collect().await?;
+        // True until a partition has more events than the step lists. The next step begins with that one.
+        let mut is_whole = true;
+        for ((bucket, _, number, is_last), page) in partitions.into_iter().zip(pages) {
+            self.op.table.meter().items(page.read);
+            self.list_page(&page, next)?;
+            if !is_whole {
+                continue;
+            }
+            is_whole = page.next.is_none();
+            if is_whole && is_last {
+                next.over.push(bucket);
                 next.buckets += 1;
                 next.at = None;
-                newest = entry.bucket.previous();
-            }
-            if !more || newest.is_none() {
-                return Ok(());
+            } else {
+                next.at = Some((bucket, if is_whole { number } else { number - 1 }));
             }
         }
+        Ok(())
     }
 
-    /// Lists the events of one shard. Returns whether these are all.
-    async fn list_shard(
-        &self,
-        topic: &Topic,
-        bucket: Bucket,
-        shard: Shard,
-        room: usize,
-        next: &mut DeletionStep,
-    ) -> Result<bool, TableError> {
-        let partition = EventPartition { topic: topic.clone(), bucket, shard };
-        let query = Query::partition(partition.to_string()).parts(PARTS).limit(small(room)).consistent(true);
-        let page = self.op.table.query(&query).await?;
-        self.op.table.meter().items(page.read);
+    /// Lists the events of one partition.
+    fn list_page(&self, page: &Page, next: &mut DeletionStep) -> Result<(), TableError> {
         for (place, item) in page.items.iter().enumerate() {
             let key: EventKey = item.key_as()?;
             next.listed.push(key.id());
             // Some events stand for all.
-            if place % (ENDING_EVENTS_PER_STEP / AWAITED_PLACES) == 0 && next.awaited.len() < AWAITED_PLACES {
+            if place % (ENDING_EVENTS_PER_PARTITION / AWAITED_PLACES) == 0
+                && next.awaited.len() < AWAITED_PLACES
+            {
                 let entry = TimelineEntry::of(&key, item)?;
                 next.awaited.extend(entry.iter().flat_map(TimelineEntry::sources).map(|it| (key.id(), it)));
             }
         }
         next.events += page.items.len() as u64;
-        Ok(page.next.is_none())
+        Ok(())
     }
 
     /// Ends a deletion, if the directory is still empty after the mark says that it is.
@@ -230,66 +228,72 @@ impl FanOut<'_> {
         Ok(())
     }
 
-    /// Gives the next events another expiry. Returns the next step; `None` if nothing remains.
+    /// Gives the next events another expiry, in several partitions at once. Returns the next step; `None` if nothing
+    /// remains.
     async fn restamp_some(
         &self,
         topic: &Topic,
         step: RetentionStep,
     ) -> Result<Option<RetentionStep>, TableError> {
-        let (directory, mut queries, mut events) = (Directory::of(self.op, topic), 0, 0);
-        let mut newest = step.at.map(|at| at.bucket);
-        let mut begin = step.at;
-        loop {
-            let DirectoryPage { entries, more } =
-                directory.remaining(newest, ENDING_QUERIES_PER_STEP).await?;
-            for entry in &entries {
-                let from = begin.take().filter(|at| at.bucket == entry.bucket);
-                let shards = shards_of(entry);
-                let first = from.map_or(Shard::from(0), |at| at.shard);
-                for shard in shards.into_iter().filter(|shard| *shard >= first) {
-                    let mut after = from.filter(|at| at.shard == shard).and_then(|at| at.after);
-                    loop {
-                        if queries == ENDING_QUERIES_PER_STEP || events >= ENDING_EVENTS_PER_STEP {
-                            return Ok(Some(step.next(RetentionPlace {
-                                bucket: entry.bucket,
-                                shard,
-                                after,
-                            })));
-                        }
-                        queries += 1;
-                        let room = ENDING_EVENTS_PER_STEP - events;
-                        let (read, stopped_at) =
-                            self.restamp_shard(topic, entry.bucket, shard, after, room, &step).await?;
-                        events += read;
-                        match stopped_at {
-                            Some(stopped_at) => after = Some(stopped_at),
-                            None => break,
-                        }
-                    }
-                }
-                // Until now, the earlier retention hid what had expired. The entry outlives it by far.
-                directory.keep(entry, step.days).await?;
-                newest = entry.bucket.previous();
-            }
-            if !more || newest.is_none() {
-                return Ok(None);
-            }
+        let (mut open, mut rest) = (step.open.clone(), step.rest);
+        while open.len() < ENDING_PARTITIONS && rest != RestOfTopic::None {
+            rest = self.open_partitions(topic, &step, rest, &mut open).await?;
         }
+        let room = events_of_each(open.len());
+        let stamped: Vec<_> =
+            open.iter().map(|place| self.restamp_partition(topic, *place, room, &step)).collect();
+        let stamped: Vec<_> = stream::iter(stamped).buffered(PARTITIONS_AT_ONCE).try_collect().await?;
+        let events = stamped.iter().map(|(read, _)| *read as u64).sum();
+        let open: Vec<_> = stamped.into_iter().filter_map(|(_, place)| place).collect();
+        if open.is_empty() && rest == RestOfTopic::None {
+            self.op.topic(topic).finish_retention(step.name).await?;
+            return Ok(None);
+        }
+        Ok(Some(step.next(open, rest, events)))
     }
 
-    /// Gives some events of a shard another expiry. Returns their number, and the last one if there are more.
-    async fn restamp_shard(
+    /// Opens the next partitions of a topic, and returns those after them.
+    async fn open_partitions(
         &self,
         topic: &Topic,
-        bucket: Bucket,
-        shard: Shard,
-        after: Option<EventId>,
-        room: usize,
         step: &RetentionStep,
-    ) -> Result<(usize, Option<EventId>), TableError> {
-        let partition = EventPartition { topic: topic.clone(), bucket, shard };
-        let query = Query::partition(partition.to_string()).limit(small(room)).consistent(true);
-        let query = match after {
+        rest: RestOfTopic,
+        open: &mut Vec<RetentionPlace>,
+    ) -> Result<RestOfTopic, TableError> {
+        let directory = Directory::of(self.op, topic);
+        let (newest, first) = match rest {
+            RestOfTopic::None => return Ok(rest),
+            RestOfTopic::All => (None, Shard::from(0)),
+            RestOfTopic::From(bucket) => (Some(bucket), Shard::from(0)),
+            RestOfTopic::FromShard(bucket, shard) => (Some(bucket), shard),
+        };
+        let DirectoryPage { entries, more } = directory.remaining(newest, ENDING_PARTITIONS).await?;
+        for entry in &entries {
+            let first = if newest == Some(entry.bucket) { first } else { Shard::from(0) };
+            for shard in shards_of(entry).into_iter().filter(|shard| *shard >= first) {
+                if open.len() == ENDING_PARTITIONS {
+                    return Ok(RestOfTopic::FromShard(entry.bucket, shard));
+                }
+                open.push(RetentionPlace { bucket: entry.bucket, shard, after: None });
+            }
+            // The floor hides what had expired. The entry outlives its events by far.
+            directory.keep(entry, step.days).await?;
+        }
+        let older = entries.last().filter(|_| more).and_then(|entry| entry.bucket.previous());
+        Ok(older.map_or(RestOfTopic::None, RestOfTopic::From))
+    }
+
+    /// Gives some events of a partition another expiry. Returns their number, and where the rest begins.
+    async fn restamp_partition(
+        &self,
+        topic: &Topic,
+        place: RetentionPlace,
+        room: u32,
+        step: &RetentionStep,
+    ) -> Result<(usize, Option<RetentionPlace>), TableError> {
+        let partition = EventPartition { topic: topic.clone(), bucket: place.bucket, shard: place.shard };
+        let query = Query::partition(partition.to_string()).limit(room).consistent(true);
+        let query = match place.after {
             Some(after) => query.after(after.sort_key().to_string()),
             None => query,
         };
@@ -298,7 +302,7 @@ impl FanOut<'_> {
         let changes: Vec<_> = page.items.iter().map(|item| self.restamp_event(item, step)).collect();
         stream::iter(changes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
         let stopped_at = page.next.map(|key| key.parsed::<SortKey>("sk")).transpose()?.map(SortKey::id);
-        Ok((page.read, stopped_at))
+        Ok((page.read, stopped_at.map(|after| RetentionPlace { after: Some(after), ..place })))
     }
 
     /// Gives an event another expiry, or deletes it if it is past the retention.
@@ -306,7 +310,7 @@ impl FanOut<'_> {
         let id = item.parsed::<SortKey>("sk")?.id();
         let now = self.op.now();
         let is_past = step.days.is_some_and(|days| id.at() < topic::oldest_kept(days, now));
-        if is_past || is_over(item, now)? {
+        if is_past || id.at() < step.floor || is_over(item, now)? {
             return self.op.table.delete(item.key()?).await;
         }
         stamp_event(self.op, item.key()?, item.optional_number("expires_at")?, id, step.days).await
@@ -343,6 +347,8 @@ fn shards_of(entry: &Entry) -> Vec<Shard> {
     entry.coverage.shards_within(entry.bucket.first(), entry.bucket.last())
 }
 
-fn small(items: usize) -> u32 {
-    u32::try_from(items).unwrap_or(u32::MAX)
+/// The events that a step takes from each of so many partitions.
+fn events_of_each(partitions: usize) -> u32 {
+    let each = (ENDING_EVENTS_PER_STEP / partitions.max(1)).min(ENDING_EVENTS_PER_PARTITION);
+    u32::try_from(each).unwrap_or(u32::MAX)
 }

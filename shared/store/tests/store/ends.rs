@@ -375,3 +375,80 @@ async fn a_change_of_the_retention_costs_one_write_unit_an_item() {
     // For each event: itself, two entries under its sources, the author's own copy, and a follower's.
     assert!(units * 100 <= 5_000 * 2 * 105, "{units} half write units");
 }
+
+/// One batch of fan-out a day, so that the steps of a large topic take many days.
+async fn a_step_a_day(scene: &mut Scene, days: u32) {
+    for _ in 0..days {
+        let news = scene.news();
+        crate::scene::fan_out(&scene.store, &news).await;
+        pass(DAY).await;
+        scene.engine.expire(10_000).unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_the_retention_goes_on_for_as_long_as_it_takes() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    for _ in 0..4 {
+        scene.post(&posts, vec![event("note", None); 400]).await;
+    }
+    scene.settle().await;
+    retain(&scene, r#"{"retention_days":3650}"#).await;
+    let progress = async |scene: &Scene| {
+        let view = scene.store.op().topic(&posts).view().await.unwrap();
+        view.retention_change.map(|change| (change.events, change.bucket.is_some()))
+    };
+    assert_eq!(progress(&scene).await, Some((0, false)));
+    a_step_a_day(&mut scene, 2).await;
+    assert_eq!(progress(&scene).await, Some((1_000, true)));
+    a_step_a_day(&mut scene, 4).await;
+    assert_eq!((progress(&scene).await, expiries(&scene).await), (None, BTreeSet::from([Some(3_650)])));
+    assert!(!items(&scene.engine).await.iter().any(|item| item["pk"].as_s().unwrap().starts_with("JOB#RET")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_shorter_retention_hid_stays_hidden_before_its_steps_have_come_to_it() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    scene.post(&posts, vec![event("note", None); 400]).await;
+    scene.settle().await;
+    pass(3 * DAY).await;
+    retain(&scene, r#"{"retention_days":1}"#).await;
+    retain(&scene, r#"{"retention_days":null}"#).await;
+    pass(Duration::from_secs(3)).await;
+    // The floor is there until the steps have gone through the topic. An older import would be deleted with the rest.
+    assert_eq!(scene.page_of("posts").await, []);
+    let import = submission(&posts, vec![old(&scene, 2)]);
+    assert!(scene.store.op().write(import).await.is_err());
+    a_step_a_day(&mut scene, 1).await;
+    assert_eq!(scene.page_of("posts").await, []);
+    scene.settle().await;
+    assert_eq!(scene.page_of("posts").await, []);
+    assert_eq!(expiries(&scene).await, BTreeSet::new());
+    pass(Duration::from_secs(3)).await;
+    let import = scene.post(&posts, vec![old(&scene, 2)]).await;
+    scene.settle().await;
+    assert_eq!(scene.page_of("posts").await, import);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_steps_of_an_ending_go_through_several_partitions_at_once() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    for _ in 0..8 {
+        scene.post(&posts, vec![event("note", None); 500]).await;
+        pass(DAY).await;
+    }
+    scene.settle().await;
+    retain(&scene, r#"{"retention_days":3650}"#).await;
+    let news = scene.news();
+    crate::scene::fan_out(&scene.store, &news).await;
+    let view = scene.store.op().topic(&posts).view().await.unwrap();
+    assert!(view.retention_change.unwrap().events >= 2_000);
+    scene.settle().await;
+    scene.delete().await;
+    let news = scene.news();
+    crate::scene::fan_out(&scene.store, &news).await;
+    assert!(scene.deletion().await.events >= 2_000);
+}
