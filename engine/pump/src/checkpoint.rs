@@ -11,11 +11,20 @@ use serde::{Deserialize, Serialize};
 
 use lately_engine::stream::SequenceNumber;
 
+use crate::order::LaneOrder;
+
 /// The checkpoints of a mapping's lanes, by shard and lane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoints {
     pub(crate) stream: String,
+    /// The order by which records belong to the lanes. A file of an older version does not name it.
+    #[serde(default = "partition")]
+    pub(crate) order: LaneOrder,
     pub(crate) lanes: Vec<Vec<SequenceNumber>>,
+}
+
+fn partition() -> LaneOrder {
+    LaneOrder::Partition
 }
 
 impl Checkpoints {
@@ -42,14 +51,23 @@ impl Checkpoints {
     }
 
     /// The positions from which the lanes of a stream continue. `None` if the checkpoints are another stream's. If the
-    /// number of shards or lanes has changed, records belong to other lanes, so every lane continues from the earliest
+    /// order or the number of shards or lanes has changed, records belong to other lanes, so every lane continues from the earliest
     /// position.
-    pub(crate) fn resume(&self, stream: &str, shards: u16, lanes: u16) -> Option<Vec<Vec<SequenceNumber>>> {
+    pub(crate) fn resume(
+        &self,
+        stream: &str,
+        order: LaneOrder,
+        shards: u16,
+        lanes: u16,
+    ) -> Option<Vec<Vec<SequenceNumber>>> {
         if self.stream != stream {
             return None;
         }
         let (shards, lanes) = (usize::from(shards), usize::from(lanes));
-        if self.lanes.len() == shards && self.lanes.iter().all(|shard| shard.len() == lanes) {
+        if self.order == order
+            && self.lanes.len() == shards
+            && self.lanes.iter().all(|shard| shard.len() == lanes)
+        {
             return Some(self.lanes.clone());
         }
         let least = self.lanes.iter().flatten().min().copied()?;
@@ -63,7 +81,7 @@ mod tests {
 
     fn checkpoints() -> Checkpoints {
         let lanes = vec![[5, 7].map(SequenceNumber::new).to_vec(), [6, 9].map(SequenceNumber::new).to_vec()];
-        Checkpoints { stream: "arn".to_owned(), lanes }
+        Checkpoints { stream: "arn".to_owned(), order: LaneOrder::Item, lanes }
     }
 
     #[test]
@@ -73,14 +91,25 @@ mod tests {
         assert_eq!(Checkpoints::read(&file).unwrap(), None);
         checkpoints().write(&file).unwrap();
         assert_eq!(Checkpoints::read(&file).unwrap(), Some(checkpoints()));
-        assert_eq!(fs::read_to_string(&file).unwrap(), r#"{"stream":"arn","lanes":[[5,7],[6,9]]}"#);
+        assert_eq!(
+            fs::read_to_string(&file).unwrap(),
+            r#"{"stream":"arn","order":"item","lanes":[[5,7],[6,9]]}"#
+        );
     }
 
     #[test]
     fn changed_shards_or_lanes_continue_from_the_earliest_position() {
         let checkpoints = checkpoints();
-        assert_eq!(checkpoints.resume("arn", 2, 2), Some(checkpoints.lanes.clone()));
-        assert_eq!(checkpoints.resume("arn", 1, 3), Some(vec![vec![SequenceNumber::new(5); 3]]));
-        assert_eq!(checkpoints.resume("another", 2, 2), None);
+        let resume = |stream, shards, lanes| checkpoints.resume(stream, LaneOrder::Item, shards, lanes);
+        assert_eq!(resume("arn", 2, 2), Some(checkpoints.lanes.clone()));
+        assert_eq!(resume("arn", 1, 3), Some(vec![vec![SequenceNumber::new(5); 3]]));
+        assert_eq!(resume("another", 2, 2), None);
+    }
+
+    #[test]
+    fn checkpoints_of_an_older_version_continue_from_the_earliest_position() {
+        let older: Checkpoints = serde_json::from_str(r#"{"stream":"arn","lanes":[[5,7],[6,9]]}"#).unwrap();
+        let earliest = vec![vec![SequenceNumber::new(5); 2]; 2];
+        assert_eq!(older.resume("arn", LaneOrder::Item, 2, 2), Some(earliest));
     }
 }

@@ -47,7 +47,7 @@ impl PumpHandle {
 
     /// The positions up to which the lanes are settled.
     pub fn checkpoints(&self) -> Checkpoints {
-        self.0.progress.checkpoints(&self.0.stream)
+        self.0.progress.checkpoints(&self.0.stream, self.0.order)
     }
 
     /// The reasons why the pump does not do all of its work now. The receiver is woken when they change.

@@ -1,4 +1,4 @@
-//! One lane of a shard. It reads the records of its partitions, batches them, and delivers each batch until it is
+//! One lane of a shard. It reads the records of its items, batches them, and delivers each batch until it is
 //! settled.
 //!
 //! A lane reads the whole shard and skips the records of other lanes. So lanes share nothing but the stream, none waits
@@ -17,6 +17,7 @@ use crate::batch::{Batch, Delivery, Next};
 use crate::failure::{Condition, Failure};
 use crate::fault::{Draws, Fate};
 use crate::handler::HandlerError;
+use crate::order::LaneOrder;
 use crate::response::{self, Cause, Verdict};
 use crate::state::{PumpState, Stopped};
 
@@ -120,12 +121,15 @@ impl Lane {
         if self.read_to < stream.latest(shard) { Read::More } else { Read::End }
     }
 
-    /// True if the record's partition belongs to this lane. The same hash has chosen the shard, so it is mixed again to
-    /// make the lane independent of the shard.
+    /// True if the record's item, or its partition, belongs to this lane. The partition's hash has chosen the shard, too, so
+    /// it is mixed again to make the lane independent of the shard.
     fn is_mine(&self, record: &Record) -> bool {
         let lanes = self.shared.mapping.lanes;
         lanes == 1 || {
-            let hash = self.shared.stream.partition_hash(record);
+            let hash = match self.shared.order {
+                LaneOrder::Item => self.shared.stream.item_hash(record),
+                LaneOrder::Partition => self.shared.stream.partition_hash(record),
+            };
             seed::up_to(u64::from(lanes - 1), 0, hash, 0) == u64::from(self.lane)
         }
     }

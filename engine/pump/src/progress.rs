@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::checkpoint::Checkpoints;
+use crate::order::LaneOrder;
 use lately_engine::stream::{SequenceNumber, Stream};
 
 /// The counts of a shard since the pump was created.
@@ -116,9 +117,13 @@ impl Progress {
         })
     }
 
-    pub(crate) fn checkpoints(&self, stream: &Stream) -> Checkpoints {
+    pub(crate) fn checkpoints(&self, stream: &Stream, order: LaneOrder) -> Checkpoints {
         let lanes = |shard: &ShardProgress| shard.lanes.iter().map(|lane| lane.settled).collect();
-        Checkpoints { stream: stream.arn().to_owned(), lanes: self.shards().iter().map(lanes).collect() }
+        Checkpoints {
+            stream: stream.arn().to_owned(),
+            order,
+            lanes: self.shards().iter().map(lanes).collect(),
+        }
     }
 
     /// The counts of each shard, with the age of its oldest unsettled record.

@@ -16,6 +16,7 @@ use crate::fault::PumpFaults;
 use crate::handler::Handler;
 use crate::limits;
 use crate::mapping::Mapping;
+use crate::order::LaneOrder;
 use crate::progress::Progress;
 use crate::troubles::Troubles;
 
@@ -27,6 +28,7 @@ pub(crate) struct PumpState {
     pub(crate) handler: Handler,
     pub(crate) destination: Option<Destination>,
     pub(crate) seed: u64,
+    pub(crate) order: LaneOrder,
     pub(crate) checkpoint_file: Option<PathBuf>,
     pub(crate) progress: Progress,
     pub(crate) faults: Mutex<PumpFaults>,
@@ -104,7 +106,7 @@ impl PumpState {
 
     pub(crate) fn write_checkpoints(&self) -> io::Result<()> {
         match &self.checkpoint_file {
-            Some(file) => self.progress.checkpoints(&self.stream).write(file),
+            Some(file) => self.progress.checkpoints(&self.stream, self.order).write(file),
             None => Ok(()),
         }
     }

@@ -74,6 +74,14 @@ struct OverloadOptions {
     /// The length of the rush, in simulated seconds
     #[arg(long, default_value_t = overload::OverloadScale::FULL.seconds)]
     seconds: u32,
+
+    /// Follow the busy source's timeline live
+    #[arg(long)]
+    watch: bool,
+
+    /// Let fan-out stand still at the beginning of the rush for so many simulated seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pause: u32,
 }
 
 #[derive(Debug, clap::Args)]
@@ -105,8 +113,13 @@ fn main() -> ExitCode {
         Command::Writes(shown) => show("writes", &writes::report(&progress), &shown),
         Command::FanOut(shown) => show("fan-out", &fan_out::report(&progress), &shown),
         Command::Growth(shown) => show("growth", &growth::report(&progress), &shown),
-        Command::Overload(OverloadOptions { shown, seconds }) => {
-            let scale = overload::OverloadScale { seconds, ..overload::OverloadScale::FULL };
+        Command::Overload(OverloadOptions { shown, seconds, watch, pause }) => {
+            let scale = overload::OverloadScale {
+                seconds,
+                is_watched: watch,
+                pause_seconds: pause,
+                ..overload::OverloadScale::FULL
+            };
             show("overload", &overload::report(scale, &progress), &shown)
         }
         Command::Ids(shown) => show("ids", &ids::report(&progress), &shown),

@@ -5,20 +5,21 @@
 //! that `template.yaml` declares, with its lanes, batches, retries and failure destination.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use lately_engine::fault::{Faults, Network};
 use lately_engine::limits::PARTITION_WRITE_UNITS;
 use lately_engine::stream::EventName;
 use lately_engine::{Options, PartitionLimits};
-use lately_keys::EventId;
-use lately_keys::table::AnyKey;
+use lately_keys::table::{AnyKey, Timeline, WatchKey};
+use lately_keys::{EventId, UnixMillis};
 use lately_model::NewEvent;
 use lately_pump::{Destination, Handler, HandlerError, Pump, PumpOptions};
 use lately_store::{Store, Submission};
-use lately_table::Connection;
+use lately_table::{Connection, Item};
 use lately_template::Template;
+use tokio::time::{Instant, sleep_until};
 
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
@@ -46,11 +47,22 @@ pub struct OverloadScale {
     pub seconds: u32,
     /// The write units that a partition serves a second.
     pub write_units: u32,
+    /// True if the busy source's timeline is followed live.
+    pub is_watched: bool,
+    /// The seconds for which fan-out stands still at the beginning of the rush.
+    pub pause_seconds: u32,
 }
 
 impl OverloadScale {
     /// The size of the published run.
-    pub const FULL: Self = Self { busy: 3_000, quiet: 100, seconds: 60, write_units: PARTITION_WRITE_UNITS };
+    pub const FULL: Self = Self {
+        busy: 3_000,
+        quiet: 100,
+        seconds: 60,
+        write_units: PARTITION_WRITE_UNITS,
+        is_watched: false,
+        pause_seconds: 0,
+    };
 }
 
 /// The results of a run.
@@ -116,6 +128,12 @@ pub fn report(scale: OverloadScale, progress: &Progress) -> Report {
     if scale.seconds != OverloadScale::FULL.seconds {
         command += &format!(" --seconds {}", scale.seconds);
     }
+    if scale.is_watched {
+        command += " --watch";
+    }
+    if scale.pause_seconds != 0 {
+        command += &format!(" --pause {}", scale.pause_seconds);
+    }
     Report { command, tables: vec![table] }
 }
 
@@ -137,13 +155,18 @@ async fn overload(scale: OverloadScale) -> Overload {
     for number in 0..scale.quiet {
         bench.follow(&format!("reader-{number}"), &format!("actor:quiet-{number}")).await;
     }
-    let (idle, made, deferred) = Default::default();
-    let functions = Functions { bench: bench.clone(), idle, made, deferred };
+    if scale.is_watched {
+        watch(&bench).await;
+    }
+    let (idle, made, deferred, resumes) = Default::default();
+    let functions = Functions { bench: bench.clone(), idle, made, deferred, resumes };
     let destination = Destination::memory();
     let pump = fan_out(&functions, destination.clone());
     let handle = pump.handle();
     let running = tokio::spawn(pump.run());
     handle.settled().await;
+    let pause = Duration::from_secs(scale.pause_seconds.into());
+    functions.resumes.set(Instant::now() + pause).expect("a rush begins once");
     write_all(&bench, scale).await;
     handle.settled().await;
     handle.stop();
@@ -151,6 +174,15 @@ async fn overload(scale: OverloadScale) -> Overload {
 
     let failures = destination.list().expect("an engine in memory opens").len();
     StreamTimes::of(&bench).overload(failures, functions.deferred(), functions.write_halves())
+}
+
+/// Puts the watch of a live follower of the busy source, which does not end before the rush.
+async fn watch(bench: &Bench) {
+    let source = "actor:busy".parse().expect("a source");
+    let watch = Item::at(&WatchKey { timeline: Timeline::Source(source) });
+    let watch = watch.with("until", UnixMillis::MAX.get()).with("expires_at", UnixMillis::MAX.get() / 1000);
+    let put = bench.engine.client().put_item().table_name(TABLE);
+    put.set_item(Some(watch.into_attributes())).send().await.expect("the engine puts the watch");
 }
 
 /// The pump that invokes fan-out with the table's stream, with the mapping of the template.
@@ -213,10 +245,15 @@ struct Functions {
     idle: Arc<Mutex<Vec<Store>>>,
     made: Arc<Mutex<Vec<Store>>>,
     deferred: Arc<Mutex<u64>>,
+    /// When fan-out goes on after the pause at the beginning of the rush.
+    resumes: Arc<OnceLock<Instant>>,
 }
 
 impl Functions {
     async fn invoke(&self, event: String) -> Result<String, HandlerError> {
+        if let Some(resumes) = self.resumes.get() {
+            sleep_until(*resumes).await;
+        }
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let store = idle.unwrap_or_else(|| self.start());
         let answer = lately_fan_out::handle(&store, event.as_bytes(), INVOCATION).await;

@@ -4,9 +4,11 @@ pub use crate::capture::{
     EVENT_BYTES, EventName, InvalidSequenceNumber, REGION, ReadRecords, Record, SequenceNumber, event,
 };
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::capture::lambda;
@@ -101,6 +103,15 @@ impl Stream {
         let table = self.core.table(&self.table).ok().flatten();
         let key = serde_json::from_str(record.keys.get()).expect("the engine captured the key");
         seed::hash(&table.and_then(|table| table.partition_of(&key)).unwrap_or_default())
+    }
+
+    /// The hash of the key of a record's item: its partition key and its sort key.
+    pub fn item_hash(&self, record: &Record) -> u64 {
+        // The engine captured the attributes in any order.
+        let key: BTreeMap<String, &RawValue> =
+            serde_json::from_str(record.keys.get()).expect("the engine captured the key");
+        let attributes = key.iter().map(|(name, value)| format!("{name}:{}", value.get()));
+        seed::hash(&attributes.collect::<String>())
     }
 
     /// The oldest time of which records are retained. Retention drops older records.

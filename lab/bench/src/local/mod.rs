@@ -4,6 +4,7 @@
 //! with it, as a developer's own client would. Figures of two runs compare only on the same machine with nothing else to
 //! do.
 
+mod bulk;
 mod connection;
 pub(crate) mod live;
 
@@ -69,7 +70,7 @@ fn found(program: Option<&PathBuf>) -> Result<PathBuf> {
 }
 
 async fn measure(program: &Path, progress: &Progress) -> Result<Table> {
-    progress.expect(6);
+    progress.expect(7);
     let (process, address) = start(program)?;
     Connection::open(address).await?.send(put(TOPIC.to_owned(), "{}")).await?;
     // A page of 50 events, and a topic's first fan-out, are there before the memory is measured.
@@ -114,6 +115,12 @@ async fn measure(program: &Path, progress: &Progress) -> Result<Table> {
     let batches = load(address, CONNECTIONS[0], |number| post(&batch(number))).await?;
     push_times(&mut push, &format!("posts of {BATCH} events"), BATCH, batches);
     progress.done("posts of batches");
+    drop(process);
+    let bulk::BulkTimes { quiet, all } = bulk::measure(program).await?;
+    push(format!("quiet source behind a bulk of {} events", bulk::BULK), millis(quiet, 1.0));
+    let a_second = bulk::BULK as u64 * 1_000 / u64::try_from(all.as_millis())?.max(1);
+    push("events fanned out a second, one follower".to_owned(), a_second.into());
+    progress.done("a bulk of events");
     Ok(table)
 }
 

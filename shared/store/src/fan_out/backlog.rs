@@ -11,20 +11,22 @@
 //! up all others whose records are in the same lane of the stream (a quarter of a shard, read batch by batch). So after
 //! some attempts (`writer.rs`) a batch of records leaves such writes to a backlog: it puts one item for each busy
 //! partition, which lists the events, and is then done. The stream record of that item begins a *step*: the step reads
-//! the oldest items, handles their events as if their records had come again, and deletes the finished items. It puts
-//! back the remaining events, which makes the next stream record.
+//! the oldest items, handles their events as if their records had come again, puts back the remaining events, which makes
+//! the next stream record, and deletes the finished items.
 //!
 //! These rules must hold:
 //! - A batch puts an item before it answers, and a step deletes an item after it handled the item's events. A step that
 //!   dies is repeated, and everything that it does may be done twice.
 //! - Only the record of the oldest item begins a step, because many items make many records, and each step delays the
 //!   other records of the lane. A step that leaves events behind puts the oldest item back, which makes the next
-//!   record. A step that leaves none looks for items once more after it deleted the finished ones: the record of a new
-//!   item may have come while older items were there, and then began no step.
+//!   record. Another step looks for items once more after it deleted the finished ones: the record of a new item may have
+//!   come while older items were there, and then began no step.
+//! - A step replaces and deletes an item only as the step has read it: under a condition on `step`. Lambda keeps the
+//!   order of an item's records only, so two steps of a backlog may run at once. A step that finds an item changed stops,
+//!   and begins the next step.
 //! - A step looks up each event when it handles the event. An event that no longer exists is removed, not written.
 //!
-//! All records of a backlog are in one lane of the stream, so no two of its steps run at once. A step begins nothing
-//! new after a fifth of a second, because other records wait behind it.
+//! A step begins nothing new after a fifth of a second, because other records wait behind it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -33,7 +35,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{Backlog, BacklogKey, EventKey, Timeline};
 use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, UnixMillis, User};
-use lately_table::{Corrupt, Item, Query, TableError, Value, Write};
+use lately_table::{Condition, Corrupt, Item, PutIf, Query, Rounds, TableError, Value, Write};
 
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::fan_out::spread::in_first_shard;
@@ -260,7 +262,6 @@ impl FanOut<'_> {
             Backlog::Feed(user) => step.settle_in_feed(user, &items).await?,
         }
         let mut rest = deferred.take(backlog);
-        let left_nothing = rest.is_empty();
         if !self.put_deferred(&deferred).await.is_empty() {
             return Err(TableError::unavailable("events were not put into a backlog"));
         }
@@ -268,32 +269,66 @@ impl FanOut<'_> {
             // The oldest item is put back without events, so that there is a next step.
             rest.push((first.written.clone(), Vec::new()));
         }
-        let mut items = items.into_iter();
+        match self.put_back(backlog, items, rest).await? {
+            true => Ok(()),
+            false => self.begin_next(backlog).await,
+        }
+    }
+
+    /// Puts back the remaining events of a step's items, and deletes the other items. Returns true if the oldest item was
+    /// put, which makes the next step; false if it was deleted, or if another step has changed one of the items.
+    ///
+    /// The remaining events of an item are always put before the item is replaced or deleted: deleted events come first,
+    /// and all others remain in an item of their topic.
+    async fn put_back(
+        &self,
+        backlog: &Backlog,
+        mut items: Vec<BacklogItem>,
+        rest: Vec<(DeferredTopic, Vec<DeferredEvent>)>,
+    ) -> Result<bool, TableError> {
+        let oldest = items.first().map(|item| item.key.id);
+        let mut makes_next = false;
         for (written, events) in rest {
-            match items.next() {
-                Some(item) => {
-                    let item = BacklogItem { written, events, step: item.step + 1, ..item };
-                    self.op.table.put(&item.encode()).await?;
-                }
-                // More items than before: some of the written events were deleted since, and deleted events need an
-                // item of their own.
-                None => self.put_to(backlog.clone(), written, &events).await?,
+            let Some(place) = items.iter().position(|item| item.written == written) else {
+                // Some of the written events were deleted since, and deleted events need an item of their own.
+                self.put_to(backlog.clone(), written, &events).await?;
+                continue;
+            };
+            let item = BacklogItem { events, ..items.remove(place) };
+            if !self.replace(&item).await? {
+                return Ok(false);
             }
+            makes_next |= Some(item.key.id) == oldest;
         }
-        let is_over = left_nothing && !more;
-        self.delete(items.map(|item| item.key.encode()).collect()).await?;
-        // The record of a newer item may have come while these older items were there, and then began no step.
-        let next = match is_over {
-            true => oldest_of(self.op, backlog).await?.0.into_iter().next(),
-            false => None,
-        };
-        match next {
-            Some(next) => {
-                let next = BacklogItem { step: next.step + 1, ..next };
-                self.op.table.put(&next.encode()).await
+        let deletes: Vec<_> = items
+            .iter()
+            .map(async |item| {
+                let unchanged = Condition::equals("step", item.step);
+                self.op.table.delete_if(item.key.encode(), &unchanged).await
+            })
+            .collect();
+        let deleted: Vec<bool> = stream::iter(deletes).buffered(WRITES_AT_ONCE).try_collect().await?;
+        Ok(makes_next && deleted.iter().all(|is_deleted| *is_deleted))
+    }
+
+    /// Puts the oldest item again, so that there is a next step. The item's record may have come while older items were
+    /// there, and then began no step.
+    async fn begin_next(&self, backlog: &Backlog) -> Result<(), TableError> {
+        let mut rounds = Rounds::of(&self.op.table, "a backlog");
+        while let Some(oldest) = oldest_of(self.op, backlog).await?.0.first() {
+            if self.replace(oldest).await? {
+                break;
             }
-            None => Ok(()),
+            rounds.lose()?;
         }
+        Ok(())
+    }
+
+    /// Puts an item with its next step. Returns false if another step has changed or deleted the item.
+    async fn replace(&self, item: &BacklogItem) -> Result<bool, TableError> {
+        let unchanged = Condition::equals("step", item.step);
+        let next = BacklogItem { step: item.step + 1, ..item.clone() };
+        Ok(self.op.table.put_if(&next.encode(), &unchanged).await? == PutIf::Done)
     }
 }
 

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{EventKey, FeedEntryKey};
-use lately_keys::{Key, Source, TableKey, UnixMillis, User};
+use lately_keys::table::FeedEntryKey;
+use lately_keys::{Key, Source, UnixMillis, User};
 use lately_table::{Rounds, TableError};
 
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
@@ -21,11 +21,6 @@ use crate::fan_out::page::ShardPage;
 use crate::limits::{SHARDS_AT_ONCE, TOLD_APART_MILLIS};
 use crate::op::Op;
 use crate::pull_marker::PullMarker;
-
-/// True if an event no longer exists.
-pub(super) async fn is_gone(op: &Op, key: &EventKey) -> Result<bool, TableError> {
-    Ok(op.table.existing(&[key.encode()]).await?.is_empty())
-}
 
 impl ShardPage {
     /// The users who have unfollowed since a change, and who may have been on the page when an attempt handled the change.

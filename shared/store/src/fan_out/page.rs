@@ -12,7 +12,6 @@ use lately_table::{TableError, Write};
 use crate::entry::{TimelineEntry, place_in_feed};
 use crate::fan_out::FanOut;
 use crate::fan_out::backlog::DeferredWrite;
-use crate::fan_out::belongs::is_gone;
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::follow::{Follower, FollowerRange};
 use crate::op::Op;
@@ -128,7 +127,7 @@ impl JobStep<'_> {
         let mut users = page.users().collect();
         fan_out.copy_into(entry, &mut users, |_| DeferredWrite::write(key, at, entry.fans_out)).await?;
         let gone = page.gone(fan_out.op, at).await?;
-        if is_gone(fan_out.op, key).await? {
+        if fan_out.reads.is_gone(fan_out.op, key).await? {
             return fan_out.remove_entry(entry, users.into_iter().chain(&gone), at).await;
         }
         fan_out.remove_from(gone, entry).await

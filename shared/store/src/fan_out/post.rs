@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures_util::future;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{EventKey, Job, JobTask, Timeline};
 use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
@@ -17,7 +18,6 @@ use lately_table::{TableError, Write};
 
 use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed, places_at_source};
 use crate::fan_out::backlog::{DeferredEvent, DeferredWrite};
-use crate::fan_out::belongs::is_gone;
 use crate::fan_out::ending::stamp;
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::page::ShardPage;
@@ -86,8 +86,10 @@ impl FanOut<'_> {
         self.copy_into(entry, &mut users, later).await?;
         users.extend(&own);
 
-        let gone = self.gone_from(&pages, at).await?;
-        if is_gone(self.op, key).await? {
+        // The writes are durable. Both reads judge them.
+        let (gone, is_gone) =
+            future::try_join(self.gone_from(&pages, at), self.reads.is_gone(self.op, key)).await?;
+        if is_gone {
             return self.remove_entry(entry, users.into_iter().chain(&gone), at).await;
         }
         self.remove_from(gone, entry).await

@@ -3,15 +3,18 @@
 //! Each event of a source needs the source's item, its counts and its followers. A busy source has more events a second
 //! than these partitions serve reads. So rails that need the same read at the same time share one.
 //!
+//! After its writes, each event's rail asks whether the event still exists. Rails that ask at the same time share a call.
+//!
 //! One rule must hold: a read that a rail gets has begun after the rail asked for it, so after all of the rail's writes
 //! were durable. A rail that asks while a read is under way waits for the next one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lately_keys::{Shard, ShardCount, Source, UnixMillis, User};
+use lately_keys::table::EventKey;
+use lately_keys::{Key, Shard, ShardCount, Source, TableKey, UnixMillis, User};
 use lately_table::TableError;
 use tokio::sync;
 
@@ -29,6 +32,11 @@ pub(super) struct SharedReads {
     counts: Reads<(Source, ShardCount), Arc<BTreeMap<Shard, Counts>>>,
     pages: Reads<(Source, Shard), Arc<ShardPage>>,
     gone: Reads<(Source, Shard, UnixMillis), Arc<BTreeSet<User>>>,
+    /// Events about which rails have asked since the last look for events began.
+    asked: Mutex<Vec<Key>>,
+    /// For each event, the moment at which the last look for it began, and whether it was there. The lock is held while a
+    /// look is under way.
+    there: sync::Mutex<HashMap<Key, (u64, bool)>>,
 }
 
 /// For each key, the moment at which its last read began, and what it found. The lock is held while a read is under way.
@@ -69,6 +77,40 @@ impl SharedReads {
     ) -> Result<Arc<BTreeSet<User>>, TableError> {
         let read = async { Ok(Arc::new(page.gone(op, at).await?)) };
         self.share(&self.gone, (page.source.clone(), page.shard, at), read).await
+    }
+
+    /// True if an event no longer exists.
+    pub(super) async fn is_gone(&self, op: &Op, key: &EventKey) -> Result<bool, TableError> {
+        let key = key.encode();
+        let asked_at = self.moments.fetch_add(1, Ordering::Relaxed);
+        self.ask(&key);
+        // The rails that continue at the same time as this one ask first.
+        tokio::task::yield_now().await;
+        let mut there = self.there.lock().await;
+        if let Some((_, is_there)) = there.get(&key).filter(|(began, _)| *began > asked_at) {
+            return Ok(!is_there);
+        }
+        let began = self.moments.fetch_add(1, Ordering::Relaxed);
+        // Another rail's look for this event may have failed.
+        self.ask(&key);
+        let asked = std::mem::take(&mut *self.asked());
+        let found = op.table.existing(&asked).await?;
+        there.extend(asked.into_iter().map(|key| {
+            let is_there = found.contains(&key);
+            (key, (began, is_there))
+        }));
+        Ok(!found.contains(&key))
+    }
+
+    fn ask(&self, key: &Key) {
+        let mut asked = self.asked();
+        if !asked.contains(key) {
+            asked.push(key.clone());
+        }
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Vec<Key>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn share<K: Eq + Hash, V: Clone>(

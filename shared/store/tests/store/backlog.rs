@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lately_engine::Operation;
-use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Target, Throttle, When};
+use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Stall, Target, Throttle, When};
 use lately_keys::table::AnyKey;
 use lately_store::{Ambient, FeedSettings, Store};
 
@@ -282,4 +282,79 @@ async fn a_process_remembers_for_seconds_that_a_partition_is_busy() {
     assert_eq!(refused(&news[1]).await, 0, "no write to the partition is tried");
     pass(Duration::from_secs(6)).await;
     assert!(refused(&news[2]).await > 0, "the partition is tried again");
+}
+
+/// The records of one item of a backlog, from an event of Lambda.
+fn of_item(news: &str, sk: &str) -> String {
+    let mut event: serde_json::Value = serde_json::from_str(news).unwrap();
+    let records = event["Records"].as_array_mut().unwrap();
+    records.retain(|record| record["dynamodb"]["Keys"]["sk"]["S"] == sk);
+    event.to_string()
+}
+
+/// The oldest item of the backlogs.
+async fn oldest(scene: &Scene) -> String {
+    let items = items(&scene.engine).await;
+    let backlog = items.iter().filter(|item| matches!(key(item), AnyKey::Backlog(_)));
+    backlog.map(|item| item["sk"].as_s().unwrap().clone()).min().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_steps_of_a_backlog_at_once_lose_no_event() {
+    for call in 1..24 {
+        let mut scene = Scene::followed().await;
+        scene.post(&scene.posts, vec![event("note", None)]).await;
+        fan_out(&process(&scene, busy("FEED#bob")).1, &scene.news()).await;
+        let news = of_item(&scene.news(), &oldest(&scene).await);
+        // The first step reads one event, and then one of its calls stalls.
+        let stall = Some(Stall { call, moment: Moment::Before, time: Duration::from_secs(5) });
+        let slow = Network { seed: 3, longest: Duration::from_millis(150), stall };
+        let client = scene.engine.client_with(Faults::default()).over(slow);
+        let first = store(client, &scene.world).with_feeds(scene.settings);
+        // Meanwhile two more events are deferred, and a redrive begins a step while the feed is still busy.
+        let meanwhile = async {
+            pass(Duration::from_millis(300)).await;
+            for _ in 0..2 {
+                scene.post(&scene.posts, vec![event("note", None)]).await;
+                let news = scene.news();
+                fan_out(&process(&scene, busy("FEED#bob")).1, &news).await;
+            }
+            pass(Duration::from_secs(2)).await;
+            if waiting(&scene).await > 0 {
+                let news = of_item(&scene.all_news(), &oldest(&scene).await);
+                fan_out(&process(&scene, busy("FEED#bob")).1, &news).await;
+            }
+        };
+        futures_util::future::join(fan_out(&first, &news), meanwhile).await;
+        pass(Duration::from_secs(30)).await;
+        scene.settle().await;
+        assert_eq!((scene.shown("bob").await.len(), waiting(&scene).await), (3, 0), "call {call} stalls");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_dies_loses_neither_written_nor_deleted_events() {
+    for call in 1..24 {
+        let mut scene = Scene::followed().await;
+        let source = "SOURCE#actor:ada";
+        let posted = scene.post(&scene.posts, vec![event("note", None); 2]).await;
+        scene.settle().await;
+        // The oldest item is of a written event, and the next one of deleted events.
+        scene.post(&scene.posts, vec![event("note", None)]).await;
+        fan_out_while_busy(&mut scene, source).await;
+        for id in posted {
+            scene.store.op().topic(&scene.posts).delete_event(id, None).await.unwrap();
+        }
+        let news = scene.news();
+        fan_out(&process(&scene, busy(source)).1, &news).await;
+        let news = scene.news();
+        let dies = busy(source).nth(call, Target::any(), Fault::Crash(Moment::Before));
+        let (client, store) = process(&scene, dies);
+        if client.run(fan_out(&store, &news)).await.is_none() {
+            fan_out(&process(&scene, Faults::default()).1, &news).await;
+        }
+        scene.settle().await;
+        assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (1, 0), "call {call}");
+        assert_eq!(scene.shown("bob").await.len(), 1, "call {call}");
+    }
 }

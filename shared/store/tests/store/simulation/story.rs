@@ -50,8 +50,8 @@ pub(super) async fn tell(seed: u64) -> Story {
     for _ in 0..ACTIVE {
         at_once.push(Box::pin(story.user()));
     }
-    for shard in story.shards() {
-        at_once.push(Box::pin(story.shard(shard)));
+    for lane in story.lanes() {
+        at_once.push(Box::pin(story.lane(lane)));
     }
     at_once.push(Box::pin(story.redrive()));
     if story.deletes_a_topic() {
@@ -78,8 +78,8 @@ pub(super) async fn tell_of_erasure(seed: u64) -> (Story, NewErasure) {
     for _ in 0..ACTIVE {
         at_once.push(Box::pin(story.user()));
     }
-    for shard in story.shards() {
-        at_once.push(Box::pin(story.shard(shard)));
+    for lane in story.lanes() {
+        at_once.push(Box::pin(story.lane(lane)));
     }
     at_once.push(Box::pin(story.redrive()));
     at_once.push(Box::pin(story.erase(&new)));
@@ -162,8 +162,8 @@ pub(super) struct State {
     random: fastrand::Rng,
     /// The number of users who still act.
     active: usize,
-    /// For each shard of the stream, the last record that was handled.
-    handled: Vec<SequenceNumber>,
+    /// For each shard of the stream and each of its lanes, the last record that was handled.
+    handled: Vec<Vec<SequenceNumber>>,
     /// Events that were acknowledged, and that nobody asked to delete.
     posted: Vec<(Topic, EventId)>,
     /// Follows that were asked for, and that nobody asked to end.
@@ -174,6 +174,21 @@ pub(super) struct State {
     pub(super) deleted: BTreeSet<EventId>,
     /// The clients of all processes. They list the calls that were made.
     clients: Vec<FaultyClient>,
+}
+
+/// A part of a shard's items, whose records are delivered in order.
+#[derive(Clone, Copy)]
+struct StoryLane {
+    shard: u16,
+    number: u16,
+    /// The number of lanes of the shard.
+    of: u16,
+}
+
+impl StoryLane {
+    const fn whole(shard: u16) -> Self {
+        Self { shard, number: 0, of: 1 }
+    }
 }
 
 impl Story {
@@ -197,7 +212,10 @@ impl Story {
             entries_per_query: steps.u32(1..=3),
             queries_per_step: steps.u32(1..=2),
         };
-        let handled = vec![SequenceNumber::START; engine.stream(TABLE).unwrap().shards().into()];
+        // One lane keeps the order of a shard. Several keep the order of an item only, as Lambda does.
+        let lanes = if seed.is_multiple_of(4) { 1 } else { 3 };
+        let shards = engine.stream(TABLE).unwrap().shards();
+        let handled = vec![vec![SequenceNumber::START; lanes]; shards.into()];
         let state = State {
             random,
             active: 0,
@@ -401,7 +419,7 @@ impl Story {
                     _ => false,
                 };
                 if is_of_deleted && self.once_in(2) {
-                    self.deliver(shard, before, 1, false).await;
+                    self.deliver(StoryLane::whole(shard), before, 1, false).await;
                 }
                 before = record.sequence();
             }
@@ -409,27 +427,34 @@ impl Story {
         self.settle().await;
     }
 
-    /// Delivers records of a shard behind a position. Returns the position up to which they were handled.
+    /// Delivers records of a lane behind a position. Returns the position up to which they were handled.
     async fn deliver(
         &self,
-        shard: u16,
+        lane: StoryLane,
         after: SequenceNumber,
         records: usize,
         faulty: bool,
     ) -> SequenceNumber {
         let stream = self.engine.stream(TABLE).unwrap();
-        let batch = stream.read(shard, after, records, u64::MAX);
+        let read = stream.read(lane.shard, after, usize::MAX, u64::MAX);
+        let mut batch = read.records;
+        batch.retain(|record| stream.item_hash(record) % u64::from(lane.of) == u64::from(lane.number));
+        if batch.is_empty() {
+            return read.next;
+        }
+        let next = batch.get(records).map_or(read.next, |_| batch[records - 1].sequence());
+        batch.truncate(records);
         let (client, store) = self.process(faulty);
         let seconds = if faulty { self.one(&[1, 3, 30]) } else { 60 };
-        let parsed = Record::batch(stream.lambda_event(&batch.records).as_bytes()).unwrap();
+        let parsed = Record::batch(stream.lambda_event(&batch).as_bytes()).unwrap();
         let outcome = client.run(store.op_within(Duration::from_secs(seconds)).fan_out(&parsed)).await;
         let now = stream.all().last().map_or(0, |record| record.sequence().get());
-        let pushed = batch.records.iter().flat_map(|record| self.pushed_by(record)).map(|id| (id, now));
+        let pushed = batch.iter().flat_map(|record| self.pushed_by(record)).map(|id| (id, now));
         self.state.borrow_mut().pushed.extend(pushed);
         let Some(outcome) = outcome else { return after };
-        let Some(failed) = outcome.failed else { return batch.next };
+        let Some(failed) = outcome.failed else { return next };
         let failed: SequenceNumber = failed.parse().unwrap();
-        let before = batch.records.iter().map(|record| record.sequence());
+        let before = batch.iter().map(|record| record.sequence());
         before.take_while(|sequence| *sequence < failed).last().unwrap_or(after)
     }
 
@@ -458,12 +483,21 @@ impl Story {
         }
     }
 
-    fn handled(&self, shard: u16) -> SequenceNumber {
-        self.state.borrow().handled[usize::from(shard)]
+    fn handled(&self, lane: StoryLane) -> SequenceNumber {
+        self.state.borrow().handled[usize::from(lane.shard)][usize::from(lane.number)]
     }
 
-    fn is_behind(&self, shard: u16) -> bool {
-        self.handled(shard) < self.engine.stream(TABLE).unwrap().latest(shard)
+    fn set_handled(&self, lane: StoryLane, handled: SequenceNumber) {
+        self.state.borrow_mut().handled[usize::from(lane.shard)][usize::from(lane.number)] = handled;
+    }
+
+    fn is_behind(&self, lane: StoryLane) -> bool {
+        self.handled(lane) < self.engine.stream(TABLE).unwrap().latest(lane.shard)
+    }
+
+    fn lanes(&self) -> Vec<StoryLane> {
+        let of = u16::try_from(self.state.borrow().handled[0].len()).unwrap();
+        self.shards().flat_map(|shard| (0..of).map(move |number| StoryLane { shard, number, of })).collect()
     }
 
     fn shards(&self) -> std::ops::Range<u16> {
@@ -501,18 +535,18 @@ impl Story {
     /// Delivers all records once more, as a redrive does.
     async fn deliver_again(&self) {
         for shard in self.shards() {
-            self.deliver(shard, SequenceNumber::START, usize::MAX, false).await;
+            self.deliver(StoryLane::whole(shard), SequenceNumber::START, usize::MAX, false).await;
         }
     }
 
-    /// Delivers one shard's records, batch by batch. Sometimes a batch is delivered twice.
-    async fn shard(&self, shard: u16) {
+    /// Delivers one lane's records, batch by batch. Sometimes a batch is delivered twice.
+    async fn lane(&self, lane: StoryLane) {
         while self.goes_on() {
-            if self.is_behind(shard) {
+            if self.is_behind(lane) {
                 let (records, faulty) = (self.draw(|random| random.usize(1..=20)), self.once_in(2));
-                let handled = self.deliver(shard, self.handled(shard), records, faulty).await;
+                let handled = self.deliver(lane, self.handled(lane), records, faulty).await;
                 if !self.once_in(8) {
-                    self.state.borrow_mut().handled[usize::from(shard)] = handled;
+                    self.set_handled(lane, handled);
                 }
             }
             pass(Duration::from_millis(self.one(&[1, 5, 20, 200]))).await;
@@ -525,11 +559,12 @@ impl Story {
             let shard = self.draw(|random| random.u16(self.shards()));
             let stream = self.engine.stream(TABLE).unwrap();
             let all = stream.read(shard, SequenceNumber::START, usize::MAX, u64::MAX).records;
-            let old = all.iter().map(|record| record.sequence()).filter(|old| *old < self.handled(shard));
+            let handled = self.state.borrow().handled[usize::from(shard)].iter().max().copied();
+            let old = all.iter().map(|record| record.sequence()).filter(|old| Some(*old) < handled);
             let old: Vec<_> = old.collect();
             if !old.is_empty() {
                 let (after, records) = (self.one(&old), self.one(&[1, 3, 5]));
-                self.deliver(shard, after, records, false).await;
+                self.deliver(StoryLane::whole(shard), after, records, false).await;
             }
             pass(Duration::from_millis(self.one(&[5, 500, 30_000]))).await;
         }
@@ -538,14 +573,14 @@ impl Story {
     /// Delivers all remaining records without faults.
     async fn settle(&self) {
         for _ in 0..500 {
-            let behind: Vec<u16> = self.shards().filter(|shard| self.is_behind(*shard)).collect();
+            let behind: Vec<_> = self.lanes().into_iter().filter(|lane| self.is_behind(*lane)).collect();
             if behind.is_empty() {
                 return;
             }
-            let deliveries = behind.iter().map(|shard| self.deliver(*shard, self.handled(*shard), 50, false));
+            let deliveries = behind.iter().map(|lane| self.deliver(*lane, self.handled(*lane), 50, false));
             let handled = join_all(deliveries.collect::<Vec<_>>()).await;
-            for (shard, handled) in behind.into_iter().zip(handled) {
-                self.state.borrow_mut().handled[usize::from(shard)] = handled;
+            for (lane, handled) in behind.into_iter().zip(handled) {
+                self.set_handled(lane, handled);
             }
         }
         panic!("the table has not settled after 500 rounds");
