@@ -295,6 +295,22 @@ impl RevocationQuery {
     }
 }
 
+/// The query of a request without parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoQuery;
+
+impl NoQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// With all its parameters: each is unknown.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = FaultList::default();
+        let [] = parameters(query, [], &mut found);
+        found.or(Some(Self))
+    }
+}
+
 /// The query of one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordQuery {

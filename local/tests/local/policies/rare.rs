@@ -20,7 +20,7 @@ use lately_table::Connection;
 use serde_json::{Value, json};
 
 use crate::policies::{WitnessedSystem, live_of};
-use crate::support::{Api, PATIENCE, Skew, ago, event, event_ago, old_issue, put_item, request};
+use crate::support::{Api, PATIENCE, Skew, ago, event, event_ago, if_written, old_issue, put_item, request};
 
 /// The time of an invocation of the report function.
 const TIME: Duration = Duration::from_secs(292);
@@ -335,7 +335,8 @@ pub(super) async fn ends(watched: &WitnessedSystem) {
 /// A person with items everywhere is erased.
 pub(super) async fn erasures(watched: &WitnessedSystem) {
     let WitnessedSystem { api, pump, .. } = watched;
-    let call = async |line: &str, body: &Value| api.call("dev", line, body.to_string()).await;
+    let call =
+        async |line: &str, body: &Value| api.call("dev", line, if_written(line, &body.to_string())).await;
     // A topic that does not list events by actor is walked through.
     let unlisted = json!({"fan_out": false, "views": []});
     call("PUT /topics/unlisted", &unlisted).await.is_ok(201);
