@@ -165,6 +165,9 @@ pub const NOTES_EVERY: Duration = Duration::from_secs(3);
 /// Notes are read again for this long, because a note gets its id before it lands: longer than fan-out's minute.
 pub const NOTE_OVERLAP_MILLIS: u64 = 70_000;
 
+/// The age up to which the keys of an issuer of JWTs are stored and used, while the issuer does not respond.
+pub const ISSUER_KEYS_SECONDS: u64 = 24 * 60 * 60;
+
 /// A note expires after this. Its followers read it within seconds.
 pub const NOTE_SECONDS: u64 = 60 * 60;
 

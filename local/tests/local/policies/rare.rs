@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::stream::Record;
@@ -242,8 +244,15 @@ pub(super) async fn live(watched: &WitnessedSystem) {
     let WitnessedSystem { api, pump, .. } = watched;
     let store = watched.live.store(&api.system.engine.client());
     // The function checks the token itself.
-    let alone = api.through(edge::around(lately_live::router(live_of(store.clone()))));
+    let alone = api.through(edge::around(lately_live::router(live_of(store.clone(), &watched.issuers))));
     alone.call("dev", "GET /topics/posts/live", "").await.is_ok(200);
+    // The keys of a JWT's issuer are fetched and stored, whatever its signature is.
+    let parts = [json!({"alg": "ES256"}), json!({"iss": watched.issuer})];
+    let [header, claims] = parts.map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
+    let jwt = format!("{header}.{claims}.AA");
+    for api in [api, &alone] {
+        api.call(&jwt, "GET /topics/posts/live", "").await.is(403, "invalid-token");
+    }
     let page = api.call("dev", "GET /topics/issues/events?type=issue.opened&limit=1", "").await.json();
     let cursor = page["newer"].as_str().unwrap();
     let target = format!("GET /topics/issues/live?type=issue.opened&cursor={cursor}");
