@@ -420,7 +420,7 @@ mod tests {
     fn a_plus_is_not_a_space() {
         let [plain, escaped] = ["+", "%2B"].map(|plus| format!("from=2026-11-20T10:00:00{plus}01:00"));
         assert_eq!(EventQuery::parse(&plain), EventQuery::parse(&escaped));
-        assert!(EventQuery::parse("limit=+5").is_err());
+        assert!(EventQuery::parse("limit=+5").is_err() && EventQuery::parse("limit=05").is_err());
     }
 
     #[test]

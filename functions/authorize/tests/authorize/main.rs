@@ -192,6 +192,6 @@ fn settings_with_a_fault_are_refused_with_its_position() {
         (json!(vec![&good; 21]).to_string(), "at most 20 issuers"),
     ] {
         let error = parse(&text).unwrap_err();
-        assert!(error.starts_with("ISSUERS") && error.contains(expected), "{text}: {error}");
+        assert!(error.starts_with("issuers: ") && error.contains(expected), "{text}: {error}");
     }
 }

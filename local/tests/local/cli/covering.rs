@@ -132,7 +132,7 @@ fn a_jwt_of_the_programs_own_issuer_is_printed_and_accepted() {
 fn the_programs_issuers_are_checked_at_the_start() {
     let settings = r#"[{"issuer":"http://id.example.org","audience":"lately"}]"#;
     let refused = run("127.0.0.1:1", &["--port", "0", "--dynamodb-port", "0", "--issuers", settings]);
-    refused.failed(1, &["ISSUERS: issuer of issuer 1 must be an https address, or http to a private one"]);
+    refused.failed(1, &["issuers: issuer of issuer 1 must be an https address, or http to a private one"]);
 }
 
 #[test]

@@ -121,9 +121,8 @@ async fn issuer() -> (String, String) {
     let url = format!("http://{}", listener.local_addr().unwrap());
     // Each answer differs, so each process that fetches it also stores it.
     let answers = Arc::new(AtomicU64::new(0));
-    let document = async move || {
-        json!({"keys": [], "answer": answers.fetch_add(1, Ordering::Relaxed)}).to_string()
-    };
+    let document =
+        async move || json!({"keys": [], "answer": answers.fetch_add(1, Ordering::Relaxed)}).to_string();
     let keys = axum::Router::new().route("/keys", get(document));
     tokio::spawn(async move { axum::serve(listener, keys).await.unwrap() });
     let settings = json!([{"issuer": url, "audience": "lately", "jwks_uri": format!("{url}/keys")}]);
