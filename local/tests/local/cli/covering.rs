@@ -193,7 +193,7 @@ fn times_are_given_as_the_time_since_then() {
     };
     assert_eq!(["10m", "3h", "4d"].map(|from| count(&["--from", from])), [1, 2, 3]);
     assert_eq!(count(&["--from", "4d", "--to", "1h"]), 2);
-    run(api, &["latest", "posts", "--from", "1w"]).failed(2, &["such as 30m, 1h or 2d"]);
+    run(api, &["latest", "posts", "--from", "1y"]).failed(2, &["such as 30m, 1h or 2d"]);
     // A cursor belongs to a query, so the next page is asked with the same times.
     let first = run(api, &["latest", "posts", "--from", "4d", "-n", "1"]);
     let more = first.err.strip_prefix("more: ").unwrap().trim_end().to_owned();
