@@ -51,7 +51,7 @@ pub enum Command {
 }
 
 /// The commands for a stack's operator. All other commands are for users.
-const OPERATE: [&str; 6] = ["token", "report", "dlq", "migrate", "erase", "check"];
+const OPERATE: [&str; 5] = ["token", "report", "dlq", "migrate", "check"];
 
 /// The text below the options.
 const AFTER: &str = "\

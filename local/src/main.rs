@@ -37,13 +37,26 @@ async fn main() -> ExitCode {
             return client::ended(done, &name, &mut stderr);
         }
         Some(Command::Report(options)) => {
-            operate::report::run(options, &mut stdout, &mut stderr).await.map_err(|error| error.to_string())
+            match operate::report::run(options, &mut stdout, &mut stderr).await {
+                Err(operate::report::ReportError::Io(error)) => {
+                    return client::ended(Err(error.into()), &name, &mut stderr);
+                }
+                done => done.map_err(|error| error.to_string()),
+            }
         }
-        Some(Command::Dlq(options)) => {
-            operate::dlq::run(options, &mut stdout, &mut stderr).await.map_err(|error| error.to_string())
-        }
+        Some(Command::Dlq(options)) => match operate::dlq::run(options, &mut stdout, &mut stderr).await {
+            Err(operate::dlq::DlqError::Io(error)) => {
+                return client::ended(Err(error.into()), &name, &mut stderr);
+            }
+            done => done.map_err(|error| error.to_string()),
+        },
         Some(Command::Migrate(options)) => {
-            operate::migrate::run(options, &mut stdout, &mut stderr).await.map_err(|error| error.to_string())
+            match operate::migrate::run(options, &mut stdout, &mut stderr).await {
+                Err(operate::migrate::MigrateError::Io(error)) => {
+                    return client::ended(Err(error.into()), &name, &mut stderr);
+                }
+                done => done.map_err(|error| error.to_string()),
+            }
         }
     };
     match done {

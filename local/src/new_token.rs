@@ -23,7 +23,7 @@ pub(crate) struct NewTokenArguments {
     #[arg(long = "topic", value_name = "TOPIC")]
     topics: Vec<Topic>,
 
-    /// The token's lifetime, such as 90s, 45m, 12h or 30d; at most 365d
+    /// The token's lifetime, such as 90s, 45m, 12h, 30d or 2w; at most 365d
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_time)]
     ttl: TtlSeconds,
 
@@ -82,7 +82,9 @@ mod tests {
 
     #[test]
     fn a_lifetime_is_a_number_and_a_unit() {
-        for (text, seconds) in [("1s", 1), ("45m", 2700), ("12h", 43_200), ("365d", 31_536_000)] {
+        for (text, seconds) in
+            [("1s", 1), ("45m", 2700), ("12h", 43_200), ("2w", 1_209_600), ("365d", 31_536_000)]
+        {
             assert_eq!(parse_time(text).map(TtlSeconds::get), Ok(seconds));
         }
         for text in ["", "d", "0s", "366d", "-1s", "1.5h", "30", "30 d", "99999999999d", "4294967295d", "1é"]

@@ -1,4 +1,4 @@
-//! Durations: parsed from the command line (`90s`, `45m`, `12h`, `30d`), and rounded for display.
+//! Durations: parsed from the command line (`90s`, `45m`, `12h`, `30d`, `2w`), and rounded for display.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ pub(crate) fn parse(text: &str) -> Option<u32> {
         'm' => 60,
         'h' => 60 * 60,
         'd' => 24 * 60 * 60,
+        'w' => 7 * 24 * 60 * 60,
         _ => return None,
     };
     let count: u32 = text[..text.len() - 1].parse().ok()?;

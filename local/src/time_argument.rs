@@ -74,7 +74,7 @@ mod tests {
         let bound = Bound { at: given.parse().expect("a time"), is_relative: false };
         assert_eq!((parse_bound(given), parse_time(given)), (Ok(bound), Ok(bound.at)));
         assert_eq!(parse_start("latest"), Ok(Start::Latest));
-        for text in ["", "1", "1w", "-1h", "1.5h", "yesterday"] {
+        for text in ["", "1", "1y", "-1h", "1.5h", "yesterday"] {
             let refused = parse_bound(text).expect_err(text);
             assert!(refused.ends_with("; or the time since then, such as 30m, 1h or 2d"), "{refused}");
             assert!(parse_time(text).is_err() && parse_start(text).is_err());

@@ -142,7 +142,7 @@ export interface Problem {
 }[];
 }
 
-export type Code = "invalid-name" | "invalid-id" | "invalid-query" | "invalid-cursor" | "invalid-idempotency-key" | "invalid-precondition" | "malformed-json" | "missing-token" | "invalid-token" | "forbidden" | "origin-refused" | "route-not-found" | "method-not-allowed" | "topic-not-found" | "event-not-found" | "not-found" | "stale-batch" | "has-runs" | "topic-is-being-deleted" | "actor-is-being-erased" | "bucket-is-fixed" | "too-many-pull-sources" | "too-many-consumers" | "too-many-issues" | "revision-mismatch" | "too-large" | "invalid-body" | "invalid-event" | "too-many-events" | "invalid-topic" | "idempotency-key-reused" | "rate-limited" | "revision-required" | "partially-accepted" | "not-yet-visible" | "unavailable";
+export type Code = "invalid-name" | "invalid-id" | "invalid-query" | "invalid-cursor" | "invalid-idempotency-key" | "invalid-precondition" | "malformed-json" | "missing-token" | "invalid-token" | "forbidden" | "origin-refused" | "route-not-found" | "method-not-allowed" | "topic-not-found" | "event-not-found" | "not-found" | "stale-batch" | "has-runs" | "topic-is-being-deleted" | "actor-is-being-erased" | "bucket-is-fixed" | "too-many-pull-sources" | "too-many-consumers" | "too-many-issues" | "revision-mismatch" | "too-large" | "unsupported-encoding" | "invalid-body" | "invalid-event" | "too-many-events" | "invalid-topic" | "idempotency-key-reused" | "rate-limited" | "revision-required" | "partially-accepted" | "not-yet-visible" | "unavailable";
 
 export interface Fault {
   /** A JSON Pointer into the body, as `/1/type`, or the name of a query parameter, as `/limit`. */

@@ -35,13 +35,13 @@ pub(crate) struct Issuer {
 #[derive(Debug, thiserror::Error)]
 pub enum IssuersError {
     /// It is not JSON, or a member is missing, unknown or of another type.
-    #[error("ISSUERS is not a list of issuers: {0}")]
+    #[error("issuers: not a list of issuers: {0}")]
     Json(#[from] serde_json::Error),
     /// The list is too long.
-    #[error("ISSUERS may have at most {ISSUERS} issuers")]
+    #[error("issuers: at most {ISSUERS} issuers")]
     TooMany,
     /// A value is invalid.
-    #[error("ISSUERS: {field} of issuer {number} {rule}")]
+    #[error("issuers: {field} of issuer {number} {rule}")]
     Value {
         /// The issuer's position in the list, from 1.
         number: usize,

@@ -5,8 +5,8 @@
 
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Validation, dangerous, decode, decode_header};
-use lately_keys::UnixMillis;
 use lately_kit::caller::Caller;
+use lately_store::Store;
 
 use crate::claims::Claims;
 use crate::issuers::{Issuer, Issuers};
@@ -74,7 +74,7 @@ pub(crate) fn is_jwt(token: &str) -> bool {
 
 impl Issuers {
     /// The caller whom a JWT names.
-    pub(crate) async fn caller(&self, token: &str, now: UnixMillis) -> Result<Caller, JwtError> {
+    pub(crate) async fn caller(&self, token: &str, store: &Store) -> Result<Caller, JwtError> {
         if token.len() > JWT_BYTES {
             return Err(Refusal::TooLong.into());
         }
@@ -85,11 +85,11 @@ impl Issuers {
         }
         let claims = dangerous::insecure_decode_claims::<Claims>(token).map_err(|_| Refusal::Claims)?;
         let issuer = claims.issuer().and_then(|name| self.get(name)).ok_or(Refusal::Issuer)?;
-        let key = issuer.keys.find(header.kid.as_deref(), header.alg, now).await?.ok_or(Refusal::Key)?;
+        let key = issuer.keys.find(header.kid.as_deref(), header.alg, store).await?.ok_or(Refusal::Key)?;
         signature::install();
         let proved = decode::<Claims>(token, &key, &issuer.validation(header.alg));
         let claims = proved.map_err(|error| Refusal::from(error.kind()))?.claims;
-        let end = claims.end(now)?;
+        let end = claims.end(store.now())?;
         Ok(issuer.rules.caller(&claims, &issuer.name, end)?)
     }
 }

@@ -10,6 +10,9 @@
 //! does not respond for a day changes nothing for tokens of known keys. A token is refused only after an answer of the
 //! issuer; if the issuer does not respond, the request fails instead, and the gateway does not remember that.
 //!
+//! The keys are also in the table, so that a process that starts while the issuer does not respond has them. Their age is
+//! that of their fetch, wherever they come from.
+//!
 //! One request at a time fetches; the others wait for it. Ages are by the wall clock, because a monotonic clock may
 //! stand still while a function is frozen.
 
@@ -18,12 +21,14 @@ use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, DecodingKey};
 use lately_keys::UnixMillis;
+use lately_store::{IssuerKeysHandle, Op, Store, StoredKeys, TableError};
 use serde::Deserialize;
+use tokio::time::timeout;
 
 use crate::address::Scheme;
 use crate::fetch::{FetchError, Http};
 use crate::key_set::KeySet;
-use crate::limits::{FETCH_PAUSE, FIRST_FETCH_PAUSE, KEYS_FRESH, KEYS_STALE};
+use crate::limits::{FETCH_PAUSE, FIRST_FETCH_PAUSE, KEYS_FRESH, KEYS_STALE, STORE_TIMEOUT};
 
 /// The keys of an issuer cannot be fetched, so its tokens can be neither accepted nor refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +91,17 @@ impl KeyCache {
     }
 }
 
+/// The outcome of a call for stored keys, if it succeeds in time. A request must not fail because of the copy.
+async fn in_time<T>(call: impl Future<Output = Result<T, TableError>>) -> Option<T> {
+    let done = timeout(STORE_TIMEOUT, call).await;
+    let done = done.unwrap_or_else(|_| Err(TableError::unavailable("no answer in time")));
+    done.inspect_err(|error| tracing::warn!(%error, "the stored keys of an issuer cannot be used")).ok()
+}
+
+const fn millis(time: Duration) -> u64 {
+    time.as_secs() * 1000
+}
+
 #[derive(Deserialize)]
 struct Discovery {
     issuer: String,
@@ -103,15 +119,17 @@ impl IssuerKeys {
         &self,
         id: Option<&str>,
         algorithm: Algorithm,
-        now: UnixMillis,
+        store: &Store,
     ) -> Result<Option<DecodingKey>, KeysUnavailable> {
+        let now = store.now();
         let mut step = self.cache().step(id, algorithm, now);
         if matches!(step, Step::Fetch) {
             let _fetching = self.fetching.lock().await;
             // Another request may have fetched in the meantime.
             step = self.cache().step(id, algorithm, now);
             if matches!(step, Step::Fetch) {
-                self.refresh(now).await;
+                // Boxed: the store's futures are many layers deep.
+                Box::pin(self.refresh(&store.op())).await;
                 step = self.cache().step(id, algorithm, now);
             }
         }
@@ -123,22 +141,50 @@ impl IssuerKeys {
         }
     }
 
-    /// Fetches the keys, and caches them. After a failure the old keys stay cached.
-    async fn refresh(&self, now: UnixMillis) {
-        let fetched = self.fetch().await;
-        if let Err(error) = &fetched {
-            tracing::warn!(issuer = self.issuer, %error, "the keys of an issuer cannot be fetched");
-        }
-        let mut cache = self.lock();
-        cache.tried_at = Some(now);
-        cache.is_down = fetched.is_err();
-        if let Ok(keys) = fetched {
-            cache.keys = Arc::new(keys);
-            cache.fetched_at = Some(now);
+    /// Fetches the keys, caches them, and stores them. After a failure the newest of the cached and the stored keys stay
+    /// cached.
+    async fn refresh(&self, op: &Op) {
+        let now = op.now();
+        // The read does not delay the fetch: it is for the case that the fetch fails.
+        let (fetched, stored) = tokio::join!(self.fetch(), in_time(self.stored(op).get()));
+        let stored = stored.flatten();
+        self.lock().tried_at = Some(now);
+        self.lock().is_down = fetched.is_err();
+        match fetched {
+            Ok((keys, document)) => {
+                self.cache_keys(keys, now);
+                let is_current = |it: StoredKeys| {
+                    it.document == document && it.fetched_at.get() + millis(KEYS_FRESH) > now.get()
+                };
+                if !stored.is_some_and(is_current) {
+                    in_time(self.stored(op).put(&StoredKeys { document, fetched_at: now })).await;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(issuer = self.issuer, %error, "the keys of an issuer cannot be fetched");
+                let newer = stored.filter(|it| Some(it.fetched_at) > self.cache().fetched_at);
+                if let Some(StoredKeys { document, fetched_at }) = newer
+                    && let Ok(keys) = KeySet::parse(document.as_bytes())
+                {
+                    self.cache_keys(keys, fetched_at);
+                }
+            }
         }
     }
 
-    async fn fetch(&self) -> Result<KeySet, FetchError> {
+    /// The keys in the table. The configured issuer and address name them.
+    fn stored<'a>(&'a self, op: &'a Op) -> IssuerKeysHandle<'a> {
+        op.issuer_keys(&self.issuer, self.address.as_deref())
+    }
+
+    fn cache_keys(&self, keys: KeySet, fetched_at: UnixMillis) {
+        let mut cache = self.lock();
+        cache.keys = Arc::new(keys);
+        cache.fetched_at = Some(fetched_at);
+    }
+
+    /// The keys, and the document with them.
+    async fn fetch(&self) -> Result<(KeySet, String), FetchError> {
         let discovered;
         let address = match &self.address {
             Some(address) => address,
@@ -147,7 +193,9 @@ impl IssuerKeys {
                 &discovered
             }
         };
-        Ok(KeySet::parse(&self.http.get(address).await?)?)
+        let document = self.http.get(address).await?;
+        let keys = KeySet::parse(&document)?;
+        Ok((keys, String::from_utf8_lossy(&document).into_owned()))
     }
 
     /// The address of the keys, by OpenID Connect Discovery 1.0, section 4.

@@ -124,7 +124,7 @@ impl Authorizer {
     }
 
     /// Finds the caller who sends this value of the `Authorization` header. A token's shape distinguishes a JWT from a
-    /// session's token, so a JWT never causes a call to DynamoDB.
+    /// session's token, so a JWT is looked up in no table; only the fetched keys of its issuer are also stored.
     pub async fn identify(&self, authorization: Option<&str>) -> Result<Identity, IdentifyError> {
         let Some(token) = authorization.and_then(Token::bearer) else { return Ok(Identity::Missing) };
         if jwt::is_jwt(token.reveal()) {
@@ -135,7 +135,7 @@ impl Authorizer {
     }
 
     async fn identify_jwt(&self, token: &Token) -> Result<Identity, IdentifyError> {
-        match self.issuers.caller(token.reveal(), self.store.now()).await {
+        match self.issuers.caller(token.reveal(), &self.store).await {
             Ok(caller) => Ok(Identity::Known(caller)),
             Err(JwtError::Refused(refusal)) => {
                 // The client learns no reason. An operator needs it, and it contains nothing of the token.

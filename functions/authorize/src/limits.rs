@@ -11,11 +11,15 @@ pub const DOCUMENT_BYTES: usize = 256 * 1024;
 /// Timeout of one request to an issuer, from its first byte sent to its last byte received.
 pub const FETCH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Age of an issuer's keys at which they are fetched again, so that a key which the issuer has withdrawn ends.
+/// Timeout of a read or a write of the stored keys of an issuer. Nobody depends on it while the issuer responds.
+pub const STORE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Age of an issuer's keys at which they are fetched again, so that a key which the issuer has withdrawn ends. Stored
+/// keys of this age are stored again, so that they serve for almost a day after the last fetch.
 pub const KEYS_FRESH: Duration = Duration::from_secs(60 * 60);
 
 /// Age up to which keys are used while the issuer does not respond.
-pub const KEYS_STALE: Duration = Duration::from_secs(24 * 60 * 60);
+pub const KEYS_STALE: Duration = Duration::from_secs(lately_store::limits::ISSUER_KEYS_SECONDS);
 
 /// Pause between two fetches while there are keys to use. Anyone can send tokens with unknown keys, so their number
 /// must not matter to the issuer.
@@ -29,6 +33,8 @@ pub const ISSUERS: usize = 20;
 
 const _: () = {
     // The gateway waits 10 s for the authorizer, and the first JWT makes two requests: discovery, and the keys.
-    assert!(FETCH_TIMEOUT.as_secs() * 2 < 10);
+    // Beside them it reads the stored keys, and then it may store the keys.
+    assert!(FETCH_TIMEOUT.as_secs() * 2 + STORE_TIMEOUT.as_secs() < 10);
+    assert!(STORE_TIMEOUT.as_secs() <= FETCH_TIMEOUT.as_secs());
     assert!(FETCH_PAUSE.as_secs() < KEYS_FRESH.as_secs() && KEYS_FRESH.as_secs() < KEYS_STALE.as_secs());
 };

@@ -36,7 +36,7 @@ use lately_kit::caller::Caller;
 use lately_kit::code::Code;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
-use lately_kit::query::{Query, QueryString};
+use lately_kit::query::Query;
 use lately_kit::quota::Permission;
 use lately_kit::route::Routes;
 use lately_model::{LiveQuery, SourceLiveQuery};
@@ -80,11 +80,12 @@ impl Live {
 
     async fn stream(
         &self,
-        mut parts: Parts,
+        request: Request,
         timeline: Timeline,
         form: EventForm,
         query: SourceLiveQuery,
     ) -> Result<Response, Problem> {
+        let (mut parts, _) = request.into_parts();
         let caller = Caller::from_request_parts(&mut parts, &()).await?;
         let SourceLiveQuery { live, topic } = query;
         let live = LiveQuery { cursor: last_event_id(&parts)?.or(live.cursor), ..live };
@@ -120,40 +121,42 @@ fn last_event_id(parts: &Parts) -> Result<Option<String>, Problem> {
 pub fn routes(live: &Live) -> Routes {
     let of = || live.clone();
     let (topics, actors, subjects, feeds) = (of(), of(), of(), of());
-    let routes = Routes::new()
-        .on(Method::GET, "/topics/{topic}/live", async move |request: Request| {
-            let (parts, Part(topic), Query(live)) = asked::<Topic, LiveQuery>(request).await?;
-            let query = SourceLiveQuery { live, topic: None };
-            topics.stream(parts, Timeline::Topic(topic), EventForm::OfTopic, query).await
-        })
-        .on(Method::GET, "/actors/{actor}/live", async move |request: Request| {
-            let (parts, Part(actor), Query(query)) = asked::<Actor, SourceLiveQuery>(request).await?;
-            let timeline = Timeline::Source(Source::Actor(actor));
-            actors.stream(parts, timeline, EventForm::WithTopic, query).await
-        })
-        .on(Method::GET, "/subjects/{subject}/live", async move |request: Request| {
-            let (parts, Part(subject), Query(query)) = asked::<Subject, SourceLiveQuery>(request).await?;
-            let timeline = Timeline::Source(Source::Subject(subject));
-            subjects.stream(parts, timeline, EventForm::WithTopic, query).await
-        })
-        .on(Method::GET, "/feeds/{user}/live", async move |request: Request| {
-            let (parts, Part(user), Query(live)) = asked::<User, LiveQuery>(request).await?;
-            let query = SourceLiveQuery { live, topic: None };
-            feeds.stream(parts, Timeline::Feed(user), EventForm::WithTopic, query).await
-        });
-    routes.with_store(&live.store)
-}
-
-/// The parts of a request, with the name in its path and its query.
-async fn asked<N, Q>(request: Request) -> Result<(Parts, Part<N>, Query<Q>), Problem>
-where
-    Part<N>: FromRequestParts<(), Rejection = Problem>,
-    Q: QueryString,
-{
-    let (mut parts, _) = request.into_parts();
-    let name = Part::<N>::from_request_parts(&mut parts, &()).await?;
-    let query = Query::<Q>::from_request_parts(&mut parts, &()).await?;
-    Ok((parts, name, query))
+    Routes::new()
+        .on(
+            Method::GET,
+            "/topics/{topic}/live",
+            async move |Part(topic): Part<Topic>, Query(live): Query<LiveQuery>, request: Request| {
+                let query = SourceLiveQuery { live, topic: None };
+                topics.stream(request, Timeline::Topic(topic), EventForm::OfTopic, query).await
+            },
+        )
+        .on(
+            Method::GET,
+            "/actors/{actor}/live",
+            async move |Part(actor): Part<Actor>, Query(query): Query<SourceLiveQuery>, request: Request| {
+                let timeline = Timeline::Source(Source::Actor(actor));
+                actors.stream(request, timeline, EventForm::WithTopic, query).await
+            },
+        )
+        .on(
+            Method::GET,
+            "/subjects/{subject}/live",
+            async move |Part(subject): Part<Subject>,
+                        Query(query): Query<SourceLiveQuery>,
+                        request: Request| {
+                let timeline = Timeline::Source(Source::Subject(subject));
+                subjects.stream(request, timeline, EventForm::WithTopic, query).await
+            },
+        )
+        .on(
+            Method::GET,
+            "/feeds/{user}/live",
+            async move |Part(user): Part<User>, Query(live): Query<LiveQuery>, request: Request| {
+                let query = SourceLiveQuery { live, topic: None };
+                feeds.stream(request, Timeline::Feed(user), EventForm::WithTopic, query).await
+            },
+        )
+        .with_store(&live.store)
 }
 
 /// The routes behind the authorizer's code, for a function without a gateway.

@@ -53,6 +53,12 @@ pub struct ConsumeOptions {
 /// The most events of a poll; a response has at most 2.5 MB in any case.
 const LIMIT: u16 = 1000;
 
+/// The settings of a consumer.
+#[derive(Deserialize)]
+struct Settings {
+    settle_seconds: u32,
+}
+
 /// A batch. Its events stay JSON text.
 #[derive(Debug, Deserialize)]
 struct PollResponse<'a> {
@@ -74,6 +80,7 @@ pub async fn run(
     let api = Api::at(address, &token, MANY)?;
     let consumer = format!("/topics/{topic}/consumers/{name}");
     let made = api.ask(&Request::put(&*consumer).json(&json!({ "start": from }))).await?;
+    let Settings { settle_seconds } = serde_json::from_slice(&made.body)?;
     if made.status == StatusCode::CREATED {
         writeln!(stderr, "created the consumer {name} of {topic}, at {from}")?;
     }
@@ -93,8 +100,14 @@ pub async fn run(
         late += polled.late.len();
         if polled.caught_up {
             if !follow {
-                let events = counted(events, "event");
-                writeln!(stderr, "{events}, {late} late; the next run of {name} continues after them")?;
+                let next = match (events, late) {
+                    // A newcomer who has just posted wonders where the events are.
+                    (0, 0) if settle_seconds > 0 => {
+                        format!("events younger than {settle_seconds} s wait for the next run of {name}")
+                    }
+                    _ => format!("the next run of {name} continues after them"),
+                };
+                writeln!(stderr, "{}, {late} late; {next}", counted(events, "event"))?;
                 return Ok(());
             }
             tokio::time::sleep(PAUSE).await;

@@ -85,7 +85,7 @@ pub(super) async fn unfollow(options: UnfollowOptions, terminal: Terminal<'_>) -
     let UnfollowOptions { user, source, access } = options;
     let mut session = Session::open(access, terminal)?;
     session.ask(&Request::delete(format!("/users/{user}/following/{source}"))).await?;
-    session.log(format_args!("{user} does not follow {source}"))
+    session.log(format_args!("{user} unfollowed {source}"))
 }
 
 pub(super) async fn following(options: FollowingOptions, terminal: Terminal<'_>) -> Result<(), Failure> {

@@ -139,7 +139,8 @@ impl PageArguments {
                 session.rows(&mut table, &rows(columns, &page.events)?)?;
                 if let Some(unread) = page.unread {
                     let more = if page.unread_more { " or more" } else { "" };
-                    session.log(format_args!("{unread}{more} unread"))?;
+                    let empty = if page.events.is_empty() { "the feed is empty; " } else { "" };
+                    session.log(format_args!("{empty}{unread}{more} unread"))?;
                 }
             }
             if page.events.is_empty() && self.order == Some(Order::OldestFirst) && !session.json {

@@ -21,3 +21,4 @@ mod policies;
 mod program;
 mod robustness;
 mod support;
+mod undeclared;

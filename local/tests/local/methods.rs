@@ -18,7 +18,7 @@ fn methods(api: &Api) -> BTreeMap<&'static str, BTreeSet<String>> {
 }
 
 /// A path of a template.
-fn filled(template: &str) -> String {
+pub(crate) fn filled(template: &str) -> String {
     let part = |part: &str| match part {
         "{topic}" => "posts".to_owned(),
         "{id}" => "019a9fb1-7d40-7000-8000-5f3c9e1d2a77".to_owned(),

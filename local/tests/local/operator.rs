@@ -2,13 +2,14 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 
 use clap::Parser;
 use lately::client::Failure;
 use lately::command_line::{Command as Subcommand, Lately};
 use serde_json::{Value, json};
 
-use crate::program::{Program, call_dynamodb, command, get, http, until};
+use crate::program::{Program, call_dynamodb, command, get, http, prepared, until};
 use crate::support::old_issue;
 
 /// An id that no run has.
@@ -207,6 +208,11 @@ fn new_billing_events_are_reported_on_a_schedule() {
 
     let (listed, out, err) = command(&program, &["report", "list", "--topic", "billing"]);
     assert!(listed && out.lines().count() >= 2, "{err}");
+    let mut closed = prepared(&program, &["report", "list", "--topic", "billing"]);
+    let mut closed = closed.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(closed.stdout.take());
+    let closed = closed.wait_with_output().unwrap();
+    assert_eq!((closed.status.code(), closed.stderr), (Some(0), Vec::new()), "nobody reads its output");
     let run = out.lines().find(|line| line.contains("  480 events  0 late  ")).expect(&out);
     assert!(run.ends_with(&file(&first)), "{run}");
     let (run, output) = (run.split("  ").next().unwrap(), folder.to_str().unwrap());
@@ -285,6 +291,13 @@ fn a_topic_is_consumed_line_by_line_each_event_once() {
     );
     let (_, out, err) = consume(&[]);
     assert_eq!((&*out, &*err), ("", "0 events, 0 late; the next run of printer continues after them\n"));
+    // By default events settle for ten seconds.
+    assert_eq!(ask("PUT", "/topics/quiet", "").0, 201);
+    let (_, _, err) = command(&program, &["consume", "quiet", "printer", "--url", &url]);
+    assert!(
+        err.ends_with("\n0 events, 0 late; events younger than 10 s wait for the next run of printer\n"),
+        "{err}"
+    );
     // Events that could not be printed are printed again.
     let posted = post(7..9);
     heard();

@@ -312,14 +312,19 @@ fn pages_of_other_origins_are_refused() {
 
 /// Runs a command. The result is whether it succeeded, and its two outputs.
 pub(crate) fn command(program: &Program, arguments: &[&str]) -> (bool, String, String) {
+    let done = prepared(program, arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (done.status.success(), text(done.stdout), text(done.stderr))
+}
+
+/// An operator's command on a program's table.
+pub(crate) fn prepared(program: &Program, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lately"));
     let credentials =
         [("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x"), ("AWS_REGION", "eu-west-1")];
     command.args(arguments).env_clear().envs(credentials);
     command.env("AWS_ENDPOINT_URL", format!("http://{}", dynamodb(program)));
-    let done = command.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (done.status.success(), text(done.stdout), text(done.stderr))
+    command
 }
 
 /// Sends a request to the program's DynamoDB.

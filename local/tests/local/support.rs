@@ -202,6 +202,11 @@ pub(crate) fn request(line: &str) -> Builder {
     Request::builder().method(method).uri(target)
 }
 
+/// The body for a call whose route may have none.
+pub(crate) fn if_written(line: &str, body: &str) -> String {
+    if line.starts_with("GET") || line.starts_with("DELETE") { String::new() } else { body.to_owned() }
+}
+
 /// The longest wait for something that takes milliseconds: only a failure takes this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -172,10 +172,11 @@ fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
     Err(Problem::new(Code::Forbidden, "The token is limited to other topics. Use a token for this topic."))
 }
 
-/// Passes a request to its handler if the route's rule admits the caller, and the caller is not over its limit. Gives
-/// the handler the store's handle of the request, and adds the cost to the response.
+/// Passes a request to its handler if the route's rule admits the caller, the handler reads every part of the request,
+/// and the caller is not over its limit. Gives the handler the store's handle of the request, and adds the cost to the
+/// response.
 pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
-    let Some((rule, price)) = gate.of(request.method()) else { return next.run(request).await };
+    let Some((rule, price, read)) = gate.of(request.method()) else { return next.run(request).await };
     let Gate { cap, store, .. } = &*gate;
     if let Some(cap) = *cap {
         request.extensions_mut().insert(cap);
@@ -190,13 +191,17 @@ pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, n
     // A caller without limits has no quota, and pays nothing for those that have.
     let quota = caller.as_ref().ok().and_then(|caller| Quota::of(caller, price));
     let quota = quota.as_ref().zip(op.as_ref());
-    let mut admitted = rule.admits(caller, &mut parts).await;
-    if let (Ok(()), Some((quota, op))) = (&admitted, quota) {
-        admitted = quota.acquire(op, 1).await;
-    }
-    let response = match admitted {
+    let admitted = async {
+        rule.admits(caller, &mut parts).await?;
+        let body = read.check(&parts, body).await?;
+        if let Some((quota, op)) = quota {
+            quota.acquire(op, 1).await?;
+        }
+        Ok::<_, Problem>(body)
+    };
+    let response = match admitted.await {
         Err(refused) => refused.into_response(),
-        Ok(()) => {
+        Ok(body) => {
             if let Some(op) = &op {
                 parts.extensions.insert(op.clone());
             }

@@ -2,8 +2,9 @@
 
 use std::error::Error;
 
-use axum::body::{Bytes, HttpBody, to_bytes};
+use axum::body::{Body as RequestBody, Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
 use axum::http::header::CONTENT_LENGTH;
 use lately_model::limits::BODY_BYTES;
 
@@ -29,13 +30,11 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let cap = request.extensions().get::<Cap>().map_or(BODY_BYTES, |cap| cap.0.min(BODY_BYTES));
-        // Not every layer around a body passes on the length that the body knows.
-        let announced =
-            request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        let announced = announced(request.headers());
         let body = request.into_body();
         let too_large =
             || Problem::new(Code::TooLarge, format!("The body is too large. Send at most {cap} bytes."));
-        if body.size_hint().lower().max(announced.unwrap_or_default()) > cap as u64 {
+        if body.size_hint().lower().max(announced) > cap as u64 {
             return Err(too_large());
         }
         to_bytes(body, cap).await.map(Self).map_err(|error| {
@@ -50,6 +49,19 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
             }
         })
     }
+}
+
+/// The length in the headers. Not every layer around a body passes on the length that the body knows.
+fn announced(headers: &HeaderMap) -> u64 {
+    headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()).unwrap_or_default()
+}
+
+/// Refuses a body that is not empty, for a route that reads none.
+pub(crate) async fn require_none(headers: &HeaderMap, body: RequestBody) -> Result<(), Problem> {
+    if announced(headers) == 0 && to_bytes(body, 0).await.is_ok() {
+        return Ok(());
+    }
+    Err(Problem::new(Code::InvalidBody, "This request has no body. Send it without one."))
 }
 
 /// A JSON body, parsed by the model. Refused as [`Whole`] refuses, with 400 `malformed-json` if the body is not JSON,

@@ -59,6 +59,7 @@ codes! {
     TooManyIssues = CONFLICT "too-many-issues" "The repository has no issue numbers left";
     RevisionMismatch = PRECONDITION_FAILED "revision-mismatch" "The revision does not match";
     TooLarge = PAYLOAD_TOO_LARGE "too-large" "The request is too large";
+    UnsupportedEncoding = UNSUPPORTED_MEDIA_TYPE "unsupported-encoding" "The body's encoding is not supported";
     InvalidBody = UNPROCESSABLE_ENTITY "invalid-body" "The request body is invalid";
     InvalidEvent = UNPROCESSABLE_ENTITY "invalid-event" "The request contains invalid events";
     TooManyEvents = UNPROCESSABLE_ENTITY "too-many-events" "The batch has too many events";

@@ -11,7 +11,7 @@
 //! | the store's handle of a request, and the request's cost | [`op`] |
 //! | the caller's writes and reads a minute | [`quota`] |
 //! | responses and errors | [`answer`], [`problem`], [`code`] |
-//! | routes, and the layers around a router | [`route`], [`edge`], [`log`], [`metrics`] |
+//! | routes, and the layers around a router | [`route`], [`reads`], [`edge`], [`log`], [`metrics`] |
 //! | running on Lambda | `lambda`, with the feature of that name |
 //!
 //! A handler receives its arguments parsed: an argument that cannot be parsed is refused before the handler runs. The
@@ -60,6 +60,7 @@ pub mod precondition;
 pub mod problem;
 pub mod query;
 pub mod quota;
+pub mod reads;
 pub mod route;
 pub mod settings;
 pub mod token;

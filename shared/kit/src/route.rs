@@ -19,6 +19,7 @@ use crate::access::{self, Rule};
 use crate::body::Cap;
 use crate::edge::method_not_allowed;
 use crate::op::Price;
+use crate::reads::{PartsRead, Reads};
 
 /// The routes of one function, and the store that their handlers use.
 #[derive(Debug, Default)]
@@ -37,18 +38,18 @@ struct Served {
 /// The checks before the handlers of a path, and the cost after them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gate {
-    pub(crate) rules: Vec<(Method, Rule, Price)>,
+    pub(crate) rules: Vec<(Method, Rule, Price, PartsRead)>,
     pub(crate) cap: Option<Cap>,
     /// None if the function does not use the table.
     pub(crate) store: Option<Store>,
 }
 
 impl Gate {
-    /// The rule of a method and its price. axum serves HEAD as GET.
-    pub(crate) fn of(&self, method: &Method) -> Option<(Rule, Price)> {
+    /// The rule of a method, its price, and the parts of a request that its handler reads. axum serves HEAD as GET.
+    pub(crate) fn of(&self, method: &Method) -> Option<(Rule, Price, PartsRead)> {
         let method = if method == Method::HEAD { &Method::GET } else { method };
         let found = self.rules.iter().find(|(ruled, ..)| ruled == method);
-        found.map(|(_, rule, price)| (*rule, *price))
+        found.map(|(_, rule, price, read)| (*rule, *price, *read))
     }
 }
 
@@ -65,7 +66,7 @@ impl Routes {
     pub fn on<H, T>(mut self, method: Method, path: &'static str, handler: H) -> Self
     where
         H: Handler<T, ()>,
-        T: 'static,
+        T: Reads + 'static,
     {
         let route = Rule::of(&method, path);
         let (rule, price) = route.unwrap_or_else(|| panic!("{method} {path} has no rule in access.rs"));
@@ -77,7 +78,7 @@ impl Routes {
             }
         };
         served.methods = std::mem::take(&mut served.methods).on(filter, handler);
-        served.gate.rules.push((method, rule, price));
+        served.gate.rules.push((method, rule, price, T::PARTS));
         self
     }
 

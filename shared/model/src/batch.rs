@@ -46,6 +46,9 @@ impl BodyForm {
     }
 }
 
+/// The hint for a body of one JSON text for each line that was sent as one JSON text.
+const NDJSON_HINT: &str = "; send one event for each line with `Content-Type: application/x-ndjson`";
+
 /// The events of one request, 1 to 500.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
@@ -89,7 +92,12 @@ impl Batch {
         }
         let text = malformed::characters(body)?;
         let raw = match form {
-            BodyForm::Json => RawBatch::json(text)?,
+            BodyForm::Json => RawBatch::json(text).map_err(|malformed| match text.split_once('\n') {
+                Some((first, _)) if malformed::value(first).is_ok() => {
+                    Malformed { hint: NDJSON_HINT, ..malformed }
+                }
+                _ => malformed,
+            })?,
             BodyForm::Ndjson => RawBatch::lines(text)?,
         };
         raw.check_sizes()?;

@@ -8,12 +8,14 @@ use serde_json::value::RawValue;
 
 /// The position where a body stops being JSON. Line and column are counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not JSON at line {line}, column {column}")]
+#[error("not JSON at line {line}, column {column}{hint}")]
 pub struct Malformed {
     /// The line.
     pub line: usize,
     /// The column, in bytes.
     pub column: usize,
+    /// The likely cause and its remedy, after a semicolon; empty if the cause is unknown.
+    pub hint: &'static str,
 }
 
 impl Malformed {
@@ -21,7 +23,7 @@ impl Malformed {
         let before = &text[..offset];
         let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-        Self { line, column: 1 + offset - line_start }
+        Self { line, column: 1 + offset - line_start, hint: "" }
     }
 
     /// The same position, in a text in which this one starts `lines` lines further down.
@@ -33,12 +35,19 @@ impl Malformed {
 impl From<serde_json::Error> for Malformed {
     fn from(error: serde_json::Error) -> Self {
         // An error at the end of the text, or of a line, may have column 0.
-        Self { line: error.line().max(1), column: error.column().max(1) }
+        Self { line: error.line().max(1), column: error.column().max(1), hint: "" }
     }
 }
 
 /// Checks that a body is text of whole characters, escaped ones included. The text may still not be JSON.
 pub(crate) fn characters(body: &[u8]) -> Result<&str, Malformed> {
+    if body.starts_with(b"\xef\xbb\xbf") {
+        return Err(Malformed {
+            line: 1,
+            column: 1,
+            hint: "; the body begins with a byte order mark, remove it",
+        });
+    }
     let text = std::str::from_utf8(body).map_err(|error| Malformed::at(body, error.valid_up_to()))?;
     match half_character(body) {
         Some(offset) => Err(Malformed::at(body, offset)),
@@ -110,11 +119,11 @@ mod tests {
     #[test]
     fn an_error_names_its_line_and_column() {
         let malformed = |body: &[u8]| characters(body).and_then(value).unwrap_err();
-        assert_eq!(malformed(b"[1,\n\"\\ud800\"]"), Malformed { line: 2, column: 2 });
-        assert_eq!(malformed(b"[1,\n \"\xff\"]"), Malformed { line: 2, column: 3 });
-        assert_eq!(malformed(b""), Malformed { line: 1, column: 1 });
+        assert_eq!(malformed(b"[1,\n\"\\ud800\"]"), Malformed { line: 2, column: 2, hint: "" });
+        assert_eq!(malformed(b"[1,\n \"\xff\"]"), Malformed { line: 2, column: 3, hint: "" });
+        assert_eq!(malformed(b""), Malformed { line: 1, column: 1, hint: "" });
         assert_eq!(malformed(b"[1] 2").to_string(), "not JSON at line 1, column 5");
-        assert_eq!(malformed(b"{} {}").below(4), Malformed { line: 5, column: 4 });
+        assert_eq!(malformed(b"{} {}").below(4), Malformed { line: 5, column: 4, hint: "" });
     }
 
     proptest! {

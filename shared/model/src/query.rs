@@ -295,6 +295,22 @@ impl RevocationQuery {
     }
 }
 
+/// The query of a request without parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoQuery;
+
+impl NoQuery {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// With all its parameters: each is unknown.
+    pub fn parse(query: &str) -> Result<Self, Faults> {
+        let mut found = FaultList::default();
+        let [] = parameters(query, [], &mut found);
+        found.or(Some(Self))
+    }
+}
+
 /// The query of one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordQuery {
@@ -404,7 +420,7 @@ mod tests {
     fn a_plus_is_not_a_space() {
         let [plain, escaped] = ["+", "%2B"].map(|plus| format!("from=2026-11-20T10:00:00{plus}01:00"));
         assert_eq!(EventQuery::parse(&plain), EventQuery::parse(&escaped));
-        assert!(EventQuery::parse("limit=+5").is_err());
+        assert!(EventQuery::parse("limit=+5").is_err() && EventQuery::parse("limit=05").is_err());
     }
 
     #[test]

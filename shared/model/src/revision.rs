@@ -89,7 +89,9 @@ pub enum Precondition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PreconditionError {
     /// `If-Match` is not one `ETag` of this API.
-    #[error("If-Match must be one ETag as a response returned it: digits in double quotes")]
+    #[error(
+        "If-Match must be one ETag as a response returned it: a write names the revision that it replaces"
+    )]
     IfMatch,
     /// `If-None-Match` is not `*`.
     #[error("If-None-Match must be *")]

@@ -45,6 +45,7 @@ mod follow;
 mod idempotency;
 mod import;
 mod issue;
+mod issuer_keys;
 mod lane;
 mod latest;
 pub mod limits;
@@ -85,6 +86,7 @@ pub use issue::{
     ChangeIssueError, GetIssueError, IssueHandle, IssueNotFound, IssuesError, IssuesHandle, MigrationPlan,
     MigrationReport, OpenIssueError, RepositoryHandle,
 };
+pub use issuer_keys::{IssuerKeysHandle, StoredKeys};
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
 pub use latest::LatestError;
 pub use list::ListError;

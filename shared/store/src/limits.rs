@@ -180,6 +180,9 @@ pub const NOTE_OVERLAP_MILLIS: u64 = 8_000;
 /// a client needs to connect again.
 pub const RESUMED_MILLIS: u64 = 60_000;
 
+/// The age up to which the keys of an issuer of JWTs are stored and used, while the issuer does not respond.
+pub const ISSUER_KEYS_SECONDS: u64 = 24 * 60 * 60;
+
 /// A note expires after this. Its followers read it within seconds.
 pub const NOTE_SECONDS: u64 = 60 * 60;
 

@@ -31,6 +31,7 @@ use crate::erasure::ErasuresHandle;
 use crate::feed::FeedHandle;
 use crate::follow::UserHandle;
 use crate::issue::{IssueHandle, IssuesHandle, RepositoryHandle};
+use crate::issuer_keys::IssuerKeysHandle;
 use crate::limits::DIRECTORY_AGE;
 use crate::memory::Memory;
 use crate::quota::QuotaHandle;
@@ -179,6 +180,15 @@ impl Op {
     /// The profile of a user, or the settings of an application.
     pub const fn record<'a, K: DocumentKey>(&'a self, key: &'a K) -> RecordHandle<'a, K> {
         RecordHandle { op: self, key }
+    }
+
+    /// The keys of an issuer of JWTs, as it is configured.
+    pub const fn issuer_keys<'a>(
+        &'a self,
+        issuer: &'a str,
+        jwks_uri: Option<&'a str>,
+    ) -> IssuerKeysHandle<'a> {
+        IssuerKeysHandle { op: self, issuer, jwks_uri }
     }
 
     /// All sessions.

@@ -20,13 +20,11 @@ fn rsa() -> Rig {
 
 async fn is_refused(rig: &Rig, token: &str, why: &str) {
     assert!(!rig.is_known(token).await, "{why}: {token}");
-    assert!(
-        rig.issuer
-            .asked()
-            .iter()
-            .all(|path| ["/.well-known/openid-configuration", "/keys"].contains(&&**path))
-    );
-    assert_eq!(rig.store.take_tally().cost.calls, 0, "{why}");
+    let asked = rig.issuer.asked();
+    assert!(asked.iter().all(|path| ["/.well-known/openid-configuration", "/keys"].contains(&&**path)));
+    // A fetch compares the keys with the stored ones. Nothing else calls DynamoDB.
+    let calls = rig.store.take_tally().cost.calls;
+    assert!(calls == 0 || calls <= 2 && !asked.is_empty(), "{why}: {calls} calls");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ mod tokens;
 use std::time::Duration;
 
 use lately_authorize::{Authorizer, IdentifyError, Issuers, Scheme};
+use lately_engine::Engine;
 use lately_kit::caller::{Caller, Identity};
 use lately_rig::{World, connection, engine};
 use lately_store::Store;
@@ -22,6 +23,7 @@ use tokens::Signer;
 /// An authorizer that trusts one issuer, whose key `1` is at hand.
 struct Rig {
     world: World,
+    engine: Engine,
     store: Store,
     authorizer: Authorizer,
     issuer: TestIssuer,
@@ -39,13 +41,11 @@ impl Rig {
 
     fn of(issuer: TestIssuer, key: Signer, settings: &str) -> Self {
         let world = World::new(7);
-        let store = Store::new(connection(
-            engine(&world, lately_engine::Options::default()).client(),
-            world.process(),
-        ));
+        let engine = engine(&world, lately_engine::Options::default());
+        let store = Store::new(connection(engine.client(), world.process()));
         let issuers = Issuers::parse(settings, Scheme::HttpNearby).unwrap();
         let authorizer = Authorizer::new(store.clone(), issuers);
-        Self { world, store, authorizer, issuer, key }
+        Self { world, engine, store, authorizer, issuer, key }
     }
 
     fn new() -> Self {
@@ -91,6 +91,12 @@ impl Rig {
         matches!(self.identify(token).await.unwrap(), Identity::Known(_))
     }
 
+    /// The same system in another process, which starts now and has these settings.
+    fn restarted(&self, settings: &Value) -> Authorizer {
+        let store = Store::new(connection(self.engine.client(), self.world.process()));
+        Authorizer::new(store, Issuers::parse(&settings.to_string(), Scheme::HttpNearby).unwrap())
+    }
+
     /// Sets the authorizer's clock: this much later than at the start.
     fn is_later_by(&self, time: Duration) {
         self.world.shift(time);
@@ -98,7 +104,7 @@ impl Rig {
 }
 
 #[tokio::test]
-async fn each_algorithm_is_accepted_without_a_call_to_dynamodb() {
+async fn each_algorithm_is_accepted_and_only_the_fetch_calls_dynamodb() {
     for key in [Signer::rsa(), Signer::ec(), Signer::ed()] {
         let rig = Rig::with(key, json!({"audience": "lately"}));
         for algorithm in rig.key.algorithms() {
@@ -109,7 +115,7 @@ async fn each_algorithm_is_accepted_without_a_call_to_dynamodb() {
             assert_eq!(caller.expires_at.get() / 1000, rig.now() + 600);
         }
         assert_eq!(rig.issuer.asked(), ["/.well-known/openid-configuration", "/keys"], "fetched once");
-        assert_eq!(rig.store.take_tally().cost.calls, 0);
+        assert_eq!(rig.store.take_tally().cost.calls, 2, "the fetched keys are compared and stored");
     }
 }
 
@@ -186,6 +192,6 @@ fn settings_with_a_fault_are_refused_with_its_position() {
         (json!(vec![&good; 21]).to_string(), "at most 20 issuers"),
     ] {
         let error = parse(&text).unwrap_err();
-        assert!(error.starts_with("ISSUERS") && error.contains(expected), "{text}: {error}");
+        assert!(error.starts_with("issuers: ") && error.contains(expected), "{text}: {error}");
     }
 }

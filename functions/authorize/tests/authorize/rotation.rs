@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use lately_authorize::IdentifyError;
+use lately_authorize::{Authorizer, IdentifyError, Issuers, Scheme};
+use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
 use lately_kit::caller::Identity;
+use lately_rig::connection;
+use lately_store::Store;
 use serde_json::{Value, json};
 
 use crate::Rig;
@@ -86,6 +89,70 @@ async fn keys_serve_for_a_day_while_the_issuer_is_down() {
     rig.is_later_by(HOUR * 24 + Duration::from_secs(1));
     assert!(rig.is_known(&next.token("2", &long(&rig))).await);
     assert!(!rig.is_known(&token).await);
+}
+
+/// Whether an authorizer knows the caller of a token; an error if it cannot say.
+async fn knows(authorizer: &Authorizer, token: &str) -> Result<bool, IdentifyError> {
+    let identity = authorizer.identify(Some(&format!("Bearer {token}"))).await?;
+    Ok(matches!(identity, Identity::Known(_)))
+}
+
+#[tokio::test]
+async fn a_process_that_starts_while_the_issuer_is_down_has_the_stored_keys() {
+    let rig = Rig::new();
+    let settings = json!([{"issuer": rig.issuer.url, "audience": "lately"}]);
+    let token = rig.key.token("1", &long(&rig));
+    assert!(rig.is_known(&token).await);
+    rig.issuer.becomes(Behaviour::Down);
+    for minutes in [0, 90, 24 * 60 - 1] {
+        rig.is_later_by(MINUTE * minutes);
+        let started = rig.restarted(&settings);
+        assert!(knows(&started, &token).await.unwrap(), "after {minutes} minutes");
+        assert!(knows(&started, &rig.key.token("2", &long(&rig))).await.is_err(), "it may be a new key");
+        rig.issuer.asked();
+        assert!(knows(&started, &token).await.unwrap());
+        assert!(rig.issuer.asked().is_empty(), "an attempt a minute");
+    }
+    // Items are found by the issuer as it is configured, so they never make another one trusted.
+    let url = &rig.issuer.url;
+    let other_address = json!([{"issuer": url, "audience": "lately", "jwks_uri": format!("{url}/others")}]);
+    assert!(knows(&rig.restarted(&other_address), &token).await.is_err());
+    assert!(!knows(&rig.restarted(&json!([])), &token).await.unwrap(), "the issuer was removed");
+    rig.is_later_by(HOUR * 24);
+    assert!(knows(&rig.restarted(&settings), &token).await.is_err(), "the keys are too old");
+}
+
+#[tokio::test]
+async fn keys_are_stored_again_when_they_change_and_once_an_hour() {
+    let rig = Rig::new();
+    let settings = json!([{"issuer": rig.issuer.url, "audience": "lately"}]);
+    let token = rig.key.token("1", &long(&rig));
+    let start = rig.world.now().get();
+    let stored_at = async |minutes: u32| {
+        rig.is_later_by(MINUTE * minutes);
+        assert!(knows(&rig.restarted(&settings), &token).await.unwrap());
+        let stored = rig.store.op().issuer_keys(&rig.issuer.url, None).get().await.unwrap().unwrap();
+        (stored.fetched_at.get() - start) / 60_000
+    };
+    for (minutes, expected) in [(0, 0), (1, 0), (59, 0), (60, 60), (61, 60)] {
+        assert_eq!(stored_at(minutes).await, expected, "after {minutes} minutes");
+    }
+    let next = Signer::ec();
+    rig.issuer.becomes(Behaviour::Keys(vec![rig.key.jwk("1"), next.jwk("2")]));
+    assert_eq!((stored_at(62).await, stored_at(63).await), (62, 62));
+    rig.issuer.becomes(Behaviour::Down);
+    assert!(knows(&rig.restarted(&settings), &next.token("2", &long(&rig))).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_table_that_fails_changes_nothing_while_the_issuer_responds() {
+    let rig = Rig::new();
+    let token = rig.key.token("1", &long(&rig));
+    let faults = Faults::default().rule(Target::default(), When::Always, Fault::Throttle(Throttle::Account));
+    let store = Store::new(connection(rig.engine.client_with(faults).client(), rig.world.process()));
+    let settings = json!([{"issuer": rig.issuer.url, "audience": "lately"}]).to_string();
+    let authorizer = Authorizer::new(store, Issuers::parse(&settings, Scheme::HttpNearby).unwrap());
+    assert!(knows(&authorizer, &token).await.unwrap());
 }
 
 #[tokio::test]

@@ -254,7 +254,7 @@ fn sources_are_followed_and_feeds_are_shown_and_seen() {
     let followers = run(api, &["followers", "actor:ada", "--json"]).json();
     assert_eq!(followers["followers"][0]["user"], "bob");
     let gone = run(api, &["unfollow", "bob", "actor:ada"]);
-    assert_eq!((gone.code, &*gone.out, &*gone.err), (0, "", "bob does not follow actor:ada\n"));
+    assert_eq!((gone.code, &*gone.out, &*gone.err), (0, "", "bob unfollowed actor:ada\n"));
     assert_eq!(run(api, &["following", "bob"]).fine(), "");
     until("the event leaves the feed", || {
         run(api, &["feed", "show", "bob", "--json"]).json()["events"] == json!([])

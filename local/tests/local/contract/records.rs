@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, request};
+use crate::support::{Answer, Api, if_written, request};
 
 /// The two kinds of records, each with a token that may write it.
 const RECORDS: [(&str, &str); 2] = [("/users/ada/profile", "ada"), ("/settings/web", "dev")];
@@ -19,7 +19,7 @@ pub(super) async fn under(
     body: &str,
 ) -> Answer {
     let request = request(line).header("authorization", format!("Bearer {who}")).header(name, value);
-    api.send(request, body.to_owned()).await
+    api.send(request, if_written(line, body)).await
 }
 
 /// The revision in a response's `ETag`.
@@ -79,7 +79,7 @@ async fn a_record_changes_only_with_its_current_revision() {
         let before = api.items().await;
 
         for line in [&put, &delete] {
-            let refused = api.call(who, line, "{}").await;
+            let refused = api.call(who, line, if_written(line, "{}")).await;
             assert!(refused.is(428, "revision-required").header("etag").is_none());
             for precondition in [("if-match", &*stale), ("if-match", "\"0\""), ("if-none-match", "*")] {
                 let refused = under(&api, who, line, precondition, "{}").await;
@@ -120,6 +120,7 @@ async fn an_invalid_precondition_is_refused_and_not_ignored() {
         for value in ["*", "", "1", "\"\"", "\"abc\"", "\"01\"", "\"18446744073709551616\"", &*weak, &*list] {
             let refused = under(&api, "ada", line, ("if-match", value), "{}").await;
             refused.is(400, "invalid-precondition");
+            assert!(refused.text.contains("a write names the revision that it replaces"), "{}", refused.text);
         }
         for value in ["", "\"*\"", &*current] {
             let refused = under(&api, "ada", line, ("if-none-match", value), "{}").await;
@@ -129,12 +130,12 @@ async fn an_invalid_precondition_is_refused_and_not_ignored() {
             .header("authorization", "Bearer ada")
             .header("if-match", &current)
             .header("if-none-match", "*");
-        api.send(both, "{}").await.is(400, "invalid-precondition");
+        api.send(both, if_written(line, "{}")).await.is(400, "invalid-precondition");
         let twice = request(line)
             .header("authorization", "Bearer ada")
             .header("if-match", &current)
             .header("if-match", &current);
-        api.send(twice, "{}").await.is(400, "invalid-precondition");
+        api.send(twice, if_written(line, "{}")).await.is(400, "invalid-precondition");
     }
     assert_eq!(api.items().await, before);
 }
@@ -238,7 +239,8 @@ async fn ill_formed_names_and_queries_are_refused() {
     let api = Api::empty().await;
     for line in ["/users/a%23b/profile", "/users/%20/profile", "/settings/a%2Fb", "/settings/.a"] {
         for method in ["GET", "PUT", "DELETE"] {
-            api.call("dev", &format!("{method} {line}"), "{}").await.is(400, "invalid-name");
+            let body = if_written(method, "{}");
+            api.call("dev", &format!("{method} {line}"), body).await.is(400, "invalid-name");
         }
     }
     for query in ["consistent=yes", "limit=1", "consistent=true&consistent=true"] {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Api, OPENAPI, event, request};
+use crate::support::{Api, OPENAPI, event, if_written, request};
 
 #[tokio::test]
 async fn a_topic_is_created_once_with_its_defaults() {
@@ -112,7 +112,7 @@ async fn an_unknown_topics_error_says_how_to_create_it() {
         format!("GET /topics/posts/events/{id}"),
         format!("DELETE /topics/posts/events/{id}"),
     ] {
-        let answer = api.call("ada", &line, event().to_string()).await;
+        let answer = api.call("ada", &line, if_written(&line, &event().to_string())).await;
         assert!(answer.is(404, "topic-not-found").text.contains("PUT /topics/posts"), "{line}");
     }
     assert_eq!(api.items().await, before);

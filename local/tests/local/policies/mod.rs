@@ -10,12 +10,14 @@ mod witness;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::middleware::from_fn_with_state;
+use axum::routing::get;
 use clap::Parser;
 use lately::TEMPLATE;
 use lately::command_line::{Command, Lately};
-use lately_authorize::{Authorizer, Issuers};
+use lately_authorize::{Authorizer, Issuers, Scheme};
 use lately_kit::edge;
 use lately_live::Live;
 use lately_pump::{Destination, PumpFaults, PumpHandle};
@@ -23,6 +25,7 @@ use lately_report::Output;
 use lately_store::{FeedSettings, Store};
 use lately_template::Template;
 use object_store::path::Path;
+use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::policies::objects::{Objects, PREFIX};
@@ -32,6 +35,10 @@ use crate::support::Api;
 /// A system in which each function has a witness.
 struct WitnessedSystem {
     api: Api,
+    /// The name of an issuer of JWTs, which has no keys.
+    issuer: String,
+    /// The settings of a stack that trusts the issuer.
+    issuers: String,
     pump: PumpHandle,
     objects: Objects,
     authorize: Witness,
@@ -49,6 +56,7 @@ impl WitnessedSystem {
     async fn new() -> Self {
         let api = Api::empty().await;
         let client = api.system.engine.client();
+        let (issuer, issuers) = issuer().await;
         let [authorize, write_event, query_latest, live, fan_out, follow, records, consume, report] =
             [(); 9].map(|()| Witness::default());
         // Low limits: with more than one follower a post needs jobs, and with more than two the source is pulled.
@@ -63,14 +71,16 @@ impl WitnessedSystem {
             .and(lately_follow::routes(follow.store(&client)))
             .and(lately_records::routes(records.store(&client)))
             .and(lately_consume::routes(consume.store(&client)))
-            .and(lately_live::routes(&live_of(live.store(&client))));
-        let authorizer = Authorizer::new(authorize.store(&client), Issuers::default());
+            .and(lately_live::routes(&live_of(live.store(&client), &issuers)));
+        let authorizer = authorizer_of(authorize.store(&client), &issuers);
         let authorizer = from_fn_with_state(authorizer, lately_authorize::authorize);
         let api = api.through(edge::around(routes.into_router().route_layer(authorizer)));
         let objects = Objects::new(&report);
         let pump = handle;
         Self {
             api,
+            issuer,
+            issuers,
             pump,
             objects,
             authorize,
@@ -105,8 +115,27 @@ impl WitnessedSystem {
     }
 }
 
-fn live_of(store: Store) -> Live {
-    let authorizer = Authorizer::new(store.clone(), Issuers::default());
+/// An issuer of JWTs, and the settings of a stack that trusts it.
+async fn issuer() -> (String, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    // Each answer differs, so each process that fetches it also stores it.
+    let answers = Arc::new(AtomicU64::new(0));
+    let document =
+        async move || json!({"keys": [], "answer": answers.fetch_add(1, Ordering::Relaxed)}).to_string();
+    let keys = axum::Router::new().route("/keys", get(document));
+    tokio::spawn(async move { axum::serve(listener, keys).await.unwrap() });
+    let settings = json!([{"issuer": url, "audience": "lately", "jwks_uri": format!("{url}/keys")}]);
+    (url, settings.to_string())
+}
+
+/// A process's authorizer, with a cache of keys of its own.
+fn authorizer_of(store: Store, issuers: &str) -> Authorizer {
+    Authorizer::new(store, Issuers::parse(issuers, Scheme::HttpNearby).unwrap())
+}
+
+fn live_of(store: Store, issuers: &str) -> Live {
+    let authorizer = authorizer_of(store.clone(), issuers);
     Live::new(store, authorizer)
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::stream::Record;
@@ -20,7 +22,7 @@ use lately_table::Connection;
 use serde_json::{Value, json};
 
 use crate::policies::{WitnessedSystem, live_of};
-use crate::support::{Api, PATIENCE, Skew, ago, event, event_ago, old_issue, put_item, request};
+use crate::support::{Api, PATIENCE, Skew, ago, event, event_ago, if_written, old_issue, put_item, request};
 
 /// The time of an invocation of the report function.
 const TIME: Duration = Duration::from_secs(292);
@@ -242,12 +244,19 @@ pub(super) async fn live(watched: &WitnessedSystem) {
     let WitnessedSystem { api, pump, .. } = watched;
     let store = watched.live.store(&api.system.engine.client());
     // The function checks the token itself.
-    let alone = api.through(edge::around(lately_live::router(live_of(store.clone()))));
+    let alone = api.through(edge::around(lately_live::router(live_of(store.clone(), &watched.issuers))));
     alone.call("dev", "GET /topics/posts/live", "").await.is_ok(200);
     // Opening a stream is a read of a caller with a limit.
     let session = json!({"scopes": ["read"], "ttl_seconds": 3600, "reads_per_minute": 100}).to_string();
     let session = api.call("dev", "POST /sessions", session).await.is_ok(201).json();
     alone.call(session["token"].as_str().unwrap(), "GET /topics/posts/live", "").await.is_ok(200);
+    // The keys of a JWT's issuer are fetched and stored, whatever its signature is.
+    let parts = [json!({"alg": "ES256"}), json!({"iss": watched.issuer})];
+    let [header, claims] = parts.map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
+    let jwt = format!("{header}.{claims}.AA");
+    for api in [api, &alone] {
+        api.call(&jwt, "GET /topics/posts/live", "").await.is(403, "invalid-token");
+    }
     let page = api.call("dev", "GET /topics/issues/events?type=issue.opened&limit=1", "").await.json();
     let cursor = page["newer"].as_str().unwrap();
     let target = format!("GET /topics/issues/live?type=issue.opened&cursor={cursor}");
@@ -339,7 +348,8 @@ pub(super) async fn ends(watched: &WitnessedSystem) {
 /// A person with items everywhere is erased.
 pub(super) async fn erasures(watched: &WitnessedSystem) {
     let WitnessedSystem { api, pump, .. } = watched;
-    let call = async |line: &str, body: &Value| api.call("dev", line, body.to_string()).await;
+    let call =
+        async |line: &str, body: &Value| api.call("dev", line, if_written(line, &body.to_string())).await;
     // A topic that does not list events by actor is walked through.
     let unlisted = json!({"fan_out": false, "views": []});
     call("PUT /topics/unlisted", &unlisted).await.is_ok(201);

@@ -28,6 +28,7 @@
 //! | [`SessionNameKey`] | `SESSION#{id}` | same | |
 //! | [`UserSessionKey`] | `SESSIONS#{user}` | `{id}` | |
 //! | [`QuotaKey`] | `QUOTA#{holder}#{kind}` | `{minute}` | |
+//! | [`IssuerKeysKey`] | `JWKS#{issuer}` | same | |
 //! | [`RepositoryKey`] | `REPO#{owner}#{repo}` | `REPO` | |
 //! | [`IssueKey`] | `REPO#{owner}#{repo}` | `ISSUE#{8 digits}` | [`IssueStatusKey`], [`IssuePriorityKey`] |
 //! | [`ConsumerKey`] | `CONSUMER#{topic}#{name}` | `CHECKPOINT` | |
@@ -69,6 +70,7 @@ mod follow;
 mod follower;
 mod idempotency;
 mod issue;
+mod issuer;
 mod job;
 mod late;
 mod late_page;
@@ -103,6 +105,7 @@ pub use issue::{
     IssueKey, IssueNumber, IssueNumberError, IssuePriority, IssuePriorityKey, IssueStatus, IssueStatusKey,
     UnknownPriority, UnknownStatus,
 };
+pub use issuer::IssuerKeysKey;
 pub use job::{BegunKey, Job, JobKey, JobPage, JobTask};
 pub use late::LateEventKey;
 pub use late_page::LatePageKey;
@@ -198,6 +201,7 @@ any_key! {
     SessionName(SessionNameKey),
     UserSession(UserSessionKey),
     Quota(QuotaKey),
+    IssuerKeys(IssuerKeysKey),
     Repository(RepositoryKey),
     Issue(IssueKey),
     Consumer(ConsumerKey),

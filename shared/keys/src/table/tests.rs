@@ -126,6 +126,11 @@ fn golden_bytes_of_records() {
     let jwt = QuotaHolder::of_jwt(parse("ada"), "https://id.example.org/");
     let text = "QUOTA#jwt:ada:186e76cdbab655e3#writes";
     assert_golden(&quota(jwt, QuotaKind::Writes), text, "28679656");
+    let text = "JWKS#0d25de92fa638ba2";
+    assert_golden(&IssuerKeysKey::of("https://id.example.org/", None), text, text);
+    let text = "JWKS#5c89c6c695d9f637";
+    let uri = Some("https://id.example.org/keys");
+    assert_golden(&IssuerKeysKey::of("https://id.example.org/", uri), text, text);
     let repository = || RepositoryKey { owner: parse("octo"), repo: parse("hello") };
     assert_golden(&repository(), "REPO#octo#hello", "REPO");
     let number = IssueNumber::try_from(42).unwrap();
@@ -382,6 +387,11 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
             kind,
             number,
         }
+        .into()),
+        ("\\PC{0,20}", proptest::option::of("\\PC{0,20}")).prop_map(|(issuer, uri)| IssuerKeysKey::of(
+            &issuer,
+            uri.as_deref()
+        )
         .into()),
         repository().prop_map(AnyKey::from),
         (repository(), issue_number())

@@ -10,6 +10,7 @@ use axum::response::IntoResponse;
 use tower::ServiceExt;
 
 use super::*;
+use crate::body::Whole;
 use crate::code::Code;
 use crate::problem::Problem;
 use crate::route::Routes;
@@ -129,11 +130,12 @@ async fn clients_cannot_choose_the_dimensions_of_a_line() {
     let store =
         Store::new(lately_table::Connection::new(client, "lately", World::new(), Duration::from_secs(1)));
     let meters = Meters::new("Lately", "records", store, |line| LINES.lock().unwrap().push(line.to_owned()));
-    let routes = Routes::new().on(Method::GET, "/health", async || StatusCode::NO_CONTENT);
-    let failing = async || Problem::new(Code::Unavailable, "").into_response();
+    let routes = Routes::new().on(Method::GET, "/health", async |_: Whole| StatusCode::NO_CONTENT);
+    let failing = async |_: Whole| Problem::new(Code::Unavailable, "").into_response();
     let router = routes.on(Method::GET, "/openapi.json", failing).into_router();
     let router = edge::observed(router, move |answered| meters.answered(answered));
     for (method, target) in [
+        ("GET", "/health"),
         ("GET", "/health?secret=secret"),
         ("GET", "/secret"),
         ("SECRET", "/health"),
@@ -155,6 +157,7 @@ async fn clients_cannot_choose_the_dimensions_of_a_line() {
         rows,
         [
             (&health, &"ok".into(), &204.into()),
+            (&health, &"refused".into(), &400.into()),
             (&Value::Null, &"refused".into(), &404.into()),
             (&Value::Null, &"refused".into(), &405.into()),
             (&document, &"failed".into(), &503.into()),

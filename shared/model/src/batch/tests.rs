@@ -118,6 +118,10 @@ fn malformed_json_is_reported_with_its_position() {
 fn an_array_that_is_too_long_is_read_to_its_end() {
     let array = format!("[{}]", vec![EVENT; 501].join(","));
     assert_eq!(json(&array), Err(BatchError::TooManyEvents));
+    let lines = json(&format!("{EVENT}\n{EVENT}")).unwrap_err().to_string();
+    assert!(lines.contains("`Content-Type: application/x-ndjson`"), "{lines}");
+    let marked = json(&format!("\u{feff}{EVENT}")).unwrap_err().to_string();
+    assert!(marked.contains("byte order mark"), "{marked}");
     assert!(matches!(json(&format!("{array},")), Err(BatchError::Malformed(_))));
     assert!(matches!(json(&array.replace(']', ",]")), Err(BatchError::Malformed(_))));
 }

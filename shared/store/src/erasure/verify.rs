@@ -229,6 +229,7 @@ impl Person<'_> {
             | AnyKey::Topic(_)
             | AnyKey::DeletedEvent(_)
             | AnyKey::Settings(_)
+            | AnyKey::IssuerKeys(_)
             | AnyKey::SessionName(_)
             | AnyKey::Repository(_)
             | AnyKey::Consumer(_)
