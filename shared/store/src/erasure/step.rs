@@ -297,8 +297,8 @@ const NOT_COVERED: [&str; 5] = [
     "report files",
     "backups, point-in-time recovery and exports of the table",
     "stream records that fan-out gave up on, until they are redriven or expire",
-    "idempotency records, notes of deleted events and of unfollows, quotas, notes of live timelines, pages of fan-out \
-     jobs, the numbers and shards of an erased actor's followers, and the entry in the list of erasures: they expire \
+    "idempotency records, notes of deleted events and of unfollows, quotas, notes of live timelines, marks of \
+     fan-out jobs, the numbers and shards of an erased actor's followers, and the entry in the list of erasures: they expire \
      within three days",
     "data of others that mentions the person",
 ];

@@ -4,8 +4,7 @@
 //! ```text
 //! JOB#{task}#{id}#{source}#{n} / {page}
 //!   after S? (the page begins after this follower), expires_at N
-//!   push, restamp: the entry's attributes (`entry.rs`), until N? (when the event expires)
-//!   push: b S (the topic's bucket width)
+//!   push, restamp: o S, b S (the topic of the event that the job is named after, and the width of its buckets)
 //!   remove, promote: no further attributes
 //!   cleanup, backfill: user S, behind S? (the id of the oldest entry that was looked at)
 //!   backfill: since N (when the follow began), k N (older entries still wanted), seen N (older entries looked at)
@@ -15,16 +14,16 @@
 //! ```
 //!
 //! A page is a pure function of the change that it follows from, also its expiry. So a second put of a page changes
-//! nothing, and begins no second run. A page puts the next page before it does anything else, so the pages of a job run
+//! nothing, and begins no second run. A page that is done is deleted, and a record that comes again finds it gone. It has
+//! no copy of its event, so nothing of a deleted event stays in it. A page puts the next page before it does anything else, so the pages of a job run
 //! at the same time. Only a promotion's pages wait for each other, because the last page says that all are done. The
 //! pages of a cleanup and of a backfill are the steps of one walk (`walk.rs`): each step puts the next page when it
 //! ends.
 
 use lately_keys::table::{Job, JobKey, JobPage, JobTask};
-use lately_keys::{BucketWidth, UnixMillis, User};
+use lately_keys::{BucketWidth, Topic, UnixMillis, User};
 use lately_table::{Corrupt, Item, TableError};
 
-use crate::entry::TimelineEntry;
 use crate::fan_out::walk::{Backfill, FeedWalk, Purpose};
 use crate::limits::JOB_SECONDS;
 use crate::op::Op;
@@ -51,12 +50,12 @@ pub(super) enum Task {
 /// The work for each follower of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PageTask {
-    /// Writes an entry. Also the width of the buckets of the entry's topic.
-    Push(TimelineEntry, BucketWidth),
+    /// Writes the event's entry.
+    Push(Topic, BucketWidth),
     /// Deletes the entry of the event that the job is named after.
     Remove,
     /// Gives the entry the expiry of its event.
-    Restamp(TimelineEntry),
+    Restamp(Topic, BucketWidth),
     /// Puts a pull marker.
     Promote,
 }
@@ -87,10 +86,9 @@ impl JobWork {
     pub(super) fn encode(&self, job: &Job, page: JobPage) -> Item {
         let item = Item::at(&JobKey { job: job.clone(), page });
         let item = match &self.task {
-            Task::Page(PageTask::Push(entry, width)) => {
-                entry.add_to(item).with("b", width.as_str()).with_some("until", entry.expires_at)
+            Task::Page(PageTask::Push(topic, width) | PageTask::Restamp(topic, width)) => {
+                item.with("o", topic.as_str()).with("b", width.as_str())
             }
-            Task::Page(PageTask::Restamp(entry)) => entry.add_to(item).with_some("until", entry.expires_at),
             Task::Page(PageTask::Remove | PageTask::Promote) => item,
             Task::Walk(walk) => walk.add_to(item),
         };
@@ -99,8 +97,8 @@ impl JobWork {
 
     pub(super) fn decode(job: &Job, item: &Item) -> Result<Self, Corrupt> {
         let task = match job.task {
-            JobTask::Push => Task::Page(PageTask::Push(carried(item, job)?, item.parsed("b")?)),
-            JobTask::Restamp => Task::Page(PageTask::Restamp(carried(item, job)?)),
+            JobTask::Push => Task::Page(PageTask::Push(item.parsed("o")?, item.parsed("b")?)),
+            JobTask::Restamp => Task::Page(PageTask::Restamp(item.parsed("o")?, item.parsed("b")?)),
             JobTask::Remove => Task::Page(PageTask::Remove),
             JobTask::Promote => Task::Page(PageTask::Promote),
             JobTask::Cleanup => Task::Walk(FeedWalk::decode(item, Purpose::Cleanup)?),
@@ -113,13 +111,6 @@ impl JobWork {
         };
         Ok(Self { after: item.optional_parsed("after")?, expires_at: item.number("expires_at")?, task })
     }
-}
-
-/// The entry that a page carries. The page has an expiry of its own.
-fn carried(item: &Item, job: &Job) -> Result<TimelineEntry, Corrupt> {
-    let mut entry = TimelineEntry::with_id(item, job.id)?;
-    entry.expires_at = item.optional_number("until")?;
-    Ok(entry)
 }
 
 impl FeedWalk {
@@ -142,8 +133,6 @@ impl FeedWalk {
 
 #[cfg(test)]
 mod tests {
-    use lately_keys::table::EventKey;
-
     use super::*;
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
@@ -152,11 +141,8 @@ mod tests {
         Job { task, id: ID.parse().unwrap(), source: "actor:ada".parse().unwrap(), shard: 7.into() }
     }
 
-    fn entry(data: &str) -> TimelineEntry {
-        let key = EventKey::new("posts".parse().unwrap(), BucketWidth::Hour, ID.parse().unwrap());
-        let event = Item::from([("t", "note"), ("a", "ada"), ("d", data), ("v", "asf")])
-            .with("expires_at", 1_720_900_000_u64);
-        TimelineEntry::of(&key, &event).unwrap().unwrap()
+    fn push() -> Task {
+        Task::Page(PageTask::Push("posts".parse().unwrap(), BucketWidth::Hour))
     }
 
     fn walk(purpose: Purpose) -> Task {
@@ -194,28 +180,17 @@ mod tests {
     #[test]
     fn golden_bytes() {
         let at = UnixMillis::new(1_720_800_000_999).unwrap();
-        let work = JobWork::first(Task::Page(PageTask::Push(entry("1"), BucketWidth::Hour)), at)
-            .behind(&"bob".parse().unwrap());
+        let work = JobWork::first(push(), at).behind(&"bob".parse().unwrap());
         let item = work.encode(&job(JobTask::Push), JobPage::default());
-        let expected = stored("PUSH", "00000000")
-            .with("t", "note")
-            .with("a", "ada")
-            .with("o", "posts")
-            .with("v", "a")
-            .with("d", "1")
-            .with("b", "hour")
-            .with("until", 1_720_900_000_u64)
-            .with("after", "bob");
+        let expected = stored("PUSH", "00000000").with("o", "posts").with("b", "hour").with("after", "bob");
         assert_eq!(item, expected);
     }
 
     #[test]
     fn a_page_of_each_job_decodes_to_itself() {
-        let large = format!("\"{}\"", "x".repeat(2_000));
         for (name, task) in [
-            (JobTask::Push, Task::Page(PageTask::Push(entry("1"), BucketWidth::Hour))),
-            (JobTask::Push, Task::Page(PageTask::Push(entry(&large), BucketWidth::Hour))),
-            (JobTask::Restamp, Task::Page(PageTask::Restamp(entry("1")))),
+            (JobTask::Push, push()),
+            (JobTask::Restamp, Task::Page(PageTask::Restamp("posts".parse().unwrap(), BucketWidth::Day))),
             (JobTask::Remove, Task::Page(PageTask::Remove)),
             (JobTask::Promote, Task::Page(PageTask::Promote)),
             (JobTask::Cleanup, walk(Purpose::Cleanup)),

@@ -239,7 +239,7 @@ impl FanOut<'_> {
             What::Source { source, was_pushed, stored } => {
                 self.source_changed(source, *was_pushed, stored, at).await
             }
-            What::Restamped(entry) => Box::pin(self.restamped(entry, at)).await,
+            What::Restamped(key, entry) => Box::pin(self.restamped(key, entry, at)).await,
             What::Erasure(key, number) => Box::pin(self.erase(key, *number)).await,
             What::Ending(key, name) => Box::pin(self.end(key, *name)).await,
             What::Job(key, work) => Box::pin(JobStep { fan_out: *self, key, work }.run()).await,

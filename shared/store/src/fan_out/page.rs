@@ -5,8 +5,10 @@
 //! side or the other. A job reads the leavers since the change that the job follows from. So an attempt that follows
 //! one that died also finds the leavers who were on the earlier attempt's page.
 
+use std::collections::BTreeSet;
+
 use lately_keys::table::{EventKey, Job, JobKey};
-use lately_keys::{EventId, Shard, Source, User};
+use lately_keys::{EventId, Shard, Source, TableKey, User};
 use lately_table::{TableError, Write};
 
 use crate::entry::{TimelineEntry, place_in_feed};
@@ -63,8 +65,17 @@ pub(super) struct JobStep<'a> {
 }
 
 impl JobStep<'_> {
-    /// Does the work of the page.
+    /// Does the work of the page, unless it is done, and deletes the page.
     pub(super) async fn run(self) -> Result<(), TableError> {
+        let (table, page) = (&self.fan_out.op.table, self.key.encode());
+        if table.get(page.clone()).await?.is_none() {
+            return Ok(());
+        }
+        self.work().await?;
+        table.delete(page).await
+    }
+
+    async fn work(self) -> Result<(), TableError> {
         let Self { fan_out, key: JobKey { job, page: number }, work } = self;
         let task = match &work.task {
             Task::Page(task) => task,
@@ -81,12 +92,11 @@ impl JobStep<'_> {
             }
         };
         match task {
-            PageTask::Push(entry, width) => {
+            PageTask::Push(topic, width) => {
                 if let Some((number, next)) = &next {
                     next.put(fan_out.op, job, *number).await?;
                 }
-                let key = EventKey::new(entry.topic.clone(), *width, entry.id);
-                self.push(entry, &key, &page).await
+                self.push(&EventKey::new(topic.clone(), *width, job.id), &page).await
             }
             PageTask::Remove => {
                 if let Some((number, next)) = &next {
@@ -98,11 +108,14 @@ impl JobStep<'_> {
                 let later = |_: &_| DeferredWrite::remove(job.id, work.changed_at(), true);
                 fan_out.write_or_defer(copies, later).await.map(drop)
             }
-            PageTask::Restamp(entry) => {
+            PageTask::Restamp(topic, width) => {
                 if let Some((number, next)) = &next {
                     next.put(fan_out.op, job, *number).await?;
                 }
-                fan_out.restamp_copies(entry, page.users()).await
+                let key = EventKey::new(topic.clone(), *width, job.id);
+                // The deletion of an event removes its copies.
+                let Some(entry) = fan_out.entry_of(&key).await? else { return Ok(()) };
+                fan_out.restamp_copies(&entry, page.users()).await
             }
             PageTask::Promote => {
                 let stored = fan_out.op.source(source).stored().await?;
@@ -122,15 +135,34 @@ impl JobStep<'_> {
     }
 
     /// Puts an event's copies into the feeds of a page.
-    async fn push(self, entry: &TimelineEntry, key: &EventKey, page: &ShardPage) -> Result<(), TableError> {
+    async fn push(self, key: &EventKey, page: &ShardPage) -> Result<(), TableError> {
         let (fan_out, at) = (self.fan_out, self.work.changed_at());
-        let mut users = page.users().collect();
+        let mut users: BTreeSet<_> = page.users().collect();
+        let Some(entry) = fan_out.entry_of(key).await? else {
+            // An earlier attempt may have written copies after the event's deletion.
+            let gone = page.gone(fan_out.op, at).await?;
+            let copies =
+                users.into_iter().chain(&gone).map(|user| Write::Delete(place_in_feed(key.id(), user)));
+            let later = |_: &_| DeferredWrite::remove(key.id(), at, true);
+            return fan_out.write_or_defer(copies.collect(), later).await.map(drop);
+        };
+        let entry = &entry;
         fan_out.copy_into(entry, &mut users, |_| DeferredWrite::write(key, at, entry.fans_out)).await?;
         let gone = page.gone(fan_out.op, at).await?;
         if fan_out.reads.is_gone(fan_out.op, key).await? {
             return fan_out.remove_entry(entry, users.into_iter().chain(&gone), at).await;
         }
         fan_out.remove_from(gone, entry).await
+    }
+}
+
+impl FanOut<'_> {
+    /// The entry of an event, if the event exists.
+    async fn entry_of(&self, key: &EventKey) -> Result<Option<TimelineEntry>, TableError> {
+        match self.op.table.get(key.encode()).await? {
+            Some(item) => Ok(TimelineEntry::of(key, &item)?),
+            None => Ok(None),
+        }
     }
 }
 

@@ -69,7 +69,7 @@ impl FanOut<'_> {
 
         let mut pages = Vec::new();
         if entry.is_for_feeds() {
-            let task = PageTask::Push(entry.clone(), key.partition().bucket.width());
+            let task = PageTask::Push(entry.topic.clone(), key.partition().bucket.width());
             let work = JobWork::first(Task::Page(task), at);
             for source in &sources {
                 let stored = self.reads.stored(self.op, source).await?;
@@ -131,13 +131,19 @@ impl FanOut<'_> {
     }
 
     /// Gives an event's entries the event's expiry. Entries that do not exist are not written.
-    pub(super) async fn restamped(&self, entry: &TimelineEntry, at: UnixMillis) -> Result<(), TableError> {
+    pub(super) async fn restamped(
+        &self,
+        key: &EventKey,
+        entry: &TimelineEntry,
+        at: UnixMillis,
+    ) -> Result<(), TableError> {
         let mut pages = Vec::new();
         for source in entry.sources() {
             let places = self.op.source(&source).places(entry.id).await?;
             self.restamp(&places, entry.expires_at).await?;
             if entry.fans_out {
-                let work = JobWork::first(Task::Page(PageTask::Restamp(entry.clone())), at);
+                let task = PageTask::Restamp(entry.topic.clone(), key.partition().bucket.width());
+                let work = JobWork::first(Task::Page(task), at);
                 let shards = self.reads.stored(self.op, &source).await?.shards;
                 let jobs = jobs(JobTask::Restamp, entry.id, &source);
                 pages.extend(self.few_or_jobs(jobs, shards, &work, false).await?);

@@ -105,7 +105,7 @@ pub(super) enum What {
         stored: StoredSource,
     },
     /// An event that timelines list got another expiry.
-    Restamped(TimelineEntry),
+    Restamped(EventKey, TimelineEntry),
     /// A page of a job was put.
     Job(JobKey, JobWork),
     /// A step of a topic's deletion, or of a change of its retention, was put.
@@ -267,7 +267,7 @@ impl ImageRecord {
                     before.get("expires_at") != self.after.as_ref().and_then(|after| after.get("expires_at"))
                 });
                 entry.map(|entry| match has_new_expiry {
-                    true => What::Restamped(entry),
+                    true => What::Restamped(key, entry),
                     false => What::Posted(key, entry),
                 })
             }

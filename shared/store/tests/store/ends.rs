@@ -452,3 +452,30 @@ async fn the_steps_of_an_ending_go_through_several_partitions_at_once() {
     crate::scene::fan_out(&scene.store, &news).await;
     assert!(scene.deletion().await.events >= 2_000);
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_item_has_a_word_of_an_event_when_its_topic_is_deleted() {
+    let settings = FeedSettings { audience: 1, ..FeedSettings::default() };
+    let mut scene = Scene::new(settings).await;
+    let posts = scene.posts.clone();
+    for who in ["bob", "cy", "dan"] {
+        scene.follow(who, "actor:ada", 10).await;
+    }
+    let secret = |n: usize| event("note", Some(format!("\"a secret{}\"", "x".repeat(n))));
+    scene.post(&posts, vec![secret(0), secret(2_000)]).await;
+    scene.settle().await;
+    // Both events are pushed by jobs. Their pages are done.
+    let has_pages = async |scene: &Scene| {
+        items(&scene.engine).await.iter().any(|item| matches!(key(item), AnyKey::Job(_)))
+    };
+    assert!(!has_pages(&scene).await);
+    assert_eq!(scene.shown("cy").await.len(), 2);
+    scene.post(&posts, vec![secret(1)]).await;
+    let news = scene.news();
+    crate::scene::fan_out(&scene.store, &news).await;
+    assert!(has_pages(&scene).await, "a page waits");
+    scene.delete_and_settle().await;
+    for item in items(&scene.engine).await {
+        assert!(!format!("{item:?}").contains("secret"), "{item:?}");
+    }
+}

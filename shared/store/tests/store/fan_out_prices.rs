@@ -116,8 +116,8 @@ async fn followers_are_read_at_the_price_of_their_bytes() {
     let total = post(&engine, &store, 1).await;
     let pages = 10_000 / u64::from(FeedSettings::default().followers_per_job);
     // One unit each. For the event: the announcements, the source, its counts, the event again. For each page, the
-    // empty last page included: the users who left, the event again.
-    let looks = 4 + (pages + 1) * 2;
+    // empty last page included: the page, the event, the users who left, the event again.
+    let looks = 4 + (pages + 1) * 4;
     let followers = total.cost.read_units.halves / 2 - looks;
     // The bytes of each page are rounded up.
     let floor = bytes.div_ceil(UNIT);

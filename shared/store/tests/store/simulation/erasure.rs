@@ -80,6 +80,13 @@ impl Story {
         }
         assert!(stored.is_subset(&of_ada), "{:?} erased", stored.difference(&of_ada));
 
+        // The check below finds events and entries that are left. No other item has the words of ada.
+        for item in &all {
+            let has_words = format!("{item:?}").contains("words of ada");
+            let is_known =
+                matches!(key(item), AnyKey::Event(_) | AnyKey::SourceEntry(_) | AnyKey::FeedEntry(_));
+            assert!(!has_words || is_known, "{item:?}");
+        }
         let finished = erasure.finished_at.unwrap();
         let receipt = ErasureReceipt { actor: new.actor.clone(), user: new.user.clone(), erasure };
         let (mut left, mut expiring) = (Vec::new(), Vec::new());

@@ -334,11 +334,13 @@ impl Story {
     fn event(&self) -> NewEvent {
         let ago = [None, None, None, Some(3), Some(50), Some(90)];
         let at = self.one(&ago).map(|seconds| self.world.now().saturating_sub(seconds * SECOND));
-        let large = format!("\"{}\"", "x".repeat(1200));
-        let data = self.one(&[None, Some("1"), Some(large.as_str())]);
+        let actor = self.one(&["ada", "ada", "bob"]);
+        let small = format!("\"words of {actor}\"");
+        let large = format!("\"words of {actor}{}\"", "x".repeat(1200));
+        let data = self.one(&[None, Some(small.as_str()), Some(large.as_str())]);
         NewEvent {
             event_type: "note".parse().unwrap(),
-            actor: self.one(&["ada", "ada", "bob"]).parse().unwrap(),
+            actor: actor.parse().unwrap(),
             subject: self.one(&[None, Some("s"), Some("t")]).map(|name| name.parse().unwrap()),
             data: data.map(|data| data.parse().unwrap()),
             at,
