@@ -37,7 +37,7 @@ pub(crate) enum EventForm {
     WithTopic,
 }
 
-/// What a stream's caller may do.
+/// The rights of a stream's caller.
 pub(crate) struct Rights {
     pub(crate) access: Access,
     /// To read pages, while the client catches up.

@@ -200,7 +200,7 @@ pub struct TopicView {
     pub buckets: Vec<BucketView>,
 }
 
-/// How far a change of a topic's retention has come.
+/// The progress of a change of a topic's retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetentionChange {
     /// When it began.

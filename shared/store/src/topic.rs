@@ -44,7 +44,7 @@ pub(crate) struct StoredTopic {
     pub(crate) changing: Option<RetentionFloor>,
 }
 
-/// What a change of the retention keeps hidden until it has gone through the topic.
+/// The events that a change of the retention hides until it has gone through the topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RetentionFloor {
     /// No older event is shown or accepted.

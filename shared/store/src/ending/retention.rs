@@ -39,7 +39,7 @@ impl TopicHandle<'_> {
         Ok(is_done.then_some(wanted))
     }
 
-    /// How far the change of the retention has come that began then; `None` if it is done.
+    /// The progress of the change of the retention that began then; `None` if it is done.
     pub(crate) async fn retention_change(
         self,
         begun: UnixMillis,

@@ -8,7 +8,7 @@
 //! a loop of its own.
 //!
 //! Memory: a look takes at most a page of settled events and a page of late ones (`PAGE_BYTES` each), and the last
-//! `NEWS_KEPT` looks wait for slow clients. Of late events that are still to be read, only the ids are kept.
+//! `NEWS_KEPT` looks wait for slow clients. A late event that is still to be read is kept as its id only.
 //!
 //! A directory page, and a feed's marks, may be some seconds old while the timeline is idle. Then the settled position
 //! lies as much further back.
