@@ -33,6 +33,7 @@ const WITHOUT_TYPES: &str = r#"{"views":["actor","subject"]}"#;
 struct Simulation {
     world: World,
     topic: Topic,
+    created_at: Cell<UnixMillis>,
     /// All events that were sent, by the number in their data.
     sent: RefCell<Vec<NewEvent>>,
     /// The acknowledged events, each with the time of its acknowledgement.
@@ -233,7 +234,8 @@ impl<'a> Walk<'a> {
     }
 
     fn place(&self, cursor: &str) -> Option<EventId> {
-        let fingerprint = fingerprint(&self.simulation.topic, &self.query);
+        let created_at = self.simulation.created_at.get();
+        let fingerprint = fingerprint(&self.simulation.topic, &self.query).created_at(created_at);
         match Cursor::decode(cursor, fingerprint).unwrap() {
             Cursor { order, position: Position::Event(id), .. } if order == self.order => Some(id),
             Cursor { order, position: Position::Start, .. } if order == self.order => None,
@@ -323,6 +325,7 @@ async fn simulate(seed: u64) -> (Simulation, Engine) {
     let simulation = Simulation {
         topic: topic("posts"),
         world: world.clone(),
+        created_at: Cell::new(UnixMillis::MIN),
         sent: RefCell::default(),
         acknowledged: RefCell::default(),
         seen: RefCell::default(),
@@ -333,7 +336,8 @@ async fn simulate(seed: u64) -> (Simulation, Engine) {
     let stores = clients.each_ref().map(|client| store(client.client(), &world));
     let (bucket, shards) = (["quarter-hour", "hour"][rng.usize(..2)], 1 << rng.u8(..3));
     let settings = format!(r#"{{"bucket":"{bucket}","min_shards":{shards},"max_shards":8}}"#);
-    stores[0].op().topic(&simulation.topic).put(&change(&settings)).await.unwrap();
+    let (view, _) = stores[0].op().topic(&simulation.topic).put(&change(&settings)).await.unwrap();
+    simulation.created_at.set(view.created_at);
     if rng.bool() {
         stores[0].op().topic(&simulation.topic).put(&change(WITH_TYPES)).await.unwrap();
     }
