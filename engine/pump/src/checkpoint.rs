@@ -51,8 +51,8 @@ impl Checkpoints {
     }
 
     /// The positions from which the lanes of a stream continue. `None` if the checkpoints are another stream's. If the
-    /// order or the number of shards or lanes has changed, records belong to other lanes, so every lane continues from the earliest
-    /// position.
+    /// order, or the number of shards or lanes, has changed, records belong to other lanes, so every lane continues from
+    /// the earliest position.
     pub(crate) fn resume(
         &self,
         stream: &str,

@@ -91,7 +91,7 @@ impl Live {
         let live = LiveQuery { cursor: last_event_id(&parts)?.or(live.cursor), ..live };
         let op = self.store.op().limited_to(caller.topics.as_deref());
         let permission = Permission::from_request_parts(&mut parts, &()).await?;
-        let open = op.open_stream(&caller.quota_holder(), self.time).await?;
+        let mut open = op.open_stream(&caller.quota_holder(), self.time).await?;
         let follower = match Box::pin(op.follow(timeline, &live, topic.as_ref())).await {
             Ok(follower) => follower,
             Err(error) => {

@@ -179,14 +179,6 @@ async fn next_message(
     Ok(message)
 }
 
-impl Drop for LiveStream {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.rights.open.close_later();
-        }
-    }
-}
-
 fn write_message(piece: &mut String, live: &LiveMessage, form: EventForm) {
     let (name, cursor, event) = match live {
         LiveMessage::Event { cursor, event } => ("event", cursor, Some(event)),

@@ -9,8 +9,8 @@
 //! Only the authorizer reads it, and only for an issuer of its settings: an item never makes an issuer trusted. The names
 //! in the item must be those that were asked for, because a fingerprint has only 64 bits.
 
-use lately_keys::UnixMillis;
 use lately_keys::table::IssuerKeysKey;
+use lately_keys::{TableKey, UnixMillis};
 use lately_table::{Item, TableError};
 
 use crate::limits::ISSUER_KEYS_SECONDS;
@@ -39,7 +39,6 @@ impl IssuerKeysHandle<'_> {
     /// # Errors
     /// If the table cannot be read.
     pub async fn get(self) -> Result<Option<StoredKeys>, TableError> {
-        use lately_keys::TableKey as _;
         let key = IssuerKeysKey::of(self.issuer, self.jwks_uri).encode();
         let Some(item) = self.op.table.read(key, false).await? else { return Ok(None) };
         if item.text("issuer")? != self.issuer || item.optional_text("jwks_uri")? != self.jwks_uri {

@@ -363,11 +363,11 @@ fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
         created_at: item.millis("created_at")?,
         revision: revision_of(item)?,
         lists_by_actor: item.flag("by_actor"),
-        deleting: if item.has("deleting") { Some(item.millis("deleting")?) } else { None },
+        deleting: item.optional_millis("deleting")?,
         expires_at: item.optional_number("expires_at")?,
-        changing: match item.has("floor") {
-            true => Some(RetentionFloor { floor: item.millis("floor")?, begun: item.millis("changed")? }),
-            false => None,
+        changing: match item.optional_millis("floor")? {
+            Some(floor) => Some(RetentionFloor { floor, begun: item.millis("changed")? }),
+            None => None,
         },
     })
 }

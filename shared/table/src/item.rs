@@ -281,6 +281,14 @@ impl Item {
         UnixMillis::new(self.number(name)?).map_err(|_| self.corrupt(name))
     }
 
+    /// A time in milliseconds that may be missing.
+    ///
+    /// # Errors
+    /// If the attribute is of another type, or no such time.
+    pub fn optional_millis(&self, name: &'static str) -> Result<Option<UnixMillis>, Corrupt> {
+        self.has(name).then(|| self.millis(name)).transpose()
+    }
+
     /// Bytes.
     ///
     /// # Errors

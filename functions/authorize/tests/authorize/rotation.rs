@@ -91,7 +91,7 @@ async fn keys_serve_for_a_day_while_the_issuer_is_down() {
     assert!(!rig.is_known(&token).await);
 }
 
-/// Whether an authorizer knows the caller of a token; an error if it cannot say.
+/// True if an authorizer accepts a token. An error if it can neither accept nor refuse the token.
 async fn knows(authorizer: &Authorizer, token: &str) -> Result<bool, IdentifyError> {
     let identity = authorizer.identify(Some(&format!("Bearer {token}"))).await?;
     Ok(matches!(identity, Identity::Known(_)))

@@ -12,7 +12,7 @@
 //!   begun N (milliseconds), step N (its number), retention_days N? (the new retention; forever if absent)
 //!   floor N (milliseconds: all older events are deleted), events N (handled so far)
 //!   open L? of S (the partitions that the step goes on with: bucket, shard, and the id after which it goes on)
-//!   rest S (all, from or none: the partitions that are not begun), at S? (from this bucket on), shard N? (and this shard)
+//!   rest S (all, from or none: the partitions that are not begun), at S?, shard N? (from this bucket and shard on)
 //! ```
 
 use lately_keys::table::{Ending, EndingStepKey};
@@ -129,7 +129,7 @@ impl DeletionStep {
             listed: listed.ok_or_else(|| item.corrupt("listed"))?,
             over: over.map_err(|_| item.corrupt("over"))?,
             awaited: if item.has("awaited") { awaited(item)? } else { Vec::new() },
-            waiting_since: if item.has("since") { Some(item.millis("since")?) } else { None },
+            waiting_since: item.optional_millis("since")?,
             at: match item.optional_parsed("at")? {
                 Some(bucket) => Some((bucket, item.number("shard")?)),
                 None => None,
@@ -137,7 +137,7 @@ impl DeletionStep {
             events: item.number("events")?,
             buckets: item.number("buckets")?,
             consumers: item.number("consumers")?,
-            finished: if item.has("finished") { Some(item.millis("finished")?) } else { None },
+            finished: item.optional_millis("finished")?,
             expires_at: item.optional_number("expires_at")?,
         })
     }
@@ -189,10 +189,8 @@ pub(crate) struct RetentionPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RestOfTopic {
     All,
-    /// Those of this bucket and of older ones.
-    From(Bucket),
-    /// Those of this bucket from this shard on, and those of older ones.
-    FromShard(Bucket, Shard),
+    /// Those of this bucket from this shard on, and those of older buckets.
+    From(Bucket, Shard),
     None,
 }
 
@@ -210,7 +208,7 @@ impl RetentionStep {
     /// The bucket that the steps have come to; `None` at their beginning and at their end.
     pub(crate) fn bucket(&self) -> Option<Bucket> {
         match self.rest {
-            RestOfTopic::From(bucket) | RestOfTopic::FromShard(bucket, _) => Some(bucket),
+            RestOfTopic::From(bucket, _) => Some(bucket),
             RestOfTopic::All | RestOfTopic::None => self.open.last().map(|place| place.bucket),
         }
     }
@@ -219,8 +217,7 @@ impl RetentionStep {
         let open: Vec<_> = self.open.iter().map(RetentionPlace::encode).collect();
         let (rest, at, shard) = match self.rest {
             RestOfTopic::All => ("all", None, None),
-            RestOfTopic::From(bucket) => ("from", Some(bucket), None),
-            RestOfTopic::FromShard(bucket, shard) => ("from", Some(bucket), Some(u64::from(shard.get()))),
+            RestOfTopic::From(bucket, shard) => ("from", Some(bucket), Some(u64::from(shard.get()))),
             RestOfTopic::None => ("none", None, None),
         };
         self.name
@@ -241,8 +238,7 @@ impl RetentionStep {
         let rest = match (item.text("rest")?, item.optional_parsed("at")?, shard) {
             ("all", ..) => RestOfTopic::All,
             ("none", ..) => RestOfTopic::None,
-            ("from", Some(bucket), None) => RestOfTopic::From(bucket),
-            ("from", Some(bucket), Some(shard)) => RestOfTopic::FromShard(bucket, shard),
+            ("from", Some(bucket), Some(shard)) => RestOfTopic::From(bucket, shard),
             _ => return Err(item.corrupt("rest")),
         };
         Ok(Self {
@@ -324,7 +320,7 @@ mod tests {
         let (bucket, older) = ("2024-07-12".parse().unwrap(), "2024-07-11".parse().unwrap());
         let place = |shard: u8, after| RetentionPlace { bucket, shard: shard.into(), after };
         let open = vec![place(3, Some(ID.parse().unwrap())), place(4, None)];
-        let step = first.next(open, RestOfTopic::FromShard(older, 5.into()), 900);
+        let step = first.next(open, RestOfTopic::From(older, 5.into()), 900);
         let expected = Item::from([("pk", "JOB#RETENTION#posts"), ("sk", "STEP"), ("at", "2024-07-11")])
             .with("begun", 1_000_500_u64)
             .with("step", 1_u64)
@@ -336,7 +332,7 @@ mod tests {
             .with("events", 900_u64);
         assert_eq!(step.encode(&topic), expected);
         let forever = RetentionStep::first(millis(1_000_500), None, millis(500));
-        let rests = [RestOfTopic::All, RestOfTopic::None, RestOfTopic::From(older)];
+        let rests = [RestOfTopic::All, RestOfTopic::None, RestOfTopic::From(older, 0.into())];
         let others = rests.map(|rest| RetentionStep { rest, ..forever.clone() });
         for step in others.into_iter().chain([first, step, forever]) {
             assert_eq!(RetentionStep::decode(&step.encode(&topic)), Ok(step));

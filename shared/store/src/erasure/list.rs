@@ -48,7 +48,7 @@ impl ErasureEntry {
 
     pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
         let ErasureEntryKey { erasure } = item.key_as()?;
-        let until = if item.has("until") { Some(item.millis("until")?) } else { None };
+        let until = item.optional_millis("until")?;
         let (actor, user) = (item.optional_parsed("actor")?, item.optional_parsed("user")?);
         Ok(Self { erasure, actor, user, until })
     }

@@ -264,15 +264,14 @@ impl FanOut<'_> {
         let (newest, first) = match rest {
             RestOfTopic::None => return Ok(rest),
             RestOfTopic::All => (None, Shard::from(0)),
-            RestOfTopic::From(bucket) => (Some(bucket), Shard::from(0)),
-            RestOfTopic::FromShard(bucket, shard) => (Some(bucket), shard),
+            RestOfTopic::From(bucket, shard) => (Some(bucket), shard),
         };
         let DirectoryPage { entries, more } = directory.remaining(newest, ENDING_PARTITIONS).await?;
         for entry in &entries {
             let first = if newest == Some(entry.bucket) { first } else { Shard::from(0) };
             for shard in shards_of(entry).into_iter().filter(|shard| *shard >= first) {
                 if open.len() == ENDING_PARTITIONS {
-                    return Ok(RestOfTopic::FromShard(entry.bucket, shard));
+                    return Ok(RestOfTopic::From(entry.bucket, shard));
                 }
                 open.push(RetentionPlace { bucket: entry.bucket, shard, after: None });
             }
@@ -280,7 +279,7 @@ impl FanOut<'_> {
             directory.keep(entry, step.days).await?;
         }
         let older = entries.last().filter(|_| more).and_then(|entry| entry.bucket.previous());
-        Ok(older.map_or(RestOfTopic::None, RestOfTopic::From))
+        Ok(older.map_or(RestOfTopic::None, |older| RestOfTopic::From(older, Shard::from(0))))
     }
 
     /// Gives some events of a partition another expiry. Returns their number, and where the rest begins.

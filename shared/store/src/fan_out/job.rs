@@ -15,10 +15,11 @@
 //!
 //! A page is a pure function of the change that it follows from, also its expiry. So a second put of a page changes
 //! nothing, and begins no second run. A page that is done is deleted, and a record that comes again finds it gone. It has
-//! no copy of its event, so nothing of a deleted event stays in it. A page puts the next page before it does anything else, so the pages of a job run
-//! at the same time. Only a promotion's pages wait for each other, because the last page says that all are done. The
-//! pages of a cleanup and of a backfill are the steps of one walk (`walk.rs`): each step puts the next page when it
-//! ends.
+//! no copy of its event, so nothing of a deleted event stays in it.
+//!
+//! A page puts the next page before it does anything else, so the pages of a job run at the same time. Only a
+//! promotion's pages wait for each other, because the last page says that all are done. The pages of a cleanup and of a
+//! backfill are the steps of one walk (`walk.rs`): each step puts the next page when it ends.
 
 use lately_keys::table::{Job, JobKey, JobPage, JobTask};
 use lately_keys::{BucketWidth, Topic, UnixMillis, User};

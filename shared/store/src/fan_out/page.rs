@@ -91,17 +91,16 @@ impl JobStep<'_> {
                 Some((next, work.behind(&last.user)))
             }
         };
+        if let Some((number, next)) = &next
+            && !matches!(task, PageTask::Promote)
+        {
+            next.put(fan_out.op, job, *number).await?;
+        }
         match task {
             PageTask::Push(topic, width) => {
-                if let Some((number, next)) = &next {
-                    next.put(fan_out.op, job, *number).await?;
-                }
                 self.push(&EventKey::new(topic.clone(), *width, job.id), &page).await
             }
             PageTask::Remove => {
-                if let Some((number, next)) = &next {
-                    next.put(fan_out.op, job, *number).await?;
-                }
                 let stored = fan_out.op.source(source).stored().await?;
                 let holders = page.holders(&stored, job.id);
                 let copies = holders.map(|user| Write::Delete(place_in_feed(job.id, user))).collect();
@@ -109,9 +108,6 @@ impl JobStep<'_> {
                 fan_out.write_or_defer(copies, later).await.map(drop)
             }
             PageTask::Restamp(topic, width) => {
-                if let Some((number, next)) = &next {
-                    next.put(fan_out.op, job, *number).await?;
-                }
                 let key = EventKey::new(topic.clone(), *width, job.id);
                 // The deletion of an event removes its copies.
                 let Some(entry) = fan_out.entry_of(&key).await? else { return Ok(()) };
@@ -159,10 +155,8 @@ impl JobStep<'_> {
 impl FanOut<'_> {
     /// The entry of an event, if the event exists.
     async fn entry_of(&self, key: &EventKey) -> Result<Option<TimelineEntry>, TableError> {
-        match self.op.table.get(key.encode()).await? {
-            Some(item) => Ok(TimelineEntry::of(key, &item)?),
-            None => Ok(None),
-        }
+        let Some(event) = self.op.table.get(key.encode()).await? else { return Ok(None) };
+        Ok(TimelineEntry::of(key, &event)?)
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use lately_keys::table::{QuotaHolder, QuotaKey, QuotaKind};
 use lately_keys::{TableKey, UnixMillis};
 use lately_table::{Condition, Item, PutIf, TableError, entropy_u64};
+use tokio::runtime::Handle;
 
 use crate::limits::OPEN_STREAMS;
 use crate::op::Op;
@@ -27,12 +28,13 @@ pub enum OpenStreamError {
     Table(#[from] TableError),
 }
 
-/// One of a caller's open streams. When it is closed, the caller may open another one.
-#[derive(Clone, Debug)]
+/// One of a caller's open streams. When it is closed or dropped, the caller may open another one.
+#[derive(Debug)]
 pub struct OpenStream {
     op: Op,
     key: QuotaKey,
     until: UnixMillis,
+    is_open: bool,
 }
 
 impl Op {
@@ -51,7 +53,7 @@ impl Op {
             let key = QuotaKey { holder: holder.clone(), kind: QuotaKind::Streams, number };
             let item = Item::at(&key).with("until", until.get()).with("expires_at", until.get() / 1_000 + 1);
             match self.table.put_if(&item, &is_free).await? {
-                PutIf::Done => return Ok(OpenStream { op: self.clone(), key, until }),
+                PutIf::Done => return Ok(OpenStream { op: self.clone(), key, until, is_open: true }),
                 PutIf::Refused(Some(taken)) => {
                     ends.push(taken.number::<u64>("until").map_err(TableError::from)?);
                 }
@@ -64,19 +66,24 @@ impl Op {
 }
 
 impl OpenStream {
-    /// As [`OpenStream::close`], in the background.
-    pub fn close_later(&self) {
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let open = self.clone();
-            runtime.spawn(async move { open.close().await });
+    /// Says that the stream is over. If this fails, the stream counts until its time is over.
+    pub async fn close(&mut self) {
+        self.is_open = false;
+        close(self.op.clone(), self.key.clone(), self.until).await;
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        if let (true, Ok(runtime)) = (self.is_open, Handle::try_current()) {
+            runtime.spawn(close(self.op.clone(), self.key.clone(), self.until));
         }
     }
+}
 
-    /// Says that the stream is over. If this fails, the stream counts until its time is over.
-    pub async fn close(&self) {
-        let is_ours = Condition::equals("until", self.until.get());
-        if let Err(error) = self.op.step().table.delete_if(self.key.encode(), &is_ours).await {
-            tracing::warn!(%error, "a closed stream still counts");
-        }
+async fn close(op: Op, key: QuotaKey, until: UnixMillis) {
+    let is_ours = Condition::equals("until", until.get());
+    if let Err(error) = op.step().table.delete_if(key.encode(), &is_ours).await {
+        tracing::warn!(%error, "a closed stream still counts");
     }
 }

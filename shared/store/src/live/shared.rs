@@ -179,13 +179,13 @@ async fn run(store: Store, mut looking: Looking, ending: EndsLoop) {
         let Some(shared) = ending.0.upgrade() else { return };
         // Boxed: the store's futures are many layers deep.
         match Box::pin(looking.look(&store)).await {
-            Ok(news) => {
+            Ok(Some(news)) => {
                 failed = 0;
-                if let Some(topic) = looking.deleted.take() {
-                    lock(&shared.state).deleted = Some(topic);
-                    return;
-                }
                 shared.publish(news, looking.window.settled());
+            }
+            Ok(None) => {
+                lock(&shared.state).deleted = looking.reader.not_found();
+                return;
             }
             Err(error) => {
                 failed += 1;
@@ -208,8 +208,6 @@ struct Looking {
     late: LateQueue,
     /// When all notes were last read, by the wall clock.
     notes_read_at: UnixMillis,
-    /// The topic, if it was deleted.
-    deleted: Option<TopicNotFound>,
     /// The timelines whose watches are kept up.
     watched: Vec<Timeline>,
     /// The times of the last event, of the last renewal and of the last read of notes, by the monotonic clock.
@@ -229,7 +227,6 @@ impl Looking {
             noted: BTreeMap::new(),
             late: LateQueue::default(),
             notes_read_at: op.now(),
-            deleted: None,
             watched: Vec::new(),
             came_at: now,
             watched_at: now,
@@ -255,7 +252,8 @@ impl Looking {
         pause + Duration::from_micros(entropy_u64(ambient) % (tenth + 1))
     }
 
-    async fn look(&mut self, store: &Store) -> Result<News, TableError> {
+    /// Looks once. Returns the news; `None` if the timeline's topic was deleted.
+    async fn look(&mut self, store: &Store) -> Result<Option<News>, TableError> {
         let now = store.ambient().monotonic();
         let is_idle = now.saturating_sub(self.came_at) >= IDLE_AFTER;
         let age = if is_idle { IDLE_AGE } else { DIRECTORY_AGE };
@@ -266,11 +264,9 @@ impl Looking {
         if now.saturating_sub(self.watched_at) >= WATCH_EVERY || self.reader.timelines() != self.watched {
             self.keep_watch(&op).await?;
         }
-        if self.late.is_empty() && now.saturating_sub(self.noted_at) >= NOTES_EVERY {
-            self.read_notes(&op).await?;
-            if self.deleted.is_some() {
-                return Ok(News { messages: Vec::new(), line: None });
-            }
+        let is_due = self.late.is_empty() && now.saturating_sub(self.noted_at) >= NOTES_EVERY;
+        if is_due && self.read_notes(&op).await? {
+            return Ok(None);
         }
         let late = self.reader.late_page(&op, &self.late).await?;
         let look = self.window.look(line, newest);
@@ -298,7 +294,7 @@ impl Looking {
             self.came_at = now;
         }
         let messages = messages.into_iter().map(|(kind, event)| (kind, Arc::new(event))).collect();
-        Ok(News { messages, line: self.window.line() })
+        Ok(Some(News { messages, line: self.window.line() }))
     }
 
     /// Puts the watches, or renews them.
@@ -312,8 +308,9 @@ impl Looking {
         Ok(())
     }
 
-    /// Reads the notes that have come, and queues the late events that they name.
-    async fn read_notes(&mut self, op: &Op) -> Result<(), TableError> {
+    /// Reads the notes that have come, and queues the late events that they name. Returns true if one of them says that
+    /// the timeline's topic was deleted.
+    async fn read_notes(&mut self, op: &Op) -> Result<bool, TableError> {
         let (now, monotonic) = (op.now(), op.ambient().monotonic());
         let oldest = EventId::first_of(self.notes_read_at.saturating_sub(NOTE_OVERLAP_MILLIS));
         let settled = self.window.settled();
@@ -324,7 +321,7 @@ impl Looking {
             handled.retain(|note| *note >= oldest);
             for note in op.late_notes(timeline, oldest).await? {
                 if note.gone.is_some() && note.gone == self.reader.created_at() {
-                    self.deleted = self.reader.not_found();
+                    return Ok(true);
                 }
                 if handled.contains(&note.id) {
                     continue;
@@ -347,7 +344,7 @@ impl Looking {
         if is_all {
             (self.notes_read_at, self.noted_at) = (now, monotonic);
         }
-        Ok(())
+        Ok(false)
     }
 }
 

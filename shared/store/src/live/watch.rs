@@ -16,7 +16,7 @@
 //! table refuses it for some time, the followers miss these late events, and nobody waits.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::stream::{self, StreamExt};
 use lately_keys::table::{LateNoteKey, Timeline, WatchKey};
@@ -74,16 +74,17 @@ impl LateEntries {
     ) {
         let in_time = now.saturating_sub(NOTED_AFTER_MILLIS);
         let late: Vec<_> = ids.iter().copied().filter(|id| id.at() < in_time).collect();
-        if !late.is_empty() {
-            self.insert(timelines, &late);
+        if late.is_empty() {
+            return;
+        }
+        let mut all = self.all();
+        for timeline in timelines {
+            all.entry(timeline).or_default().extend(&late);
         }
     }
 
-    fn insert(&self, timelines: impl IntoIterator<Item = Timeline>, ids: &[EventId]) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for timeline in timelines {
-            all.entry(timeline).or_default().extend(ids);
-        }
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Timeline, BTreeSet<EventId>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,7 +93,7 @@ impl LateNote {
         let LateNoteKey { id, .. } = item.key_as()?;
         let ids = item.bytes("e")?.chunks(ID_BYTES).map(EventId::from_slice);
         let events = ids.collect::<Option<_>>().ok_or_else(|| item.corrupt("e"))?;
-        let gone = if item.has("gone") { Some(item.millis("gone")?) } else { None };
+        let gone = item.optional_millis("gone")?;
         Ok(Self { id, events, gone })
     }
 }
@@ -100,31 +101,35 @@ impl LateNote {
 impl Op {
     /// Puts a note for each timeline that is followed live.
     pub(crate) async fn note_late(&self, late: &LateEntries) {
-        let late = std::mem::take(&mut *late.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let late = std::mem::take(&mut *late.all());
         if late.is_empty() {
             return;
         }
         let op = self.step_within(NOTES_TIME);
-        let watches: Vec<_> = late.keys().cloned().map(|timeline| WatchKey { timeline }.encode()).collect();
-        let followed = async {
-            let watches = op.table.get_many(&watches, true).await?;
-            let is_followed = |watch: &Item| is_watched(watch, op.now());
-            let mut followed = Vec::new();
-            for watch in &watches {
-                if is_followed(watch)? {
-                    followed.push(watch.key_as::<WatchKey>()?.timeline);
-                }
+        let followed = match op.followed(late.keys()).await {
+            Ok(followed) => followed,
+            Err(error) => {
+                tracing::warn!(%error, "late events were not noted for live followers");
+                return;
             }
-            Ok::<_, TableError>(followed)
         };
-        match followed.await {
-            Ok(followed) => {
-                let notes: Vec<_> =
-                    followed.iter().map(|timeline| op.put_note(timeline, &late[timeline])).collect();
-                stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).collect::<()>().await;
+        let notes: Vec<_> = followed.iter().map(|timeline| op.put_note(timeline, &late[timeline])).collect();
+        stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).collect::<()>().await;
+    }
+
+    /// Those of some timelines that are followed live.
+    async fn followed(
+        &self,
+        timelines: impl Iterator<Item = &Timeline>,
+    ) -> Result<Vec<Timeline>, TableError> {
+        let watches: Vec<_> = timelines.cloned().map(|timeline| WatchKey { timeline }.encode()).collect();
+        let mut followed = Vec::new();
+        for watch in self.table.get_many(&watches, true).await? {
+            if is_watched(&watch, self.now())? {
+                followed.push(watch.key_as::<WatchKey>()?.timeline);
             }
-            Err(error) => tracing::warn!(%error, "late events were not noted for live followers"),
         }
+        Ok(followed)
     }
 
     /// Puts a note of late events for the followers of a topic, who are known to be there.
