@@ -131,6 +131,9 @@ async fn small_audiences_of_many_events_share_their_calls() {
     assert_eq!((total.deliveries, total.written_items), (1_000, 1_200));
     assert!(total.write_calls <= 60, "{} calls, 48 at best", total.write_calls);
     assert_eq!(total.cost.write_units.halves, 2 * 1_200);
+    // Rails that continue at the same time share each read of the source, its followers and the events.
+    let reads = total.cost.calls - total.write_calls;
+    assert!(reads <= 60, "{reads} calls that read");
 }
 
 #[tokio::test(start_paused = true)]
