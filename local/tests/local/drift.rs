@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lately::{System, TEMPLATE};
+use lately_authorize::limits::LOOKUP_TIME;
 use lately_authorize::{Authorizer, Issuers};
 use lately_engine::{KeyNames, Projection, StreamView};
 use lately_keys::Place;
 use lately_kit::access::RULES;
 use lately_kit::code::Code;
+use lately_kit::limits::READ_TIMEOUT;
 use lately_kit::route::Routes;
 use lately_live::Live;
 use lately_pump::Mapping;
@@ -107,6 +109,13 @@ fn a_page_that_waits_fits_into_its_functions_time() {
     assert!(waits + lately_store::limits::WAITING_LOOK_TIME < time);
     // The gateway waits this long for a response.
     assert!(time < Duration::from_secs(30));
+}
+
+#[test]
+fn the_look_up_of_a_token_fits_into_the_authorizers_time() {
+    let time = Template::parse(TEMPLATE).unwrap().timeout("AuthorizeFunction").unwrap();
+    // A call that begins at the end of the look-up waits for its answer. The gateway waits 10 s.
+    assert!(LOOKUP_TIME + READ_TIMEOUT <= time && time <= Duration::from_secs(10));
 }
 
 #[tokio::test]
