@@ -206,6 +206,7 @@ def main(lately, *options):
                 cloud.deploy(FIRST)
                 api = cloud.make_routes(document(), cache_seconds=60)
                 table = cloud.outputs()["TableName"]
+                assert "LiveUrl" not in cloud.outputs(), "live streams are deployed, but not enabled"
                 made = cloud.run(
                     *(lately, "token", "create", "--table", table, "--scope", "admin", "--ttl", "1d"),
                     stdout=subprocess.PIPE,
@@ -218,6 +219,7 @@ def main(lately, *options):
             with step("upgrade"):
                 cloud.deploy(UPGRADE)
                 assert cloud.outputs()["TableName"] == table, "the upgrade has replaced the table"
+                assert cloud.outputs()["LiveUrl"].startswith("https://"), "live streams are enabled, but have no URL"
             with step("check after the upgrade"):
                 cloud.run(*check)
             if keep:
