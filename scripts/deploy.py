@@ -6,7 +6,7 @@ MiniStack differs from AWS in three points. This program, and no other file, wor
   authorizer one by one.
 - MiniStack has no alarms on expressions of metrics. So such an alarm is deployed on its first metric.
 - MiniStack collects a function's whole response before it sends the first byte, also at a function URL with RESPONSE_STREAM.
-  A live stream lasts 14 minutes. So the check gets no `--live-url` and skips the live streams.
+  So the check gets no `--live-url` and skips the live streams.
 """
 
 import contextlib
@@ -41,8 +41,8 @@ FIRST = {
     "ReportSchedule": "rate(1 minute)",
     "LogLevel": "info",
 }
-# The upgrade changes the functions' environment and the schedule's input.
-UPGRADE = FIRST | {"LogLevel": "warn", "FanOutLimit": "500", "ReportGroupBy": "type"}
+# The upgrade changes the functions' environment and the schedule's input, and adds a function with its URL.
+UPGRADE = FIRST | {"LogLevel": "warn", "FanOutLimit": "500", "ReportGroupBy": "type", "LiveStreams": "Enabled"}
 
 
 def deployable():
@@ -206,6 +206,7 @@ def main(lately, *options):
                 cloud.deploy(FIRST)
                 api = cloud.make_routes(document(), cache_seconds=60)
                 table = cloud.outputs()["TableName"]
+                assert "LiveUrl" not in cloud.outputs(), "live streams are deployed, but not enabled"
                 made = cloud.run(
                     *(lately, "token", "create", "--table", table, "--scope", "admin", "--ttl", "1d"),
                     stdout=subprocess.PIPE,
@@ -218,6 +219,7 @@ def main(lately, *options):
             with step("upgrade"):
                 cloud.deploy(UPGRADE)
                 assert cloud.outputs()["TableName"] == table, "the upgrade has replaced the table"
+                assert cloud.outputs()["LiveUrl"].startswith("https://"), "live streams are enabled, but have no URL"
             with step("check after the upgrade"):
                 cloud.run(*check)
             if keep:

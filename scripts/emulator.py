@@ -66,6 +66,7 @@ class Functions:
             name: it["Properties"] for name, it in resources.items() if it["Type"] == "AWS::Serverless::Function"
         }
         self.routes, self.prefixes = {}, {}
+        [self.streaming] = [name for name, it in self.functions.items() if "FunctionUrlConfig" in it]
         for function, properties in self.functions.items():
             for event in properties.get("Events", {}).values():
                 of = event["Properties"]
@@ -83,6 +84,8 @@ class Functions:
     def of(self, payload):
         if "identitySource" in payload:
             return self.authorizer
+        if payload.get("routeKey") == "$default":
+            return self.streaming
         if "routeKey" in payload:
             return self.routes[payload["routeKey"]]
         if "Records" in payload:
@@ -119,7 +122,17 @@ def is_expected(answer, expected):
     if "answer" in expected:
         return holds(answer, expected["answer"])
     code = json.loads(answer["body"]).get("code") if answer.get("statusCode", 500) >= 300 else None
-    return (answer.get("statusCode"), code) == (expected["status"], expected.get("code"))
+    return (
+        (answer.get("statusCode"), code) == (expected["status"], expected.get("code"))
+        and holds(answer["headers"], expected.get("headers", {}))
+        and all(text in answer["body"] for text in expected.get("holds", []))
+    )
+
+
+def parsed(text):
+    """The answer. A streamed answer is a prelude of JSON, eight zero bytes, and the body."""
+    prelude, separator, body = text.partition("\0" * 8)
+    return json.loads(prelude) | ({"body": body} if separator else {})
 
 
 def send(url, body, headers=None, method="POST"):
@@ -168,7 +181,7 @@ def is_answered(url, name, expected):
     text = ""
     try:
         text = send(url, (EVENTS / name).read_bytes())
-        if is_expected(json.loads(text), expected):
+        if is_expected(parsed(text), expected):
             return True
     except (OSError, ValueError, KeyError, AttributeError) as error:
         text = text or repr(error)
@@ -197,6 +210,7 @@ def main(lately, *chosen):
             given = {
                 "TABLE_NAME": TABLE,
                 "OUTPUT": f"{folder}/reports",
+                "LIVE_SECONDS": "1",
                 "AWS_ENDPOINT_URL": dynamodb,
                 "AWS_REGION": "eu-west-1",
                 "AWS_ACCESS_KEY_ID": "x",

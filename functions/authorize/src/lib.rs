@@ -45,6 +45,7 @@ pub use issuers::{Issuers, IssuersError};
 pub use keys::KeysUnavailable;
 
 use jwt::JwtError;
+use limits::LOOKUP_TIME;
 
 /// The seconds after which a client may retry a request while an issuer does not respond.
 const KEYS_RETRY_SECONDS: u32 = 5;
@@ -130,7 +131,8 @@ impl Authorizer {
         if jwt::is_jwt(token.reveal()) {
             return self.identify_jwt(&token).await;
         }
-        let session = self.store.op().sessions().find(token.hash()).await?;
+        let op = self.store.op().step_within(LOOKUP_TIME);
+        let session = op.sessions().find(token.hash()).await?;
         Ok(session.map_or(Identity::Refused, |session| Identity::Known(Caller::from(session))))
     }
 

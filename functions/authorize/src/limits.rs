@@ -2,6 +2,12 @@
 
 use std::time::Duration;
 
+use lately_kit::limits::READ_TIMEOUT;
+
+/// Time for the look-up of a session with all its attempts. The gateway waits 10 s for the authorizer, and Lambda ends the
+/// function then: an error after this time is better, because the process stays for the next token.
+pub const LOOKUP_TIME: Duration = Duration::from_secs(7);
+
 /// Longest JWT that is looked at, in bytes. The gateway accepts 10,240 bytes of headers in all.
 pub const JWT_BYTES: usize = 8 * 1024;
 
@@ -36,5 +42,7 @@ const _: () = {
     // Beside them it reads the stored keys, and then it may store the keys.
     assert!(FETCH_TIMEOUT.as_secs() * 2 + STORE_TIMEOUT.as_secs() < 10);
     assert!(STORE_TIMEOUT.as_secs() <= FETCH_TIMEOUT.as_secs());
+    // A call that begins at the end of the time waits for its answer.
+    assert!(LOOKUP_TIME.as_secs() + READ_TIMEOUT.as_secs() <= 10);
     assert!(FETCH_PAUSE.as_secs() < KEYS_FRESH.as_secs() && KEYS_FRESH.as_secs() < KEYS_STALE.as_secs());
 };

@@ -1,16 +1,21 @@
-//! Every payload of `events/` gets the answer of `events/expected.json`, as it would behind the gateway. The file also
+//! Every payload of `events/` gets the answer of `events/expected.json`, as it would behind the gateway or the function URL. The
+//! file also
 //! lists the state of the system that the answers assume. `scripts/emulator` checks the deployed functions with the
 //! same file.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use lambda_runtime::{Context, LambdaEvent};
 use lately_authorize::{Authorizer, Issuers};
 use lately_kit::edge;
-use lately_kit::lambda::HttpEvent;
+use lately_kit::lambda::{HttpEvent, streaming_service};
+use lately_live::Live;
 use lately_report::{Outcome, Output};
 use serde::Deserialize;
 use serde_json::Value;
+use tower::{Service, ServiceExt};
 
 use crate::drift::{expected, payloads};
 use crate::support::{Api, put_item};
@@ -19,11 +24,16 @@ use crate::support::{Api, put_item};
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Expected {
-    /// The status of a response to a request, and the code if the response is a problem.
+    /// The status of a response to a request, and the code if the response is a problem. A live stream also has these
+    /// headers and these texts.
     Http {
         status: u16,
         #[serde(default)]
         code: String,
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
+        #[serde(default)]
+        holds: Vec<String>,
     },
     /// An answer that contains these values, and maybe others.
     Holds { answer: Value },
@@ -75,9 +85,12 @@ const TIME: Duration = Duration::from_secs(10);
 /// The time of the report function, which reserves a part of it.
 const REPORT_TIME: Duration = Duration::from_secs(292);
 
-/// The payloads of routes.
+/// The time of a live stream.
+const STREAM_TIME: Duration = Duration::from_secs(1);
+
+/// The payloads of routes behind the gateway.
 fn http_payloads() -> BTreeMap<String, String> {
-    let others = ["authorize", "fan-out", "report"];
+    let others = ["authorize", "fan-out", "live", "report"];
     let is_http = |name: &str| !others.iter().any(|other| name.starts_with(other));
     payloads().into_iter().filter(|(name, _)| is_http(name)).collect()
 }
@@ -144,7 +157,7 @@ async fn each_payload_is_answered_as_expected() {
         "each payload has an expectation"
     );
     for (name, text) in http_payloads() {
-        let Expected::Http { status, code } = &answers[&name] else { panic!("{name} is a request") };
+        let Expected::Http { status, code, .. } = &answers[&name] else { panic!("{name} is a request") };
         let api = behind_the_gateway(&given().await);
         let before = api.items().await;
         let payload: HttpEvent = serde_json::from_str(&text).unwrap();
@@ -154,5 +167,35 @@ async fn each_payload_is_answered_as_expected() {
             answer.status < 300 || api.items().await == before,
             "{name}: a refused request changes nothing"
         );
+    }
+}
+
+#[tokio::test]
+async fn each_payload_of_the_function_url_is_answered_as_expected() {
+    let answers = answers();
+    for (name, text) in payloads().into_iter().filter(|(name, _)| name.starts_with("live")) {
+        let Expected::Http { status, code, headers, holds } = &answers[&name] else {
+            panic!("{name} is a request")
+        };
+        let store = given().await.system.store;
+        let authorizer = Authorizer::new(store.clone(), Issuers::default());
+        let routes = lately_live::router(Live::new(store, authorizer).lasting(STREAM_TIME));
+        let mut function = streaming_service(edge::around(routes));
+        let event = LambdaEvent::new(serde_json::from_str(&text).unwrap(), Context::default());
+        let mut answer = function.ready().await.unwrap().call(event).await.unwrap();
+        let mut body = Vec::new();
+        while let Some(piece) = answer.stream.next().await {
+            body.extend_from_slice(&piece.unwrap());
+        }
+        let body = String::from_utf8(body).unwrap();
+        let prelude = answer.metadata_prelude;
+        assert_eq!(prelude.status_code, *status, "{name}: {body}");
+        if *status >= 300 {
+            assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["code"], **code, "{name}: {body}");
+        }
+        for (header, value) in headers {
+            assert_eq!(prelude.headers[header], *value, "{name}");
+        }
+        assert!(holds.iter().all(|text| body.contains(text)), "{name}: {body}");
     }
 }

@@ -64,7 +64,7 @@ fn alarms() -> BTreeMap<String, Value> {
 
 /// The properties of the dashboard's widgets.
 fn widgets() -> Vec<Value> {
-    let body = template().resources["Dashboard"].properties["DashboardBody"]["Fn::Sub"].clone();
+    let body = template().resources["Dashboard"].properties["DashboardBody"]["Fn::Sub"][0].clone();
     let body: Value = serde_json::from_str(body.as_str().unwrap()).expect("a dashboard is JSON");
     body["widgets"].as_array().unwrap().iter().map(|widget| widget["properties"].clone()).collect()
 }
@@ -108,6 +108,7 @@ fn every_metric_of_an_alarm_is_written() {
     for (name, alarm) in alarms() {
         let mut looked_at = vec![&alarm];
         let metrics = alarm["Metrics"].as_array().into_iter().flatten();
+        let metrics = metrics.map(|metric| metric.pointer("/Fn::If/1").unwrap_or(metric));
         looked_at.extend(metrics.filter_map(|metric| metric.get("MetricStat")).map(|stat| &stat["Metric"]));
         let looked_at: Vec<_> =
             looked_at.into_iter().filter(|metric| metric.get("MetricName").is_some()).collect();
@@ -261,6 +262,7 @@ fn every_figure_equals_its_constant() {
         model::REQUESTS_PER_MINUTE = count,
         store::QUOTA_TIMEOUT = time,
         store::QUOTAS_REMEMBERED = |n: usize| count(n as u128),
+        authorize::LOOKUP_TIME = time,
         authorize::JWT_BYTES = bytes,
         kit::TOKEN_LEEWAY = time,
         authorize::ISSUERS = |n: usize| count(n as u128),
@@ -369,8 +371,7 @@ fn every_command_parses() {
 
 #[test]
 fn every_named_parameter_is_in_the_template() {
-    let parameters =
-        TEMPLATE.split_once("\nParameters:\n").unwrap().1.split_once("\nConditions:\n").unwrap().0;
+    let parameters = TEMPLATE.split_once("\nParameters:").unwrap().1.split_once("\nConditions:\n").unwrap().0;
     let table = OPERATIONS.split_once("| parameter | decide |").unwrap().1.split_once("\n\n").unwrap().0;
     let cells = table.lines().skip(2).map(|row| row.split('|').nth(1).unwrap());
     let names: Vec<_> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
@@ -381,6 +382,49 @@ fn every_named_parameter_is_in_the_template() {
         assert!(parameters.contains(&format!("\n  {name}:\n")), "there is no parameter {name}");
         assert!(OPERATIONS.contains(name));
     }
+}
+
+/// The table of the page about limits that says which bound holds how many executions, and the four lines that check the
+/// template's numbers on AWS.
+#[test]
+fn the_bounds_of_executions_follow_from_the_template() {
+    const LOOKUP_MILLIS: u64 = 20;
+    const REQUEST_MILLIS: u64 = 50;
+    let template = template();
+    let default =
+        TEMPLATE.split_once("\n  RequestsPerSecond:\n").unwrap().1.split_once("Default: ").unwrap().1;
+    let default: u64 = default.lines().next().unwrap().parse().unwrap();
+    let own = template.resources["Api"].properties["RouteSettings"].as_object().unwrap();
+    let limit = |settings: &Value| settings["ThrottlingRateLimit"].as_u64();
+    // Without ReadConcurrency, the routes with wait_for have limits of their own.
+    let waiting: Vec<_> = own
+        .values()
+        .filter_map(|settings| settings.pointer("/Fn::If/2")?.get("ThrottlingRateLimit"))
+        .collect();
+    let (routes, open) = (template.routes().unwrap().len(), 2);
+    let limited =
+        own.values().map(|settings| limit(settings.pointer("/Fn::If/2").unwrap_or(settings)).unwrap());
+    let asked = limited.sum::<u64>() + default * (routes - open - own.len()) as u64;
+    let asking = (asked * LOOKUP_MILLIS).div_ceil(1_000);
+    let row = format!("| {} requests a second: {asking} |", count(asked));
+    assert!(LIMITS.contains(&row), "{row}");
+    let seconds = store::LONGEST_VISIBILITY_WAIT.as_secs();
+    let waits = waiting.iter().map(|limit| limit.as_u64().unwrap()).sum::<u64>() * seconds;
+    let issues = limit(&own["GET /repos/{owner}/{repo}/issues"]).unwrap() * seconds;
+    for (name, executions) in [("actors, subjects and feeds", waits), ("issues", issues)] {
+        let row = LIMITS.lines().find(|line| line.starts_with(&format!("| `wait_for` on {name}"))).unwrap();
+        assert_eq!(row.split(" | ").nth(2), Some(&*executions.to_string()), "{row}");
+    }
+    let short = (asked * REQUEST_MILLIS).div_ceil(1_000);
+    assert!(LIMITS.contains(&format!("| {short} on all routes |")), "{short}");
+    assert!(asking + store::OPEN_STREAMS + waits + issues + short < 1_000 / 2);
+    for (command, printed) in [("get-routes", routes), ("get-stages", own.len())] {
+        let line =
+            OPERATIONS.lines().find(|line| line.starts_with(&format!("aws apigatewayv2 {command}"))).unwrap();
+        let comment = line.rsplit_once(" # ").unwrap().1;
+        assert_eq!(comment.split(' ').next(), Some(&*printed.to_string()), "{line}");
+    }
+    assert_eq!(own.len() - waiting.len(), 7, "the page says how many there are with ReadConcurrency");
 }
 
 #[test]

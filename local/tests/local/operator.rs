@@ -326,3 +326,22 @@ fn a_topic_is_consumed_line_by_line_each_event_once() {
     assert!(!done && out.is_empty() && err.contains("the URL of --url"), "{err}");
     program.stop("-TERM");
 }
+
+#[test]
+fn a_profile_may_get_its_credentials_from_a_program() {
+    let program = Program::started(&["--no-demo"]);
+    let folder = tempfile::tempdir().unwrap();
+    let credentials = json!({"Version": 1, "AccessKeyId": "x", "SecretAccessKey": "x"});
+    let (printed, config) = (folder.path().join("credentials"), folder.path().join("config"));
+    std::fs::write(&printed, credentials.to_string()).unwrap();
+    let profile =
+        format!("[profile work]\nregion = eu-west-1\ncredential_process = cat {}\n", printed.display());
+    std::fs::write(&config, profile).unwrap();
+    let mut command = prepared(&program, &["token", "list", "--table", "lately"]);
+    command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY").env_remove("AWS_REGION");
+    command.env("AWS_PROFILE", "work").env("AWS_CONFIG_FILE", config);
+    command.env("PATH", std::env::var("PATH").unwrap());
+    let done = command.output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    program.stop("-TERM");
+}

@@ -27,7 +27,7 @@ use crate::{aws, clock, edge};
 
 mod gateway;
 
-pub use gateway::HttpEvent;
+pub use gateway::{HttpEvent, UrlEvent};
 
 /// Runs a function that serves routes: the whole of its `main`. `function` is also the function's name in its metrics.
 ///
@@ -59,11 +59,11 @@ pub async fn start_streaming(
     lambda_runtime::run(streaming_service(router)).await
 }
 
-/// As [`service`], but the response is sent while it is made.
+/// As [`service`], but behind a function URL, and the response is sent while it is made.
 pub fn streaming_service(
     router: Router,
 ) -> impl Service<
-    LambdaEvent<HttpEvent>,
+    LambdaEvent<UrlEvent>,
     Response = StreamResponse<impl Stream<Item = Result<Bytes, axum::Error>> + Unpin + Send>,
     Error = Error,
     Future: Send,

@@ -75,7 +75,7 @@ impl Op {
     }
 
     /// As [`Op::step`], with this much time. The step's items are not shown to the caller yet.
-    pub(crate) fn step_within(&self, time: Duration) -> Self {
+    pub fn step_within(&self, time: Duration) -> Self {
         Self { table: self.store.step_within(&self.table, time), shown: Arc::default(), ..self.clone() }
     }
 

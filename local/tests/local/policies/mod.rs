@@ -1,5 +1,5 @@
 //! The template grants each function exactly the actions that the function performs: every call is granted, and every
-//! grant is needed by a call.
+//! grant is needed by a call. A transaction counts as each of its actions in all of its partitions (`witness.rs`).
 //!
 //! A witness records each function's calls. The functions run `lately check`, and then cases that it does not
 //! reach: throttled, too large or late writes, pulled sources, and work of a process that died.

@@ -27,7 +27,8 @@ struct RecordedAction {
     /// The resource, in the syntax of `Fn::Sub`.
     resource: String,
     /// The partitions, or the prefix of a list. One statement must allow all of them, because IAM checks a batch as a
-    /// whole. AWS does not document this for transactions.
+    /// whole. AWS does not document which keys IAM checks for an action of a transaction: the item's, those of all items
+    /// with this action, or those of the whole transaction. A statement that allows the last also allows the others.
     partitions: BTreeSet<String>,
 }
 
@@ -185,10 +186,13 @@ impl Witness {
                 }
             }
             "TransactWriteItems" | "TransactGetItems" => {
-                for part in body["TransactItems"].as_array().unwrap() {
-                    let (kind, part) = part.as_object().unwrap().iter().next().unwrap();
-                    let partition = key(part.get("Item").unwrap_or_else(|| &part["Key"]));
-                    deed(format!("{kind}Item"), partition);
+                let parts = body["TransactItems"].as_array().unwrap().iter();
+                let parts: Vec<_> = parts.flat_map(|part| part.as_object().unwrap()).collect();
+                for (kind, _) in &parts {
+                    for (_, part) in &parts {
+                        let partition = key(part.get("Item").unwrap_or_else(|| &part["Key"]));
+                        deed(format!("{kind}Item"), partition);
+                    }
                 }
             }
             "Query" => {

@@ -1,11 +1,13 @@
-//! Requests behind API Gateway (payload format 2.0), made equal to the requests of the local program.
+//! Requests behind API Gateway and behind a function URL (payload format 2.0), made equal to the requests of the local
+//! program.
 //!
-//! `lambda_http` makes a request from the gateway's event. The gateway sends the path decoded and the query as the
-//! client sent it, and the library pastes both into one URI. So a decoded `#`, `?` or `%` would name another resource,
-//! `..` would be resolved, and text that is no URI would cause a panic, which ends the process. Two steps repair this:
+//! `lambda_http` makes a request from the event. The gateway sends the path decoded and the query as the client sent it,
+//! and the library pastes both into one URI. So a decoded `#`, `?` or `%` would name another resource, `..` would be
+//! resolved, and text that is no URI would cause a panic, which ends the process. Two steps repair this:
 //!
 //! 1. [`HttpEvent`], before the library: encodes the path and the query once, and checks everything over which the
-//!    library would panic.
+//!    library would panic. A function URL sends the path as the client sent it: [`UrlEvent`] does not encode its escapes
+//!    again.
 //! 2. [`repaired`], after the library: restores the path, in which the library resolved `..`, and reads the caller and
 //!    the request ids from the contexts.
 //!
@@ -40,6 +42,9 @@ use crate::path;
 /// escape too little.
 const NO_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
 
+/// The bytes that a URI's path cannot hold. The escapes of a client stay as they are.
+const NO_PATH: &AsciiSet = &NO_QUERY.add(b'?').add(b'`').add(b'{').add(b'}');
+
 /// The header from which `lambda_http` reads the scheme of a URI.
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
@@ -47,50 +52,77 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 #[derive(Debug)]
 pub struct HttpEvent(ApiGatewayV2httpRequest);
 
+/// A request as a function URL sends it, checked like [`HttpEvent`]. The path is as the client sent it.
+#[derive(Debug)]
+pub struct UrlEvent(ApiGatewayV2httpRequest);
+
 impl<'de> Deserialize<'de> for HttpEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json = Box::<RawValue>::deserialize(deserializer)?;
-        let event = serde_json::from_str(json.get()).or_else(|_| without_refused_headers(json.get()));
-        Self::checked(event.map_err(D::Error::custom)?).map_err(D::Error::custom)
+        checked(deserializer, path::encoded).map(Self)
     }
 }
 
-impl HttpEvent {
-    fn checked(mut event: ApiGatewayV2httpRequest) -> Result<Self, lambda_runtime::Error> {
-        let path = path::encoded(&event.raw_path.unwrap_or_default());
-        let query = event.raw_query_string.unwrap_or_default();
-        let query = utf8_percent_encode(&query, NO_QUERY).to_string();
-        // The library's URI holds the same query and a path that is no longer, so it is a URI if this is one.
-        target(&path, Some(&query))?;
-        event.raw_path = Some(path);
-        event.raw_query_string = Some(query);
-        if event.is_base64_encoded {
-            STANDARD.decode(event.body.as_deref().unwrap_or_default())?;
-        }
-        // The library puts these in front of the path. No route reads them, and a client can send a host that is not
-        // valid.
-        event.headers.remove(HOST);
-        event.headers.remove(FORWARDED_PROTO);
-        event.request_context.domain_name = None;
-        Ok(Self(event))
+impl<'de> Deserialize<'de> for UrlEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let as_sent = |path: &str| {
+            let slash = if path.starts_with('/') { "" } else { "/" };
+            format!("{slash}{}", utf8_percent_encode(path, NO_PATH))
+        };
+        checked(deserializer, as_sent).map(Self)
     }
+}
 
+/// Reads an event, makes its path one of a URI, and checks it.
+fn checked<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    path: impl Fn(&str) -> String,
+) -> Result<ApiGatewayV2httpRequest, D::Error> {
+    let json = Box::<RawValue>::deserialize(deserializer)?;
+    let event = serde_json::from_str(json.get()).or_else(|_| without_refused_headers(json.get()));
+    let mut event: ApiGatewayV2httpRequest = event.map_err(D::Error::custom)?;
+    let path = path(&event.raw_path.unwrap_or_default());
+    let query = event.raw_query_string.unwrap_or_default();
+    let query = utf8_percent_encode(&query, NO_QUERY).to_string();
+    // The library's URI holds the same query and a path that is no longer, so it is a URI if this is one.
+    target(&path, Some(&query)).map_err(D::Error::custom)?;
+    event.raw_path = Some(path);
+    event.raw_query_string = Some(query);
+    if event.is_base64_encoded {
+        STANDARD.decode(event.body.as_deref().unwrap_or_default()).map_err(D::Error::custom)?;
+    }
+    // The library puts these in front of the path. No route reads them, and a client can send a host that is not
+    // valid.
+    event.headers.remove(HOST);
+    event.headers.remove(FORWARDED_PROTO);
+    event.request_context.domain_name = None;
+    Ok(event)
+}
+
+impl HttpEvent {
     /// The request for the router.
     ///
     /// # Errors
     /// If the request's path is no URI. The library's behaviour rules this out.
     pub fn into_request(self) -> Result<Request, InvalidUri> {
-        repaired(self.into_lambda_request().into())
+        repaired(LambdaRequest::from(self).into())
     }
+}
 
-    fn into_lambda_request(self) -> LambdaRequest {
-        LambdaRequest::ApiGatewayV2(self.0)
+impl From<HttpEvent> for LambdaRequest {
+    fn from(HttpEvent(event): HttpEvent) -> Self {
+        Self::ApiGatewayV2(event)
+    }
+}
+
+impl From<UrlEvent> for LambdaRequest {
+    fn from(UrlEvent(event): UrlEvent) -> Self {
+        Self::ApiGatewayV2(event)
     }
 }
 
 /// An invocation for `lambda_http`, made from an invocation with a checked event.
-pub(super) fn invocation(event: LambdaEvent<HttpEvent>) -> LambdaEvent<LambdaRequest> {
-    LambdaEvent::new(event.payload.into_lambda_request(), event.context)
+pub(super) fn invocation(event: LambdaEvent<impl Into<LambdaRequest>>) -> LambdaEvent<LambdaRequest> {
+    LambdaEvent::new(event.payload.into(), event.context)
 }
 
 /// The router's request, made from the library's request.
@@ -331,6 +363,20 @@ mod tests {
             let decoded = percent_encoding::percent_decode_str(request.uri().path());
             prop_assert_eq!(decoded.decode_utf8().unwrap(), path);
             prop_assert_eq!(request.uri().query().is_some(), !query.is_empty());
+        }
+
+        #[test]
+        fn a_function_url_path_is_decoded_once(path in "/\\PC{0,20}", raw in "\\PC{0,20}") {
+            let sent = |path: &str| {
+                let event = UrlEvent::deserialize(&event(path, "a=b")).unwrap();
+                let request = repaired(LambdaRequest::from(event).into()).unwrap();
+                assert_eq!(request.uri().query(), Some("a=b"));
+                request.uri().path().to_owned()
+            };
+            let escaped = path::encoded(&path);
+            prop_assert_eq!(sent(&escaped), escaped);
+            // A path that no client of HTTP sends is refused or answered, but is no panic.
+            sent(&raw);
         }
     }
 }
