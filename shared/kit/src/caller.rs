@@ -10,9 +10,10 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderValue;
 use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::request::Parts;
-use lately_keys::table::{QuotaHolder, SessionId};
+use lately_keys::table::{QuotaHolder, QuotaKind, SessionId};
 use lately_keys::{Actor, Topic, UnixMillis, User};
 use lately_model::{RateLimits, Scope, Scopes, Session};
+use lately_store::Waiter;
 use serde_json::{Map, Value};
 
 use crate::code::Code;
@@ -107,6 +108,11 @@ impl Caller {
                 QuotaHolder::of_jwt(user, self.issuer.as_deref().unwrap_or_default())
             }
         }
+    }
+
+    /// Whose limits the caller's pages that wait count for.
+    pub(crate) fn waiter(&self) -> Waiter {
+        Waiter { holder: self.quota_holder(), reads: self.limits.of(QuotaKind::Reads) }
     }
 
     /// True if the token expired so long ago that no difference between clocks explains its acceptance. The gateway

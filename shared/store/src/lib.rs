@@ -104,5 +104,5 @@ pub use source::SourceHandle;
 pub use store::Store;
 pub use timeline::{TimelineError, TimelineHandle};
 pub use topic::{PutTopicError, TopicError, TopicHandle, TopicNotFound, TopicsHandle};
-pub use wait::NewestFirstWait;
+pub use wait::{NewestFirstWait, Waiter};
 pub use write::{Submission, WriteError, Written};

@@ -152,6 +152,9 @@ pub const BUSY_LOOKS: [(Duration, Duration); 3] = [
     (Duration::from_secs(10), Duration::from_millis(500)),
 ];
 
+/// The time of a page's wait that counts as one read of the caller.
+pub const WAITED_READ: Duration = Duration::from_secs(5);
+
 /// The pause between the looks at a timeline on which nothing has come for some time. Two of them, each a tenth longer at
 /// most, are within two seconds.
 pub const IDLE_LOOKS: Duration = Duration::from_millis(900);

@@ -42,6 +42,7 @@ use crate::source::SourceHandle;
 use crate::store::Store;
 use crate::timeline::TimelineHandle;
 use crate::topic::{TopicHandle, TopicsHandle};
+use crate::wait::Waiter;
 
 /// The handle of one request on the table. [`Store::op`] makes one.
 #[derive(Clone, Debug)]
@@ -51,6 +52,8 @@ pub struct Op {
     pub(crate) table: Table,
     /// The only topics that the caller may see; `None` if the caller may see all.
     topics: Option<Arc<[Topic]>>,
+    /// Whose reads and open streams a page that waits counts among; `None` if no caller waits.
+    pub(crate) waiter: Option<Arc<Waiter>>,
     /// The number of items that the caller was shown, once it is known.
     shown: Arc<OnceLock<u64>>,
     /// The greatest age of directory pages that are not read again.
@@ -59,12 +62,24 @@ pub struct Op {
 
 impl Op {
     pub(crate) fn new(store: Store, table: Table) -> Self {
-        Self { store, table, topics: None, shown: Arc::default(), directory_age: DIRECTORY_AGE }
+        Self {
+            store,
+            table,
+            topics: None,
+            waiter: None,
+            shown: Arc::default(),
+            directory_age: DIRECTORY_AGE,
+        }
     }
 
     /// The same request, for a caller who may see only these topics. `None` stands for all topics.
     pub fn limited_to(self, topics: Option<&[Topic]>) -> Self {
         Self { topics: topics.map(Into::into), ..self }
+    }
+
+    /// The same request, whose pages that wait count among this caller's reads and open streams.
+    pub fn waiting_as(self, waiter: Waiter) -> Self {
+        Self { waiter: Some(Arc::new(waiter)), ..self }
     }
 
     /// The same request with its own deadline, as far away as the store grants one operation. Work that takes longer

@@ -7,13 +7,16 @@
 
 use std::time::Duration;
 
-use lately_model::{Page, WaitSeconds};
+use lately_keys::table::{QuotaHolder, QuotaKind};
+use lately_model::{Page, RequestsPerMinute, WaitSeconds};
 use lately_table::{Ambient, entropy_u64};
 
 use crate::limits::{
-    FIRST_LOOK_AGAIN, IDLE_LOOKS, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT, WAITING_LOOKS,
+    FIRST_LOOK_AGAIN, IDLE_LOOKS, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT, WAITED_READ, WAITING_LOOKS,
 };
+use crate::live::{OpenStream, OpenStreamError};
 use crate::op::Op;
+use crate::quota::QuotaError;
 
 /// A newest-first page was asked to wait. New events are not on such a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,30 +48,70 @@ where
     }
 }
 
+/// The caller whose pages wait.
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    /// Whose open streams and pages that wait are counted.
+    pub holder: QuotaHolder,
+    /// The reads that the caller may make a minute, if they are limited.
+    pub reads: Option<RequestsPerMinute>,
+}
+
 /// The wait of a page that would be empty. Each look is a step of the request ([`Op::step_within`]), because the request
 /// as a whole takes longer than an operation may.
+///
+/// A page that waits holds an execution as an open stream does, so it is one of the caller's open streams from its first
+/// pause on, and a read for each [`WAITED_READ`] or part of it.
 pub(crate) struct PageWait<'a> {
-    ambient: &'a dyn Ambient,
+    op: &'a Op,
     begun: Duration,
     whole: Duration,
+    open: Option<OpenStream>,
+    reads: u32,
 }
 
 impl<'a> PageWait<'a> {
     pub(crate) fn begin(op: &'a Op, wait: WaitSeconds) -> Self {
-        let ambient = op.ambient();
-        Self { ambient, begun: ambient.monotonic(), whole: Duration::from_secs(wait.get().into()) }
+        let whole = Duration::from_secs(wait.get().into());
+        Self { op, begun: op.ambient().monotonic(), whole, open: None, reads: 1 }
     }
 
-    /// Pauses before the next look. False if the time is over: then there is no further look.
-    pub(crate) async fn pause(&self) -> bool {
-        let waited = self.ambient.monotonic().saturating_sub(self.begun);
-        if waited >= self.whole {
-            return false;
+    /// Pauses before the next look. False if the time or the caller's reads are over: then there is no further look.
+    pub(crate) async fn pause(&mut self) -> Result<bool, OpenStreamError> {
+        let ambient = self.op.ambient();
+        let waited = ambient.monotonic().saturating_sub(self.begun);
+        if waited >= self.whole || !self.is_permitted(waited).await? {
+            return Ok(false);
         }
         let pause = WAITING_LOOKS.into_iter().find(|(until, _)| waited < *until);
-        let pause = jittered(pause.map_or(IDLE_LOOKS, |(_, pause)| pause), self.ambient);
+        let pause = jittered(pause.map_or(IDLE_LOOKS, |(_, pause)| pause), ambient);
         tokio::time::sleep(pause.min(self.whole - waited)).await;
-        true
+        Ok(true)
+    }
+
+    async fn is_permitted(&mut self, waited: Duration) -> Result<bool, OpenStreamError> {
+        let Some(waiter) = self.op.waiter.as_deref() else { return Ok(true) };
+        let op = self.op.step();
+        if self.open.is_none() {
+            self.open = Some(op.open_stream(&waiter.holder, self.whole).await?);
+        }
+        if let Some(limit) = waiter.reads
+            && waited >= WAITED_READ * self.reads
+        {
+            match op.quota(&waiter.holder, QuotaKind::Reads, limit).take(1).await {
+                Ok(()) => self.reads += 1,
+                Err(QuotaError::Over(_)) => return Ok(false),
+                Err(QuotaError::Table(error)) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Says that the page no longer waits.
+    pub(crate) async fn end(self) {
+        if let Some(mut open) = self.open {
+            open.close().await;
+        }
     }
 }
 

@@ -74,6 +74,7 @@ impl From<LatestError> for Problem {
             LatestError::Topic(error) => error.into(),
             LatestError::Cursor(error) => error.into(),
             LatestError::Wait(error) => error.into(),
+            LatestError::Open(error) => error.into(),
             LatestError::Table(error) => error.into(),
         }
     }
@@ -91,7 +92,7 @@ impl From<OpenStreamError> for Problem {
         match error {
             OpenStreamError::TooMany(seconds) => {
                 let detail = format!(
-                    "The token has {OPEN_STREAMS} open streams. Close one, or try again in {seconds} s."
+                    "The token has {OPEN_STREAMS} open streams and pages that wait. End one, or try again in {seconds} s."
                 );
                 Self::new(Code::RateLimited, detail).retry_after(seconds)
             }

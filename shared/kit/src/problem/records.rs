@@ -57,6 +57,7 @@ impl From<TimelineError> for Problem {
         match error {
             TimelineError::Cursor(error) => error.into(),
             TimelineError::Wait(error) => error.into(),
+            TimelineError::Open(error) => error.into(),
             TimelineError::InFuture => in_future(Code::InvalidQuery, "/wait_for"),
             TimelineError::NotYetVisible => Self::new(
                 Code::NotYetVisible,

@@ -48,11 +48,12 @@ impl FeedHandle<'_> {
         if query.page.wait == WaitSeconds::default() {
             return Box::pin(self.read(query)).await;
         }
-        let wait = PageWait::begin(self.op, query.page.wait);
+        let mut wait = PageWait::begin(self.op, query.page.wait);
         loop {
             let step = self.op.step_within(WAITING_LOOK_TIME);
             let page = Box::pin(step.feed(self.user).read(query)).await?;
-            if !is_empty(&page.page) || !wait.pause().await {
+            if !is_empty(&page.page) || !wait.pause().await? {
+                wait.end().await;
                 self.op.show(page.page.events.len());
                 return Ok(page);
             }

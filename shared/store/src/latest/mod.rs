@@ -39,6 +39,7 @@ use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::run::LatestReading;
 use crate::latest::span::Span;
 use crate::limits::{WAITING_LOOK_TIME, WAVE_BUCKETS};
+use crate::live::OpenStreamError;
 use crate::topic::TopicHandle;
 use crate::topic::{StoredTopic, TopicError};
 use crate::wait::{NewestFirstWait, PageWait, is_empty};
@@ -55,6 +56,9 @@ pub enum LatestError {
     /// The page cannot wait.
     #[error(transparent)]
     Wait(#[from] NewestFirstWait),
+    /// The caller has as many open streams and waiting pages as it may.
+    #[error(transparent)]
+    Open(#[from] OpenStreamError),
     /// The table could not be read.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -66,11 +70,12 @@ impl TopicHandle<'_> {
         if query.wait == WaitSeconds::default() {
             return self.page(query).await;
         }
-        let wait = PageWait::begin(self.op, query.wait);
+        let mut wait = PageWait::begin(self.op, query.wait);
         loop {
             let step = self.op.step_within(WAITING_LOOK_TIME);
             let page = Box::pin(step.topic(self.topic).page(query)).await?;
-            if !is_empty(&page) || !wait.pause().await {
+            if !is_empty(&page) || !wait.pause().await? {
+                wait.end().await;
                 return Ok(page);
             }
         }

@@ -25,6 +25,7 @@ use crate::entry::{TimelineEntry, place_at_source, places_at_source};
 use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::span::Span;
 use crate::limits::{WAITED_FOR_SECONDS, WAITING_LOOK_TIME};
+use crate::live::OpenStreamError;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
@@ -39,6 +40,9 @@ pub enum TimelineError {
     /// The page cannot wait.
     #[error(transparent)]
     Wait(#[from] NewestFirstWait),
+    /// The caller has as many open streams and waiting pages as it may.
+    #[error(transparent)]
+    Open(#[from] OpenStreamError),
     /// The time of the event to wait for has not come.
     #[error("the event is in the future")]
     InFuture,
@@ -63,11 +67,12 @@ impl TimelineHandle<'_> {
         if query.page.wait == WaitSeconds::default() {
             return self.read(query).await;
         }
-        let wait = PageWait::begin(self.op, query.page.wait);
+        let mut wait = PageWait::begin(self.op, query.page.wait);
         loop {
             let step = self.op.step_within(WAITING_LOOK_TIME);
             let page = Box::pin(step.timeline(self.source).read(query)).await?;
-            if !is_empty(&page) || !wait.pause().await {
+            if !is_empty(&page) || !wait.pause().await? {
+                wait.end().await;
                 self.op.show(page.events.len());
                 return Ok(page);
             }

@@ -6,12 +6,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Network, Target, Throttle, When};
 use lately_engine::{Engine, Operation, Options};
+use lately_keys::Order;
 use lately_keys::table::{QuotaHolder, QuotaKind};
-use lately_model::RequestsPerMinute;
+use lately_model::{Event, Page, RequestsPerMinute, WaitSeconds};
 use lately_rig::{connection, simulate};
-use lately_store::{Cost, QuotaError, Store};
+use lately_store::{Cost, LatestError, OpenStreamError, QuotaError, Store, Waiter};
 
-use crate::support::{World, engine, items, pass, seeds, start, store};
+use crate::support::{World, change, engine, items, pass, query, seeds, start, store, topic};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -183,4 +184,42 @@ async fn without_its_item_a_process_permits_the_limit_by_itself() {
     let broken = engine.client_with(Faults::default().rule(updates, When::Always, Fault::ConditionFailed));
     let refused = take(&store(broken.client(), &world), 20, 1).await;
     assert!(matches!(refused, Err(QuotaError::Table(_))), "{refused:?}");
+}
+
+/// The first page that waits for an event of the topic `posts`, as one of the caller's.
+async fn wait_for_event(store: &Store, reads: Option<u32>, seconds: u8) -> Result<Page<Event>, LatestError> {
+    let waiter = Waiter { holder: holder(), reads: reads.map(limit) };
+    let mut query = query(10);
+    query.order = Some(Order::OldestFirst);
+    query.cursor = store.op().topic(&topic("posts")).latest(&query).await.unwrap().next;
+    query.wait = WaitSeconds::new(seconds).unwrap();
+    store.op().waiting_as(waiter).topic(&topic("posts")).latest(&query).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_waits_is_a_read_for_each_five_seconds() {
+    for (reads, seconds) in [(None, 25), (Some(4), 25), (Some(2), 15)] {
+        let (_, _, store) = alone().await;
+        store.op().topic(&topic("posts")).put(&change("{}")).await.unwrap();
+        let begun = tokio::time::Instant::now();
+        assert!(wait_for_event(&store, reads, 25).await.unwrap().events.is_empty());
+        let took = begun.elapsed();
+        assert!((Duration::from_secs(seconds)..Duration::from_secs(seconds + 1)).contains(&took), "{took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_has_at_most_ten_pages_that_wait_and_streams() {
+    let (_, _, store) = alone().await;
+    store.op().topic(&topic("posts")).put(&change("{}")).await.unwrap();
+    let stream = store.op().open_stream(&holder(), MINUTE).await.unwrap();
+    let pages = join_all((0..10).map(|_| wait_for_event(&store, None, 20))).await;
+    let (waited, refused): (Vec<_>, Vec<_>) = pages.into_iter().partition(Result::is_ok);
+    assert_eq!(waited.len(), 9);
+    assert!(matches!(refused[..], [Err(LatestError::Open(OpenStreamError::TooMany(20)))]), "{refused:?}");
+    drop(stream);
+    pass(Duration::from_secs(1)).await;
+    // The pages no longer count when they are answered.
+    let again = join_all((0..10).map(|_| wait_for_event(&store, None, 1))).await;
+    assert!(again.iter().all(Result::is_ok), "{again:?}");
 }
