@@ -7,7 +7,7 @@ use crate::topic::{Behind, Bench};
 use crate::writes::{tenths, units};
 use lately_rig::simulate;
 
-const FOLLOWERS: [u64; 5] = [1, 10, 100, 1_000, 10_000];
+const FOLLOWERS: [u64; 6] = [0, 1, 10, 100, 1_000, 10_000];
 
 /// Measures the price of a delivery for each number of followers.
 pub fn report(progress: &Progress) -> Report {
@@ -21,7 +21,8 @@ pub fn report(progress: &Progress) -> Report {
     Report { command: "cargo run -p bench --release -- fan-out".to_owned(), tables: vec![table] }
 }
 
-fn delivery(followers: u64) -> [Cell; 4] {
+/// The price of a delivery to a number of followers.
+pub fn delivery(followers: u64) -> [Cell; 4] {
     simulate(async {
         let bench = Bench::new(0, "{}").await;
         for number in 0..followers {

@@ -1,4 +1,4 @@
-//! The read units of live streams while nothing comes. The embedded engine counts them; nothing is timed.
+//! The read units of live streams. The embedded engine counts them; nothing is timed.
 
 use std::time::Duration;
 
@@ -6,10 +6,11 @@ use lately_keys::table::Timeline;
 use lately_model::LiveQuery;
 use lately_rig::simulate;
 use lately_store::Tally;
+use tokio::time::{Instant, sleep_until};
 
 use crate::report::Cell;
-use crate::topic::Bench;
-use crate::writes::units;
+use crate::topic::{Bench, QUIET};
+use crate::writes::{tenths, units};
 
 /// The time after which an idle timeline is looked at once a second.
 const CALM: Duration = Duration::from_secs(30);
@@ -21,6 +22,33 @@ pub fn read_units_of_an_idle_hour(followers: usize) -> [Cell; 2] {
     let topic = Timeline::Topic("posts".parse().expect("a topic"));
     let feed = Timeline::Feed("reader".parse().expect("a user"));
     [topic, feed].map(|timeline| simulate(idle_hour(timeline, followers)))
+}
+
+/// The time for which the stream of a busy topic is measured.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The read units a second of a stream of a topic, alone in its process, by the events that the topic gets a second.
+pub fn read_units_of_a_stream(per_second: u32) -> Cell {
+    simulate(async {
+        let bench = Bench::new(0, QUIET).await;
+        let reader = bench.of_new_process().store;
+        let timeline = Timeline::Topic(bench.topic.clone());
+        let followed = reader.op().follow(timeline, &LiveQuery::default(), None).await;
+        let _follower = followed.expect("the engine injects no faults");
+        for is_measured in [false, true] {
+            let Tally { .. } = reader.take_tally();
+            let begun = Instant::now();
+            for number in 0..per_second * MINUTE.as_secs() as u32 {
+                sleep_until(begun + Duration::from_secs(1) * number / per_second).await;
+                bench.fill(1).await;
+            }
+            sleep_until(begun + MINUTE).await;
+            if is_measured {
+                break;
+            }
+        }
+        tenths(reader.take_tally().cost.read_units.halves * 5 / MINUTE.as_secs())
+    })
 }
 
 async fn idle_hour(timeline: Timeline, followers: usize) -> Cell {
