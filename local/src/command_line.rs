@@ -57,7 +57,7 @@ pub enum Command {
 }
 
 /// The commands for a stack's operator. All other commands are for users.
-const OPERATE: [&str; 6] = ["token", "report", "dlq", "migrate", "check", "plan"];
+const OPERATE: [&str; 7] = ["token", "report", "dlq", "migrate", "check", "load", "plan"];
 
 /// The text below the options.
 const AFTER: &str = "\
@@ -78,6 +78,7 @@ Examples:
   lately topic delete posts --wait                           asks you to confirm the topic's name
   lately erase --actor eve --user eve --wait --json > receipt.json
   lately check https://… --live-url https://… --token …      after a deployment
+  lately load https://… --rate 2000 --for 60s --token …      figures of a load; asks first, and names the price
   lately plan --events 100/s --followers 50                  the bill of a month on AWS
   lately feed rebuild bob                                    the local program's table; --table names a stack's
 

@@ -24,8 +24,8 @@ pub fn read_units_of_an_idle_hour(followers: usize) -> [Cell; 2] {
     [topic, feed].map(|timeline| simulate(idle_hour(timeline, followers)))
 }
 
-/// The time for which the stream of a busy topic is measured.
-const MINUTE: Duration = Duration::from_secs(60);
+/// The time for which a stream is measured.
+const STREAM_SECONDS: u32 = 60;
 
 /// The read units a second of a stream of a topic, alone in its process, by the events that the topic gets a second.
 pub fn read_units_of_a_stream(per_second: u32) -> Cell {
@@ -38,16 +38,16 @@ pub fn read_units_of_a_stream(per_second: u32) -> Cell {
         for is_measured in [false, true] {
             let Tally { .. } = reader.take_tally();
             let begun = Instant::now();
-            for number in 0..per_second * MINUTE.as_secs() as u32 {
+            for number in 0..per_second * STREAM_SECONDS {
                 sleep_until(begun + Duration::from_secs(1) * number / per_second).await;
                 bench.fill(1).await;
             }
-            sleep_until(begun + MINUTE).await;
+            sleep_until(begun + Duration::from_secs(1) * STREAM_SECONDS).await;
             if is_measured {
                 break;
             }
         }
-        tenths(reader.take_tally().cost.read_units.halves * 5 / MINUTE.as_secs())
+        tenths(reader.take_tally().cost.read_units.halves * 5 / u64::from(STREAM_SECONDS))
     })
 }
 

@@ -91,6 +91,7 @@ fn the_prices_of_fan_out_are_unchanged() {
         let row = deliveries.rows.iter().find(|row| row[0] == Cell::Count(followers));
         assert_eq!(row, Some(&fan_out::delivery(followers).to_vec()), "{followers}");
     }
+    assert_eq!(figures("fan-out").table("batches"), Some(&fan_out::batches()));
 }
 
 #[test]

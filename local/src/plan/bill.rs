@@ -4,7 +4,9 @@
 //! the authorizer's cache are the template's. All other numbers are constants here, and each line states those that it
 //! uses.
 
-use lately_store::limits::ENTRY_BYTES;
+use std::time::Duration;
+
+use lately_store::limits::{DIRECTORY_AGE, ENTRY_BYTES, TOPIC_AGE};
 use lately_template::Template;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +16,7 @@ use crate::plan::units::{PAGE_EVENTS, of_event, of_fan_out, of_page, of_stream};
 use crate::plan::workload::Workload;
 
 /// A month of 730 hours.
-const MONTH_SECONDS: f64 = 730.0 * 3_600.0;
+pub(super) const MONTH_SECONDS: f64 = 730.0 * 3_600.0;
 const DAY_SECONDS: f64 = 24.0 * 3_600.0;
 
 /// DynamoDB bills so many bytes of each item for its index.
@@ -123,6 +125,11 @@ impl Stack {
     }
 }
 
+/// The requests a second that find a cached value too old.
+fn expired(requests: f64, age_seconds: f64) -> f64 {
+    requests / (1.0 + requests * age_seconds)
+}
+
 /// The bill of a workload for a month.
 pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
     let Workload { events, bytes, batch, followers, pages, live, users, retention } = *workload;
@@ -136,20 +143,23 @@ pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
     let posts = events / batch;
     let requests = posts + pages;
     let write_units = of_event(bytes, batch);
-    let page_units = of_page(bytes, events);
-    let (fan_out_writes, fan_out_reads) = of_fan_out(bytes, followers);
+    // Each process reads a topic and its directory again when they are too old.
+    let processes = (pages * REQUEST_SECONDS).ceil();
+    let renewed = |units: f64, age: Duration| units * expired(pages / processes, age.as_secs_f64());
+    let page_units =
+        of_page(bytes, events) + processes / pages * (renewed(1.0, DIRECTORY_AGE) + renewed(0.5, TOPIC_AGE));
     let stream_units = of_stream(bytes, events);
 
     // Each lane is invoked at most once a poll, and a poll may find nothing for a lane.
     let records = events * if followers > AUDIENCE { 1.0 + (followers / PAGE_FOLLOWERS).ceil() } else { 1.0 };
-    let shards = (events * (write_units + fan_out_writes) / SHARD_UNITS).ceil().max(FEWEST_SHARDS);
-    let polls = shards * stack.lanes * POLLS_A_SECOND;
+    let writes = events * (write_units + of_fan_out(bytes, followers, 1.0).0);
+    let polls = (writes / SHARD_UNITS).ceil().max(FEWEST_SHARDS) * stack.lanes * POLLS_A_SECOND;
     let batches = polls * -(-records / polls).exp_m1();
+    let (fan_out_writes, fan_out_reads) = of_fan_out(bytes, followers, records / batches);
     let fan_out_seconds = batches * BATCH_SECONDS + events * followers * COPY_SECONDS;
     let opened = live / stack.live_seconds;
     // A user's token is checked with the first request after the cached answer has expired.
-    let of_user = requests / users;
-    let checks = users * of_user / (1.0 + of_user * stack.cache_seconds);
+    let checks = users * expired(requests / users, stack.cache_seconds);
 
     let entry = if bytes + ENTRY_MORE_BYTES > ENTRY_BYTES as f64 { POINTER_BYTES } else { bytes };
     let stored = events * retention * DAY_SECONDS;
@@ -179,7 +189,7 @@ pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
         line(
             "reads",
             vec![part("read units", a_month(pages * page_units))],
-            format!("{page_units} units for the latest 50, in the fewest shards that take these events"),
+            format!("{page_units:.2} units for the latest 50, in the fewest shards that take these events"),
         ),
         line(
             "storage",
@@ -318,13 +328,13 @@ mod tests {
         let expected = [
             // 10 × 2 units × 2.628 × 0.625
             ("writes", 32.85),
-            // 90 × 3.5 × 2.628 × 0.125
-            ("reads", 103.48),
+            // (90 × 3.5 + 90 / 91 + 0.5 × 90 / 181) × 2.628 × 0.125
+            ("reads", 103.88),
             // 8.64 million events of 612 × 13 bytes are 68.74 GB, at 0.45. The key: 1 + 0.43 + 0.05 (fan-out's batches
             // and copies) + 10 executions × 8,760 calls are 0.30.
             ("storage", 31.24),
-            // 10 × (12 × 0.625 + 8 × 0.125) × 2.628
-            ("fan-out", 223.38),
+            // 10 × (12 × 0.625 + (5 + 2 / 1.0802) × 0.125) × 2.628: 1.0802 records a batch share 2 of 7 units
+            ("fan-out", 219.61),
             // 64 polls of lanes find 64 × (1 − e^(−10/64)) = 9.258 batches: 0.463 + 0.05 GB-seconds, and 0.5 of requests
             // (109.258 × 0.2 + (0.256 + 0.5) × 13.3334) × 2.628
             ("functions", 83.93),

@@ -14,9 +14,12 @@ use serde_json::json;
 
 use crate::TEMPLATE;
 use crate::client::Failure;
-use crate::plan::bill::{Line, Stack, bill};
+use crate::plan::bill::{Line, MONTH_SECONDS, Stack, bill};
 use crate::plan::prices::{LISTED, Part, Prices};
-use crate::plan::workload::WorkloadOptions;
+use crate::plan::workload::{Workload, WorkloadOptions};
+
+/// The Region whose prices are listed.
+const REGION: &str = "us-east-1";
 
 /// The options of `lately plan`.
 #[derive(Clone, Debug, clap::Args)]
@@ -29,7 +32,7 @@ pub struct PlanOptions {
     file: Option<PathBuf>,
 
     /// The AWS Region
-    #[arg(long, value_name = "REGION", default_value = "us-east-1")]
+    #[arg(long, value_name = "REGION", default_value = REGION)]
     region: String,
 
     /// A file with other prices, in the form of local/src/plan/prices.json
@@ -57,7 +60,9 @@ pub fn run(options: PlanOptions, stdout: &mut (dyn Write + Send)) -> Result<(), 
     };
     let workload = workload.or(given);
     let listed = prices.as_deref().map_or_else(|| Ok(LISTED.to_owned()), text)?;
-    let prices = Prices::parse(&listed, &region).map_err(Failure::Usage)?;
+    let of_file = prices.map(|path| format!("{}: ", path.display())).unwrap_or_default();
+    let prices =
+        Prices::parse(&listed, &region).map_err(|error| Failure::Usage(format!("{of_file}{error}")))?;
     let template = Template::parse(TEMPLATE).map_err(|error| Failure::Usage(error.to_string()))?;
     let lines = bill(&workload, &Stack::of(&template), &prices);
     let dollars = lines.iter().map(|line| line.dollars).sum::<f64>();
@@ -71,6 +76,20 @@ pub fn run(options: PlanOptions, stdout: &mut (dyn Write + Send)) -> Result<(), 
     writeln!(stdout, "{:<13}{:>11}", "", "$ a month")?;
     lines.iter().try_for_each(|line| print(line, stdout))?;
     Ok(writeln!(stdout, "{:<13}{:>11}", "together", money(dollars))?)
+}
+
+/// The dollars of a workload that runs for some seconds, and whose events are then deleted.
+pub(crate) fn of_run(workload: &Workload, seconds: f64) -> f64 {
+    let prices = Prices::parse(LISTED, REGION).expect("a test reads these prices");
+    let template = Template::parse(TEMPLATE).expect("tests read the template");
+    let lines = bill(workload, &Stack::of(&template), &prices);
+    let of_line = |line: &Line| match line.line {
+        // A deletion costs as much as the write.
+        "writes" | "fan-out" => line.dollars * 2.0,
+        "storage" | "alarms" => 0.0,
+        _ => line.dollars,
+    };
+    lines.iter().map(of_line).sum::<f64>() * seconds / MONTH_SECONDS
 }
 
 /// Prints a line: its dollars, its amounts, and the assumption below them.
@@ -105,7 +124,7 @@ fn money(dollars: f64) -> String {
 }
 
 /// Puts commas between groups of three digits before the decimals.
-fn grouped(number: &str) -> String {
+pub(crate) fn grouped(number: &str) -> String {
     let (whole, decimals) = number.split_at(number.find('.').unwrap_or(number.len()));
     let mut text = String::new();
     for (index, digit) in whole.chars().enumerate() {

@@ -55,13 +55,18 @@ pub(super) fn of_event(bytes: f64, batch: f64) -> f64 {
     units / events + more(bytes, WRITE_BYTES, 1.0)
 }
 
-/// The write units and the read units of fan-out for an event of so many bytes, with so many followers.
-pub(super) fn of_fan_out(bytes: f64, followers: f64) -> (f64, f64) {
-    let of = |units| {
+/// The write units and the read units of fan-out for an event of so many bytes, with so many followers, when an
+/// invocation has so many events.
+pub(super) fn of_fan_out(bytes: f64, followers: f64, batch: f64) -> (f64, f64) {
+    let of = |units, followers| {
         between(&columns(&FAN_OUT, "deliveries", ["feeds to which one event is delivered", units]), followers)
     };
+    let batches = columns(&FAN_OUT, "batches", ["events that one invocation delivers", "read units"]);
+    let of_batch = |events| between(&batches, events) / events;
+    // The deliveries were measured in a process that did not know the source yet.
+    let reads = of("read units", followers) - of("read units", 1.0) + of_batch(batch);
     // Entries have at most one unit, however large the event is. Fan-out reads the event once.
-    (of("write units"), of("read units") + more(bytes, READ_BYTES, 1.0))
+    (of("write units", followers), reads + more(bytes, READ_BYTES, 1.0))
 }
 
 /// The read units of the latest 50 events of a topic with so many events a second.
@@ -99,7 +104,7 @@ mod tests {
     #[test]
     fn units_are_the_published_ones() {
         assert_eq!([of_event(512.0, 1.0), of_event(512.0, 500.0)], [2.0, 1.0]);
-        assert_eq!(of_fan_out(512.0, 1_000.0), (1_004.0, 22.0));
+        assert_eq!(of_fan_out(512.0, 1_000.0, 1.0), (1_004.0, 21.0));
         assert_eq!([of_page(512.0, 500.0), of_page(512.0, 1_000.0)], [3.5, 4.2]);
         assert_eq!([of_page(512.0, 1e9), of_stream(512.0, 0.0)], [5.5, 0.5]);
     }
@@ -108,8 +113,9 @@ mod tests {
     fn other_sizes_and_numbers_are_calculated() {
         // 2 KB are one unit more; the entry in the author's feed has one unit always.
         assert_eq!([of_event(2_048.0, 1.0), of_event(1_025.0, 500.0)], [3.0, 2.0]);
-        // Half way between 10 followers (12 and 8 units) and 100 (102 and 9 units); 5,000 bytes are two blocks.
-        assert_eq!(of_fan_out(5_000.0, 55.0), (57.0, 9.5));
+        // Half way between 10 followers (12 and 8 units) and 100 (102 and 9 units); 5,000 bytes are two blocks; four events
+        // share two of seven units.
+        assert_eq!(of_fan_out(5_000.0, 55.0, 4.0), (57.0, 7.0));
         // 50 × 2,000 bytes are 25 blocks instead of 7. 50 × 100 bytes are 2.
         assert_eq!([of_page(2_000.0, 1.0), of_page(100.0, 1.0)], [12.5, 1.0]);
     }
