@@ -9,7 +9,7 @@ use lately_store::FeedSettings;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::following::read_units_of_a_stream;
+use crate::following::read_units_of_streams;
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
 use crate::topic::{Behind, Bench, NOON, of_512_bytes, page_size};
@@ -22,8 +22,8 @@ const PULLED: [usize; 3] = [0, 1, 5];
 /// The shards of a topic, and the events that it gets each second.
 const TOPICS: [(u16, u32); 5] = [(1, 500), (4, 1_500), (16, 8_000), (64, 20_000), (256, 80_000)];
 
-/// The events a second of topics that are followed live.
-const STREAMED: [u32; 5] = [0, 1, 10, 100, 1_000];
+/// The events a minute of timelines that are followed live.
+const STREAMED: [u32; 7] = [0, 1, 6, 15, 60, 600, 6_000];
 
 /// The moments at which a steady topic is read.
 const MOMENTS: usize = 40;
@@ -76,12 +76,12 @@ pub fn report(progress: &Progress) -> Report {
     }
 }
 
-/// The price of a live stream that shares its reads with no other.
+/// The prices of live streams that share their reads with no other.
 pub fn streams() -> Table {
-    let columns = ["events a second in a topic that is followed live", "read units a second of a stream"];
+    let columns = ["events a minute", "read units a second of a topic's stream", "of a feed's stream"];
     let mut table = Table::new("streams", &columns);
-    for per_second in STREAMED {
-        table.push([u64::from(per_second).into(), read_units_of_a_stream(per_second)]);
+    for a_minute in STREAMED {
+        table.push([u64::from(a_minute).into()].into_iter().chain(read_units_of_streams(a_minute)));
     }
     table
 }

@@ -44,15 +44,18 @@ fn between(rows: &[(Value, f64)], at: f64) -> f64 {
 }
 
 /// The write units of an event of so many bytes, when a request has so many events. A single event is also put into the
-/// author's own feed.
-pub(super) fn of_event(bytes: f64, batch: f64) -> f64 {
+/// author's own feed. The view `type` writes an event once more.
+pub(super) fn of_event(bytes: f64, batch: f64, type_view: bool) -> f64 {
     let (row, events) = match batch > 1.0 {
         true => ("a batch of 500", 500.0),
         false => ("one, in a topic that fans out: with its author's own feed", 1.0),
     };
     let rows = columns(&WRITES, "events", ["write events of 512 bytes", "write units"]);
-    let (_, units) = rows.iter().find(|(name, _)| name == row).expect(row);
-    units / events + more(bytes, WRITE_BYTES, 1.0)
+    let units = |row| rows.iter().find(|(name, _)| name == row).expect("the bench has the row").1;
+    let more = more(bytes, WRITE_BYTES, 1.0);
+    let by_type =
+        if type_view { units("one, in a topic with the `type` view") - units("one") + more } else { 0.0 };
+    units(row) / events + more + by_type
 }
 
 /// The write units and the read units of fan-out for an event of so many bytes, with so many followers, when an
@@ -82,14 +85,12 @@ pub(super) fn of_page(bytes: f64, per_second: f64) -> f64 {
     row.expect("a row").1 + more(bytes, READ_BYTES, PAGE_EVENTS) / 2.0
 }
 
-/// The read units a second of a live stream of a topic with so many events a second.
-pub(super) fn of_stream(bytes: f64, per_second: f64) -> f64 {
-    let columns = columns(
-        &READS,
-        "streams",
-        ["events a second in a topic that is followed live", "read units a second of a stream"],
-    );
-    between(&columns, per_second) * (bytes / MEASURED_BYTES).max(1.0)
+/// The read units a second of a live stream of a feed with so many events a minute.
+pub(super) fn of_stream(bytes: f64, a_minute: f64) -> f64 {
+    let rows = columns(&READS, "streams", ["events a minute", "of a feed's stream"]);
+    let most = rows.iter().filter_map(|(name, _)| name.as_f64()).fold(0.0, f64::max);
+    // Beyond the measured rates, and for larger events, the stream reads as much more as comes.
+    between(&rows, a_minute.min(most)) * (a_minute / most).max(1.0) * (bytes / MEASURED_BYTES).max(1.0)
 }
 
 /// The blocks of so many bytes that some events need beyond those of the measured size; negative for smaller events.
@@ -103,20 +104,22 @@ mod tests {
 
     #[test]
     fn units_are_the_published_ones() {
-        assert_eq!([of_event(512.0, 1.0), of_event(512.0, 500.0)], [2.0, 1.0]);
+        assert_eq!([of_event(512.0, 1.0, false), of_event(512.0, 500.0, true)], [2.0, 2.0]);
         assert_eq!(of_fan_out(512.0, 1_000.0, 1.0), (1_004.0, 21.0));
         assert_eq!([of_page(512.0, 500.0), of_page(512.0, 1_000.0)], [3.5, 4.2]);
-        assert_eq!([of_page(512.0, 1e9), of_stream(512.0, 0.0)], [5.5, 0.5]);
+        assert_eq!([of_page(512.0, 1e9), of_stream(512.0, 0.0)], [5.5, 0.9]);
     }
 
     #[test]
     fn other_sizes_and_numbers_are_calculated() {
         // 2 KB are one unit more; the entry in the author's feed has one unit always.
-        assert_eq!([of_event(2_048.0, 1.0), of_event(1_025.0, 500.0)], [3.0, 2.0]);
+        assert_eq!([of_event(2_048.0, 1.0, false), of_event(1_025.0, 500.0, true)], [3.0, 4.0]);
         // Half way between 10 followers (12 and 8 units) and 100 (102 and 9 units); 5,000 bytes are two blocks; four events
         // share two of seven units.
         assert_eq!(of_fan_out(5_000.0, 55.0, 4.0), (57.0, 7.0));
         // 50 × 2,000 bytes are 25 blocks instead of 7. 50 × 100 bytes are 2.
         assert_eq!([of_page(2_000.0, 1.0), of_page(100.0, 1.0)], [12.5, 1.0]);
+        // Twice the events of the last row, of twice the size: 7.3 × 4.
+        assert_eq!(of_stream(1_024.0, 12_000.0), 29.2);
     }
 }

@@ -85,13 +85,18 @@ pub struct WorkloadOptions {
     #[arg(long, value_name = "RATE")]
     pages: Option<Rate>,
 
-    /// The live streams that are open all the time, each of all events [default: 200]
+    /// The live streams that are open all the time, each of a user's feed [default: 200]
     #[arg(long, value_name = "STREAMS")]
     live: Option<u32>,
 
-    /// The users that send the requests, each with a token [default: 20000]
+    /// The users: they send the requests, each with a token, and have the feeds [default: 20000]
     #[arg(long, value_name = "USERS", value_parser = clap::value_parser!(u32).range(1..))]
     users: Option<u32>,
+
+    /// The topics keep the view `type`, which stores each event a second time
+    #[arg(long)]
+    #[serde(default, rename = "type-view")]
+    type_view: bool,
 
     /// The time for which an event is stored [default: 90d]
     #[arg(long, value_name = "DAYS")]
@@ -117,6 +122,8 @@ pub struct Workload {
     pub users: f64,
     /// The days for which an event is stored.
     pub retention: f64,
+    /// True if the topics keep the view `type`.
+    pub type_view: bool,
 }
 
 impl WorkloadOptions {
@@ -132,17 +139,19 @@ impl WorkloadOptions {
             live: number(self.live, other.live, 200),
             users: number(self.users, other.users, 20_000),
             retention: self.retention.or(other.retention).unwrap_or(Days(90.0)).0,
+            type_view: self.type_view || other.type_view,
         }
     }
 }
 
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { events, bytes, batch, followers, pages, live, users, retention } = self;
+        let Self { events, bytes, batch, followers, pages, live, users, retention, type_view } = self;
+        let view = if *type_view { ", with the view type" } else { "" };
         write!(
             f,
             "{events}/s events of {bytes} bytes ({batch} a request) with {followers} followers, {pages}/s pages, \
-             {live} live streams, {users} users, {retention} days"
+             {live} live streams, {users} users, {retention} days{view}"
         )
     }
 }
@@ -167,10 +176,11 @@ mod tests {
     #[test]
     fn an_option_beats_the_file_and_the_file_the_default() {
         let file: WorkloadOptions =
-            serde_json::from_str(r#"{"events":"5/s","retention":"7d","live":3}"#).expect("a workload");
+            serde_json::from_str(r#"{"events":"5/s","retention":"7d","live":3,"type-view":true}"#)
+                .expect("a workload");
         let own = WorkloadOptions { live: Some(4), ..WorkloadOptions::default() };
-        let Workload { events, retention, live, bytes, .. } = own.or(file);
-        assert_eq!((events, retention, live, bytes), (5.0, 7.0, 4.0, 512.0));
+        let Workload { events, retention, live, bytes, type_view, .. } = own.or(file);
+        assert_eq!((events, retention, live, bytes, type_view), (5.0, 7.0, 4.0, 512.0, true));
         for text in [r#"{"event":"5/s"}"#, r#"{"events":"0/s"}"#, "[]x"] {
             assert!(serde_json::from_str::<WorkloadOptions>(text).is_err(), "{text}");
         }

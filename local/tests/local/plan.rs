@@ -169,6 +169,7 @@ async fn plan_beside_load(rate: u32, bytes: u32, followers: u32, readers: u32) {
         live: 1.0,
         users: 1.0,
         retention: 1.0,
+        type_view: false,
     };
     let prices = Prices::parse(PRICES, "us-east-1").unwrap();
     let bill = bill(&workload, &Stack::of(&Template::parse(TEMPLATE).unwrap()), &prices);

@@ -159,8 +159,10 @@ fn confirm_price(options: &LoadOptions, batch: u32, terminal: &mut Terminal<'_>)
         followers: options.followers.into(),
         pages: options.readers.into(),
         live: 1.0,
-        users: 1.0,
+        // The load follows a topic instead of a feed: all events come to the stream.
+        users: options.followers.max(1).into(),
         retention: 1.0,
+        type_view: false,
     };
     let dollars = plan::of_run(&workload, options.time.into());
     let host = options.url.host_str().unwrap_or_default();
