@@ -125,6 +125,35 @@ impl Stack {
     }
 }
 
+/// The work of fan-out.
+struct FanOut {
+    /// The units of an event.
+    write_units: f64,
+    read_units: f64,
+    records_a_batch: f64,
+    /// The invocations a second.
+    batches: f64,
+    /// The time of all invocations, a second.
+    seconds: f64,
+}
+
+impl FanOut {
+    /// The work that follows from events that cost so many write units themselves.
+    fn of(workload: &Workload, write_units: f64, lanes: f64) -> Self {
+        let Workload { events, bytes, followers, .. } = *workload;
+        let records =
+            events * if followers > AUDIENCE { 1.0 + (followers / PAGE_FOLLOWERS).ceil() } else { 1.0 };
+        let writes = events * (write_units + of_fan_out(bytes, followers, 1.0).0);
+        let polls = (writes / SHARD_UNITS).ceil().max(FEWEST_SHARDS) * lanes * POLLS_A_SECOND;
+        // Records come at random: a lane is invoked once for all that came since the last poll, and not if none came.
+        let batches = polls * -(-records / polls).exp_m1();
+        let records_a_batch = records / batches;
+        let (write_units, read_units) = of_fan_out(bytes, followers, records_a_batch);
+        let seconds = batches * BATCH_SECONDS + events * followers * COPY_SECONDS;
+        Self { write_units, read_units, records_a_batch, batches, seconds }
+    }
+}
+
 /// The requests a second that find a cached value too old.
 fn expired(requests: f64, age_seconds: f64) -> f64 {
     requests / (1.0 + requests * age_seconds)
@@ -151,13 +180,7 @@ pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
     let of_feed = events * followers / users;
     let stream_units = of_stream(bytes, of_feed * 60.0);
 
-    // Each lane is invoked at most once a poll, and a poll may find nothing for a lane.
-    let records = events * if followers > AUDIENCE { 1.0 + (followers / PAGE_FOLLOWERS).ceil() } else { 1.0 };
-    let writes = events * (write_units + of_fan_out(bytes, followers, 1.0).0);
-    let polls = (writes / SHARD_UNITS).ceil().max(FEWEST_SHARDS) * stack.lanes * POLLS_A_SECOND;
-    let batches = polls * -(-records / polls).exp_m1();
-    let (fan_out_writes, fan_out_reads) = of_fan_out(bytes, followers, records / batches);
-    let fan_out_seconds = batches * BATCH_SECONDS + events * followers * COPY_SECONDS;
+    let fan_out = FanOut::of(workload, write_units, stack.lanes);
     let opened = live / stack.live_seconds;
     // A user's token is checked with the first request after the cached answer has expired.
     let checks = users * expired(requests / users, stack.cache_seconds);
@@ -170,7 +193,7 @@ pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
     let page_bytes = PAGE_EVENTS * bytes;
     let streamed = (stack.live_seconds * of_feed * bytes - STREAMED_FREE_BYTES).max(0.0);
     let metered = |bytes: f64| (bytes / METERED_BYTES).ceil();
-    let executions = (requests + checks) * REQUEST_SECONDS + fan_out_seconds + live;
+    let executions = (requests + checks) * REQUEST_SECONDS + fan_out.seconds + live;
 
     let mut storage = vec![part("GB stored", stored(item + of_view))];
     if stack.has_recovery {
@@ -205,26 +228,29 @@ pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
         line(
             "fan-out",
             vec![
-                part("write units", a_month(events * fan_out_writes)),
-                part("read units", a_month(events * fan_out_reads)),
+                part("write units", a_month(events * fan_out.write_units)),
+                part("read units", a_month(events * fan_out.read_units)),
             ],
-            format!("{fan_out_writes:.1} and {fan_out_reads:.1} an event; reading the stream is free"),
+            format!(
+                "{:.1} and {:.1} an event; reading the stream is free",
+                fan_out.write_units, fan_out.read_units
+            ),
         ),
         line(
             "functions",
             vec![
-                part("invocations", a_month(requests + batches)),
+                part("invocations", a_month(requests + fan_out.batches)),
                 part(
                     "GB-seconds",
                     a_month(
                         (posts * stack.write + pages * stack.read) * REQUEST_SECONDS
-                            + fan_out_seconds * stack.fan_out,
+                            + fan_out.seconds * stack.fan_out,
                     ),
                 ),
             ],
             format!(
                 "10 ms a request; of fan-out 50 ms a batch of {:.1} records, and 0.5 ms a copy",
-                records / batches
+                fan_out.records_a_batch
             ),
         ),
         line(
@@ -258,7 +284,7 @@ pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
         ),
         line(
             "logs",
-            vec![part("GB of log", a_month(requests + batches + opened + checks) * LOG_BYTES / 1e9)],
+            vec![part("GB of log", a_month(requests + fan_out.batches + opened + checks) * LOG_BYTES / 1e9)],
             "1.3 KB an invocation".to_owned(),
         ),
         line(

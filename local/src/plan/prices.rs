@@ -1,6 +1,7 @@
 //! List prices: data with a date, in `prices.json` or in a file of the same form.
 //!
-//! The name of a price is the unit that it is for. A price is one number, or falls in tiers with the amount of a month.
+//! The name of a price is the unit that it is for. A price is one number, or falls in tiers with the
+//! amount of a month. Each line of a bill is priced alone, although AWS adds up the GB-seconds of all functions.
 
 use std::collections::BTreeMap;
 

@@ -210,6 +210,15 @@ async fn a_plan_of_batches_is_within_3_percent_of_the_engine() {
 }
 
 #[test]
+fn the_console_has_the_listed_prices() {
+    let listed: Value = serde_json::from_str(PRICES).unwrap();
+    let price = |unit: &str| listed["regions"]["us-east-1"][unit]["dollars"].clone();
+    let [read, write] = ["read units", "write units"].map(price);
+    let console = include_str!("../../../console/meter.js");
+    assert!(console.contains(&format!("PRICES = {{ read: {read}, write: {write} }};")));
+}
+
+#[test]
 fn a_load_removes_what_it_created_also_when_it_is_interrupted() {
     let program = Program::started(&["--no-demo"]);
     let url = format!("http://{}", program.api());
