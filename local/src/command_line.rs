@@ -12,6 +12,7 @@ use crate::operate::dlq::DlqOptions;
 use crate::operate::migrate::MigrateOptions;
 use crate::operate::report::ReportOptions;
 use crate::operate::token::TokenOptions;
+use crate::plan::PlanOptions;
 use crate::serve::options::ServeOptions;
 
 /// Lately: events on DynamoDB, newest first. Without a command, it starts the whole system in this process.
@@ -48,10 +49,15 @@ pub enum Command {
     Consume(ConsumeOptions),
     /// Report a topic's new events, and list and show reports
     Report(ReportOptions),
+    /// Print the bill of a workload on AWS for a month, by line
+    ///
+    /// It sends nothing. The units are those that Lately's measurements publish, and each line names its price and its
+    /// assumption.
+    Plan(PlanOptions),
 }
 
 /// The commands for a stack's operator. All other commands are for users.
-const OPERATE: [&str; 5] = ["token", "report", "dlq", "migrate", "check"];
+const OPERATE: [&str; 7] = ["token", "report", "dlq", "migrate", "check", "load", "plan"];
 
 /// The text below the options.
 const AFTER: &str = "\
@@ -72,6 +78,8 @@ Examples:
   lately topic delete posts --wait                           asks you to confirm the topic's name
   lately erase --actor eve --user eve --wait --json > receipt.json
   lately check https://… --live-url https://… --token …      after a deployment
+  lately load https://… --rate 2000 --for 60s --token …      figures of a load; asks first, and names the price
+  lately plan --events 100/s --followers 50                  the bill of a month on AWS
   lately feed rebuild bob                                    the local program's table; --table names a stack's
 
 Environment:

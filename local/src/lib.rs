@@ -5,6 +5,7 @@
 //!   the local program and AWS run the same code.
 //! - [`operate`]: an operator's commands. They access the table directly, with AWS credentials.
 //! - [`client`]: the API's commands. They send HTTP requests with a token.
+//! - [`plan`]: the bill of a workload, calculated without a network.
 
 #![deny(missing_docs)]
 
@@ -14,6 +15,7 @@ pub mod completions;
 mod counted;
 mod new_token;
 pub mod operate;
+pub mod plan;
 mod seconds;
 pub mod serve;
 mod time_argument;

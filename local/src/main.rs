@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use lately::client::{self, Failure};
 use lately::command_line::{Command, Lately};
 use lately::operate::token::TokenError;
-use lately::{completions, operate, serve};
+use lately::{completions, operate, plan, serve};
 
 /// The engine is faster with mimalloc: `lab/bench/benches/engine.rs` says why.
 #[global_allocator]
@@ -31,6 +31,9 @@ async fn main() -> ExitCode {
         Some(Command::Completions(options)) => {
             let printed = completions::run(options, Lately::command(), &mut stdout).map_err(Failure::from);
             return client::ended(printed, &name, &mut stderr);
+        }
+        Some(Command::Plan(options)) => {
+            return client::ended(plan::run(options, &mut stdout), &name, &mut stderr);
         }
         Some(Command::Consume(options)) => {
             let done = client::consume::run(options, &mut stdout, &mut stderr).await;

@@ -95,6 +95,12 @@ impl Template {
         all.filter(move |(_, resource)| resource.kind == kind).map(|(id, resource)| (id.as_str(), resource))
     }
 
+    /// A property of a resource as text, by its JSON Pointer; `None` if there is none, or if only a deployment knows it.
+    pub fn property(&self, resource: &str, pointer: &str) -> Option<String> {
+        let property = self.resources.get(resource)?.properties.pointer(pointer)?;
+        parameter::text(&self.parameters.resolve(property))
+    }
+
     /// The one table that the template declares.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use lately_store::FeedSettings;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::following::read_units_of_streams;
 use crate::progress::Progress;
 use crate::report::{Cell, Report, Table};
 use crate::topic::{Behind, Bench, NOON, of_512_bytes, page_size};
@@ -20,6 +21,9 @@ const PULLED: [usize; 3] = [0, 1, 5];
 
 /// The shards of a topic, and the events that it gets each second.
 const TOPICS: [(u16, u32); 5] = [(1, 500), (4, 1_500), (16, 8_000), (64, 20_000), (256, 80_000)];
+
+/// The events a minute of timelines that are followed live.
+const STREAMED: [u32; 7] = [0, 1, 6, 15, 60, 600, 6_000];
 
 /// The moments at which a steady topic is read.
 const MOMENTS: usize = 40;
@@ -35,7 +39,7 @@ const WALK: usize = 20;
 
 /// Measures the price of pages.
 pub fn report(progress: &Progress) -> Report {
-    progress.expect(TOPICS.len() + 1 + READERS.len() + PULLED.len());
+    progress.expect(TOPICS.len() + 1 + READERS.len() + PULLED.len() + 1);
     let mut latest = Table::new("latest", &["latest events", "10", "50", "100", "page 20 of 50", "rounds"]);
     let mut most = Table::new("most", &["the dearest of 40 pages", "10", "50", "100"]);
     for (shards, per_second) in TOPICS {
@@ -64,10 +68,22 @@ pub fn report(progress: &Progress) -> Report {
         feeds.push(feed(pulled));
         progress.done(&format!("a feed with {pulled} pulled sources"));
     }
+    let streams = streams();
+    progress.done("live streams");
     Report {
         command: "cargo run -p bench --release -- reads".to_owned(),
-        tables: vec![latest, most, clocks, readers, feeds],
+        tables: vec![latest, most, clocks, readers, feeds, streams],
     }
+}
+
+/// The prices of live streams that share their reads with no other.
+pub fn streams() -> Table {
+    let columns = ["events a minute", "read units a second of a topic's stream", "of a feed's stream"];
+    let mut table = Table::new("streams", &columns);
+    for a_minute in STREAMED {
+        table.push([u64::from(a_minute).into()].into_iter().chain(read_units_of_streams(a_minute)));
+    }
+    table
 }
 
 /// The row of a number of shards.

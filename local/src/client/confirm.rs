@@ -1,9 +1,8 @@
-//! The confirmation of a command that cannot be undone: on a terminal, the user types the name once more.
+//! The confirmation of a command that cannot be undone, or that costs money: on a terminal, the user types the name once more.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use crate::client::failure::Failure;
-use crate::client::session::Session;
 
 /// Fails with a hint if there is no terminal on which the user could be asked.
 pub(super) fn needs_terminal(hint: impl FnOnce() -> String) -> Result<(), Failure> {
@@ -13,14 +12,19 @@ pub(super) fn needs_terminal(hint: impl FnOnce() -> String) -> Result<(), Failur
     }
 }
 
-/// Asks for a name, and fails if the user types another one.
-pub(super) fn ask(session: &mut Session<'_>, name: &str, question: &str) -> Result<(), Failure> {
-    write!(session.terminal.stderr, "{question}: ")?;
-    session.terminal.stderr.flush()?;
+/// Asks for a name, and fails with `otherwise` if the user types another one.
+pub(super) fn ask(
+    stderr: &mut dyn Write,
+    name: &str,
+    question: &str,
+    otherwise: &str,
+) -> Result<(), Failure> {
+    write!(stderr, "{question}: ")?;
+    stderr.flush()?;
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;
     match line.trim() == name {
         true => Ok(()),
-        false => Err(Failure::Usage(format!("this is not {name}: nothing is deleted"))),
+        false => Err(Failure::Usage(format!("this is not {name}: {otherwise}"))),
     }
 }

@@ -136,7 +136,12 @@ async fn asked(
     if let Some(user) = user {
         session.log(format_args!("the user {user}: the profile, the sessions, the feed and the follows"))?;
     }
-    confirm::ask(session, &name, "this cannot be undone; type the name to erase it")?;
+    confirm::ask(
+        session.terminal.stderr,
+        &name,
+        "this cannot be undone; type the name to erase it",
+        "nothing is deleted",
+    )?;
     Ok(name)
 }
 

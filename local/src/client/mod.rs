@@ -20,6 +20,7 @@ mod issue_view;
 pub(crate) mod jwt;
 mod latest;
 mod list;
+mod load;
 mod post;
 pub(crate) mod remote;
 pub(crate) mod session;
@@ -49,6 +50,7 @@ pub use follow::{FollowOptions, FollowersOptions, FollowingOptions, UnfollowOpti
 pub use issue::IssueOptions;
 pub use jwt::JwtArguments;
 pub use latest::LatestOptions;
+pub use load::LoadOptions;
 pub use post::PostOptions;
 pub use source::SourceOptions;
 pub use tail::TailOptions;
@@ -119,6 +121,13 @@ pub enum ApiCommand {
     /// created, except issues. It prints the time and the price of each case, and the bound that the documents state. The
     /// exit code is 1 if a case fails, and 2 if the URL is not Lately's API or the token lacks the scope.
     Check(Box<CheckOptions>),
+    /// Send a steady load to a stack, and measure how the stack takes it (scope admin)
+    ///
+    /// It posts events to new topics, at most a hundred posts a second: at higher rates, each post is a batch. Meanwhile
+    /// readers read the latest 50 events, one live stream follows a topic, and one feed shows when fan-out has copied an
+    /// event. Delays begin with the response to the post. No request is repeated. At the end, and after Ctrl-C, it deletes
+    /// what it created. It asks before it sends to another machine, and names the price first.
+    Load(Box<LoadOptions>),
     /// Show the user for whom a token acts, what it may do, and when it expires
     Whoami(WhoamiOptions),
 }
@@ -151,6 +160,7 @@ pub async fn run(
         ApiCommand::Session(options) => Box::pin(token_session::run(options, terminal)).await,
         ApiCommand::Erase(options) => Box::pin(erase::run(*options, terminal)).await,
         ApiCommand::Check(options) => Box::pin(check::run(*options, terminal)).await,
+        ApiCommand::Load(options) => Box::pin(load::run(*options, terminal)).await,
         ApiCommand::Whoami(options) => Box::pin(whoami::run(options, terminal)).await,
     }
 }

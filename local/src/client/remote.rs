@@ -39,12 +39,16 @@ impl ApiAddress {
         let mut options = Options::new(self.base());
         let http = Client::builder().connect_timeout(CONNECT_TIMEOUT);
         // Never through a proxy: on the proxy's machine, a loopback address is another server.
-        let is_here = self.url.host_str().is_some_and(|host| LOOPBACK.contains(&host));
-        let http = if is_here { http.no_proxy() } else { http };
+        let http = if is_here(&self.url) { http.no_proxy() } else { http };
         options.http = Some(http.default_headers(self.headers.into_iter().collect()).build()?);
         options.backoff = BACKOFF;
         Ok(Lately::with(options))
     }
+}
+
+/// True if the URL is of this machine.
+pub(crate) fn is_here(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| LOOPBACK.contains(&host))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "clap expects a `Result` from a parser")]
@@ -56,7 +60,6 @@ pub(crate) fn parse_token(text: &str) -> Result<Token, std::convert::Infallible>
 pub(crate) fn parse_url(text: &str) -> Result<Url, String> {
     let has_scheme = text.contains("://");
     let parsed: Result<Url, _> = if has_scheme { text.parse() } else { format!("http://{text}").parse() };
-    let is_here = |url: &Url| url.host_str().is_some_and(|host| LOOPBACK.contains(&host));
     match parsed {
         Ok(url) if ["http", "https"].contains(&url.scheme()) && (has_scheme || is_here(&url)) => Ok(url),
         Err(error) if has_scheme => Err(format!("must be a valid URL: {error}")),

@@ -74,7 +74,12 @@ async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failur
     let found: DeletionPreview = read(&session.ask(&preview(topic)).await?)?;
     let [buckets, consumers] = [counted(found.buckets, "bucket"), counted(found.consumers, "consumer")];
     session.log(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
-    confirm::ask(session, topic.as_str(), "type the topic's name to delete it")?;
+    confirm::ask(
+        session.terminal.stderr,
+        topic.as_str(),
+        "type the topic's name to delete it",
+        "nothing is deleted",
+    )?;
     Ok(topic.clone())
 }
 

@@ -17,6 +17,7 @@ mod matrix;
 mod methods;
 mod operations;
 mod operator;
+mod plan;
 mod policies;
 mod program;
 mod robustness;

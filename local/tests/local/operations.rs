@@ -1,12 +1,13 @@
 //! The operator's documentation is true: every alarm has its section, every metric that an alarm or the dashboard reads
-//! is written, every figure equals its constant, every command exists, and every sum is correct.
+//! is written, every figure equals its constant, every command exists, and every bill is
+//! the output of `lately plan`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clap::Parser;
 use lately::TEMPLATE;
-use lately::command_line::Lately;
+use lately::command_line::{Command, Lately};
 use lately_authorize::{Authorizer, Issuers};
 use lately_keys::{ShardCount, UnixMillis};
 use lately_kit::limits as kit;
@@ -428,24 +429,20 @@ fn the_bounds_of_executions_follow_from_the_template() {
 }
 
 #[test]
-fn every_product_is_correct() {
-    let mut count = 0;
-    for line in OPERATIONS.lines().filter(|line| line.contains(" × ")) {
-        for (index, _) in line.match_indices(" × ") {
-            let number = |text: &str| text.trim_end_matches([',', '.', ';']).parse::<f64>().ok();
-            let (before, after) = (&line[..index], &line[index + " × ".len()..]);
-            let mut words = after.split_whitespace();
-            let (left, right) = (before.split_whitespace().next_back(), words.next());
-            let (Some("="), Some(result)) = (words.next(), words.next()) else { panic!("{line}") };
-            let [left, right] = [left, right].map(|text| number(text.unwrap()).unwrap());
-            let digits = result.trim_end_matches('.').split_once('.').map_or(0, |(_, digits)| digits.len());
-            let off = (left * right - number(result).unwrap()).abs();
-            let within = 0.500_001 / 10_f64.powi(i32::try_from(digits).unwrap());
-            assert!(off <= within, "{line}: {}", left * right);
-            count += 1;
-        }
+fn every_bill_is_the_output_of_lately_plan() {
+    let blocks: Vec<_> = OPERATIONS.split("<!-- plan -->\n```text\n").skip(1).collect();
+    assert!(blocks.len() == 3 && OPERATIONS.matches("lately plan").count() > 3);
+    for block in blocks {
+        let shown = block.split_once("```\n<!-- /plan -->").expect("it ends").0;
+        let (line, bill) = shown.split_once("\n\n").unwrap();
+        let Some(Command::Plan(options)) = Lately::parse_from(line.split(' ')).command else {
+            panic!("{line}")
+        };
+        let mut out = Vec::new();
+        lately::plan::run(options, &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(bill == out, "put this below `{line}`:\n{out}");
     }
-    assert!(count > 15, "{count}");
 }
 
 /// The outcome and the measures of each function that serves no routes, for its payloads.

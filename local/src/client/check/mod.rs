@@ -71,7 +71,7 @@ fn parse_patience(text: &str) -> Result<Duration, String> {
 pub(crate) async fn run(options: CheckOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let CheckOptions { url, live_url, headers, token, report, patience } = options;
     let api = Api::at(ApiAddress { url: url.clone(), headers }, &token, FEW)?;
-    is_admitted(&api.lately, &url).await?;
+    is_admitted(&api.lately, &url, "the check").await?;
     let lately = api.lately.using(|options| options.live_url = live_url.clone().map(String::from));
     let run = format!("check-{:08x}", fastrand::u32(..));
     let has_live = has_live(&lately, live_url.as_ref(), &run).await?;
@@ -111,14 +111,14 @@ fn cases() -> Vec<Case> {
     serde_json::from_value(cases).expect("the file has cases: a test runs all of them")
 }
 
-/// Checks that the URL is an API's and the token an admin's: otherwise every case would fail.
-async fn is_admitted(lately: &Lately, url: &Url) -> Result<(), Failure> {
+/// Checks that the URL is an API's and the token an admin's: otherwise every call of `work` would fail.
+pub(super) async fn is_admitted(lately: &Lately, url: &Url, work: &str) -> Result<(), Failure> {
     let sentence = match lately.sessions().own().await {
         Ok(OwnSession { scopes, .. }) if !scopes.allow(Scope::Admin) => {
-            format!("the token has the scopes {scopes}; the check needs the scope admin")
+            format!("the token has the scopes {scopes}; {work} needs the scope admin")
         }
         Ok(OwnSession { topics: Some(_), .. }) => {
-            "the token is limited to topics; the check creates topics of its own".to_owned()
+            format!("the token is limited to topics; {work} creates topics of its own")
         }
         Ok(_) => return Ok(()),
         Err(problem) if is_of_server(&problem) => {

@@ -1,0 +1,323 @@
+//! `lately load`: sends a steady load to a stack, and measures how the stack takes it.
+//!
+//! It sends at most a hundred posts a second; at higher rates a post is a batch, as of a producer that collects events
+//! for some milliseconds. All topics and follows are new, and are removed at the end, also after Ctrl-C. Before it sends
+//! to another machine, it names the price and asks.
+
+mod tally;
+mod traffic;
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lately_client::{Lately, Problem};
+use lately_kit::token::Token;
+use lately_model::limits::BODY_BYTES;
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::client::ask::{Api, FEW};
+use crate::client::check::is_admitted;
+use crate::client::confirm;
+use crate::client::failure::Failure;
+use crate::client::load::tally::{Delay, LoadFigures, LoadTally};
+use crate::client::load::traffic::{POSTS_A_SECOND, Traffic};
+use crate::client::remote::{ApiAddress, is_here, parse_header, parse_token, parse_url};
+use crate::client::session::Terminal;
+use crate::plan::workload::Workload;
+use crate::plan::{self, grouped};
+use crate::seconds;
+
+/// The longest load.
+const LONGEST_SECONDS: u32 = 60 * 60;
+
+/// The most follows: of each actor by each follower.
+const FOLLOWS: u32 = 10_000;
+
+/// The time until a request without a response has failed.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The wait for events that the stream has not shown when the load ends.
+const STREAM_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The bytes that JSON needs around an event's data, at most.
+const FRAME_BYTES: usize = 200;
+
+/// The options of `lately load`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LoadOptions {
+    /// The API's URL: the stack's output ApiUrl
+    #[arg(env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000", value_parser = parse_url)]
+    url: Url,
+
+    /// The events to post a second
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    rate: u32,
+
+    /// The length of the load, such as 60s or 5m: at most an hour
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
+    time: u32,
+
+    /// The topics to which the events are posted
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    topics: u32,
+
+    /// The actors of the events
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    actors: u32,
+
+    /// The users who follow all actors
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=1_000))]
+    followers: u32,
+
+    /// The size of a stored event
+    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u32).range(200..=200_000))]
+    bytes: u32,
+
+    /// The readers, each of which reads the latest 50 events of a topic once a second
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(..=5_000))]
+    readers: u32,
+
+    /// The URL of the live streams, if it is another one: the stack's output LiveUrl
+    #[arg(long, env = "LATELY_LIVE_URL", value_name = "URL", value_parser = parse_url)]
+    live_url: Option<Url>,
+
+    /// A header to send with each request, such as 'Host: api.example.org'; repeatable
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header)]
+    headers: Vec<(HeaderName, HeaderValue)>,
+
+    /// A token with the scope admin
+    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
+    token: Token,
+
+    /// The URL's host, to confirm a load on another machine; without it, the command asks for the host on a terminal
+    #[arg(long, value_name = "HOST")]
+    confirm: Option<String>,
+
+    /// Print JSON: a line each second, and one at the end
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_time(text: &str) -> Result<u32, String> {
+    let seconds = seconds::parse(text).filter(|seconds| (1..=LONGEST_SECONDS).contains(seconds));
+    seconds.ok_or_else(|| "must be a number and s or m, from 1s to 60m".to_owned())
+}
+
+/// Runs the load.
+pub(crate) async fn run(options: LoadOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+    let LoadOptions { rate, bytes, actors, followers, .. } = options;
+    let batch = rate.div_ceil(POSTS_A_SECOND);
+    if batch as usize * (bytes as usize + FRAME_BYTES) > BODY_BYTES {
+        return Err(Failure::Usage(format!(
+            "{rate} events a second of {bytes} bytes are too many: {POSTS_A_SECOND} posts a second have 3 MiB each"
+        )));
+    }
+    if actors * followers > FOLLOWS {
+        return Err(Failure::Usage(format!("--actors times --followers must be at most {FOLLOWS}")));
+    }
+    confirm_price(&options, batch, &mut terminal)?;
+    let address = ApiAddress { url: options.url.clone(), headers: options.headers.clone() };
+    let api = Api::at(address, &options.token, FEW)?;
+    is_admitted(&api.lately, &options.url, "the load").await?;
+    let lately = api.lately.using(|client| {
+        client.live_url = options.live_url.clone().map(String::from);
+        client.timeout = REQUEST_TIMEOUT;
+    });
+    let traffic = Arc::new(traffic(&options, batch, lately));
+    let failed = |problem: Box<Problem>| api.failure("", problem);
+    let done = match traffic.set_up().await {
+        Ok(()) => send(&traffic, &options, &mut terminal).await,
+        Err(problem) => Err(failed(problem)),
+    };
+    let cleaned = traffic.clean_up().await;
+    done?;
+    cleaned.map_err(|problem| Failure::Incomplete {
+        text: format!(
+            "not everything is deleted ({}): delete {}",
+            failed(problem),
+            traffic.topics.join(", ")
+        ),
+        code: 1,
+    })
+}
+
+/// Names the price, and asks, if the API is on another machine.
+fn confirm_price(options: &LoadOptions, batch: u32, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    if is_here(&options.url) {
+        return Ok(());
+    }
+    let workload = Workload {
+        events: options.rate.into(),
+        bytes: options.bytes.into(),
+        batch: batch.into(),
+        followers: options.followers.into(),
+        pages: options.readers.into(),
+        live: 1.0,
+        // The load follows a topic instead of a feed: all events come to the stream.
+        users: options.followers.max(1).into(),
+        retention: 1.0,
+        type_view: false,
+    };
+    let dollars = plan::of_run(&workload, options.time.into());
+    let host = options.url.host_str().unwrap_or_default();
+    writeln!(
+        terminal.stderr,
+        "{} events in {} s cost about {dollars:.2} dollars, deletion included (list prices of us-east-1)",
+        grouped(&(u64::from(options.rate) * u64::from(options.time)).to_string()),
+        options.time,
+    )?;
+    let Some(confirmed) = &options.confirm else {
+        confirm::needs_terminal(|| format!("add --confirm {host} to send the load"))?;
+        return confirm::ask(terminal.stderr, host, "type the host to send the load", "nothing is sent");
+    };
+    match confirmed == host {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!(
+            "--confirm names {confirmed} and the URL names {host}: nothing is sent"
+        ))),
+    }
+}
+
+fn traffic(options: &LoadOptions, batch: u32, lately: Lately) -> Traffic {
+    let run = format!("load-{:08x}", fastrand::u32(..));
+    let names = |kind: &str, count| (0..count).map(|number| format!("{run}-{kind}-{number}")).collect();
+    Traffic {
+        lately,
+        topics: names("topic", options.topics),
+        actors: names("actor", options.actors),
+        followers: names("user", options.followers),
+        batch: batch.into(),
+        bytes: options.bytes as usize,
+        tally: LoadTally::default().into(),
+        accepted: watch::channel(None).0,
+    }
+}
+
+/// Sends the load, and prints its figures each second and at the end.
+async fn send(
+    traffic: &Arc<Traffic>,
+    options: &LoadOptions,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    let mut beside = JoinSet::new();
+    for reader in 0..options.readers {
+        beside.spawn(Arc::clone(traffic).read(reader, options.readers));
+    }
+    if let Some(user) = traffic.followers.first() {
+        beside.spawn(Arc::clone(traffic).follow_feed(user.clone()));
+    }
+    beside.spawn(Arc::clone(traffic).follow_topic());
+
+    let total = u64::from(options.rate) * u64::from(options.time) / traffic.batch;
+    let pause = Duration::from_secs_f64(traffic.batch as f64 / f64::from(options.rate));
+    let (begun, mut posts) = (Instant::now(), JoinSet::new());
+    let mut interrupted = pin!(tokio::signal::ctrl_c());
+    let (mut number, mut second) = (0, 1);
+    while number < total {
+        tokio::select! {
+            () = sleep_until(begun + pause.mul_f64(number as f64)) => {
+                traffic.offer(number, &mut posts);
+                number += 1;
+            }
+            () = sleep_until(begun + Duration::from_secs(second)) => {
+                second += 1;
+                let figures = traffic.tally().figures(begun.elapsed());
+                print_second(&figures, options.json, terminal)?;
+            }
+            Some(_) = posts.join_next() => {}
+            interrupted = &mut interrupted => {
+                interrupted?;
+                break;
+            }
+        }
+    }
+    let time = begun.elapsed();
+    while posts.join_next().await.is_some() {}
+    let shown = async {
+        while traffic.tally().awaits_stream() {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    // The delays do not include the events that the stream never shows.
+    drop(timeout(STREAM_PATIENCE, shown).await);
+    drop(beside);
+    let mut figures = traffic.tally().figures(time);
+    let mut shards = BTreeMap::new();
+    for topic in &traffic.topics {
+        if let Ok(view) = traffic.lately.topic(topic).get().await {
+            shards.insert(topic.clone(), view.buckets.first().map_or(1, |bucket| bucket.shards.get()));
+        }
+    }
+    (figures.is_done, figures.shards) = (true, Some(shards));
+    print_end(&figures, options.json, terminal)
+}
+
+fn print_second(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    let LoadFigures { seconds, offered, accepted, refused, pages, fan_out, live, .. } = figures;
+    if json {
+        print_json(figures, terminal)?;
+    } else {
+        let [offered, accepted, pages] = [offered, accepted, pages].map(|count| grouped(&count.to_string()));
+        let median =
+            |delay: &Option<Delay>| delay.map_or("-".to_owned(), |delay| format!("{} ms", delay.median_ms));
+        writeln!(
+            terminal.stdout,
+            "{seconds:>6.1} s  offered {offered}, accepted {accepted}, refused {}, pages {pages}, fan-out {}, live {}",
+            by_reason(refused),
+            median(fan_out),
+            median(live),
+        )?;
+    }
+    Ok(terminal.stdout.flush()?)
+}
+
+fn print_end(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    if json {
+        return print_json(figures, terminal);
+    }
+    let count = |count: u64| grouped(&count.to_string());
+    let delay = |delay: &Option<Delay>| match delay {
+        Some(Delay { samples, median_ms, p99_ms }) => {
+            format!("median {median_ms} ms, 99th percentile {p99_ms} ms, of {samples}")
+        }
+        None => "not measured".to_owned(),
+    };
+    let shards = figures.shards.iter().flatten().map(|(_, shards)| shards.to_string());
+    let pairs = [
+        ("seconds", figures.seconds.to_string()),
+        ("offered events", count(figures.offered)),
+        ("accepted events", count(figures.accepted)),
+        ("refused events", by_reason(&figures.refused)),
+        ("pages", count(figures.pages)),
+        ("refused pages", by_reason(&figures.refused_pages)),
+        ("delay of fan-out", delay(&figures.fan_out)),
+        ("delay of live", delay(&figures.live)),
+        ("write units", format!("{:.2} an event, without fan-out", figures.write_units_an_event)),
+        ("read units", format!("{:.2} a page", figures.read_units_a_page)),
+        ("shards", shards.collect::<Vec<_>>().join(", ")),
+    ];
+    writeln!(terminal.stdout)?;
+    for (name, value) in pairs {
+        writeln!(terminal.stdout, "{name:<16}  {value}")?;
+    }
+    Ok(())
+}
+
+fn print_json(figures: &LoadFigures, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    Ok(writeln!(terminal.stdout, "{}", serde_json::to_string(figures)?)?)
+}
+
+/// The counts by reason, such as `60 rate-limited, 2 unavailable`.
+fn by_reason(counts: &BTreeMap<String, u64>) -> String {
+    if counts.is_empty() {
+        return "0".to_owned();
+    }
+    let each = |(code, count): (&String, &u64)| format!("{} {code}", grouped(&count.to_string()));
+    counts.iter().map(each).collect::<Vec<_>>().join(", ")
+}
