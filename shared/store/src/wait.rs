@@ -80,7 +80,7 @@ impl<'a> PageWait<'a> {
     pub(crate) async fn pause(&mut self) -> Result<bool, OpenStreamError> {
         let ambient = self.op.ambient();
         let waited = ambient.monotonic().saturating_sub(self.begun);
-        if waited >= self.whole || !self.is_permitted(waited).await? {
+        if waited >= self.whole || !Box::pin(self.is_permitted(waited)).await? {
             return Ok(false);
         }
         let pause = WAITING_LOOKS.into_iter().find(|(until, _)| waited < *until);
@@ -110,7 +110,7 @@ impl<'a> PageWait<'a> {
     /// Says that the page no longer waits.
     pub(crate) async fn end(self) {
         if let Some(mut open) = self.open {
-            open.close().await;
+            Box::pin(open.close()).await;
         }
     }
 }

@@ -44,7 +44,7 @@ type Reads<K, V> = Mutex<HashMap<K, Arc<sync::Mutex<Option<(u64, V)>>>>>;
 
 impl SharedReads {
     pub(super) async fn stored(&self, op: &Op, source: &Source) -> Result<StoredSource, TableError> {
-        self.share(&self.sources, source.clone(), op.source(source).stored()).await
+        self.share(&self.sources, source.clone(), Box::pin(op.source(source).stored())).await
     }
 
     pub(super) async fn counts(
@@ -54,7 +54,7 @@ impl SharedReads {
         shards: ShardCount,
     ) -> Result<Arc<BTreeMap<Shard, Counts>>, TableError> {
         let read = async { Ok(Arc::new(op.source(source).counts(shards).await?)) };
-        self.share(&self.counts, (source.clone(), shards), read).await
+        self.share(&self.counts, (source.clone(), shards), Box::pin(read)).await
     }
 
     /// The first page of a shard of followers.
@@ -65,7 +65,7 @@ impl SharedReads {
         shard: Shard,
     ) -> Result<Arc<ShardPage>, TableError> {
         let read = async { Ok(Arc::new(ShardPage::read(op, source, shard, None).await?)) };
-        self.share(&self.pages, (source.clone(), shard), read).await
+        self.share(&self.pages, (source.clone(), shard), Box::pin(read)).await
     }
 
     /// The users who have unfollowed since a change, and who may have been on a page that holds its whole shard.
@@ -76,7 +76,7 @@ impl SharedReads {
         at: UnixMillis,
     ) -> Result<Arc<BTreeSet<User>>, TableError> {
         let read = async { Ok(Arc::new(page.gone(op, at).await?)) };
-        self.share(&self.gone, (page.source.clone(), page.shard, at), read).await
+        self.share(&self.gone, (page.source.clone(), page.shard, at), Box::pin(read)).await
     }
 
     /// True if an event no longer exists.
