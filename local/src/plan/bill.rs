@@ -55,9 +55,6 @@ const STREAMED_FREE_BYTES: f64 = 6e6;
 const METRICS: f64 = 130.0;
 const MAPPING_METRICS: f64 = 6.0;
 
-/// A process asks for the table's key at most once in five minutes.
-const KEY_CALLS_AN_HOUR: f64 = 12.0;
-
 /// A line of a bill.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
@@ -87,8 +84,6 @@ pub struct Stack {
     cache_seconds: f64,
     alarm_metrics: f64,
     has_recovery: bool,
-    /// True if the table has a key for whose calls AWS charges.
-    has_key: bool,
 }
 
 impl Stack {
@@ -103,10 +98,14 @@ impl Stack {
         };
         let memory = |id| number(id, "/MemorySize") / 1_024.0;
         let is_on = |pointer| template.property("Table", pointer).as_deref() == Some("true");
+        let is_stat = |metric: &Value| !metric["MetricStat"].is_null();
+        // A metric that only some stacks have counts.
         let metrics = |alarm: &Value| {
             let metrics = alarm["Metrics"].as_array().into_iter().flatten();
-            u32::try_from(metrics.filter(|metric| !metric["MetricStat"].is_null()).count().max(1))
-                .expect("few")
+            u32::try_from(
+                metrics.filter(|metric| is_stat(metric) || is_stat(&metric["Fn::If"][1])).count().max(1),
+            )
+            .expect("few")
         };
         let alarms = template.of_kind("AWS::CloudWatch::Alarm");
         Self {
@@ -117,10 +116,9 @@ impl Stack {
             authorize: memory("AuthorizeFunction"),
             lanes: number("FanOutFunction", "/Events/Stream/Properties/ParallelizationFactor"),
             live_seconds: number("LiveFunction", "/Environment/Variables/LIVE_SECONDS"),
-            cache_seconds: number("Api", "/Auth/Authorizers/Sessions/Identity/ReauthorizeEvery"),
+            cache_seconds: number("Api", "/Auth/Authorizers/Sessions/Identity/ReauthorizeEvery/Fn::If/1"),
             alarm_metrics: alarms.map(|(_, alarm)| metrics(&alarm.properties)).sum::<u32>().into(),
             has_recovery: is_on("/PointInTimeRecoverySpecification/PointInTimeRecoveryEnabled"),
-            has_key: is_on("/SSESpecification/SSEEnabled"),
         }
     }
 }
@@ -193,14 +191,10 @@ pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
     let page_bytes = PAGE_EVENTS * bytes;
     let streamed = (stack.live_seconds * of_feed * bytes - STREAMED_FREE_BYTES).max(0.0);
     let metered = |bytes: f64| (bytes / METERED_BYTES).ceil();
-    let executions = (requests + checks) * REQUEST_SECONDS + fan_out.seconds + live;
 
     let mut storage = vec![part("GB stored", stored(item + of_view))];
     if stack.has_recovery {
         storage.push(part("GB with recovery", stored(item)));
-    }
-    if stack.has_key {
-        storage.push(part("calls of the key", executions * KEY_CALLS_AN_HOUR * 730.0));
     }
     vec![
         line(
@@ -345,7 +339,6 @@ mod tests {
             cache_seconds: 60.0,
             alarm_metrics: 27.0,
             has_recovery: true,
-            has_key: true,
         };
         assert_eq!(stack(), expected);
     }
@@ -358,9 +351,8 @@ mod tests {
             ("writes", 32.85),
             // (90 × 3.5 + 90 / 91 + 0.5 × 90 / 181) × 2.628 × 0.125
             ("reads", 103.88),
-            // 8.64 million events of 612 × 13 bytes are 68.74 GB, at 0.45. The key: 1 + 0.43 + 0.05 (fan-out's batches
-            // and copies) + 10 executions × 8,760 calls are 0.30.
-            ("storage", 31.24),
+            // 8.64 million events of 612 × 13 bytes are 68.74 GB, at 0.45.
+            ("storage", 30.93),
             // 10 × (12 × 0.625 + (5 + 2 / 1.0802) × 0.125) × 2.628: 1.0802 records a batch share 2 of 7 units
             ("fan-out", 219.61),
             // 64 polls of lanes find 64 × (1 − e^(−10/64)) = 9.258 batches: 0.463 + 0.05 GB-seconds, and 0.5 of requests
@@ -384,6 +376,6 @@ mod tests {
         let [writes, _, storage, ..] = dollars(&Workload { type_view: true, ..EASY })[..] else {
             panic!("lines")
         };
-        assert_eq!((writes.1, storage.1), (49.28, 32.56));
+        assert_eq!((writes.1, storage.1), (49.28, 32.25));
     }
 }

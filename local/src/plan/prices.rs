@@ -11,12 +11,11 @@ use serde::{Deserialize, Serialize};
 pub(super) const LISTED: &str = include_str!("prices.json");
 
 /// The units that a bill needs.
-const UNITS: [&str; 14] = [
+const UNITS: [&str; 13] = [
     "write units",
     "read units",
     "GB stored",
     "GB with recovery",
-    "calls of the key",
     "requests",
     "invocations",
     "GB-seconds",
