@@ -289,6 +289,7 @@ fn every_figure_equals_its_constant() {
         store::OWN_ENTRY_SECONDS = |n: u64| seconds(n.into()),
         store::WAITED_FOR_SECONDS = |n: u64| seconds(n.into()),
         store::LONGEST_VISIBILITY_WAIT = time,
+        store::WAITED_READ = time,
         table::ATTEMPTS = count,
         kit::OPERATION_BUDGET = time,
         kit::CALL_TIMEOUT = time,
