@@ -353,8 +353,8 @@ mod tests {
             ("reads", 103.88),
             // 8.64 million events of 612 × 13 bytes are 68.74 GB, at 0.45.
             ("storage", 30.93),
-            // 10 × (12 × 0.625 + (5 + 2 / 1.0802) × 0.125) × 2.628: 1.0802 records a batch share 2 of 7 units
-            ("fan-out", 219.61),
+            // 10 × (12 × 0.625 + (1 + 6 / 1.0802) × 0.125) × 2.628: 1.0802 records a batch share 6 of 7 units
+            ("fan-out", 218.63),
             // 64 polls of lanes find 64 × (1 − e^(−10/64)) = 9.258 batches: 0.463 + 0.05 GB-seconds, and 0.5 of requests
             // (109.258 × 0.2 + (0.256 + 0.5) × 13.3334) × 2.628
             ("functions", 83.93),

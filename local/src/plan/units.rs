@@ -115,8 +115,8 @@ mod tests {
         // 2 KB are one unit more; the entry in the author's feed has one unit always.
         assert_eq!([of_event(2_048.0, 1.0, false), of_event(1_025.0, 500.0, true)], [3.0, 4.0]);
         // Half way between 10 followers (12 and 8 units) and 100 (102 and 9 units); 5,000 bytes are two blocks; four events
-        // share two of seven units.
-        assert_eq!(of_fan_out(5_000.0, 55.0, 4.0), (57.0, 7.0));
+        // share six of seven units.
+        assert_eq!(of_fan_out(5_000.0, 55.0, 4.0), (57.0, 4.0));
         // 50 × 2,000 bytes are 25 blocks instead of 7. 50 × 100 bytes are 2.
         assert_eq!([of_page(2_000.0, 1.0), of_page(100.0, 1.0)], [12.5, 1.0]);
         // Twice the events of the last row, of twice the size: 7.3 × 4.

@@ -184,16 +184,13 @@ pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, n
     let (mut parts, body) = request.into_parts();
     let caller = Caller::from_request_parts(&mut parts, &()).await;
     let topics = caller.as_ref().ok().and_then(|caller| caller.topics.clone());
-    let op = store
-        .as_ref()
-        .filter(|_| price != Price::Free)
-        .map(|store| {
-            let op = store.op().limited_to(topics.as_deref());
-            Op(match &caller {
-                Ok(caller) => op.waiting_as(caller.waiter()),
-                Err(_) => op,
-            })
-        });
+    let op = store.as_ref().filter(|_| price != Price::Free).map(|store| {
+        let op = store.op().limited_to(topics.as_deref());
+        Op(match &caller {
+            Ok(caller) => op.waiting_as(caller.waiter()),
+            Err(_) => op,
+        })
+    });
     // A caller without limits has no quota, and pays nothing for those that have.
     let quota = caller.as_ref().ok().and_then(|caller| Quota::of(caller, price));
     let quota = quota.as_ref().zip(op.as_ref());

@@ -62,14 +62,7 @@ pub struct Op {
 
 impl Op {
     pub(crate) fn new(store: Store, table: Table) -> Self {
-        Self {
-            store,
-            table,
-            topics: None,
-            waiter: None,
-            shown: Arc::default(),
-            directory_age: DIRECTORY_AGE,
-        }
+        Self { store, table, topics: None, waiter: None, shown: Arc::default(), directory_age: DIRECTORY_AGE }
     }
 
     /// The same request, for a caller who may see only these topics. `None` stands for all topics.
