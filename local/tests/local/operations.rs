@@ -290,6 +290,7 @@ fn every_figure_equals_its_constant() {
         store::WAITED_FOR_SECONDS = |n: u64| seconds(n.into()),
         store::LONGEST_VISIBILITY_WAIT = time,
         store::WAITED_READ = time,
+        store::WRITE_MILLIS = millis,
         table::ATTEMPTS = count,
         kit::OPERATION_BUDGET = time,
         kit::CALL_TIMEOUT = time,

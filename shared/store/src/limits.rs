@@ -189,6 +189,10 @@ pub const ISSUER_KEYS_SECONDS: u64 = 24 * 60 * 60;
 /// A note expires after this. Its followers read it within seconds.
 pub const NOTE_SECONDS: u64 = 60 * 60;
 
+/// DynamoDB may carry out an attempt to write an event this long after the event's time, although the attempt has timed
+/// out and a later one has succeeded.
+pub const WRITE_MILLIS: u64 = 15_000;
+
 /// Fan-out notes an entry that lands this long after its event's time, if the timeline is followed. A follower looks for
 /// two seconds; the difference covers differences between clocks, and reads that are eventually consistent.
 pub const NOTED_AFTER_MILLIS: u64 = 1_000;

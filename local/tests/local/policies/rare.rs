@@ -126,6 +126,10 @@ pub(super) async fn follows_and_feeds(watched: &WitnessedSystem) {
         assert_eq!(feed["events"][0]["id"], id, "{actor}");
     }
     get("/feeds/user1/unread").await;
+    // A page that waits is counted among its caller's open streams.
+    let newest = get("/topics/posts/events?limit=1").await;
+    let newer = newest["newer"].as_str().unwrap();
+    get(&format!("/topics/posts/events?cursor={newer}&wait=1")).await;
 
     for (user, fault) in
         [("user4", Fault::TransactionConflict), ("user5", Fault::Throttle(Throttle::TableKeyRange))]

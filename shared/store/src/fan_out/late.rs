@@ -11,6 +11,10 @@
 //! With the announcements come the markers of a running deletion or retention change (`ending/`): events that are stored
 //! in a deleted topic are deleted, and events that are stored with an earlier retention get the new expiry.
 //!
+//! An attempt to write an event may time out and be carried out later, after another attempt and a deletion. So the deletion
+//! of a young event is noted, and an event that is stored late although its deletion was noted is deleted again. The order
+//! of an item's records makes this certain.
+//!
 //! Events of erased actors are deleted (`erasure/inserted.rs`). The list of erasures is read once for the batch.
 //!
 //! These rules must hold. An entry is put before its partition is counted. A partition is counted also if the entry was
@@ -21,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::{DirectoryKey, LateEventKey};
+use lately_keys::table::{DeletedEventKey, DirectoryKey, LateEventKey};
 use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
 
@@ -34,7 +38,7 @@ use crate::fan_out::ending::stamp_event;
 use crate::fan_out::erasure::inserted::erase_event;
 use crate::fan_out::record::{InsertedEvent, Record};
 use crate::fan_out::{Done, count, plan};
-use crate::limits::{CLOCKS_APART_MILLIS, NOTED_AFTER_MILLIS, RAILS_AT_ONCE, WRITES_AT_ONCE};
+use crate::limits::{CLOCKS_APART_MILLIS, NOTED_AFTER_MILLIS, RAILS_AT_ONCE, WRITE_MILLIS, WRITES_AT_ONCE};
 use crate::op::Op;
 use crate::run::cover::Covering;
 
@@ -77,6 +81,7 @@ impl LateNotes<'_> {
                 by_topic.entry(&opened.topic).or_default().opened.push((place, opened));
             }
         }
+        let mut unnoted = self.note_deletions(records).await;
         let erased = match records.iter().any(|record| record.inserted.is_some()) {
             true => self.op.erasures().erased_actors().await,
             false => Ok(ErasedActors::default()),
@@ -84,12 +89,57 @@ impl LateNotes<'_> {
         let erased = match erased {
             Ok(erased) => erased,
             // A new entry of a directory may be one of a deleted topic. So its record is delivered again, too.
-            Err(error) => return failed(by_topic.values().flat_map(NewInTopic::places), &error),
+            Err(error) => {
+                unnoted.extend(failed(by_topic.values().flat_map(NewInTopic::places), &error));
+                return unnoted;
+            }
         };
         let topics = by_topic.into_iter().map(|(topic, new)| self.note_in_topic(topic, new, &erased));
         let topics: Vec<_> = topics.collect();
         let failed = stream::iter(topics).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>().await;
-        failed.into_iter().flatten().collect()
+        unnoted.extend(failed.into_iter().flatten());
+        unnoted
+    }
+
+    /// Notes the deletions of young events. Returns the places of the records for which this failed.
+    async fn note_deletions(&self, records: &[Record]) -> BTreeSet<usize> {
+        let deleted =
+            records.iter().enumerate().filter_map(|(place, record)| Some((place, record.deleted.as_ref()?)));
+        let notes: Vec<_> = deleted
+            .map(async |(place, key)| {
+                let noted = self.op.topic(&key.partition().topic).note_deletion(key.id()).await;
+                noted.err().map(|error| failed([place], &error))
+            })
+            .collect();
+        let unnoted = stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
+        unnoted.into_iter().flatten().flatten().collect()
+    }
+
+    /// Deletes the events that were stored late although their deletion was noted. Returns the places of the records for
+    /// which this failed.
+    async fn delete_again(&self, topic: &Topic, inserted: &[Insertion<'_>]) -> BTreeSet<usize> {
+        // The time of the insert is rounded down to a second, and an attempt takes seconds to time out.
+        let is_late = |inserted: &InsertedEvent| {
+            let at = inserted.key.id().at();
+            let late = at.saturating_add(NOTED_AFTER_MILLIS)..=at.saturating_add(WRITE_MILLIS);
+            late.contains(&inserted.at)
+        };
+        let late: Vec<_> = inserted.iter().filter(|(_, inserted)| is_late(inserted)).collect();
+        let note = |id| DeletedEventKey { topic: topic.clone(), id }.encode();
+        let notes: Vec<_> = late.iter().map(|(_, inserted)| note(inserted.key.id())).collect();
+        let noted = match self.op.table.existing(&notes).await {
+            Ok(noted) => noted,
+            Err(error) => return failed(late.iter().map(|(place, _)| *place), &error),
+        };
+        let mut undeleted = BTreeSet::new();
+        for (place, inserted) in late {
+            if noted.contains(&note(inserted.key.id()))
+                && let Err(error) = self.op.table.delete(inserted.key.encode()).await
+            {
+                undeleted.extend(failed([*place], &error));
+            }
+        }
+        undeleted
     }
 
     async fn note_in_topic(
@@ -112,6 +162,7 @@ impl LateNotes<'_> {
         }
         let (inserted, failures) = self.keep_unerased(erased, inserted).await;
         unnoted.extend(failures);
+        unnoted.extend(self.delete_again(topic, &inserted).await);
         if announced.is_watched {
             // The time of the insert is rounded down to a second, so an event that was inserted two seconds after its time
             // is always noted. Followers recognise some earlier ones.

@@ -26,6 +26,7 @@ use crate::entry::TimelineEntry;
 use crate::fan_out::job::JobWork;
 use crate::fan_out::walk::walk_id;
 use crate::follow::{Counts, Follower};
+use crate::limits::WRITE_MILLIS;
 use crate::source::{PushMode, StoredSource};
 
 /// A record of the table's stream.
@@ -39,6 +40,8 @@ pub struct Record {
     pub(super) change: Result<Option<Change>, Poison>,
     /// The event that the record is about, if the event is new.
     pub(super) inserted: Option<InsertedEvent>,
+    /// The event that the record is about, if it was deleted soon after its time.
+    pub(super) deleted: Option<EventKey>,
     /// The entry of a topic's directory that the record is about, if the entry is new.
     pub(super) opened: Option<DirectoryKey>,
 }
@@ -150,15 +153,16 @@ impl Record {
             Some(AnyKey::Directory(key)) if record.event == EventName::Insert => Some(key.clone()),
             _ => None,
         };
+        let deleted = record.deleted_young(known.as_ref());
         let (change, inserted) = match record.landed(known.as_ref()) {
             Ok(inserted) => (record.change(known, &sequence), inserted),
             Err(poison) => (Err(poison), None),
         };
-        Self { sequence, at, item: Some(key), change, inserted, opened }
+        Self { sequence, at, item: Some(key), change, inserted, deleted, opened }
     }
 
     fn poisoned(sequence: String, at: Option<UnixMillis>, poison: Poison) -> Self {
-        Self { sequence, at, item: None, change: Err(poison), inserted: None, opened: None }
+        Self { sequence, at, item: None, change: Err(poison), inserted: None, deleted: None, opened: None }
     }
 }
 
@@ -245,6 +249,16 @@ impl ImageRecord {
             self.after.as_ref().map(|after| after.optional_number("expires_at")).transpose()?.flatten();
         let actor = self.after.as_ref().and_then(|after| after.parsed("a").ok());
         Ok(Some(InsertedEvent { key: key.clone(), at: self.at()?, expires_at, actor }))
+    }
+
+    /// The event that was deleted, if an attempt to write it may still be under way.
+    fn deleted_young(&self, key: Option<&AnyKey>) -> Option<EventKey> {
+        let Some(AnyKey::Event(key)) = key.filter(|_| self.event == EventName::Remove && !self.is_expiry)
+        else {
+            return None;
+        };
+        let until = key.id().at().saturating_add(WRITE_MILLIS);
+        self.at().is_ok_and(|at| at <= until).then(|| key.clone())
     }
 
     fn change(&self, key: Option<AnyKey>, sequence: &str) -> Result<Option<Change>, Poison> {

@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
+use lately_engine::stream::SequenceNumber;
 use lately_keys::EventId;
-use lately_store::{GetEventError, Store};
+use lately_store::{FeedSettings, GetEventError, Store};
 
-use crate::support::{change, event, ids, items, query, start, store, submission, topic, with_posts};
+use crate::listed::put;
+use crate::scene::{Scene, fan_out};
+use crate::support::{
+    Item, TABLE, change, event, ids, items, pass, query, start, store, submission, topic, with_posts,
+};
 
 async fn post(store: &Store, name: &str) -> EventId {
     let written = store.op().write(submission(&topic(name), vec![event("note", None)])).await.unwrap();
@@ -80,4 +85,30 @@ async fn a_clock_that_jumped_back_gives_no_future_ids() {
     world.shift(Duration::ZERO);
     let refused = store.op().write(submission(&posts, vec![event("note", None)])).await;
     assert!(matches!(refused, Err(lately_store::WriteError::Table(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_arrives_after_the_deletion_brings_nothing_back() {
+    for records_at_once in [1, 100] {
+        let Scene { engine, store, posts, .. } = Scene::new(FeedSettings::default()).await;
+        let id = post(&store, "posts").await;
+        let is_event = |item: &Item| item["pk"].as_s().unwrap().starts_with("EVENTS#");
+        let attempt = items(&engine).await.into_iter().find(is_event).unwrap();
+        pass(Duration::from_secs(3)).await;
+        store.op().topic(&posts).delete_event(id, None).await.unwrap();
+        put(&engine.client(), [attempt]).await;
+
+        let stream = engine.stream(TABLE).unwrap();
+        let mut handled = SequenceNumber::START;
+        while handled < stream.latest(0) {
+            let batch = stream.read(0, handled, records_at_once, u64::MAX);
+            handled = batch.next;
+            let outcome = fan_out(&store, &stream.lambda_event(&batch.records)).await;
+            assert_eq!(outcome.failed, None);
+        }
+        assert!(matches!(store.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
+        assert!(
+            !items(&engine).await.iter().any(|item| item["pk"].as_s().unwrap().starts_with("SOURCE#actor"))
+        );
+    }
 }

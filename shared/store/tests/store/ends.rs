@@ -173,6 +173,8 @@ async fn an_items_deletion_costs_one_write_unit_and_a_twentieth_at_most() {
     let before = count(&scene).await;
     // For each event: itself, two entries under its sources, the author's own copy, and two followers' copies.
     assert_eq!(before, 2_000 * 6 + 1);
+    // The deletion of a younger event is noted, too.
+    pass(Duration::from_millis(lately_store::limits::WRITE_MILLIS + 1_000)).await;
     let op = scene.store.op();
     op.topic(&posts).delete().await.unwrap();
     let begun = op.cost().write_units;

@@ -489,6 +489,8 @@ async fn an_erasure_costs_one_unit_for_each_item_and_little_more() {
         scene.post(&posts, vec![by("ada", None); 100]).await;
         scene.settle().await;
     }
+    // The deletion of a younger event is noted, too.
+    pass(Duration::from_millis(lately_store::limits::WRITE_MILLIS + 1_000)).await;
     let begun = scene.store.op().erasures().begin(&asked(Some("ada"), None)).await.unwrap();
     let outcomes = scene.settle().await;
     let counts = finish(&mut scene, begun.id).await.counts;
