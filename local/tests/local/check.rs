@@ -30,7 +30,7 @@ fn it_passes_twice_and_leaves_only_issues() {
     let (_, sessions, _) = command(&program, &["token", "list"]);
     assert_eq!(sessions.lines().count(), 4, "only the literal tokens: {sessions}");
     // Fan-out deletes the topics' events and consumers, and their copies. The other items expire, but for the issues.
-    let expiring = ["ANNOUNCED#", "FOLLOWERS#", "IDEMPOTENCY#", "JOB#", "LIVE#", "TOPIC#"];
+    let expiring = ["ANNOUNCED#", "DELETED#", "FOLLOWERS#", "IDEMPOTENCY#", "JOB#", "LIVE#", "TOPIC#"];
     let remains = |pk: &String| {
         pk.starts_with("EVENTS#issues#")
             || (pk.contains("-check-") && !expiring.iter().any(|family| pk.starts_with(family)))
