@@ -110,7 +110,7 @@ impl Caller {
         }
     }
 
-    /// Whose limits the caller's pages that wait count for.
+    /// The caller as the one for whom pages wait.
     pub(crate) fn waiter(&self) -> Waiter {
         Waiter { holder: self.quota_holder(), reads: self.limits.of(QuotaKind::Reads) }
     }

@@ -52,7 +52,7 @@ pub struct Op {
     pub(crate) table: Table,
     /// The only topics that the caller may see; `None` if the caller may see all.
     topics: Option<Arc<[Topic]>>,
-    /// Whose reads and open streams a page that waits counts among; `None` if no caller waits.
+    /// The caller among whose reads and open streams a page that waits counts; `None` if no caller waits.
     pub(crate) waiter: Option<Arc<Waiter>>,
     /// The number of items that the caller was shown, once it is known.
     shown: Arc<OnceLock<u64>>,

@@ -51,7 +51,7 @@ where
 /// The caller whose pages wait.
 #[derive(Clone, Debug)]
 pub struct Waiter {
-    /// Whose open streams and pages that wait are counted.
+    /// The holder of the open streams and waiting pages.
     pub holder: QuotaHolder,
     /// The reads that the caller may make a minute, if they are limited.
     pub reads: Option<RequestsPerMinute>,

@@ -367,3 +367,93 @@ async fn tell(seed: u64) -> Story {
 fn a_client_that_continues_with_its_last_cursor_misses_nothing() {
     for_each_seed(SEEDS, async |seed| tell(seed).await.check());
 }
+
+/// The time within which a stream ends after the answered deletion of its topic, the lag of reads included.
+const ENDS_WITHIN_MILLIS: u64 = 2_500;
+
+/// What a client of a name that is used again was sent.
+#[derive(Default)]
+struct Followed {
+    /// The events, and when they were sent.
+    told: Vec<(EventId, u64)>,
+    /// The times between which a connection was open.
+    open: Vec<(u64, u64)>,
+}
+
+impl Story {
+    /// Follows the topic's name, whatever topic has it, and continues with the last cursor.
+    async fn follow_name(&self) -> Followed {
+        let (mut followed, mut cursor) = (Followed::default(), None);
+        let store = self.process(Faults::seeded(1), None, self.world.process());
+        while !self.is_over.get() {
+            let query = LiveQuery { cursor: cursor.clone(), ..LiveQuery::default() };
+            if let Ok(mut follower) = store.op().follow(self.timeline(), &query, None).await {
+                let from = self.now();
+                let cut = tokio::time::Instant::now() + 2 * ENDING;
+                while let Ok(Ok(message)) = tokio::time::timeout_at(cut, follower.next()).await {
+                    let at = match message {
+                        LiveMessage::Event { cursor, event } | LiveMessage::Late { cursor, event } => {
+                            followed.told.push((event.event.id, self.now()));
+                            cursor
+                        }
+                        LiveMessage::Settled { cursor } => cursor,
+                    };
+                    cursor = Some(at);
+                    if self.is_over.get() {
+                        break;
+                    }
+                }
+                followed.open.push((from, self.now()));
+            }
+            pass(self.millis(700)).await;
+        }
+        followed
+    }
+
+    /// Deletes the topic while its writers write, and creates it again as soon as its name is free. Returns when the
+    /// deletion was answered, and when the next topic was there.
+    async fn use_name_again(&self) -> (u64, u64) {
+        let store = self.process(Faults::seeded(1), None, self.world.process());
+        pass(self.millis(6_000)).await;
+        store.op().topic(&self.posts).delete().await.unwrap();
+        let deleted = self.now();
+        while store.op().topic(&self.posts).put(&change("{}")).await.is_err() {
+            pass(Duration::from_secs(1)).await;
+        }
+        (deleted, self.now())
+    }
+}
+
+#[test]
+fn a_name_that_is_used_again_is_another_topic_for_its_followers() {
+    for_each_seed(12, async |seed| {
+        let story = Story { kind: Kind::Topic, ..Story::begin(seed).await };
+        let acting = async {
+            let (_, times) = futures_util::future::join(story.writer(), story.use_name_again()).await;
+            // No cache of a writer knows the deleted topic any more.
+            pass(Duration::from_secs(5)).await;
+            let old = story.visible.take();
+            story.writer().await;
+            pass(ENDING).await;
+            story.is_over.set(true);
+            (times, old)
+        };
+        let ((times, old), (), followed) =
+            futures_util::future::join3(acting, story.fan_out(), story.follow_name()).await;
+        let (deleted, created) = times;
+        for (from, until) in &followed.open {
+            let is_of_the_deleted = *from < deleted && *until > deleted;
+            assert!(
+                !is_of_the_deleted || *until <= deleted + ENDS_WITHIN_MILLIS,
+                "{deleted}: {from} to {until}"
+            );
+        }
+        let told: BTreeSet<_> = followed.told.iter().map(|(id, _)| *id).collect();
+        for id in story.visible.borrow().keys() {
+            assert!(told.contains(id), "{id} of the new topic was not sent");
+        }
+        for (id, at) in &followed.told {
+            assert!(*at < created || !old.contains_key(id), "{id} of the deleted topic was sent at {at}");
+        }
+    });
+}
