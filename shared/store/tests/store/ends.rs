@@ -6,10 +6,11 @@ use std::time::Duration;
 use lately_keys::EventId;
 use lately_keys::table::{AnyKey, ConsumerKey};
 use lately_model::{EndingState, FeedQuery, NewConsumer, NewEvent, PollRequest, SourceQuery, TopicDeletion};
+use lately_rig::for_each_seed;
 use lately_store::{DeletionError, FeedSettings, GetEventError, Idempotency, Store, Submission};
 
 use crate::listed::{source, user};
-use crate::scene::{Scene, about, key};
+use crate::scene::{Scene, about, fan_out, key};
 use crate::support::{Item, TABLE, change, event, ids, items, pass, query, store, submission, topic};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -382,7 +383,7 @@ async fn a_change_of_the_retention_costs_one_write_unit_an_item() {
 async fn a_step_a_day(scene: &mut Scene, days: u32) {
     for _ in 0..days {
         let news = scene.news();
-        crate::scene::fan_out(&scene.store, &news).await;
+        fan_out(&scene.store, &news).await;
         pass(DAY).await;
         scene.engine.expire(10_000).unwrap();
     }
@@ -407,6 +408,38 @@ async fn a_change_of_the_retention_goes_on_for_as_long_as_it_takes() {
     a_step_a_day(&mut scene, 4).await;
     assert_eq!((progress(&scene).await, expiries(&scene).await), (None, BTreeSet::from([Some(3_650)])));
     assert!(!items(&scene.engine).await.iter().any(|item| item["pk"].as_s().unwrap().starts_with("JOB#RET")));
+}
+
+#[test]
+fn the_steps_of_an_ending_may_be_two_days_apart() {
+    for_each_seed(6, async |seed| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut scene = scene().await;
+        let posts = scene.posts.clone();
+        for _ in 0..3 {
+            scene.post(&posts, vec![about("x"); 400]).await;
+        }
+        scene.settle().await;
+        let is_deletion = random.bool();
+        if is_deletion {
+            scene.delete().await;
+        } else {
+            retain(&scene, r#"{"retention_days":3650}"#).await;
+        }
+        while scene.has_news() {
+            // The stream keeps a record for a day, and Lambda may hold it longer.
+            let news = scene.news();
+            pass([Duration::from_secs(5), DAY / 24, DAY, 2 * DAY + DAY / 12][random.usize(..4)]).await;
+            scene.engine.expire(10_000).unwrap();
+            assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+        }
+        if is_deletion {
+            pass(SETTLED).await;
+            assert_eq!((scene.left().await.len(), scene.listed("subject:x").await.len()), (0, 0));
+        } else {
+            assert_eq!(expiries(&scene).await, BTreeSet::from([Some(3_650)]));
+        }
+    });
 }
 
 #[tokio::test(start_paused = true)]
