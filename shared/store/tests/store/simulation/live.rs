@@ -371,7 +371,7 @@ fn a_client_that_continues_with_its_last_cursor_misses_nothing() {
 /// The time within which a stream ends after the answered deletion of its topic, the lag of reads included.
 const ENDS_WITHIN_MILLIS: u64 = 2_500;
 
-/// What a client of a name that is used again was sent.
+/// The messages to a client of a name that is used again.
 #[derive(Default)]
 struct Followed {
     /// The events, and when they were sent.
