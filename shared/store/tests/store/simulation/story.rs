@@ -10,9 +10,9 @@ use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Target, Throttle};
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Lag, Operation, Options};
-use lately_keys::table::AnyKey;
+use lately_keys::table::{AnyKey, Timeline};
 use lately_keys::{EventId, Source, Topic, User};
-use lately_model::{Backfill, NewErasure, NewEvent};
+use lately_model::{Backfill, LiveQuery, NewErasure, NewEvent};
 use lately_store::{Ambient, FeedSettings, Record, Store};
 use lately_table::Connection;
 
@@ -54,6 +54,10 @@ pub(super) async fn tell(seed: u64) -> Story {
         at_once.push(Box::pin(story.lane(lane)));
     }
     at_once.push(Box::pin(story.redrive()));
+    if seed % 3 == 1 {
+        at_once.push(Box::pin(story.follow_live(Timeline::Source(source("actor:ada")))));
+        at_once.push(Box::pin(story.follow_live(Timeline::Feed(user("bob")))));
+    }
     if story.deletes_a_topic() {
         at_once.push(Box::pin(story.delete_topic()));
     }
@@ -517,6 +521,15 @@ impl Story {
             pass(Duration::from_millis(self.one(&[0, 0, 5, 10, 50, 50, 1_000, 20_000]))).await;
         }
         self.state.borrow_mut().active -= 1;
+    }
+
+    /// Follows a timeline live, so that fan-out notes its late events, which are many while its partition is throttled.
+    async fn follow_live(&self, timeline: Timeline) {
+        let store = Store::new(Connection::new(self.engine.client(), TABLE, self.world.clone(), BUDGET));
+        let mut follower = store.op().follow(timeline, &LiveQuery::default(), None).await.unwrap();
+        while self.goes_on() {
+            drop(tokio::time::timeout(Duration::from_millis(500), follower.next()).await);
+        }
     }
 
     /// Asks for an erasure, until somebody hears of it.
