@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
 import { elsewhere } from "./proxy.mjs";
@@ -21,13 +20,6 @@ const log = (page) => page.getByRole("region", { name: "Log of requests" }).loca
 
 /** The dollars of a million units, as the page has them. */
 const prices = (page) => page.evaluate(async () => (await import("/console/meter.js")).PRICES);
-
-test("the prices are those of the documentation", async (t) => {
-  const page = await open(t, "#requests");
-  const text = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8");
-  for (const [kind, price] of Object.entries(await prices(page)))
-    assert.ok(text.includes(`| a million ${kind} units | ${price} |`), kind);
-});
 
 test("the costs of all requests are added up by kind", async (t) => {
   const name = await topic();

@@ -54,7 +54,7 @@ pub(super) async fn tell(seed: u64) -> Story {
         at_once.push(Box::pin(story.lane(lane)));
     }
     at_once.push(Box::pin(story.redrive()));
-    if seed % 3 == 1 {
+    if seed % 8 == 1 {
         at_once.push(Box::pin(story.follow_live(Timeline::Source(source("actor:ada")))));
         at_once.push(Box::pin(story.follow_live(Timeline::Feed(user("bob")))));
     }
