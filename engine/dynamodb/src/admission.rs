@@ -21,7 +21,7 @@ use crate::change::Change;
 use crate::core::Core;
 use crate::image::image;
 use crate::key;
-use crate::partition::{AccessKind, BucketId, Partitions};
+use crate::partition::{AccessKind, BucketId, Part, Partitions};
 use crate::table::{Index, Table};
 
 /// The buckets that a call was refused at.
@@ -168,7 +168,7 @@ impl<'a> Admission<'a> {
     }
 
     fn charge(&self, bucket: BucketId, units: f64) {
-        self.partitions.charge(bucket, units, self.core.clock().now_micros());
+        self.partitions.charge(&bucket, units, self.core.clock().now_micros());
     }
 }
 
@@ -195,7 +195,7 @@ fn bucket_of(table: &Table, index: Option<&Index>, item: &Item, kind: AccessKind
         kind,
         table: table.name.clone(),
         index: index.map(|index| index.name.clone()),
-        partition: key::text(item.get(&key.partition)?),
+        part: Part::Key(key::text(item.get(&key.partition)?)),
     })
 }
 
@@ -210,7 +210,7 @@ fn queried(core: &Core, call: &Call) -> Option<BucketId> {
         kind: AccessKind::Read,
         table: table.name.clone(),
         index: query.index_name.clone(),
-        partition,
+        part: Part::Key(partition),
     })
 }
 

@@ -13,8 +13,8 @@
 //! - **Faults** ([`fault`]): throttling, failures, timeouts, unprocessed items, conflicts and crashes, drawn from a
 //!   seed or injected into the call that a test names.
 //! - **Staleness** ([`Lag`]): eventually consistent reads and indexes that lag behind the table.
-//! - **Partitions** ([`PartitionLimits`]): the units that one partition serves a second, and the throttling beyond
-//!   them.
+//! - **Partitions** ([`PartitionLimits`]): the units that a partition, and an on-demand table with its few partitions,
+//!   serve a second, and the throttling beyond them.
 //! - **A port** ([`Engine::serve`]): the same engine for other clients. [`connections`] bounds what they use up.
 //!
 //! Time is an argument: a [`Clock`] drives expiry, retention, lag and partitions.
@@ -84,6 +84,7 @@ mod journal;
 mod key;
 mod ledger;
 pub mod limits;
+mod on_demand;
 mod open_progress;
 mod operation;
 mod options;
@@ -100,6 +101,7 @@ pub use definition::{Attribute, IndexDefinition, Projection, TableDefinition};
 pub use directory_lock::Holder;
 pub use engine::Engine;
 pub use error::EngineError;
+pub use on_demand::TableCapacity;
 pub use open_progress::OpenProgress;
 pub use operation::Operation;
 pub use options::Options;

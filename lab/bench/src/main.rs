@@ -75,6 +75,10 @@ struct OverloadOptions {
     #[arg(long, default_value_t = overload::OverloadScale::FULL.seconds)]
     seconds: u32,
 
+    /// The kind of table; all three without this option
+    #[arg(long, value_enum)]
+    table: Option<overload::TableKind>,
+
     /// Follow the busy source's timeline live
     #[arg(long)]
     watch: bool,
@@ -113,14 +117,16 @@ fn main() -> ExitCode {
         Command::Writes(shown) => show("writes", &writes::report(&progress), &shown),
         Command::FanOut(shown) => show("fan-out", &fan_out::report(&progress), &shown),
         Command::Growth(shown) => show("growth", &growth::report(&progress), &shown),
-        Command::Overload(OverloadOptions { shown, seconds, watch, pause }) => {
+        Command::Overload(OverloadOptions { shown, seconds, table, watch, pause }) => {
             let scale = overload::OverloadScale {
                 seconds,
                 is_watched: watch,
                 pause_seconds: pause,
                 ..overload::OverloadScale::FULL
             };
-            show("overload", &overload::report(scale, &progress), &shown)
+            use overload::TableKind::{New, Unbounded, Warm};
+            let kinds = table.map_or(vec![New, Warm, Unbounded], |kind| vec![kind]);
+            show("overload", &overload::report(scale, &kinds, &progress), &shown)
         }
         Command::Ids(shown) => show("ids", &ids::report(&progress), &shown),
         Command::ColdStart(command) => start_cold(&command),

@@ -1,7 +1,8 @@
 //! Measures the effect of a source that is written faster than its timeline can take. It must not slow down others.
 //!
 //! One busy source gets three times the writes that a partition serves a second, next to many quiet sources. The run is
-//! in simulated time, on the embedded engine with its partitions' limits. Fan-out is invoked through the stream mapping
+//! in simulated time, on the embedded engine with its partitions' limits, on a new table with four partitions, on a table
+//! that is warm for the load, and on one without a limit of its own. Fan-out is invoked through the stream mapping
 //! that `template.yaml` declares, with its lanes, batches, retries and failure destination.
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use lately_engine::fault::{Faults, Network};
 use lately_engine::limits::PARTITION_WRITE_UNITS;
 use lately_engine::stream::EventName;
-use lately_engine::{Options, PartitionLimits};
+use lately_engine::{Options, PartitionLimits, TableCapacity};
 use lately_keys::table::{AnyKey, Timeline, WatchKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::NewEvent;
@@ -47,6 +48,8 @@ pub struct OverloadScale {
     pub seconds: u32,
     /// The write units that a partition serves a second.
     pub write_units: u32,
+    /// The capacity of the table as a whole.
+    pub table: TableCapacity,
     /// True if the busy source's timeline is followed live.
     pub is_watched: bool,
     /// The seconds for which fan-out stands still at the beginning of the rush.
@@ -60,6 +63,7 @@ impl OverloadScale {
         quiet: 100,
         seconds: 60,
         write_units: PARTITION_WRITE_UNITS,
+        table: TableCapacity::Unbounded,
         is_watched: false,
         pause_seconds: 0,
     };
@@ -100,16 +104,80 @@ impl Overload {
     }
 }
 
-/// Runs the measurement, and returns its figures.
-pub fn report(scale: OverloadScale, progress: &Progress) -> Report {
-    progress.expect(1);
-    let found = run(scale);
-    progress.done("the overload");
-    let mut table = Table::new("overload", &["one busy source and many quiet sources", "figure"]);
+/// The kinds of tables on which the overload runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum TableKind {
+    /// A new on-demand table: four partitions
+    New,
+    /// A table with 40,000 warm write units: forty partitions
+    Warm,
+    /// A table without a limit of its own: only a key has one
+    Unbounded,
+}
+
+impl TableKind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::New => "a new table",
+            Self::Warm => "a table with 40,000 warm write units",
+            Self::Unbounded => "a table without a limit",
+        }
+    }
+
+    const fn capacity(self) -> TableCapacity {
+        match self {
+            Self::New => TableCapacity::NEW,
+            Self::Warm => TableCapacity::OnDemand { partitions: 40 },
+            Self::Unbounded => TableCapacity::Unbounded,
+        }
+    }
+}
+
+/// Runs the measurement on each kind of table, and returns its figures.
+pub fn report(scale: OverloadScale, kinds: &[TableKind], progress: &Progress) -> Report {
+    progress.expect(kinds.len());
+    let mut columns = vec!["one busy source and many quiet sources"];
+    columns.extend(kinds.iter().map(|kind| kind.name()));
+    let mut table = Table::new("overload", &columns);
+    let found = kinds.iter().map(|kind| {
+        let found = figures(scale, &run(OverloadScale { table: kind.capacity(), ..scale }));
+        progress.done(kind.name());
+        found
+    });
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for figures in found {
+        for (number, (name, figure)) in figures.into_iter().enumerate() {
+            match rows.get_mut(number) {
+                Some(row) => row.push(figure),
+                None => rows.push(vec![name.into(), figure]),
+            }
+        }
+    }
+    for row in rows {
+        table.push(row);
+    }
+    let mut command = "cargo run -p bench --release -- overload".to_owned();
+    if let [kind] = kinds {
+        command += &format!(" --table {}", format!("{kind:?}").to_lowercase());
+    }
+    if scale.seconds != OverloadScale::FULL.seconds {
+        command += &format!(" --seconds {}", scale.seconds);
+    }
+    if scale.is_watched {
+        command += " --watch";
+    }
+    if scale.pause_seconds != 0 {
+        command += &format!(" --pause {}", scale.pause_seconds);
+    }
+    Report { command, tables: vec![table] }
+}
+
+/// The figures of a run, by their names.
+fn figures(scale: OverloadScale, found: &Overload) -> [(&'static str, Cell); 11] {
     let millis = |millis: u64| Cell::Text(format!("{millis} ms"));
     let seconds = |millis: u64| Cell::Text(format!("{}.{} s", millis / 1000, millis % 1000 / 100));
     let events = found.busy_events + found.quiet_events;
-    for (name, figure) in [
+    [
         ("events a second of the busy source", u64::from(scale.busy).into()),
         ("length of the rush, in seconds", u64::from(scale.seconds).into()),
         ("quiet sources, with one event a second each", u64::from(scale.quiet).into()),
@@ -121,20 +189,7 @@ pub fn report(scale: OverloadScale, progress: &Progress) -> Report {
         ("times that an event was deferred to a backlog", found.deferred.into()),
         ("write units of fan-out for each event", Cell::Measure(tenths(found.write_halves * 5, events))),
         ("batches in the failure destination", (found.failures as u64).into()),
-    ] {
-        table.push([name.into(), figure]);
-    }
-    let mut command = "cargo run -p bench --release -- overload".to_owned();
-    if scale.seconds != OverloadScale::FULL.seconds {
-        command += &format!(" --seconds {}", scale.seconds);
-    }
-    if scale.is_watched {
-        command += " --watch";
-    }
-    if scale.pause_seconds != 0 {
-        command += &format!(" --pause {}", scale.pause_seconds);
-    }
-    Report { command, tables: vec![table] }
+    ]
 }
 
 /// A number of tenths divided by `by`, rounded to tenths.
@@ -148,7 +203,8 @@ pub fn run(scale: OverloadScale) -> Overload {
 }
 
 async fn overload(scale: OverloadScale) -> Overload {
-    let limits = PartitionLimits { write_units: scale.write_units, ..PartitionLimits::default() };
+    let limits =
+        PartitionLimits { write_units: scale.write_units, table: scale.table, ..PartitionLimits::default() };
     let options = Options { partitions: Some(limits), ..Options::default() };
     let bench = Bench::at(NOON, 0, r#"{"min_shards":8}"#, definition(), options).await;
     bench.follow("fan", "actor:busy").await;

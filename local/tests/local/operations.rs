@@ -300,6 +300,8 @@ fn every_figure_equals_its_constant() {
         store::BUSY_ATTEMPTS = count,
         store::BUSY_FOR = time,
         store::FOLLOWER_TOLD_KEPT = |n: usize| count(n as u128),
+        store::SHARDS_AT_WILL = |n: ShardCount| count(n.get()),
+        store::HOT_SHARD_UNITS = count,
         store::SOURCE_SHARDS = |n: ShardCount| count(n.get()),
         store::BACKLOG_EVENTS_PER_STEP = |n: usize| count(n as u128),
         store::ENTRIES_PER_QUERY = count,

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use lately_keys::table::{DirectoryKey, TopicKey};
 use lately_keys::{
-    Bucket, BucketWidth, Coverage, EventType, Order, ShardCount, Spread, TableKey, Topic, UnixMillis,
+    Bucket, BucketWidth, Coverage, EventId, EventType, Order, ShardCount, Spread, TableKey, Topic, UnixMillis,
 };
 use lately_model::{AcceptedTimes, RetentionDays, TopicSettings};
 use lately_table::{Condition, Corrupt, Item, PutIf, Query, Rounds, TableError, Update, Value};
@@ -33,6 +33,7 @@ use lately_table::{Condition, Corrupt, Item, PutIf, Query, Rounds, TableError, U
 use crate::limits::{DIRECTORY_ENTRIES, DIRECTORY_GRACE_SECONDS, SPREAD_MILLIS, TYPES_PER_BUCKET};
 use crate::memory::{Aged, Sent};
 use crate::op::Op;
+use crate::renewal::Spreading;
 use crate::topic::{oldest_kept, retention_days, shard_count};
 
 /// Attempts to add a spread, if other writers change the entry meanwhile. Their spreads mostly suffice.
@@ -233,7 +234,8 @@ impl Directory<'_> {
     /// writers of such events already know of more shards.
     ///
     /// Growth is optional: if it fails, the write that asked for it continues with the shards that there are.
-    pub(crate) async fn grow(self, settings: &TopicSettings, entry: &Entry, refused: UnixMillis) {
+    pub(crate) async fn grow(self, settings: &TopicSettings, entry: &Entry, id: EventId) {
+        let refused = id.at();
         let bucket = entry.bucket;
         let name = (self.topic.clone(), bucket);
         let under = entry.coverage.shards_at(refused);
@@ -248,6 +250,10 @@ impl Directory<'_> {
         let at = if is_import { refused } else { self.op.now().min(bucket.last()).max(refused) };
         let known = self.op.memory().entries.get(&name);
         if known.is_some_and(|known| known.coverage.shards_at(at) > under) {
+            return;
+        }
+        let spreading = Spreading::Bucket(self, settings, bucket);
+        if !spreading.may_double(id, under).await {
             return;
         }
         let last = if is_import { bucket.last() } else { refused.saturating_add(SPREAD_MILLIS - 1) };

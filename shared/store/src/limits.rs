@@ -395,8 +395,23 @@ pub const SOURCE_SHARDS: ShardCount = match ShardCount::new(64) {
 /// Fan-out tries this long to give a busy source more shards. The other records of its batch wait meanwhile.
 pub const SOURCE_GROWTH: Duration = Duration::from_millis(500);
 
-/// After a process failed to give a source more shards, it tries again when this time has passed.
-pub const SOURCE_GROWTH_PAUSE: Duration = Duration::from_secs(1);
+/// After a process found that a timeline cannot get more shards now, it tries again when this time has passed.
+pub const GROWTH_PAUSE: Duration = Duration::from_secs(1);
+
+/// A timeline gets up to this many shards whenever a shard refuses a write. They use three quarters of what the four
+/// partitions of a new table serve; twice as many would use little more.
+pub const SHARDS_AT_WILL: ShardCount = match ShardCount::new(32) {
+    Ok(count) => count,
+    Err(_) => unreachable!(),
+};
+
+/// A timeline gets more shards than [`SHARDS_AT_WILL`] only if the shard that refuses a write holds so many write units
+/// of the last [`HOT_SHARD_MILLIS`]. A shard that has used up a partition of its own has taken 1,000 in the last second. A
+/// shard that holds fewer than half is refused because the table is short of capacity, and more shards would not help.
+pub const HOT_SHARD_UNITS: u64 = 500;
+
+/// See [`HOT_SHARD_UNITS`].
+pub const HOT_SHARD_MILLIS: u64 = 2_000;
 
 /// Write units a second up to which one shard is loaded: DynamoDB's limit of a partition is 1,000.
 pub const SHARD_UNITS: u64 = 700;

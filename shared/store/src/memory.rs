@@ -44,8 +44,8 @@ pub(crate) struct Memory {
     pub(crate) busy: Moments<String>,
     /// The timelines, by their first partitions, whose spreads this process has looked after.
     pub(crate) looked_after: Moments<String>,
-    /// The sources that could not be grown.
-    pub(crate) not_grown: Moments<Source>,
+    /// The timelines, by their first partitions, that could not get more shards.
+    pub(crate) not_grown: Moments<String>,
     /// The lock that is held while a bucket grows.
     pub(crate) growing: Mutex<()>,
     /// The lock that is held while a source grows.

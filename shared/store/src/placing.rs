@@ -158,7 +158,7 @@ impl EventWriter<'_> {
         if is_old && attempts < OLD_SHARD_ATTEMPTS {
             return;
         }
-        Directory::of(self.op, self.topic).grow(self.settings, entry, event.at()).await;
+        Directory::of(self.op, self.topic).grow(self.settings, entry, event.id).await;
     }
 }
 

@@ -20,8 +20,9 @@ use crate::directory::Directory;
 use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::{
-    COUNTED_AFTER_MILLIS, COUNTED_SLICES, EXPECTED_EVENT_BYTES, LISTED_AFTER_MILLIS, RENEWAL_CHANCE,
-    RENEWAL_DUE_MILLIS, RENEWAL_MILLIS, RENEWAL_PAUSE, SHARD_UNITS, SOURCE_SHARDS, SPREAD_MILLIS,
+    COUNTED_AFTER_MILLIS, COUNTED_SLICES, EXPECTED_EVENT_BYTES, GROWTH_PAUSE, HOT_SHARD_MILLIS,
+    HOT_SHARD_UNITS, LISTED_AFTER_MILLIS, RENEWAL_CHANCE, RENEWAL_DUE_MILLIS, RENEWAL_MILLIS, RENEWAL_PAUSE,
+    SHARD_UNITS, SHARDS_AT_WILL, SOURCE_SHARDS, SPREAD_MILLIS,
 };
 use crate::op::Op;
 use crate::source::SourceHandle;
@@ -62,6 +63,42 @@ impl Spreading<'_> {
         left < RENEWAL_DUE_MILLIS || left < RENEWAL_MILLIS && is_chosen()
     }
 
+    /// True if twice the shards may help a timeline whose shard refused the write of an event.
+    ///
+    /// DynamoDB gives the same reason when the shard's own keys are hot, when its partition is shared with other busy keys,
+    /// and when the table is new or has grown too fast. Only the first gets better with ever more shards.
+    pub(crate) async fn may_double(self, id: EventId, shards: ShardCount) -> bool {
+        if self.op().memory().not_grown.is_noted(&self.partition(0.into()), GROWTH_PAUSE, self.op().ambient())
+        {
+            return false;
+        }
+        if shards < SHARDS_AT_WILL {
+            return true;
+        }
+        let is_hot = self.is_hot(id, shards.shard_at(id.tick())).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the events of a busy shard could not be counted");
+            false
+        });
+        if !is_hot {
+            self.note_not_grown();
+        }
+        is_hot
+    }
+
+    /// Lets this process wait before it tries to give the timeline more shards again.
+    pub(crate) fn note_not_grown(self) {
+        self.op().memory().not_grown.note(self.partition(0.into()), self.op().ambient());
+    }
+
+    /// True if a shard has been written to, in the last seconds before an event, about as fast as a partition allows.
+    async fn is_hot(self, id: EventId, shard: Shard) -> Result<bool, TableError> {
+        let enough =
+            HOT_SHARD_UNITS / u64::from(self.event_bytes()).div_ceil(UNIT_BYTES).min(HOT_SHARD_UNITS);
+        let since = id.at().saturating_sub(HOT_SHARD_MILLIS);
+        let ids = IdRange { oldest: EventId::first_of(since), newest: EventId::last_of(id.at()) };
+        Ok(self.count(shard, ids, u32::try_from(enough).ok()).await? >= enough)
+    }
+
     async fn renew(self, at: UnixMillis) -> Result<(), TableError> {
         let Some(stored) = self.stored().await? else { return Ok(()) };
         if !is_ending(&stored, at) {
@@ -91,7 +128,7 @@ impl Spreading<'_> {
         let slices = (0..COUNTED_SLICES).filter_map(|n| shards.slice_before(newest, 1 + n * apart));
         let counts = slices.map(|(shard, first, last)| {
             let ids = IdRange { oldest: EventId::first_at(first), newest: EventId::last_at(last) };
-            self.count(shard, ids)
+            self.count(shard, ids, None)
         });
         let events: u64 = try_join_all(counts).await?.into_iter().sum();
         let units = events * u64::from(self.event_bytes()).div_ceil(UNIT_BYTES);
@@ -104,11 +141,16 @@ impl Spreading<'_> {
         Ok(needed)
     }
 
-    /// The number of a shard's events in a range.
-    async fn count(self, shard: Shard, ids: IdRange) -> Result<u64, TableError> {
+    /// The number of a shard's events in a range, or of the newest of them up to a limit.
+    async fn count(self, shard: Shard, ids: IdRange, limit: Option<u32>) -> Result<u64, TableError> {
         let (op, partition) = (self.op(), self.partition(shard));
         let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: false };
-        let page = op.table.query(&range.query().count()).await?;
+        let query = range.query().count();
+        let query = match limit {
+            Some(limit) => query.limit(limit),
+            None => query,
+        };
+        let page = op.table.query(&query).await?;
         op.table.meter().items(page.read);
         Ok(page.count as u64)
     }

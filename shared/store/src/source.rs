@@ -36,12 +36,13 @@ use crate::entry::{TimelineEntry, places_at_source};
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::limits::{
-    ENDING_MARK_SECONDS, FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS, SOURCE_AGE, SOURCE_GROWTH,
-    SOURCE_GROWTH_PAUSE, SOURCE_SHARDS, SPREAD_MILLIS,
+    ENDING_MARK_SECONDS, FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS, SOURCE_AGE, SOURCE_GROWTH, SOURCE_SHARDS,
+    SPREAD_MILLIS,
 };
 use crate::memory::{Aged, KnownSource, Sent};
 use crate::op::Op;
 use crate::pull_marker::PullMarker;
+use crate::renewal::Spreading;
 use crate::topic::shard_count;
 
 /// A source as it is stored.
@@ -301,12 +302,13 @@ impl SourceHandle<'_> {
         Ok(places_at_source(id, self.source, &coverage))
     }
 
-    /// Gives the entries of a time more shards than the number that was too low, and returns the wider coverage.
+    /// Gives the entries from an event's time on more shards than the number that was too low, and returns the wider coverage.
     /// Returns `None` if that is not possible now.
     ///
     /// The item is in the timeline's first partition, which may be the busy one. So the attempt is short, and there is a
     /// pause after one that failed. Other records wait for an attempt, because their entries may go where it leads.
-    pub(crate) async fn grow(self, at: UnixMillis, under: ShardCount) -> Option<Arc<Coverage>> {
+    pub(crate) async fn grow(self, id: EventId, under: ShardCount) -> Option<Arc<Coverage>> {
+        let at = id.at();
         let wanted = under.doubled(SOURCE_SHARDS);
         if wanted == under {
             return None;
@@ -319,8 +321,8 @@ impl SourceHandle<'_> {
         if let Some(known) = Some(self.known_coverage()).filter(is_wider) {
             return Some(known);
         }
-        let not_grown = &self.op.memory().not_grown;
-        if not_grown.is_noted(self.source, SOURCE_GROWTH_PAUSE, self.op.ambient()) {
+        let spreading = Spreading::Source(self);
+        if !spreading.may_double(id, under).await {
             return None;
         }
         let op = self.op.step_within(SOURCE_GROWTH).until_deadline();
@@ -333,7 +335,7 @@ impl SourceHandle<'_> {
             }
             Ok(false) => {}
             Err(error) => {
-                not_grown.note(self.source.clone(), self.op.ambient());
+                spreading.note_not_grown();
                 tracing::warn!(%error, source = %self.source, "a busy source could not be grown");
             }
         }

@@ -8,6 +8,7 @@ mod expiry;
 mod faults;
 mod lag;
 mod model;
+mod on_demand;
 mod partitions;
 mod persistence;
 mod serve;

@@ -41,7 +41,7 @@ impl FanOut<'_> {
         let (mut deferred, mut writes) = (Vec::new(), Vec::new());
         for (key, entry) in refused {
             let ListedEntry { source, id, item, shards } = entry;
-            let Some(wider) = self.op.source(&source).grow(id.at(), shards).await else {
+            let Some(wider) = self.op.source(&source).grow(id, shards).await else {
                 deferred.push(key);
                 continue;
             };

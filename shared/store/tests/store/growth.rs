@@ -95,6 +95,25 @@ async fn only_throttles_of_the_writes_key_range_double_shards() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_wide_bucket_grows_only_if_the_shard_that_refuses_has_taken_many_writes() {
+    // DynamoDB gives the same reason if the whole table is short of capacity. Then no shard has taken many.
+    for (written, expected) in [(0, 32), (400, 32), (600, 64)] {
+        let world = World::new(1);
+        let engine = engine(&world, Options::default());
+        let topic = topic("posts");
+        let plain = store(engine.client(), &world);
+        plain.op().topic(&topic).put(&change(r#"{"min_shards":32,"max_shards":256}"#)).await.unwrap();
+        // Events of one moment are in one shard.
+        for _ in 0..written / 200 {
+            plain.op().write(submission(&topic, vec![event("note", None); 200])).await.unwrap();
+        }
+        let throttled = engine.client_with(refused(3, Throttle::TableKeyRange));
+        write(&store(throttled.client(), &world), &topic).await;
+        assert_eq!(shards(&engine, &world, &topic).await, [expected], "{written} events");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn processes_that_are_throttled_together_double_once() {
     for seed in seeds(30) {
         let world = World::new(seed.0);
