@@ -38,9 +38,10 @@ async fn post(watched: &WitnessedSystem, topic: &str, event: &Value) -> String {
     posted.is_ok(201).json()["id"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Creates the topic of issues with the view by type. A second type of event in a bucket then updates the directory.
+/// Creates the topic of issues with the view by type, and with many shards. A second type of event in a bucket then
+/// updates the directory, and a throttled write counts the events of its shard.
 pub(super) async fn before_the_first_issue(watched: &WitnessedSystem) {
-    let views = r#"{"views":["actor","subject","type"]}"#;
+    let views = r#"{"views":["actor","subject","type"],"min_shards":32}"#;
     watched.api.call("dev", "PUT /topics/issues", views).await.is_ok(201);
 }
 
@@ -57,6 +58,11 @@ pub(super) async fn writes(watched: &WitnessedSystem) {
         let posted = api.serving(routes).call("dev", "POST /topics/posts/events", body.to_string()).await;
         posted.is_ok(201);
     }
+    // A wide topic that is throttled: the events of the shard are counted.
+    api.call("dev", "PUT /topics/wide", r#"{"min_shards":32}"#).await.is_ok(201);
+    let hot = hurt(api, puts(), 3, Fault::Throttle(Throttle::TableKeyRange));
+    let routes = lately_write_event::routes(write_event.store(&hot));
+    api.serving(routes).call("dev", "POST /topics/wide/events", event().to_string()).await.is_ok(201);
     // Retried so late that the event's time would not be accepted now.
     let store = write_event.store(&api.system.engine.client());
     let submission = |may_import| {
@@ -172,9 +178,11 @@ pub(super) async fn records(watched: &WitnessedSystem) {
         api.call("ada", &format!("GET /repos/octo/hello/issues{query}"), "").await.is_ok(200);
     }
     let target = Target::operation(Operation::TransactWriteItems).partition("EVENTS#");
-    let hot = hurt(api, target, 2, Fault::TransactionConflict);
-    let issues = api.serving(lately_records::routes(records.store(&hot)));
-    issues.call("ada", "POST /repos/octo/hello/issues", r#"{"title":"t"}"#).await.is_ok(201);
+    for fault in [Fault::TransactionConflict, Fault::Throttle(Throttle::TableKeyRange)] {
+        let hot = hurt(api, target.clone(), 2, fault);
+        let issues = api.serving(lately_records::routes(records.store(&hot)));
+        issues.call("ada", "POST /repos/octo/hello/issues", r#"{"title":"t"}"#).await.is_ok(201);
+    }
 }
 
 /// A caller with limits. Every function with routes asks for its requests.
