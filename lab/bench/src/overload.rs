@@ -17,7 +17,7 @@ use lately_keys::table::{AnyKey, Timeline, WatchKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::NewEvent;
 use lately_pump::{Destination, Handler, HandlerError, Pump, PumpOptions};
-use lately_store::{Store, Submission};
+use lately_store::{Store, Submission, WriteError};
 use lately_table::{Connection, Item};
 use lately_template::Template;
 use tokio::time::{Instant, sleep_until};
@@ -74,6 +74,8 @@ impl OverloadScale {
 pub struct Overload {
     /// The milliseconds until each event of a quiet source was in its follower's feed, sorted.
     pub quiet_millis: Vec<u64>,
+    /// The number of events that were not accepted, because the table was short of capacity.
+    pub refused: u64,
     /// The number of events of quiet sources.
     pub quiet_events: u64,
     /// The number of events of the busy source.
@@ -173,7 +175,7 @@ pub fn report(scale: OverloadScale, kinds: &[TableKind], progress: &Progress) ->
 }
 
 /// The figures of a run, by their names.
-fn figures(scale: OverloadScale, found: &Overload) -> [(&'static str, Cell); 11] {
+fn figures(scale: OverloadScale, found: &Overload) -> [(&'static str, Cell); 12] {
     let millis = |millis: u64| Cell::Text(format!("{millis} ms"));
     let seconds = |millis: u64| Cell::Text(format!("{}.{} s", millis / 1000, millis % 1000 / 100));
     let events = found.busy_events + found.quiet_events;
@@ -181,6 +183,7 @@ fn figures(scale: OverloadScale, found: &Overload) -> [(&'static str, Cell); 11]
         ("events a second of the busy source", u64::from(scale.busy).into()),
         ("length of the rush, in seconds", u64::from(scale.seconds).into()),
         ("quiet sources, with one event a second each", u64::from(scale.quiet).into()),
+        ("events that were not accepted (503)", found.refused.into()),
         ("lag of the quiet sources, median", millis(found.quiet_lag(500))),
         ("lag of the quiet sources, 99th percentile", millis(found.quiet_lag(990))),
         ("lag of the quiet sources, longest", millis(found.quiet_lag(1000))),
@@ -223,13 +226,14 @@ async fn overload(scale: OverloadScale) -> Overload {
     handle.settled().await;
     let pause = Duration::from_secs(scale.pause_seconds.into());
     functions.resumes.set(Instant::now() + pause).expect("a rush begins once");
-    write_all(&bench, scale).await;
+    let refused = write_all(&bench, scale).await;
     handle.settled().await;
     handle.stop();
     running.await.expect("the pump does not panic").expect("the pump has no checkpoint file");
 
     let failures = destination.list().expect("an engine in memory opens").len();
-    StreamTimes::of(&bench).overload(failures, functions.deferred(), functions.write_halves())
+    let found = StreamTimes::of(&bench).overload(failures, functions.deferred(), functions.write_halves());
+    Overload { refused, ..found }
 }
 
 /// Puts the watch of a live follower of the busy source, which does not end before the rush.
@@ -256,32 +260,37 @@ fn fan_out(functions: &Functions, destination: Destination) -> Pump {
     Pump::new(&stream, mapping, handler, Some(destination), PumpOptions::default())
 }
 
-/// Writes the events of the busy source and of the quiet sources, for the seconds of the scale.
-async fn write_all(bench: &Bench, scale: OverloadScale) {
-    let quiet: Vec<_> =
+/// Writes the events of the busy source and of the quiet sources, for the seconds of the scale. Returns the number of events
+/// that were not accepted.
+async fn write_all(bench: &Bench, scale: OverloadScale) -> u64 {
+    let mut writers: Vec<_> =
         (0..scale.quiet).map(|number| tokio::spawn(write_quiet(bench.clone(), scale, number))).collect();
     let each = scale.busy / u32::try_from(Duration::from_secs(1).as_millis() / TICK.as_millis()).unwrap_or(1);
     for _ in 0..scale.seconds * scale.busy / each {
-        let written = tokio::spawn(write(bench.clone(), "busy".to_owned(), each));
+        writers.push(tokio::spawn(write(bench.clone(), "busy".to_owned(), each)));
         tokio::time::sleep(TICK).await;
-        drop(written);
     }
-    for writer in quiet {
-        writer.await.expect("a writer does not panic");
+    let mut refused = 0;
+    for writer in writers {
+        refused += writer.await.expect("a writer does not panic");
     }
+    refused
 }
 
 /// Writes one event a second of a quiet source. The sources begin at different times.
-async fn write_quiet(bench: Bench, scale: OverloadScale, number: u32) {
+async fn write_quiet(bench: Bench, scale: OverloadScale, number: u32) -> u64 {
     let begin = u64::from(number) * 1_000_000 / u64::from(scale.quiet);
     tokio::time::sleep(Duration::from_micros(begin)).await;
+    let mut refused = 0;
     for _ in 0..scale.seconds {
-        write(bench.clone(), format!("quiet-{number}"), 1).await;
+        refused += write(bench.clone(), format!("quiet-{number}"), 1).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
+    refused
 }
 
-async fn write(bench: Bench, actor: String, events: u32) {
+/// Writes events of an actor. Returns the number of those that were not accepted.
+async fn write(bench: Bench, actor: String, events: u32) -> u64 {
     let event = NewEvent {
         event_type: "note".parse().expect("a type"),
         actor: actor.parse().expect("an actor"),
@@ -289,9 +298,13 @@ async fn write(bench: Bench, actor: String, events: u32) {
         data: None,
         at: None,
     };
-    let events = vec![event; usize::try_from(events).expect("a batch is small")];
-    let submission = Submission::new(bench.topic.clone(), events);
-    bench.store.op().write(submission).await.expect("the topic has enough shards");
+    let submission = Submission::new(bench.topic.clone(), vec![event; events as usize]);
+    match bench.store.op().write(submission).await {
+        Ok(_) => 0,
+        Err(WriteError::Partly { rejected, .. }) => rejected.len() as u64,
+        Err(WriteError::Table(_)) => events.into(),
+        Err(error) => panic!("the events are valid: {error}"),
+    }
 }
 
 /// The processes of the function: one for each concurrent invocation, each with its own caches.
@@ -389,6 +402,7 @@ impl StreamTimes {
         let done = listed.values().chain(in_feeds.values()).copied().max().unwrap_or(0);
         Overload {
             quiet_millis,
+            refused: 0,
             quiet_events: quiet.len() as u64,
             busy_events: busy.len() as u64,
             in_timeline: has(listed),

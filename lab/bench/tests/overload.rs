@@ -1,6 +1,7 @@
 //! A short run of the published measurement of a busy source and quiet sources.
 
 use lately_bench::overload::{OverloadScale, run};
+use lately_engine::TableCapacity;
 
 #[test]
 fn a_source_above_its_limit_delays_no_other_and_catches_up() {
@@ -13,7 +14,17 @@ fn a_source_above_its_limit_delays_no_other_and_catches_up() {
     assert_eq!((found.in_timeline, found.in_feed), (found.busy_events, found.busy_events));
     assert_eq!(found.quiet_millis.len() as u64, found.quiet_events);
     assert!(found.quiet_lag(990) < 2_000, "{found:?}");
-    assert_eq!(found.failures, 0);
+    assert_eq!((found.failures, found.refused), (0, 0));
     // The feeds catch up almost at their partitions' rate, although the steps of a backlog pause.
     assert!(found.catch_up_millis < 10_000, "{found:?}");
+}
+
+#[test]
+fn a_new_table_accepts_what_its_four_partitions_serve_and_loses_nothing_of_it() {
+    let rush = OverloadScale { busy: 240, quiet: 5, seconds: 3, write_units: 100, ..OverloadScale::FULL };
+    let found = run(OverloadScale { table: TableCapacity::NEW, ..rush });
+    assert_eq!(found.busy_events + found.quiet_events + found.refused, 3 * 245);
+    assert_eq!((found.in_timeline, found.in_feed), (found.busy_events, found.busy_events));
+    assert_eq!(found.quiet_millis.len() as u64, found.quiet_events);
+    assert_eq!(found.failures, 0);
 }
