@@ -60,6 +60,7 @@
 mod announcement;
 mod backlog;
 mod consumer;
+mod declare;
 mod deleted;
 mod directory;
 mod ending;

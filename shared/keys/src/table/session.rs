@@ -18,10 +18,10 @@ use std::str::FromStr;
 use subtle::ConstantTimeEq;
 use uuid::{Builder, Uuid, Variant};
 
+use super::declare::{Form, Text, key};
 use crate::id::parse_hyphenated;
-use crate::key::{Key, Place, TableKey};
 use crate::name::User;
-use crate::text::{segments, serde_as_text};
+use crate::text::serde_as_text;
 use crate::time::UnixMillis;
 
 /// The SHA-256 of a session's token. Its text is lower-case hexadecimal.
@@ -77,6 +77,16 @@ impl TokenHash {
 impl fmt::Display for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Form<TokenHash> for Text {
+    fn write(hash: &TokenHash) -> impl fmt::Display {
+        hash
+    }
+
+    fn read(text: &str) -> Option<TokenHash> {
+        TokenHash::parse(text)
     }
 }
 
@@ -148,82 +158,35 @@ impl fmt::Display for SessionId {
 
 serde_as_text!(SessionId);
 
-/// The item that is a session.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::{SessionKey, TokenHash};
-///
-/// let key = SessionKey { hash: TokenHash::from([0xab; 32]) }.encode();
-/// assert_eq!(key.pk, format!("SESSION#{}", "ab".repeat(32)));
-/// assert_eq!(key.sk, key.pk);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SessionKey {
-    /// The hash of its token.
-    pub hash: TokenHash,
+key! {
+    /// The item that is a session.
+    #[derive(Copy)]
+    pub struct SessionKey {
+        /// The hash of its token.
+        pub hash: TokenHash,
+    }
+    Table: pk "SESSION#{hash}" sk "SESSION#{hash}"
 }
 
-impl TableKey for SessionKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key::same(format!("SESSION#{}", self.hash))
+key! {
+    /// The item that a session's id is looked up by. It contains the hash of the session's token.
+    #[derive(Copy)]
+    pub struct SessionNameKey {
+        /// The session's id.
+        pub id: SessionId,
     }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["SESSION", hash] = segments(pk)? else { return None };
-        (pk == sk).then_some(Self { hash: TokenHash::parse(hash)? })
-    }
+    Table: pk "SESSION#{id}" sk "SESSION#{id}"
 }
 
-/// The item that a session's id is looked up by. It contains the hash of the session's token.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::SessionNameKey;
-///
-/// let key = SessionNameKey { id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()? }.encode();
-/// assert_eq!(key.pk, "SESSION#0190a4cd-d3e7-7222-9f99-fdb74feee752");
-/// assert_eq!(key.sk, key.pk);
-/// # Ok::<(), lately_keys::table::SessionIdError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SessionNameKey {
-    /// The session's id.
-    pub id: SessionId,
-}
-
-impl TableKey for SessionNameKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key::same(format!("SESSION#{}", self.id))
+key! {
+    /// A session's entry in the list of its user's sessions. It contains the hash of the session's token.
+    pub struct UserSessionKey {
+        /// The user that the session acts for.
+        pub user: User,
+        /// The session's id.
+        pub id: SessionId,
     }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["SESSION", id] = segments(pk)? else { return None };
-        (pk == sk).then_some(Self { id: id.parse().ok()? })
-    }
-}
-
-/// A session's entry in the list of its user's sessions. It contains the hash of the session's token.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::UserSessionKey;
-///
-/// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
-/// let key = UserSessionKey { user: "ada".parse()?, id }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("SESSIONS#ada", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct UserSessionKey {
-    /// The user that the session acts for.
-    pub user: User,
-    /// The session's id.
-    pub id: SessionId,
+    Table: pk "SESSIONS#{user}" sk "{id}"
 }
 
 impl UserSessionKey {
@@ -233,48 +196,17 @@ impl UserSessionKey {
     }
 }
 
-impl TableKey for UserSessionKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: Self::partition(&self.user), sk: self.id.to_string() }
+key! {
+    /// A session's entry in the list of all sessions, by id.
+    #[derive(Copy)]
+    pub struct SessionListKey {
+        /// The session's id.
+        pub id: SessionId,
     }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["SESSIONS", user] = segments(pk)? else { return None };
-        Some(Self { user: user.parse().ok()?, id: sk.parse().ok()? })
-    }
-}
-
-/// A session's entry in the list of all sessions, by id.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::SessionListKey;
-///
-/// let key = SessionListKey { id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()? }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("SESSIONS", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
-/// # Ok::<(), lately_keys::table::SessionIdError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SessionListKey {
-    /// The session's id.
-    pub id: SessionId,
+    Gsi1: pk "SESSIONS" sk "{id}"
 }
 
 impl SessionListKey {
     /// The index partition that lists all sessions.
     pub const PARTITION: &str = "SESSIONS";
-}
-
-impl TableKey for SessionListKey {
-    const PLACE: Place = Place::Gsi1;
-
-    fn encode(&self) -> Key {
-        Key { pk: Self::PARTITION.to_owned(), sk: self.id.to_string() }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        (pk == Self::PARTITION).then_some(Self { id: sk.parse().ok()? })
-    }
 }

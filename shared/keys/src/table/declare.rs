@@ -1,0 +1,264 @@
+//! The declaration of keys: [`key!`] makes a family from its fields and the layout of its two texts.
+//!
+//! A layout is written as for `format!`, and decoding reads it backwards: `FEED#{user}` is `FEED#` and then the user.
+//! A value ends where the fixed text after it begins. No name contains a `#`, so the values are found again.
+//!
+//! ```text
+//! key! {
+//!     /// An event in a user's feed.
+//!     pub struct FeedEntryKey {
+//!         /// The feed's user.
+//!         pub user: User,
+//!         /// The event.
+//!         pub id: EventId as NewestFirst,      the form of the id in the key; the default is `Text`
+//!     }
+//!     Table: pk "FEED#{user}" sk "{id}"        the key in the table; `Gsi1` and `Gsi2` are the indexes
+//! }
+//! ```
+//!
+//! Other clauses than `Table: …`:
+//!
+//! - `text "FEED#{user}"` makes this layout the text (`Display`) of the struct. The struct can then be a field of other
+//!   keys, for example their whole partition.
+//! - `if |key| …` after a key is a condition that decoded keys must meet.
+//!
+//! Many values have several texts: `7` and `07`, or an id in capitals. A key has one. So decoding always ends in
+//! [`exact`]: a key is accepted only if it encodes to the text that it was decoded from.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use crate::fingerprint::Fingerprint;
+use crate::id::EventId;
+use crate::key::TableKey;
+use crate::sort_key::SortKey;
+
+/// How keys write a value of type `T`.
+pub(super) trait Form<T> {
+    /// The value in a key.
+    fn write(value: &T) -> impl Display;
+
+    /// Reads the value back. It may also read other texts, because [`exact`] refuses these.
+    fn read(text: &str) -> Option<T>;
+}
+
+/// The value's own text, for names, ids, numbers, and whatever else is displayed and parsed.
+pub(super) struct Text;
+
+impl<T: Display + FromStr> Form<T> for Text {
+    fn write(value: &T) -> impl Display {
+        value
+    }
+
+    fn read(text: &str) -> Option<T> {
+        text.parse().ok()
+    }
+}
+
+/// In hexadecimal digits.
+impl Form<Fingerprint> for Text {
+    fn write(value: &Fingerprint) -> impl Display {
+        format!("{:016x}", u64::from_be_bytes(*value.as_bytes()))
+    }
+
+    fn read(text: &str) -> Option<Fingerprint> {
+        u64::from_str_radix(text, 16).ok().map(|number| Fingerprint::from_bytes(number.to_be_bytes()))
+    }
+}
+
+/// One of the words of an enum that [`words!`] declares.
+pub(super) struct Word;
+
+/// The value's text in capitals.
+pub(super) struct Capitals;
+
+impl<T: Display + FromStr> Form<T> for Capitals {
+    fn write(value: &T) -> impl Display {
+        value.to_string().to_ascii_uppercase()
+    }
+
+    fn read(text: &str) -> Option<T> {
+        text.to_ascii_lowercase().parse().ok()
+    }
+}
+
+/// An inverted id, so that the newest event comes first.
+pub(super) struct NewestFirst;
+
+impl Form<EventId> for NewestFirst {
+    fn write(id: &EventId) -> impl Display {
+        id.sort_key()
+    }
+
+    fn read(text: &str) -> Option<EventId> {
+        text.parse().ok().map(SortKey::id)
+    }
+}
+
+/// A number from 0 to 99,999,999 with leading zeros, so that text sorts as numbers do.
+pub(super) struct EightDigits;
+
+impl<T: Copy + TryFrom<u32> + Into<u32>> Form<T> for EightDigits {
+    fn write(value: &T) -> impl Display {
+        let number: u32 = (*value).into();
+        format!("{number:08}")
+    }
+
+    fn read(text: &str) -> Option<T> {
+        let number = text.parse().ok().filter(|_| text.len() == 8)?;
+        T::try_from(number).ok()
+    }
+}
+
+/// The values in a text with this layout, each with its name; `None` if the text has another layout.
+pub(super) fn values<'a>(layout: &'static str, text: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
+    let mut pieces = layout.split(['{', '}']);
+    let mut rest = text.strip_prefix(pieces.next()?)?;
+    let mut values = Vec::new();
+    while let (Some(name), Some(fixed)) = (pieces.next(), pieces.next()) {
+        let (value, after) = if fixed.is_empty() { (rest, "") } else { rest.split_once(fixed)? };
+        values.push((name, value));
+        rest = after;
+    }
+    rest.is_empty().then_some(values)
+}
+
+/// Reads the value with this name.
+pub(super) fn read<F: Form<T>, T>(values: &[(&str, &str)], name: &str) -> Option<T> {
+    let (_, text) = values.iter().find(|(known, _)| *known == name)?;
+    F::read(text)
+}
+
+/// The key if these are its texts.
+pub(super) fn exact<K: TableKey>(key: K, pk: &str, sk: &str) -> Option<K> {
+    let own = key.encode();
+    (own.pk == pk && own.sk == sk).then_some(key)
+}
+
+/// Declares a family of keys: the documentation of this file shows how.
+macro_rules! key {
+    // A struct whose text is a partition, or a part of a key; perhaps also the key of an item in this partition.
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $($(#[$field_meta:meta])* $vis:vis $field:ident: $type:ty $(as $form:ident)?,)*
+        }
+        text $text:literal
+        $($place:ident: pk text sk $sk:literal)?
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub struct $name {
+            $($(#[$field_meta])* $vis $field: $type,)*
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                use $crate::table::declare::Form;
+                $(let $field = <key!(@form $($form)?)>::write(&self.$field);)*
+                write!(f, $text)
+            }
+        }
+
+        impl $crate::table::declare::Form<$name> for $crate::table::declare::Text {
+            fn write(value: &$name) -> impl std::fmt::Display {
+                value
+            }
+
+            fn read(text: &str) -> Option<$name> {
+                use $crate::table::declare::{read, values};
+                let values = values($text, text)?;
+                Some($name { $($field: read::<key!(@form $($form)?), _>(&values, stringify!($field))?,)* })
+            }
+        }
+
+        $(impl $crate::key::TableKey for $name {
+            const PLACE: $crate::key::Place = $crate::key::Place::$place;
+
+            fn encode(&self) -> $crate::key::Key {
+                $crate::key::Key { pk: self.to_string(), sk: $sk.to_owned() }
+            }
+
+            fn decode(pk: &str, sk: &str) -> Option<Self> {
+                use $crate::table::declare::{Form, Text, exact};
+                exact(Text::read(pk)?, pk, sk)
+            }
+        })?
+    };
+
+    // The key of an item.
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $($(#[$field_meta:meta])* $vis:vis $field:ident: $type:ty $(as $form:ident)?,)*
+        }
+        $place:ident: pk $pk:literal sk $sk:literal $(if $condition:expr)?
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub struct $name {
+            $($(#[$field_meta])* $vis $field: $type,)*
+        }
+
+        impl $crate::key::TableKey for $name {
+            const PLACE: $crate::key::Place = $crate::key::Place::$place;
+
+            fn encode(&self) -> $crate::key::Key {
+                use $crate::table::declare::Form;
+                $(let $field = <key!(@form $($form)?)>::write(&self.$field);)*
+                $crate::key::Key { pk: format!($pk), sk: format!($sk) }
+            }
+
+            fn decode(pk: &str, sk: &str) -> Option<Self> {
+                use $crate::table::declare::{exact, read, values};
+                let values = [values($pk, pk)?, values($sk, sk)?].concat();
+                let key = Self { $($field: read::<key!(@form $($form)?), _>(&values, stringify!($field))?,)* };
+                exact(key, pk, sk)$(.filter($condition))?
+            }
+        }
+    };
+
+    (@form) => { $crate::table::declare::Text };
+    (@form $form:ident) => { $form };
+}
+pub(super) use key;
+
+/// Declares an enum whose values are fixed words.
+macro_rules! words {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $name {
+            /// All values.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The value's word.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl $crate::table::declare::Form<$name> for $crate::table::declare::Word {
+            fn write(value: &$name) -> impl std::fmt::Display {
+                value
+            }
+
+            fn read(text: &str) -> Option<$name> {
+                $name::ALL.iter().copied().find(|word| word.as_str() == text)
+            }
+        }
+    };
+}
+pub(super) use words;
