@@ -18,11 +18,5 @@ key! {
         pub name: Consumer,
     }
     Table: pk "ANNOUNCED#{topic}" sk "{name}"
-}
-
-impl AnnouncementKey {
-    /// The partition of a topic's announcements.
-    pub fn partition(topic: &Topic) -> String {
-        format!("ANNOUNCED#{topic}")
-    }
+    fn partition(topic: &Topic)
 }

@@ -8,7 +8,8 @@
 
 use std::fmt;
 
-use super::declare::{Form, Text, key};
+use super::declare::key;
+use super::form::{Form, Text};
 use super::{FeedEntryKey, SourceEntryKey};
 use crate::id::EventId;
 use crate::key::{Key, TableKey};

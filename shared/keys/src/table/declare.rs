@@ -25,90 +25,8 @@
 //! Many values have several texts: `7` and `07`, or an id in capitals. A key has one. So decoding always ends in
 //! [`exact`]: a key is accepted only if it encodes to the text that it was decoded from.
 
-use std::fmt::Display;
-use std::str::FromStr;
-
-use crate::fingerprint::Fingerprint;
-use crate::id::EventId;
+use super::form::Form;
 use crate::key::TableKey;
-use crate::sort_key::SortKey;
-
-/// How keys write a value of type `T`.
-pub(super) trait Form<T> {
-    /// The value in a key.
-    fn write(value: &T) -> impl Display;
-
-    /// Reads the value back. It may also read other texts, because [`exact`] refuses these.
-    fn read(text: &str) -> Option<T>;
-}
-
-/// The value's own text, for names, ids, numbers, and whatever else is displayed and parsed.
-pub(super) struct Text;
-
-impl<T: Display + FromStr> Form<T> for Text {
-    fn write(value: &T) -> impl Display {
-        value
-    }
-
-    fn read(text: &str) -> Option<T> {
-        text.parse().ok()
-    }
-}
-
-/// In hexadecimal digits.
-impl Form<Fingerprint> for Text {
-    fn write(value: &Fingerprint) -> impl Display {
-        format!("{:016x}", u64::from_be_bytes(*value.as_bytes()))
-    }
-
-    fn read(text: &str) -> Option<Fingerprint> {
-        u64::from_str_radix(text, 16).ok().map(|number| Fingerprint::from_bytes(number.to_be_bytes()))
-    }
-}
-
-/// One of the words of an enum that [`words!`] declares.
-pub(super) struct Word;
-
-/// The value's text in capitals.
-pub(super) struct Capitals;
-
-impl<T: Display + FromStr> Form<T> for Capitals {
-    fn write(value: &T) -> impl Display {
-        value.to_string().to_ascii_uppercase()
-    }
-
-    fn read(text: &str) -> Option<T> {
-        text.to_ascii_lowercase().parse().ok()
-    }
-}
-
-/// An inverted id, so that the newest event comes first.
-pub(super) struct NewestFirst;
-
-impl Form<EventId> for NewestFirst {
-    fn write(id: &EventId) -> impl Display {
-        id.sort_key()
-    }
-
-    fn read(text: &str) -> Option<EventId> {
-        text.parse().ok().map(SortKey::id)
-    }
-}
-
-/// A number from 0 to 99,999,999 with leading zeros, so that text sorts as numbers do.
-pub(super) struct EightDigits;
-
-impl<T: Copy + TryFrom<u32> + Into<u32>> Form<T> for EightDigits {
-    fn write(value: &T) -> impl Display {
-        let number: u32 = (*value).into();
-        format!("{number:08}")
-    }
-
-    fn read(text: &str) -> Option<T> {
-        let number = text.parse().ok().filter(|_| text.len() == 8)?;
-        T::try_from(number).ok()
-    }
-}
 
 /// The values in a text with this layout, each with its name; `None` if the text has another layout.
 pub(super) fn values<'a>(layout: &'static str, text: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
@@ -121,6 +39,15 @@ pub(super) fn values<'a>(layout: &'static str, text: &'a str) -> Option<Vec<(&'s
         rest = after;
     }
     rest.is_empty().then_some(values)
+}
+
+/// The fixed text before the first value of a layout.
+pub(super) const fn prefix(layout: &'static str) -> &'static str {
+    let mut end = 0;
+    while layout.as_bytes()[end] != b'{' {
+        end += 1;
+    }
+    layout.split_at(end).0
 }
 
 /// Reads the value with this name.
@@ -147,6 +74,8 @@ macro_rules! key {
         $($place:ident: pk text sk $sk:literal)?
     ) => {
         $(#[$meta])*
+        ///
+        #[doc = concat!("Text: `", $text, "`." $(, " ", stringify!($place), ": this text is the pk; sk `", $sk, "`.")?)]
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct $name {
             $($(#[$field_meta])* $vis $field: $type,)*
@@ -154,13 +83,13 @@ macro_rules! key {
 
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                use $crate::table::declare::Form;
+                use $crate::table::form::Form;
                 $(let $field = <key!(@form $($form)?)>::write(&self.$field);)*
                 write!(f, $text)
             }
         }
 
-        impl $crate::table::declare::Form<$name> for $crate::table::declare::Text {
+        impl $crate::table::form::Form<$name> for $crate::table::form::Text {
             fn write(value: &$name) -> impl std::fmt::Display {
                 value
             }
@@ -180,7 +109,8 @@ macro_rules! key {
             }
 
             fn decode(pk: &str, sk: &str) -> Option<Self> {
-                use $crate::table::declare::{Form, Text, exact};
+                use $crate::table::declare::exact;
+                use $crate::table::form::{Form, Text};
                 exact(Text::read(pk)?, pk, sk)
             }
         })?
@@ -192,9 +122,15 @@ macro_rules! key {
         pub struct $name:ident {
             $($(#[$field_meta:meta])* $vis:vis $field:ident: $type:ty $(as $form:ident)?,)*
         }
-        $place:ident: pk $pk:literal sk $sk:literal $(if $condition:expr)?
+        $place:ident: pk $pk:literal sk $sk:literal
+        $(const $prefix:ident)?
+        $(fn partition($($pk_value:ident: $pk_type:ty),*))?
+        $(fn sort_key($($sk_value:ident: $sk_type:ty $(as $sk_form:ident)?),*))?
+        $(if $condition:expr)?
     ) => {
         $(#[$meta])*
+        ///
+        #[doc = concat!(stringify!($place), ": pk `", $pk, "`, sk `", $sk, "`.")]
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct $name {
             $($(#[$field_meta])* $vis $field: $type,)*
@@ -204,7 +140,7 @@ macro_rules! key {
             const PLACE: $crate::key::Place = $crate::key::Place::$place;
 
             fn encode(&self) -> $crate::key::Key {
-                use $crate::table::declare::Form;
+                use $crate::table::form::Form;
                 $(let $field = <key!(@form $($form)?)>::write(&self.$field);)*
                 $crate::key::Key { pk: format!($pk), sk: format!($sk) }
             }
@@ -216,9 +152,30 @@ macro_rules! key {
                 exact(key, pk, sk)$(.filter($condition))?
             }
         }
+
+        impl $name {
+            $(
+                /// All sort keys of the family begin with this text.
+                pub const $prefix: &str = $crate::table::declare::prefix($sk);
+            )?
+            $(
+                #[doc = concat!("The partition `", $pk, "`.")]
+                pub fn partition($($pk_value: $pk_type),*) -> String {
+                    format!($pk)
+                }
+            )?
+            $(
+                #[doc = concat!("The sort key `", $sk, "`.")]
+                pub fn sort_key($($sk_value: $sk_type),*) -> String {
+                    use $crate::table::form::Form;
+                    $(let $sk_value = <key!(@form $($sk_form)?)>::write(&$sk_value);)*
+                    format!($sk)
+                }
+            )?
+        }
     };
 
-    (@form) => { $crate::table::declare::Text };
+    (@form) => { $crate::table::form::Text };
     (@form $form:ident) => { $form };
 }
 pub(super) use key;
@@ -250,7 +207,7 @@ macro_rules! words {
             }
         }
 
-        impl $crate::table::declare::Form<$name> for $crate::table::declare::Word {
+        impl $crate::table::form::Form<$name> for $crate::table::form::Word {
             fn write(value: &$name) -> impl std::fmt::Display {
                 value
             }

@@ -19,14 +19,6 @@ key! {
         pub bucket: Bucket,
     }
     Table: pk "TOPIC#{topic}" sk "BUCKET#{bucket}"
-}
-
-impl DirectoryKey {
-    /// The prefix of all entries' sort keys. The partition is [`TopicKey::partition`](super::TopicKey::partition).
-    pub const PREFIX: &str = "BUCKET#";
-
-    /// The sort key of a bucket's entry, for a range of them.
-    pub fn sort_key(bucket: Bucket) -> String {
-        format!("BUCKET#{bucket}")
-    }
+    const PREFIX
+    fn sort_key(bucket: Bucket)
 }

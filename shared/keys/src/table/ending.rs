@@ -8,7 +8,8 @@
 //! The mark stands beside the announcements, because fan-out reads these for every new event anyway. A step's record of
 //! the stream makes fan-out do the step.
 
-use super::declare::{Word, key, words};
+use super::declare::{key, words};
+use super::form::Word;
 use crate::name::Topic;
 
 words! {

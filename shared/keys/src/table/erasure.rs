@@ -12,75 +12,18 @@ use std::fmt;
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
-use uuid::{Builder, Uuid};
 
 use super::TokenHash;
-use super::declare::{EightDigits, key};
-use crate::id::parse_hyphenated;
+use super::declare::key;
+use super::form::EightDigits;
+use super::public_id::public_id;
 use crate::limits::ERASED_PAGE;
 use crate::name::{Actor, User};
-use crate::text::serde_as_text;
-use crate::time::UnixMillis;
 
-/// An erasure's public name: a UUID, of version 7 when made here. Its text is hyphenated and in lower case, and no other
-/// form is accepted.
-///
-/// ```
-/// use lately_keys::table::ErasureId;
-///
-/// assert!("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse::<ErasureId>().is_ok());
-/// assert!("0190A4CD-D3E7-7222-9F99-FDB74FEEE752".parse::<ErasureId>().is_err());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ErasureId(Uuid);
-
-/// The text is not an erasure's id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("erasure: must be a hyphenated UUID in lower case")]
-pub struct ErasureIdError;
-
-impl ErasureId {
-    /// An id with a time and random bits.
-    ///
-    /// ```
-    /// use lately_keys::table::ErasureId;
-    ///
-    /// let id = ErasureId::new("2026-11-20T09:30:00Z".parse()?, 7);
-    /// assert!(id < ErasureId::new("2026-11-20T09:30:00.001Z".parse()?, 0));
-    /// # Ok::<(), lately_keys::TimeError>(())
-    /// ```
-    pub fn new(at: UnixMillis, entropy: u128) -> Self {
-        let [random @ .., _, _, _, _, _, _] = entropy.to_be_bytes();
-        Self(Builder::from_unix_timestamp_millis(at.get(), &random).into_uuid())
-    }
+public_id! {
+    /// An erasure's public name.
+    ErasureId, ErasureIdError = "erasure: must be a hyphenated UUID in lower case"
 }
-
-impl FromStr for ErasureId {
-    type Err = ErasureIdError;
-
-    fn from_str(text: &str) -> Result<Self, ErasureIdError> {
-        let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
-        parse_hyphenated(text).filter(|_| lower).map(Self).ok_or(ErasureIdError)
-    }
-}
-
-impl ErasureId {
-    pub(crate) fn as_bytes(&self) -> &[u8; 16] {
-        self.0.as_bytes()
-    }
-
-    pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
-        Uuid::from_slice(bytes).ok().map(Self)
-    }
-}
-
-impl fmt::Display for ErasureId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.hyphenated().fmt(f)
-    }
-}
-
-serde_as_text!(ErasureId);
 
 impl ErasureId {
     /// The partition of the erasure's items.
@@ -107,12 +50,10 @@ key! {
         page: u32 as EightDigits,
     }
     Table: pk "JOB#ERASURE#{erasure}" sk "IDS#{page}"
+    const PREFIX
 }
 
 impl ErasedPageKey {
-    /// All sort keys of pages begin with this text.
-    pub const PREFIX: &str = "IDS#";
-
     /// The key of a page; `None` above page 99,999,999.
     pub fn new(erasure: ErasureId, page: u32) -> Option<Self> {
         (page <= ERASED_PAGE).then_some(Self { erasure, page })

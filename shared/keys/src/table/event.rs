@@ -8,7 +8,8 @@
 //! Both keys are pure functions of the topic and the id (and, for the view, the type): the label is the label of the
 //! bucket of the id's time, and the shard is in the id.
 
-use super::declare::{NewestFirst, key};
+use super::declare::key;
+use super::form::NewestFirst;
 use crate::bucket::{Bucket, BucketWidth};
 use crate::id::EventId;
 use crate::name::{EventType, Topic};
@@ -44,7 +45,8 @@ key! {
         partition: EventPartition,
         id: EventId as NewestFirst,
     }
-    Table: pk "{partition}" sk "{id}" if |key| key.partition.holds(key.id)
+    Table: pk "{partition}" sk "{id}"
+    if |key| key.partition.holds(key.id)
 }
 
 impl EventKey {
@@ -86,7 +88,8 @@ key! {
         partition: TypeViewPartition,
         id: EventId as NewestFirst,
     }
-    Gsi1: pk "{partition}" sk "{id}" if |key| holds(key.partition.bucket, key.partition.shard, key.id)
+    Gsi1: pk "{partition}" sk "{id}"
+    if |key| holds(key.partition.bucket, key.partition.shard, key.id)
 }
 
 impl TypeViewKey {

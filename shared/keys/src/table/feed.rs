@@ -9,7 +9,8 @@
 //! `#` sorts before every digit. So one query from the start of the partition returns first the marks that reading the
 //! page needs, and then the page.
 
-use super::declare::{NewestFirst, key};
+use super::declare::key;
+use super::form::NewestFirst;
 use crate::id::EventId;
 use crate::name::User;
 use crate::source::Source;
@@ -23,13 +24,7 @@ key! {
         pub id: EventId as NewestFirst,
     }
     Table: pk "FEED#{user}" sk "{id}"
-}
-
-impl FeedEntryKey {
-    /// The partition of a user's feed.
-    pub fn partition(user: &User) -> String {
-        format!("FEED#{user}")
-    }
+    fn partition(user: &User)
 }
 
 key! {
@@ -41,11 +36,7 @@ key! {
         pub source: Source,
     }
     Table: pk "FEED#{user}" sk "#PULL#{source}"
-}
-
-impl PullMarkerKey {
-    /// The prefix of all markers' sort keys. The partition is [`FeedEntryKey::partition`].
-    pub const PREFIX: &str = "#PULL#";
+    const PREFIX
 }
 
 key! {

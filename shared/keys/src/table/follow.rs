@@ -17,9 +17,5 @@ key! {
         pub source: Source,
     }
     Table: pk "USER#{user}" sk "FOLLOWS#{source}"
-}
-
-impl FollowKey {
-    /// The prefix of all edges' sort keys. The partition is [`ProfileKey::partition`](super::ProfileKey::partition).
-    pub const PREFIX: &str = "FOLLOWS#";
+    const PREFIX
 }

@@ -27,13 +27,7 @@ key! {
         pub user: User,
     }
     Table: pk "FOLLOWERS#{source}#{shard}" sk "{user}"
-}
-
-impl FollowerKey {
-    /// The partition of one shard of a source's followers.
-    pub fn partition(source: &Source, shard: Shard) -> String {
-        format!("FOLLOWERS#{source}#{shard}")
-    }
+    fn partition(source: &Source, shard: Shard)
 }
 
 key! {
@@ -60,12 +54,10 @@ key! {
         pub user: User,
     }
     Table: pk "FOLLOWERS#{source}#{shard}" sk "#LEFT#{at}#{user}"
+    const PREFIX
 }
 
 impl LeaverKey {
-    /// The prefix of all leavers' sort keys. The partition is [`FollowerKey::partition`].
-    pub const PREFIX: &str = "#LEFT#";
-
     /// A bound below the sort keys of all who unfollowed at this time or later.
     pub fn since(at: UnixMillis) -> String {
         format!("#LEFT#{at}")

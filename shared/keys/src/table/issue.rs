@@ -12,7 +12,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::RepositoryKey;
-use super::declare::{Capitals, EightDigits, Form, Word, key, words};
+use super::declare::{key, words};
+use super::form::{Capitals, EightDigits, Form, Word};
 use crate::limits::ISSUE_NUMBER;
 use crate::text::serde_as_text;
 
@@ -135,13 +136,7 @@ key! {
         pub number: IssueNumber as EightDigits,
     }
     Table: pk "{repository}" sk "ISSUE#{number}"
-}
-
-impl IssueKey {
-    /// The sort key of an issue, for a range of numbers. The partition is the repository's text.
-    pub fn sort_key(number: IssueNumber) -> String {
-        format!("ISSUE#{:08}", number.0)
-    }
+    fn sort_key(number: IssueNumber as EightDigits)
 }
 
 key! {
@@ -155,13 +150,7 @@ key! {
         pub number: IssueNumber as EightDigits,
     }
     Gsi1: pk "{repository}" sk "ISSUE#{status}#{number}"
-}
-
-impl IssueStatusKey {
-    /// The sort key of an issue of a status, for a range of numbers.
-    pub fn sort_key(status: IssueStatus, number: IssueNumber) -> String {
-        format!("ISSUE#{}#{:08}", Capitals::write(&status), number.0)
-    }
+    fn sort_key(status: IssueStatus as Capitals, number: IssueNumber as EightDigits)
 }
 
 key! {
@@ -175,11 +164,5 @@ key! {
         pub number: IssueNumber as EightDigits,
     }
     Gsi2: pk "{repository}" sk "PRIORITY#{priority}#{number}"
-}
-
-impl IssuePriorityKey {
-    /// The sort key of an issue of a priority, for a range of numbers.
-    pub fn sort_key(priority: IssuePriority, number: IssueNumber) -> String {
-        format!("PRIORITY#{}#{:08}", Capitals::write(&priority), number.0)
-    }
+    fn sort_key(priority: IssuePriority as Capitals, number: IssueNumber as EightDigits)
 }

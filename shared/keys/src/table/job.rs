@@ -13,7 +13,8 @@
 
 use std::fmt;
 
-use super::declare::{EightDigits, Form, Text, Word, key, words};
+use super::declare::{key, words};
+use super::form::{EightDigits, Form, Text, Word};
 use crate::id::EventId;
 use crate::key::{Key, Place, TableKey};
 use crate::limits::JOB_PAGE;

@@ -9,7 +9,8 @@
 //! oldest first.
 
 use super::ConsumerKey;
-use super::declare::{Form, Text, exact, read, values};
+use super::declare::{exact, read, values};
+use super::form::{Form, Text};
 use crate::id::EventId;
 use crate::key::{Key, Place, TableKey};
 use crate::limits::LATE_SHARDS;

@@ -8,7 +8,8 @@
 //! whole list.
 
 use super::ConsumerKey;
-use super::declare::{EightDigits, key};
+use super::declare::key;
+use super::form::EightDigits;
 use crate::id::EventId;
 use crate::limits::LATE_PAGE;
 
@@ -20,12 +21,10 @@ key! {
         page: u32 as EightDigits,
     }
     Table: pk "{consumer}" sk "LATE#{to}#{page}"
+    const PREFIX
 }
 
 impl LatePageKey {
-    /// The prefix of all pages' sort keys. The partition is the consumer's text.
-    pub const PREFIX: &str = "LATE#";
-
     /// The key of a page of the run that ends at `to`; `None` above page 99,999,999.
     pub fn new(consumer: ConsumerKey, to: EventId, page: u32) -> Option<Self> {
         (page <= LATE_PAGE).then_some(Self { consumer, to, page })

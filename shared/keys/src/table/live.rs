@@ -12,7 +12,8 @@
 use std::fmt;
 
 use super::AnnouncementKey;
-use super::declare::{Form, Text, key};
+use super::declare::key;
+use super::form::{Form, Text};
 use crate::id::EventId;
 use crate::name::{Topic, User};
 use crate::source::Source;

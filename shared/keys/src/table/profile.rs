@@ -16,11 +16,5 @@ key! {
         pub user: User,
     }
     Table: pk "USER#{user}" sk "PROFILE"
-}
-
-impl ProfileKey {
-    /// The partition of a user's profile and follow edges.
-    pub fn partition(user: &User) -> String {
-        format!("USER#{user}")
-    }
+    fn partition(user: &User)
 }

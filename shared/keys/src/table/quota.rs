@@ -15,7 +15,8 @@
 use std::fmt;
 
 use super::SessionId;
-use super::declare::{Form, Text, Word, key, words};
+use super::declare::{key, words};
+use super::form::{Form, Text, Word};
 use crate::fingerprint::Fingerprint;
 use crate::name::User;
 

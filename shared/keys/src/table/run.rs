@@ -20,14 +20,6 @@ key! {
         pub to: EventId,
     }
     Table: pk "{consumer}" sk "RUN#{to}"
-}
-
-impl RunKey {
-    /// The prefix of all runs' sort keys. The partition is the consumer's text.
-    pub const PREFIX: &str = "RUN#";
-
-    /// The sort key of a run, for a range of them.
-    pub fn sort_key(to: EventId) -> String {
-        format!("RUN#{to}")
-    }
+    const PREFIX
+    fn sort_key(to: EventId)
 }

@@ -13,26 +13,19 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::str::FromStr;
 
 use subtle::ConstantTimeEq;
-use uuid::{Builder, Uuid, Variant};
+use uuid::Variant;
 
-use super::declare::{Form, Text, key};
-use crate::id::parse_hyphenated;
+use super::declare::key;
+use super::form::{Form, Text};
+use super::public_id::public_id;
 use crate::name::User;
-use crate::text::serde_as_text;
 use crate::time::UnixMillis;
 
 /// The SHA-256 of a session's token. Its text is lower-case hexadecimal.
 ///
 /// Hashes are compared in constant time, so the duration does not show how much of a hash was right.
-///
-/// ```
-/// use lately_keys::table::TokenHash;
-///
-/// assert_eq!(TokenHash::from([1; 32]).to_string(), "01".repeat(32));
-/// ```
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct TokenHash([u8; 32]);
 
@@ -90,73 +83,19 @@ impl Form<TokenHash> for Text {
     }
 }
 
-/// A session's public name: a UUID, of version 7 when made here. Its text is hyphenated and in lower case, and no other
-/// form is accepted.
-///
-/// ```
-/// use lately_keys::table::SessionId;
-///
-/// assert!("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse::<SessionId>().is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(Uuid);
-
-/// The text is not a session's id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("session: must be a hyphenated UUID in lower case")]
-pub struct SessionIdError;
+public_id! {
+    /// A session's public name.
+    SessionId, SessionIdError = "session: must be a hyphenated UUID in lower case"
+}
 
 impl SessionId {
-    /// An id with a time and random bits.
-    ///
-    /// ```
-    /// use lately_keys::table::SessionId;
-    ///
-    /// let at = "2026-11-20T09:30:00Z".parse()?;
-    /// let id = SessionId::new(at, 7);
-    /// assert_eq!(id.made_at(), Some(at));
-    /// assert!(id < SessionId::new("2026-11-20T09:30:00.001Z".parse()?, 0));
-    /// # Ok::<(), lately_keys::TimeError>(())
-    /// ```
-    pub fn new(at: UnixMillis, entropy: u128) -> Self {
-        let [random @ .., _, _, _, _, _, _] = entropy.to_be_bytes();
-        Self(Builder::from_unix_timestamp_millis(at.get(), &random).into_uuid())
-    }
-
-    /// The id in its 16 bytes.
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        self.0.as_bytes()
-    }
-
-    /// The id of these bytes; none unless there are 16.
-    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
-        Uuid::from_slice(bytes).ok().map(Self)
-    }
-
     /// When the id was made; none if the UUID is not of version 7, which no session has.
     pub fn made_at(self) -> Option<UnixMillis> {
         let is_v7 = self.0.get_version_num() == 7 && self.0.get_variant() == Variant::RFC4122;
-        let [a, b, c, d, e, f, ..] = *self.0.as_bytes();
+        let [a, b, c, d, e, f, ..] = *self.as_bytes();
         is_v7.then(|| UnixMillis::new(u64::from_be_bytes([0, 0, a, b, c, d, e, f])).ok()).flatten()
     }
 }
-
-impl FromStr for SessionId {
-    type Err = SessionIdError;
-
-    fn from_str(text: &str) -> Result<Self, SessionIdError> {
-        let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
-        parse_hyphenated(text).filter(|_| lower).map(Self).ok_or(SessionIdError)
-    }
-}
-
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.hyphenated().fmt(f)
-    }
-}
-
-serde_as_text!(SessionId);
 
 key! {
     /// The item that is a session.
@@ -187,13 +126,7 @@ key! {
         pub id: SessionId,
     }
     Table: pk "SESSIONS#{user}" sk "{id}"
-}
-
-impl UserSessionKey {
-    /// The partition of a user's sessions.
-    pub fn partition(user: &User) -> String {
-        format!("SESSIONS#{user}")
-    }
+    fn partition(user: &User)
 }
 
 key! {

@@ -10,23 +10,14 @@
 
 use std::fmt;
 
-use super::declare::{Form, NewestFirst, exact, key};
+use super::declare::{exact, key};
+use super::form::{Form, NewestFirst};
 use crate::id::EventId;
 use crate::key::{Key, Place, TableKey};
 use crate::shard::Shard;
 use crate::source::Source;
 
 /// One partition of a source's timeline.
-///
-/// ```
-/// use lately_keys::table::SourcePartition;
-///
-/// let partition = SourcePartition { source: "actor:ada".parse()?, shard: 0.into() };
-/// assert_eq!(partition.to_string(), "SOURCE#actor:ada");
-/// let partition = SourcePartition { shard: 3.into(), ..partition };
-/// assert_eq!(partition.to_string(), "SOURCE#actor:ada#SHARD3");
-/// # Ok::<(), lately_keys::SourceError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourcePartition {
     /// The source.

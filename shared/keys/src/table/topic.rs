@@ -17,13 +17,7 @@ key! {
         pub topic: Topic,
     }
     Table: pk "TOPIC#{topic}" sk "CONFIG"
-}
-
-impl TopicKey {
-    /// The partition of a topic's settings and directory.
-    pub fn partition(topic: &Topic) -> String {
-        format!("TOPIC#{topic}")
-    }
+    fn partition(topic: &Topic)
 }
 
 key! {
