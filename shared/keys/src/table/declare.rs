@@ -16,11 +16,14 @@
 //! }
 //! ```
 //!
-//! Other clauses than `Table: …`:
+//! Further clauses, in this order:
 //!
-//! - `text "FEED#{user}"` makes this layout the text (`Display`) of the struct. The struct can then be a field of other
-//!   keys, for example their whole partition.
-//! - `if |key| …` after a key is a condition that decoded keys must meet.
+//! - `const PREFIX`: the text before the first value of the sort key, for queries.
+//! - `fn partition(user: &User)` and `fn sort_key(id: EventId as NewestFirst)`: a text alone, for queries.
+//! - `if |key| …`: a condition that decoded keys must meet.
+//!
+//! `text "FEED#{user}"` instead of a key makes this layout the text (`Display`) of the struct. The struct can then be a
+//! field of keys, for example their whole partition. With `Table: pk text sk "…"` it is also a key itself.
 //!
 //! Many values have several texts: `7` and `07`, or an id in capitals. A key has one. So decoding always ends in
 //! [`exact`]: a key is accepted only if it encodes to the text that it was decoded from.
@@ -180,9 +183,13 @@ macro_rules! key {
 }
 pub(super) use key;
 
-/// Declares an enum whose values are fixed words.
+/// Declares an enum whose values are fixed words. If clients write them too, it has an error for all other words.
 macro_rules! words {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }
+        $(else $error:ident = $message:literal)?
+    ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
@@ -216,6 +223,24 @@ macro_rules! words {
                 $name::ALL.iter().copied().find(|word| word.as_str() == text)
             }
         }
+
+        $(
+            /// The text is none of the words.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+            #[error($message)]
+            pub struct $error;
+
+            impl std::str::FromStr for $name {
+                type Err = $error;
+
+                fn from_str(text: &str) -> Result<Self, $error> {
+                    use $crate::table::form::{Form, Word};
+                    Word::read(text).ok_or($error)
+                }
+            }
+
+            $crate::text::serde_as_text!($name);
+        )?
     };
 }
 pub(super) use words;

@@ -7,7 +7,7 @@ use crate::fingerprint::Fingerprint;
 use crate::id::EventId;
 use crate::sort_key::SortKey;
 
-/// How keys write a value of type `T`.
+/// A form of values of type `T` in keys.
 pub(super) trait Form<T> {
     /// The value in a key.
     fn write(value: &T) -> impl Display;

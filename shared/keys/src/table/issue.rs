@@ -13,9 +13,8 @@ use std::str::FromStr;
 
 use super::RepositoryKey;
 use super::declare::{key, words};
-use super::form::{Capitals, EightDigits, Form, Word};
+use super::form::{Capitals, EightDigits};
 use crate::limits::ISSUE_NUMBER;
-use crate::text::serde_as_text;
 
 /// An issue's number within its repository: 1 to 99,999,999.
 ///
@@ -85,22 +84,8 @@ words! {
         Open = "open",
         Closed = "closed",
     }
+    else UnknownStatus = "status: must be open or closed"
 }
-
-/// The text is none of the words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("status: must be open or closed")]
-pub struct UnknownStatus;
-
-impl FromStr for IssueStatus {
-    type Err = UnknownStatus;
-
-    fn from_str(text: &str) -> Result<Self, UnknownStatus> {
-        Word::read(text).ok_or(UnknownStatus)
-    }
-}
-
-serde_as_text!(IssueStatus);
 
 words! {
     /// The priority of an issue.
@@ -110,22 +95,8 @@ words! {
         Medium = "medium",
         Low = "low",
     }
+    else UnknownPriority = "priority: must be high, medium or low"
 }
-
-/// The text is none of the words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("priority: must be high, medium or low")]
-pub struct UnknownPriority;
-
-impl FromStr for IssuePriority {
-    type Err = UnknownPriority;
-
-    fn from_str(text: &str) -> Result<Self, UnknownPriority> {
-        Word::read(text).ok_or(UnknownPriority)
-    }
-}
-
-serde_as_text!(IssuePriority);
 
 key! {
     /// The item that is an issue.
