@@ -54,10 +54,6 @@ impl fmt::Display for Backlog {
 }
 
 impl Form<Backlog> for Text {
-    fn write(backlog: &Backlog) -> impl fmt::Display {
-        backlog
-    }
-
     fn read(text: &str) -> Option<Backlog> {
         let (kind, name) = text.strip_prefix("JOB#BACKLOG#")?.split_once('#')?;
         match kind {

@@ -54,7 +54,7 @@ pub(super) const fn prefix(layout: &'static str) -> &'static str {
 }
 
 /// Reads the value with this name.
-pub(super) fn read<F: Form<T>, T>(values: &[(&str, &str)], name: &str) -> Option<T> {
+pub(super) fn read<F: Form<T>, T: std::fmt::Display>(values: &[(&str, &str)], name: &str) -> Option<T> {
     let (_, text) = values.iter().find(|(known, _)| *known == name)?;
     F::read(text)
 }
@@ -93,10 +93,6 @@ macro_rules! key {
         }
 
         impl $crate::table::form::Form<$name> for $crate::table::form::Text {
-            fn write(value: &$name) -> impl std::fmt::Display {
-                value
-            }
-
             fn read(text: &str) -> Option<$name> {
                 use $crate::table::declare::{read, values};
                 let values = values($text, text)?;
@@ -215,10 +211,6 @@ macro_rules! words {
         }
 
         impl $crate::table::form::Form<$name> for $crate::table::form::Word {
-            fn write(value: &$name) -> impl std::fmt::Display {
-                value
-            }
-
             fn read(text: &str) -> Option<$name> {
                 $name::ALL.iter().copied().find(|word| word.as_str() == text)
             }

@@ -8,9 +8,11 @@ use crate::id::EventId;
 use crate::sort_key::SortKey;
 
 /// A form of values of type `T` in keys.
-pub(super) trait Form<T> {
-    /// The value in a key.
-    fn write(value: &T) -> impl Display;
+pub(super) trait Form<T: Display> {
+    /// The value in a key: its own text, unless the form is another.
+    fn write(value: &T) -> impl Display {
+        value
+    }
 
     /// Reads the value back. It may also read other texts, because a decoded key must encode to the same text.
     fn read(text: &str) -> Option<T>;
@@ -20,21 +22,12 @@ pub(super) trait Form<T> {
 pub(super) struct Text;
 
 impl<T: Display + FromStr> Form<T> for Text {
-    fn write(value: &T) -> impl Display {
-        value
-    }
-
     fn read(text: &str) -> Option<T> {
         text.parse().ok()
     }
 }
 
-/// In hexadecimal digits.
 impl Form<Fingerprint> for Text {
-    fn write(value: &Fingerprint) -> impl Display {
-        format!("{:016x}", u64::from_be_bytes(*value.as_bytes()))
-    }
-
     fn read(text: &str) -> Option<Fingerprint> {
         u64::from_str_radix(text, 16).ok().map(|number| Fingerprint::from_bytes(number.to_be_bytes()))
     }
@@ -72,7 +65,7 @@ impl Form<EventId> for NewestFirst {
 /// A number from 0 to 99,999,999 with leading zeros, so that text sorts as numbers do.
 pub(super) struct EightDigits;
 
-impl<T: Copy + TryFrom<u32> + Into<u32>> Form<T> for EightDigits {
+impl<T: Copy + Display + TryFrom<u32> + Into<u32>> Form<T> for EightDigits {
     fn write(value: &T) -> impl Display {
         let number: u32 = (*value).into();
         format!("{number:08}")

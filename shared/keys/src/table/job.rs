@@ -84,10 +84,6 @@ impl fmt::Display for JobPage {
 }
 
 impl Form<JobPage> for Text {
-    fn write(page: &JobPage) -> impl fmt::Display {
-        page
-    }
-
     fn read(text: &str) -> Option<JobPage> {
         EightDigits::read(text).map(JobPage)
     }

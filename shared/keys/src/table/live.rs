@@ -41,10 +41,6 @@ impl fmt::Display for Timeline {
 }
 
 impl Form<Timeline> for Text {
-    fn write(timeline: &Timeline) -> impl fmt::Display {
-        timeline
-    }
-
     fn read(text: &str) -> Option<Timeline> {
         let (kind, name) = text.strip_prefix("LIVE#")?.split_once('#')?;
         match kind {

@@ -64,18 +64,12 @@ impl fmt::Display for QuotaHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Session(id) => write!(f, "session:{id}"),
-            Self::Jwt { user, issuer } => {
-                write!(f, "jwt:{user}:{}", Text::write(issuer))
-            }
+            Self::Jwt { user, issuer } => write!(f, "jwt:{user}:{issuer}"),
         }
     }
 }
 
 impl Form<QuotaHolder> for Text {
-    fn write(holder: &QuotaHolder) -> impl fmt::Display {
-        holder
-    }
-
     fn read(text: &str) -> Option<QuotaHolder> {
         let Some(jwt) = text.strip_prefix("jwt:") else {
             return text.strip_prefix("session:")?.parse().ok().map(QuotaHolder::Session);

@@ -74,10 +74,6 @@ impl fmt::Display for TokenHash {
 }
 
 impl Form<TokenHash> for Text {
-    fn write(hash: &TokenHash) -> impl fmt::Display {
-        hash
-    }
-
     fn read(text: &str) -> Option<TokenHash> {
         TokenHash::parse(text)
     }
