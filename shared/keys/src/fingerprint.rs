@@ -10,6 +10,8 @@
 //!
 //! The hash is SHA-256 because cursors never expire, so it must be the same in every release and on every machine.
 
+use std::fmt;
+
 use sha2::{Digest, Sha256};
 
 use crate::time::UnixMillis;
@@ -56,6 +58,13 @@ impl Fingerprint {
 
     pub(crate) const fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    /// Sixteen hexadecimal digits, as in keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", u64::from_be_bytes(self.0))
     }
 }
 

@@ -9,13 +9,6 @@ pub struct Key {
     pub sk: String,
 }
 
-impl Key {
-    /// The key of an item that is alone in its partition: both texts are the same.
-    pub(crate) fn same(text: String) -> Self {
-        Self { pk: text.clone(), sk: text }
-    }
-}
-
 /// The place of a key: the table or one of its indexes.
 ///
 /// ```

@@ -1,6 +1,4 @@
-//! Shared code of the types that are stored or sent as text.
-
-use std::str::FromStr;
+//! The types that are sent as text in JSON.
 
 /// Serialises a type as its `Display` text, and deserialises it only through `FromStr`.
 macro_rules! serde_as_text {
@@ -20,28 +18,3 @@ macro_rules! serde_as_text {
     };
 }
 pub(crate) use serde_as_text;
-
-/// Splits text at every `#` into exactly `N` parts.
-///
-/// No name contains a `#`, so the parts of a key are exactly the values that it was made from.
-pub(crate) fn segments<const N: usize>(text: &str) -> Option<[&str; N]> {
-    let mut parts = text.split('#');
-    let mut found = [""; N];
-    for part in &mut found {
-        *part = parts.next()?;
-    }
-    parts.next().is_none().then_some(found)
-}
-
-/// Parses text only if the value's text equals it. So no value has two texts (such as `7` and `07`), and no item has
-/// two keys.
-pub(crate) fn canonical<T: FromStr + ToString>(text: &str) -> Option<T> {
-    let value: T = text.parse().ok()?;
-    (value.to_string() == text).then_some(value)
-}
-
-/// Parses a number of exactly eight digits, from 0 to 99,999,999.
-pub(crate) fn eight_digits(text: &str) -> Option<u32> {
-    let digits = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().ok()).flatten()
-}

@@ -8,22 +8,15 @@
 
 use std::fmt;
 
+use super::declare::key;
+use super::form::{Form, Text};
 use super::{FeedEntryKey, SourceEntryKey};
 use crate::id::EventId;
-use crate::key::{Key, Place, TableKey};
+use crate::key::{Key, TableKey};
 use crate::name::User;
 use crate::source::Source;
-use crate::text::{canonical, segments};
 
 /// A partition that may accept fewer writes than fan-out has for it.
-///
-/// ```
-/// use lately_keys::table::Backlog;
-///
-/// let backlog = Backlog::Source("actor:ada".parse()?);
-/// assert_eq!(backlog.to_string(), "JOB#BACKLOG#SOURCE#actor:ada");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Backlog {
     /// The timeline of a source.
@@ -60,38 +53,24 @@ impl fmt::Display for Backlog {
     }
 }
 
-/// An item of a backlog.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::{Backlog, BacklogKey};
-///
-/// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
-/// let key = BacklogKey { backlog: Backlog::Feed("bob".parse()?), id }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("JOB#BACKLOG#FEED#bob", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct BacklogKey {
-    /// The partition that was too busy.
-    pub backlog: Backlog,
-    /// The id made together with the item.
-    pub id: EventId,
+impl Form<Backlog> for Text {
+    fn read(text: &str) -> Option<Backlog> {
+        let (kind, name) = text.strip_prefix("JOB#BACKLOG#")?.split_once('#')?;
+        match kind {
+            "SOURCE" => name.parse().ok().map(Backlog::Source),
+            "FEED" => name.parse().ok().map(Backlog::Feed),
+            _ => None,
+        }
+    }
 }
 
-impl TableKey for BacklogKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: self.backlog.to_string(), sk: self.id.to_string() }
+key! {
+    /// An item of a backlog.
+    pub struct BacklogKey {
+        /// The partition that was too busy.
+        pub backlog: Backlog,
+        /// The id made together with the item.
+        pub id: EventId,
     }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let backlog = match segments(pk)? {
-            ["JOB", "BACKLOG", "SOURCE", source] => Backlog::Source(canonical(source)?),
-            ["JOB", "BACKLOG", "FEED", user] => Backlog::Feed(canonical(user)?),
-            _ => return None,
-        };
-        Some(Self { backlog, id: canonical(sk)? })
-    }
+    Table: pk "{backlog}" sk "{id}"
 }

@@ -12,152 +12,51 @@ use std::fmt;
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
-use uuid::{Builder, Uuid};
 
 use super::TokenHash;
-use crate::id::parse_hyphenated;
-use crate::key::{Key, Place, TableKey};
+use super::declare::key;
+use super::form::EightDigits;
+use super::public_id::public_id;
 use crate::limits::ERASED_PAGE;
 use crate::name::{Actor, User};
-use crate::text::{eight_digits, segments, serde_as_text};
-use crate::time::UnixMillis;
 
-/// An erasure's public name: a UUID, of version 7 when made here. Its text is hyphenated and in lower case, and no other
-/// form is accepted.
-///
-/// ```
-/// use lately_keys::table::ErasureId;
-///
-/// assert!("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse::<ErasureId>().is_ok());
-/// assert!("0190A4CD-D3E7-7222-9F99-FDB74FEEE752".parse::<ErasureId>().is_err());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ErasureId(Uuid);
-
-/// The text is not an erasure's id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("erasure: must be a hyphenated UUID in lower case")]
-pub struct ErasureIdError;
-
-impl ErasureId {
-    /// An id with a time and random bits.
-    ///
-    /// ```
-    /// use lately_keys::table::ErasureId;
-    ///
-    /// let id = ErasureId::new("2026-11-20T09:30:00Z".parse()?, 7);
-    /// assert!(id < ErasureId::new("2026-11-20T09:30:00.001Z".parse()?, 0));
-    /// # Ok::<(), lately_keys::TimeError>(())
-    /// ```
-    pub fn new(at: UnixMillis, entropy: u128) -> Self {
-        let [random @ .., _, _, _, _, _, _] = entropy.to_be_bytes();
-        Self(Builder::from_unix_timestamp_millis(at.get(), &random).into_uuid())
-    }
+public_id! {
+    /// An erasure's public name.
+    ErasureId, ErasureIdError = "erasure: must be a hyphenated UUID in lower case"
 }
-
-impl FromStr for ErasureId {
-    type Err = ErasureIdError;
-
-    fn from_str(text: &str) -> Result<Self, ErasureIdError> {
-        let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
-        parse_hyphenated(text).filter(|_| lower).map(Self).ok_or(ErasureIdError)
-    }
-}
-
-impl ErasureId {
-    pub(crate) fn as_bytes(&self) -> &[u8; 16] {
-        self.0.as_bytes()
-    }
-
-    pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
-        Uuid::from_slice(bytes).ok().map(Self)
-    }
-}
-
-impl fmt::Display for ErasureId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.hyphenated().fmt(f)
-    }
-}
-
-serde_as_text!(ErasureId);
 
 impl ErasureId {
     /// The partition of the erasure's items.
     pub fn partition(self) -> String {
         format!("JOB#ERASURE#{self}")
     }
-
-    fn of_partition(pk: &str) -> Option<Self> {
-        let ["JOB", "ERASURE", id] = segments(pk)? else { return None };
-        id.parse().ok()
-    }
 }
 
-/// The item with an erasure's next step. When the erasure is done, it is the receipt.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::ErasureStepKey;
-///
-/// let erasure = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
-/// let key = ErasureStepKey { erasure }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("JOB#ERASURE#0190a4cd-d3e7-7222-9f99-fdb74feee752", "STEP"));
-/// # Ok::<(), lately_keys::table::ErasureIdError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ErasureStepKey {
-    /// The erasure.
-    pub erasure: ErasureId,
+key! {
+    /// The item with an erasure's next step. When the erasure is done, it is the receipt.
+    #[derive(Copy)]
+    pub struct ErasureStepKey {
+        /// The erasure.
+        pub erasure: ErasureId,
+    }
+    Table: pk "JOB#ERASURE#{erasure}" sk "STEP"
 }
 
-impl TableKey for ErasureStepKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: self.erasure.partition(), sk: "STEP".to_owned() }
+key! {
+    /// The item with a page of the ids that an erasure has erased.
+    #[derive(Copy)]
+    pub struct ErasedPageKey {
+        erasure: ErasureId,
+        page: u32 as EightDigits,
     }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        (sk == "STEP").then_some(Self { erasure: ErasureId::of_partition(pk)? })
-    }
-}
-
-/// The item with a page of the ids that an erasure has erased.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::ErasedPageKey;
-///
-/// let erasure = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
-/// assert_eq!(ErasedPageKey::new(erasure, 7).expect("pages have eight digits").encode().sk, "IDS#00000007");
-/// # Ok::<(), lately_keys::table::ErasureIdError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ErasedPageKey {
-    erasure: ErasureId,
-    page: u32,
+    Table: pk "JOB#ERASURE#{erasure}" sk "IDS#{page}"
+    const PREFIX
 }
 
 impl ErasedPageKey {
-    /// All sort keys of pages begin with this text.
-    pub const PREFIX: &str = "IDS#";
-
     /// The key of a page; `None` above page 99,999,999.
     pub fn new(erasure: ErasureId, page: u32) -> Option<Self> {
         (page <= ERASED_PAGE).then_some(Self { erasure, page })
-    }
-}
-
-impl TableKey for ErasedPageKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: self.erasure.partition(), sk: format!("{}{:08}", Self::PREFIX, self.page) }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        Self::new(ErasureId::of_partition(pk)?, eight_digits(sk.strip_prefix(Self::PREFIX)?)?)
     }
 }
 
@@ -203,36 +102,17 @@ impl FromStr for ErasedNames {
 #[error("must be 64 hexadecimal digits in lower case")]
 pub struct ErasedNamesError;
 
-/// The entry of an erasure in the list of all erasures.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::ErasureEntryKey;
-///
-/// let erasure = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
-/// let key = ErasureEntryKey { erasure }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("ERASURES", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
-/// # Ok::<(), lately_keys::table::ErasureIdError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ErasureEntryKey {
-    /// The erasure.
-    pub erasure: ErasureId,
+key! {
+    /// The entry of an erasure in the list of all erasures.
+    #[derive(Copy)]
+    pub struct ErasureEntryKey {
+        /// The erasure.
+        pub erasure: ErasureId,
+    }
+    Table: pk "ERASURES" sk "{erasure}"
 }
 
 impl ErasureEntryKey {
     /// The partition of the list.
-    pub const PARTITION: &'static str = "ERASURES";
-}
-
-impl TableKey for ErasureEntryKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: Self::PARTITION.to_owned(), sk: self.erasure.to_string() }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        (pk == Self::PARTITION).then_some(Self { erasure: sk.parse().ok()? })
-    }
+    pub const PARTITION: &str = "ERASURES";
 }

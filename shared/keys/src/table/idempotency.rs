@@ -9,8 +9,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::declare::key;
 use crate::caller::Caller;
-use crate::key::{Key, Place, TableKey};
 use crate::limits::IDEMPOTENCY_KEY_BYTES;
 use crate::name::Topic;
 
@@ -46,41 +46,15 @@ impl fmt::Display for IdempotencyKey {
     }
 }
 
-/// The item that stores a request and its response.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::IdempotencyItemKey;
-///
-/// let key = IdempotencyItemKey { caller: "user:ada".parse()?, topic: "posts".parse()?, key: "k".parse()? }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("IDEMPOTENCY#user:ada#posts#k", "IDEMPOTENCY#user:ada#posts#k"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct IdempotencyItemKey {
-    /// The caller who sent the request.
-    pub caller: Caller,
-    /// The topic of the request.
-    pub topic: Topic,
-    /// The key of the request.
-    pub key: IdempotencyKey,
-}
-
-impl TableKey for IdempotencyItemKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key::same(format!("IDEMPOTENCY#{}#{}#{}", self.caller, self.topic, self.key))
+key! {
+    /// The item that stores a request and its response.
+    pub struct IdempotencyItemKey {
+        /// The caller who sent the request.
+        pub caller: Caller,
+        /// The topic of the request.
+        pub topic: Topic,
+        /// The key of the request.
+        pub key: IdempotencyKey,
     }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let (caller, rest) = pk.strip_prefix("IDEMPOTENCY#")?.split_once('#')?;
-        let (topic, key) = rest.split_once('#')?;
-        (pk == sk).then_some(Self {
-            // A session's id is parsed in lower case only, so a caller has only one text.
-            caller: caller.parse().ok()?,
-            topic: topic.parse().ok()?,
-            key: key.parse().ok()?,
-        })
-    }
+    Table: pk "IDEMPOTENCY#{caller}#{topic}#{key}" sk "IDEMPOTENCY#{caller}#{topic}#{key}"
 }

@@ -12,9 +12,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::RepositoryKey;
-use crate::key::{Key, Place, TableKey};
+use super::declare::{key, words};
+use super::form::{Capitals, EightDigits};
 use crate::limits::ISSUE_NUMBER;
-use crate::text::{eight_digits, segments, serde_as_text};
 
 /// An issue's number within its repository: 1 to 99,999,999.
 ///
@@ -43,10 +43,6 @@ impl IssueNumber {
     pub const fn get(self) -> u32 {
         self.0
     }
-
-    fn parse_stored(text: &str) -> Option<Self> {
-        eight_digits(text)?.try_into().ok()
-    }
 }
 
 impl TryFrom<u32> for IssueNumber {
@@ -55,6 +51,12 @@ impl TryFrom<u32> for IssueNumber {
     fn try_from(number: u32) -> Result<Self, IssueNumberError> {
         let known = Self::MIN.0..=Self::MAX.0;
         known.contains(&number).then_some(Self(number)).ok_or(IssueNumberError)
+    }
+}
+
+impl From<IssueNumber> for u32 {
+    fn from(number: IssueNumber) -> Self {
+        number.0
     }
 }
 
@@ -75,203 +77,63 @@ impl fmt::Display for IssueNumber {
     }
 }
 
-macro_rules! words {
-    ($(#[$doc:meta])* $type:ident, $unknown:ident = $message:literal { $($variant:ident = $word:literal, $stored:literal;)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[expect(missing_docs, reason = "each variant is its word")]
-        pub enum $type {
-            $($variant,)*
-        }
-
-        /// The text is none of the words.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-        #[error($message)]
-        pub struct $unknown;
-
-        impl $type {
-            /// All values.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
-
-            /// The word as clients write it.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)*
-                }
-            }
-
-            /// The word in keys.
-            const fn stored(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $stored,)*
-                }
-            }
-
-            fn parse_stored(text: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|word| word.stored() == text)
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = $unknown;
-
-            fn from_str(text: &str) -> Result<Self, $unknown> {
-                Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or($unknown)
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        serde_as_text!($type);
-    };
-}
-
 words! {
     /// The status of an issue.
-    IssueStatus, UnknownStatus = "status: must be open or closed" {
-        Open = "open", "OPEN";
-        Closed = "closed", "CLOSED";
+    #[expect(missing_docs, reason = "each variant is its word")]
+    pub enum IssueStatus {
+        Open = "open",
+        Closed = "closed",
     }
+    else UnknownStatus = "status: must be open or closed"
 }
 
 words! {
     /// The priority of an issue.
-    IssuePriority, UnknownPriority = "priority: must be high, medium or low" {
-        High = "high", "HIGH";
-        Medium = "medium", "MEDIUM";
-        Low = "low", "LOW";
+    #[expect(missing_docs, reason = "each variant is its word")]
+    pub enum IssuePriority {
+        High = "high",
+        Medium = "medium",
+        Low = "low",
     }
+    else UnknownPriority = "priority: must be high, medium or low"
 }
 
-/// The item that is an issue.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::{IssueKey, RepositoryKey};
-///
-/// let repository = RepositoryKey { owner: "octo".parse()?, repo: "hello".parse()? };
-/// let key = IssueKey { repository, number: "42".parse()? }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("REPO#octo#hello", "ISSUE#00000042"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct IssueKey {
-    /// The repository.
-    pub repository: RepositoryKey,
-    /// The number in the repository.
-    pub number: IssueNumber,
+key! {
+    /// The item that is an issue.
+    pub struct IssueKey {
+        /// The repository.
+        pub repository: RepositoryKey,
+        /// The number in the repository.
+        pub number: IssueNumber as EightDigits,
+    }
+    Table: pk "{repository}" sk "ISSUE#{number}"
+    fn sort_key(number: IssueNumber as EightDigits)
 }
 
-impl IssueKey {
-    /// The sort key of an issue, for a range of numbers. The partition is the repository's text.
-    pub fn sort_key(number: IssueNumber) -> String {
-        format!("ISSUE#{:08}", number.0)
+key! {
+    /// An issue's entry among the open or the closed issues.
+    pub struct IssueStatusKey {
+        /// The repository.
+        pub repository: RepositoryKey,
+        /// Its status.
+        pub status: IssueStatus as Capitals,
+        /// Its number.
+        pub number: IssueNumber as EightDigits,
     }
+    Gsi1: pk "{repository}" sk "ISSUE#{status}#{number}"
+    fn sort_key(status: IssueStatus as Capitals, number: IssueNumber as EightDigits)
 }
 
-impl TableKey for IssueKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: self.repository.to_string(), sk: Self::sort_key(self.number) }
+key! {
+    /// An issue's entry among the issues of its priority.
+    pub struct IssuePriorityKey {
+        /// The repository.
+        pub repository: RepositoryKey,
+        /// Its priority.
+        pub priority: IssuePriority as Capitals,
+        /// Its number.
+        pub number: IssueNumber as EightDigits,
     }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["ISSUE", number] = segments(sk)? else { return None };
-        Some(Self { repository: RepositoryKey::parse(pk)?, number: IssueNumber::parse_stored(number)? })
-    }
-}
-
-/// An issue's entry among the open or the closed issues.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::{IssueStatusKey, RepositoryKey};
-///
-/// let repository = RepositoryKey { owner: "octo".parse()?, repo: "hello".parse()? };
-/// let key = IssueStatusKey { repository, status: "open".parse()?, number: "42".parse()? }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("REPO#octo#hello", "ISSUE#OPEN#00000042"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct IssueStatusKey {
-    /// The repository.
-    pub repository: RepositoryKey,
-    /// Its status.
-    pub status: IssueStatus,
-    /// Its number.
-    pub number: IssueNumber,
-}
-
-impl IssueStatusKey {
-    /// The sort key of an issue of a status, for a range of numbers.
-    pub fn sort_key(status: IssueStatus, number: IssueNumber) -> String {
-        format!("ISSUE#{}#{:08}", status.stored(), number.0)
-    }
-}
-
-impl TableKey for IssueStatusKey {
-    const PLACE: Place = Place::Gsi1;
-
-    fn encode(&self) -> Key {
-        Key { pk: self.repository.to_string(), sk: Self::sort_key(self.status, self.number) }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["ISSUE", status, number] = segments(sk)? else { return None };
-        Some(Self {
-            repository: RepositoryKey::parse(pk)?,
-            status: IssueStatus::parse_stored(status)?,
-            number: IssueNumber::parse_stored(number)?,
-        })
-    }
-}
-
-/// An issue's entry among the issues of its priority.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::{IssuePriorityKey, RepositoryKey};
-///
-/// let repository = RepositoryKey { owner: "octo".parse()?, repo: "hello".parse()? };
-/// let key = IssuePriorityKey { repository, priority: "high".parse()?, number: "42".parse()? }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("REPO#octo#hello", "PRIORITY#HIGH#00000042"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct IssuePriorityKey {
-    /// The repository.
-    pub repository: RepositoryKey,
-    /// Its priority.
-    pub priority: IssuePriority,
-    /// Its number.
-    pub number: IssueNumber,
-}
-
-impl IssuePriorityKey {
-    /// The sort key of an issue of a priority, for a range of numbers.
-    pub fn sort_key(priority: IssuePriority, number: IssueNumber) -> String {
-        format!("PRIORITY#{}#{:08}", priority.stored(), number.0)
-    }
-}
-
-impl TableKey for IssuePriorityKey {
-    const PLACE: Place = Place::Gsi2;
-
-    fn encode(&self) -> Key {
-        Key { pk: self.repository.to_string(), sk: Self::sort_key(self.priority, self.number) }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["PRIORITY", priority, number] = segments(sk)? else { return None };
-        Some(Self {
-            repository: RepositoryKey::parse(pk)?,
-            priority: IssuePriority::parse_stored(priority)?,
-            number: IssueNumber::parse_stored(number)?,
-        })
-    }
+    Gsi2: pk "{repository}" sk "PRIORITY#{priority}#{number}"
+    fn sort_key(priority: IssuePriority as Capitals, number: IssueNumber as EightDigits)
 }

@@ -13,80 +13,46 @@
 
 use std::fmt;
 
+use super::declare::{key, words};
+use super::form::{EightDigits, Form, Text, Word};
 use crate::id::EventId;
 use crate::key::{Key, Place, TableKey};
 use crate::limits::JOB_PAGE;
 use crate::shard::Shard;
 use crate::source::Source;
-use crate::text::{canonical, eight_digits, segments};
 
-/// The work of a job, either for each follower of its page or for one user's feed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum JobTask {
-    /// Writes a copy of the event into the follower's feed.
-    Push,
-    /// Deletes the event's copy from the follower's feed.
-    Remove,
-    /// Gives the event's copy in the follower's feed the event's expiry.
-    Restamp,
-    /// Writes the source's pull marker into the follower's feed.
-    Promote,
-    /// Deletes the source's entries from the feed of a user who no longer follows it.
-    Cleanup,
-    /// Copies the source's entries into the feed of a new follower.
-    Backfill,
-}
-
-impl JobTask {
-    const ALL: [Self; 6] =
-        [Self::Push, Self::Remove, Self::Restamp, Self::Promote, Self::Cleanup, Self::Backfill];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Push => "PUSH",
-            Self::Remove => "REMOVE",
-            Self::Restamp => "RESTAMP",
-            Self::Promote => "PROMOTE",
-            Self::Cleanup => "CLEANUP",
-            Self::Backfill => "BACKFILL",
-        }
+words! {
+    /// The work of a job, either for each follower of its page or for one user's feed.
+    pub enum JobTask {
+        /// Writes a copy of the event into the follower's feed.
+        Push = "PUSH",
+        /// Deletes the event's copy from the follower's feed.
+        Remove = "REMOVE",
+        /// Gives the event's copy in the follower's feed the event's expiry.
+        Restamp = "RESTAMP",
+        /// Writes the source's pull marker into the follower's feed.
+        Promote = "PROMOTE",
+        /// Deletes the source's entries from the feed of a user who no longer follows it.
+        Cleanup = "CLEANUP",
+        /// Copies the source's entries into the feed of a new follower.
+        Backfill = "BACKFILL",
     }
 }
 
-impl fmt::Display for JobTask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+key! {
+    /// One job: a task for one shard of a source's followers. Its text is the partition of the job's pages.
+    pub struct Job {
+        /// The task.
+        pub task: JobTask as Word,
+        /// The event that is pushed or removed. For a promotion, the id that marks its start. For a cleanup or a
+        /// backfill, an id made from the stream record that requested it.
+        pub id: EventId,
+        /// The source whose followers the task is for.
+        pub source: Source,
+        /// The shard of the followers.
+        pub shard: Shard,
     }
-}
-
-/// One job: a task for one shard of a source's followers.
-///
-/// ```
-/// use lately_keys::table::{Job, JobTask};
-///
-/// let (id, source) = ("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?, "actor:ada".parse()?);
-/// let job = Job { task: JobTask::Push, id, source, shard: 12.into() };
-/// assert_eq!(job.to_string(), "JOB#PUSH#0190a4cd-d3e7-7222-9f99-fdb74feee752#actor:ada#12");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Job {
-    /// The task.
-    pub task: JobTask,
-    /// The event that is pushed or removed. For a promotion, the id that marks its start. For a cleanup or a backfill,
-    /// an id made from the stream record that requested it.
-    pub id: EventId,
-    /// The source whose followers the task is for.
-    pub source: Source,
-    /// The shard of the followers.
-    pub shard: Shard,
-}
-
-impl fmt::Display for Job {
-    /// The partition of the job's pages.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JOB#{}#{}#{}#{}", self.task, self.id, self.source, self.shard)
-    }
+    text "JOB#{task}#{id}#{source}#{shard}"
 }
 
 /// The number of a job's page, counted from 0.
@@ -117,57 +83,24 @@ impl fmt::Display for JobPage {
     }
 }
 
-/// The item that holds one page of a job.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::{Job, JobKey, JobPage, JobTask};
-///
-/// let (id, source) = ("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?, "actor:ada".parse()?);
-/// let job = Job { task: JobTask::Push, id, source, shard: 0.into() };
-/// let key = JobKey { job, page: JobPage::default() }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("JOB#PUSH#0190a4cd-d3e7-7222-9f99-fdb74feee752#actor:ada#0", "00000000"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct JobKey {
-    /// The job.
-    pub job: Job,
-    /// The page.
-    pub page: JobPage,
+impl Form<JobPage> for Text {
+    fn read(text: &str) -> Option<JobPage> {
+        EightDigits::read(text).map(JobPage)
+    }
 }
 
-impl TableKey for JobKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: self.job.to_string(), sk: self.page.to_string() }
+key! {
+    /// The item that holds one page of a job.
+    pub struct JobKey {
+        /// The job.
+        pub job: Job,
+        /// The page.
+        pub page: JobPage,
     }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["JOB", task, id, source, shard] = segments(pk)? else { return None };
-        let job = Job {
-            task: JobTask::ALL.into_iter().find(|known| known.as_str() == task)?,
-            id: canonical(id)?,
-            source: source.parse().ok()?,
-            shard: canonical(shard)?,
-        };
-        Some(Self { job, page: JobPage(eight_digits(sk)?) })
-    }
+    Table: pk "{job}" sk "{page}"
 }
 
 /// The item that marks a page of a job whose run has begun.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::{BegunKey, Job, JobKey, JobPage, JobTask};
-///
-/// let (id, source) = ("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?, "actor:ada".parse()?);
-/// let job = Job { task: JobTask::Backfill, id, source, shard: 0.into() };
-/// let key = BegunKey(JobKey { job, page: JobPage::default() }).encode();
-/// assert_eq!(&*key.sk, "00000000#BEGUN");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BegunKey(pub JobKey);
 

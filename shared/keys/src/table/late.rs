@@ -9,22 +9,13 @@
 //! oldest first.
 
 use super::ConsumerKey;
+use super::declare::{exact, read, values};
+use super::form::{Form, Text};
 use crate::id::EventId;
 use crate::key::{Key, Place, TableKey};
 use crate::limits::LATE_SHARDS;
-use crate::text::{canonical, segments};
 
 /// The item that lists a late event for a consumer.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::{ConsumerKey, LateEventKey};
-///
-/// let consumer = ConsumerKey { topic: "billing".parse()?, name: "nightly".parse()? };
-/// let key = LateEventKey { consumer, id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()? }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("LATE#billing#nightly#2", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LateEventKey {
     /// The ledger's consumer.
@@ -57,9 +48,8 @@ impl TableKey for LateEventKey {
     }
 
     fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["LATE", topic, name, shard] = segments(pk)? else { return None };
-        let consumer = ConsumerKey { topic: topic.parse().ok()?, name: name.parse().ok()? };
-        let id: EventId = canonical(sk)?;
-        (canonical(shard) == Some(Self::shard(id))).then_some(Self { consumer, id })
+        let values = values("LATE#{topic}#{name}#{shard}", pk)?;
+        let (topic, name) = (read::<Text, _>(&values, "topic")?, read::<Text, _>(&values, "name")?);
+        exact(Self { consumer: ConsumerKey { topic, name }, id: Text::read(sk)? }, pk, sk)
     }
 }

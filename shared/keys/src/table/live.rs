@@ -12,20 +12,13 @@
 use std::fmt;
 
 use super::AnnouncementKey;
+use super::declare::key;
+use super::form::{Form, Text};
 use crate::id::EventId;
-use crate::key::{Key, Place, TableKey};
 use crate::name::{Topic, User};
 use crate::source::Source;
-use crate::text::{canonical, segments};
 
 /// A timeline that can be followed live.
-///
-/// ```
-/// use lately_keys::table::Timeline;
-///
-/// assert_eq!(Timeline::Feed("bob".parse()?).to_string(), "LIVE#FEED#bob");
-/// # Ok::<(), lately_keys::NameError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timeline {
     /// The events of a topic.
@@ -47,31 +40,25 @@ impl fmt::Display for Timeline {
     }
 }
 
-impl Timeline {
-    fn parse(pk: &str) -> Option<Self> {
-        match segments(pk)? {
-            ["LIVE", "TOPIC", topic] => Some(Self::Topic(topic.parse().ok()?)),
-            ["LIVE", "SOURCE", source] => Some(Self::Source(source.parse().ok()?)),
-            ["LIVE", "FEED", user] => Some(Self::Feed(user.parse().ok()?)),
+impl Form<Timeline> for Text {
+    fn read(text: &str) -> Option<Timeline> {
+        let (kind, name) = text.strip_prefix("LIVE#")?.split_once('#')?;
+        match kind {
+            "TOPIC" => name.parse().ok().map(Timeline::Topic),
+            "SOURCE" => name.parse().ok().map(Timeline::Source),
+            "FEED" => name.parse().ok().map(Timeline::Feed),
             _ => None,
         }
     }
 }
 
-/// The item that says that a timeline is followed live.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::{Timeline, WatchKey};
-///
-/// let key = WatchKey { timeline: Timeline::Topic("posts".parse()?) }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("ANNOUNCED#posts", "#WATCH"));
-/// # Ok::<(), lately_keys::NameError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct WatchKey {
-    /// The timeline that is followed.
-    pub timeline: Timeline,
+key! {
+    /// The item that says that a timeline is followed live.
+    pub struct WatchKey {
+        /// The timeline that is followed.
+        pub timeline: Timeline as Watched,
+    }
+    Table: pk "{timeline}" sk "#WATCH"
 }
 
 impl WatchKey {
@@ -79,56 +66,32 @@ impl WatchKey {
     pub const SORT_KEY: &str = "#WATCH";
 }
 
-impl TableKey for WatchKey {
-    const PLACE: Place = Place::Table;
+/// The partition of a timeline's watch.
+struct Watched;
 
-    fn encode(&self) -> Key {
-        let pk = match &self.timeline {
+impl Form<Timeline> for Watched {
+    fn write(timeline: &Timeline) -> impl fmt::Display {
+        match timeline {
             Timeline::Topic(topic) => AnnouncementKey::partition(topic),
             other => other.to_string(),
-        };
-        Key { pk, sk: Self::SORT_KEY.to_owned() }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        if sk != Self::SORT_KEY {
-            return None;
         }
-        let timeline = match segments(pk) {
-            Some(["ANNOUNCED", topic]) => Timeline::Topic(topic.parse().ok()?),
-            _ => Timeline::parse(pk).filter(|timeline| !matches!(timeline, Timeline::Topic(_)))?,
-        };
-        Some(Self { timeline })
+    }
+
+    fn read(text: &str) -> Option<Timeline> {
+        match text.strip_prefix("ANNOUNCED#") {
+            Some(topic) => topic.parse().ok().map(Timeline::Topic),
+            None => Text::read(text),
+        }
     }
 }
 
-/// The item that notifies the followers of a timeline of late events.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::{LateNoteKey, Timeline};
-///
-/// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
-/// let key = LateNoteKey { timeline: Timeline::Feed("bob".parse()?), id }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("LIVE#FEED#bob", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LateNoteKey {
-    /// The timeline.
-    pub timeline: Timeline,
-    /// The note's own id.
-    pub id: EventId,
-}
-
-impl TableKey for LateNoteKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: self.timeline.to_string(), sk: self.id.to_string() }
+key! {
+    /// The item that notifies the followers of a timeline of late events.
+    pub struct LateNoteKey {
+        /// The timeline.
+        pub timeline: Timeline,
+        /// The note's own id.
+        pub id: EventId,
     }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        Some(Self { timeline: Timeline::parse(pk)?, id: canonical(sk)? })
-    }
+    Table: pk "{timeline}" sk "{id}"
 }

@@ -1,48 +1,7 @@
 //! All keys of the table, one file per family.
 //!
-//! The table has the keys `pk` and `sk` and two indexes, `gsi1` and `gsi2`. Each file here draws its layout, encodes it
-//! and decodes it. No other code composes key text. The whole table:
-//!
-//! | item | pk | sk | also in |
-//! | --- | --- | --- | --- |
-//! | [`TopicKey`] | `TOPIC#{topic}` | `CONFIG` | [`TopicListKey`] |
-//! | [`DirectoryKey`] | `TOPIC#{topic}` | `BUCKET#{label}` | |
-//! | [`EventKey`] | `EVENTS#{topic}#{label}#SHARD{n}` | inverted id | [`TypeViewKey`] |
-//! | [`SourceEntryKey`] | `SOURCE#{source}`, busy times also `SOURCE#{source}#SHARD{n}` | inverted id | |
-//! | [`SourceItemKey`] | `SOURCE#{source}` | `#SOURCE` | |
-//! | [`IdempotencyItemKey`] | `IDEMPOTENCY#{caller}#{topic}#{key}` | same | |
-//! | [`DeletedEventKey`] | `DELETED#{topic}#{id}` | same | |
-//! | [`FeedEntryKey`] | `FEED#{user}` | inverted id | |
-//! | [`PullMarkerKey`] | `FEED#{user}` | `#PULL#{source}` | |
-//! | [`SeenMarkKey`] | `FEED#{user}` | `#SEEN` | |
-//! | [`FollowKey`] | `USER#{user}` | `FOLLOWS#{source}` | |
-//! | [`FollowerKey`] | `FOLLOWERS#{source}#{n}` | `{user}` | |
-//! | [`FollowerCountKey`] | `FOLLOWERS#{source}#{n}` | `#COUNT` | |
-//! | [`LeaverKey`] | `FOLLOWERS#{source}#{n}` | `#LEFT#{time}#{user}` | |
-//! | [`JobKey`] | `JOB#{task}#{id}#{source}#{n}` | `{page}` | |
-//! | [`BegunKey`] | `JOB#{task}#{id}#{source}#{n}` | `{page}#BEGUN` | |
-//! | [`BacklogKey`] | `JOB#BACKLOG#SOURCE#{source}`, `JOB#BACKLOG#FEED#{user}` | id | |
-//! | [`ProfileKey`] | `USER#{user}` | `PROFILE` | |
-//! | [`SettingsKey`] | `SETTINGS#{app}` | same | |
-//! | [`SessionKey`] | `SESSION#{token hash}` | same | [`SessionListKey`] |
-//! | [`SessionNameKey`] | `SESSION#{id}` | same | |
-//! | [`UserSessionKey`] | `SESSIONS#{user}` | `{id}` | |
-//! | [`QuotaKey`] | `QUOTA#{holder}#{kind}` | `{minute}` | |
-//! | [`IssuerKeysKey`] | `JWKS#{issuer}` | same | |
-//! | [`RepositoryKey`] | `REPO#{owner}#{repo}` | `REPO` | |
-//! | [`IssueKey`] | `REPO#{owner}#{repo}` | `ISSUE#{8 digits}` | [`IssueStatusKey`], [`IssuePriorityKey`] |
-//! | [`ConsumerKey`] | `CONSUMER#{topic}#{name}` | `CHECKPOINT` | |
-//! | [`RunKey`] | `CONSUMER#{topic}#{name}` | `RUN#{to}` | |
-//! | [`LatePageKey`] | `CONSUMER#{topic}#{name}` | `LATE#{to}#{8 digits}` | |
-//! | [`AnnouncementKey`] | `ANNOUNCED#{topic}` | `{name}` | |
-//! | [`LateEventKey`] | `LATE#{topic}#{name}#{0..15}` | id | |
-//! | [`WatchKey`] | `ANNOUNCED#{topic}`, `LIVE#SOURCE#{source}`, `LIVE#FEED#{user}` | `#WATCH` | |
-//! | [`EndingMarkKey`] | `ANNOUNCED#{topic}` | `#DELETION`, `#RETENTION` | |
-//! | [`EndingStepKey`] | `JOB#DELETION#{topic}`, `JOB#RETENTION#{topic}` | `STEP` | |
-//! | [`ErasureStepKey`] | `JOB#ERASURE#{erasure}` | `STEP` | |
-//! | [`ErasedPageKey`] | `JOB#ERASURE#{erasure}` | `IDS#{8 digits}` | |
-//! | [`ErasureEntryKey`] | `ERASURES` | `{erasure}` | |
-//! | [`LateNoteKey`] | `LIVE#TOPIC#{topic}`, `LIVE#SOURCE#{source}`, `LIVE#FEED#{user}` | id | |
+//! The table has the keys `pk` and `sk` and two indexes, `gsi1` and `gsi2`. Each file here draws the layout of its items
+//! and declares their keys. No other code composes key text. `ARCHITECTURE.md` draws the whole table.
 //!
 //! ```
 //! use lately_keys::table::{AnyKey, EventKey};
@@ -60,6 +19,7 @@
 mod announcement;
 mod backlog;
 mod consumer;
+mod declare;
 mod deleted;
 mod directory;
 mod ending;
@@ -68,6 +28,7 @@ mod event;
 mod feed;
 mod follow;
 mod follower;
+mod form;
 mod idempotency;
 mod issue;
 mod issuer;
@@ -76,6 +37,7 @@ mod late;
 mod late_page;
 mod live;
 mod profile;
+mod public_id;
 mod quota;
 mod repository;
 mod run;
@@ -87,39 +49,11 @@ mod topic;
 #[cfg(test)]
 mod tests;
 
-pub use announcement::AnnouncementKey;
-pub use backlog::{Backlog, BacklogKey};
-pub use consumer::ConsumerKey;
-pub use deleted::DeletedEventKey;
-pub use directory::DirectoryKey;
-pub use ending::{Ending, EndingMarkKey, EndingStepKey};
-pub use erasure::{
-    ErasedNames, ErasedNamesError, ErasedPageKey, ErasureEntryKey, ErasureId, ErasureIdError, ErasureStepKey,
+pub use self::{
+    announcement::*, backlog::*, consumer::*, deleted::*, directory::*, ending::*, erasure::*, event::*,
+    feed::*, follow::*, follower::*, idempotency::*, issue::*, issuer::*, job::*, late::*, late_page::*,
+    live::*, profile::*, quota::*, repository::*, run::*, session::*, settings::*, source::*, topic::*,
 };
-pub use event::{EventKey, EventPartition, TypeViewKey, TypeViewPartition};
-pub use feed::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
-pub use follow::FollowKey;
-pub use follower::{FollowerCountKey, FollowerKey, LeaverKey};
-pub use idempotency::{IdempotencyItemKey, IdempotencyKey, IdempotencyKeyError};
-pub use issue::{
-    IssueKey, IssueNumber, IssueNumberError, IssuePriority, IssuePriorityKey, IssueStatus, IssueStatusKey,
-    UnknownPriority, UnknownStatus,
-};
-pub use issuer::IssuerKeysKey;
-pub use job::{BegunKey, Job, JobKey, JobPage, JobTask};
-pub use late::LateEventKey;
-pub use late_page::LatePageKey;
-pub use live::{LateNoteKey, Timeline, WatchKey};
-pub use profile::ProfileKey;
-pub use quota::{QuotaHolder, QuotaKey, QuotaKind};
-pub use repository::RepositoryKey;
-pub use run::RunKey;
-pub use session::{
-    SessionId, SessionIdError, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey,
-};
-pub use settings::SettingsKey;
-pub use source::{SourceEntryKey, SourceItemKey, SourcePartition};
-pub use topic::{TopicKey, TopicListKey};
 
 use crate::key::{Key, Place, TableKey};
 

@@ -13,26 +13,19 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::str::FromStr;
 
 use subtle::ConstantTimeEq;
-use uuid::{Builder, Uuid, Variant};
+use uuid::Variant;
 
-use crate::id::parse_hyphenated;
-use crate::key::{Key, Place, TableKey};
+use super::declare::key;
+use super::form::{Form, Text};
+use super::public_id::public_id;
 use crate::name::User;
-use crate::text::{segments, serde_as_text};
 use crate::time::UnixMillis;
 
 /// The SHA-256 of a session's token. Its text is lower-case hexadecimal.
 ///
 /// Hashes are compared in constant time, so the duration does not show how much of a hash was right.
-///
-/// ```
-/// use lately_keys::table::TokenHash;
-///
-/// assert_eq!(TokenHash::from([1; 32]).to_string(), "01".repeat(32));
-/// ```
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct TokenHash([u8; 32]);
 
@@ -80,201 +73,69 @@ impl fmt::Display for TokenHash {
     }
 }
 
-/// A session's public name: a UUID, of version 7 when made here. Its text is hyphenated and in lower case, and no other
-/// form is accepted.
-///
-/// ```
-/// use lately_keys::table::SessionId;
-///
-/// assert!("0190a4cd-d3e7-7222-9f99-fdb74feee752".parse::<SessionId>().is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(Uuid);
+impl Form<TokenHash> for Text {
+    fn read(text: &str) -> Option<TokenHash> {
+        TokenHash::parse(text)
+    }
+}
 
-/// The text is not a session's id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("session: must be a hyphenated UUID in lower case")]
-pub struct SessionIdError;
+public_id! {
+    /// A session's public name.
+    SessionId, SessionIdError = "session: must be a hyphenated UUID in lower case"
+}
 
 impl SessionId {
-    /// An id with a time and random bits.
-    ///
-    /// ```
-    /// use lately_keys::table::SessionId;
-    ///
-    /// let at = "2026-11-20T09:30:00Z".parse()?;
-    /// let id = SessionId::new(at, 7);
-    /// assert_eq!(id.made_at(), Some(at));
-    /// assert!(id < SessionId::new("2026-11-20T09:30:00.001Z".parse()?, 0));
-    /// # Ok::<(), lately_keys::TimeError>(())
-    /// ```
-    pub fn new(at: UnixMillis, entropy: u128) -> Self {
-        let [random @ .., _, _, _, _, _, _] = entropy.to_be_bytes();
-        Self(Builder::from_unix_timestamp_millis(at.get(), &random).into_uuid())
-    }
-
-    /// The id in its 16 bytes.
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        self.0.as_bytes()
-    }
-
-    /// The id of these bytes; none unless there are 16.
-    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
-        Uuid::from_slice(bytes).ok().map(Self)
-    }
-
     /// When the id was made; none if the UUID is not of version 7, which no session has.
     pub fn made_at(self) -> Option<UnixMillis> {
         let is_v7 = self.0.get_version_num() == 7 && self.0.get_variant() == Variant::RFC4122;
-        let [a, b, c, d, e, f, ..] = *self.0.as_bytes();
+        let [a, b, c, d, e, f, ..] = *self.as_bytes();
         is_v7.then(|| UnixMillis::new(u64::from_be_bytes([0, 0, a, b, c, d, e, f])).ok()).flatten()
     }
 }
 
-impl FromStr for SessionId {
-    type Err = SessionIdError;
-
-    fn from_str(text: &str) -> Result<Self, SessionIdError> {
-        let lower = !text.bytes().any(|byte| byte.is_ascii_uppercase());
-        parse_hyphenated(text).filter(|_| lower).map(Self).ok_or(SessionIdError)
+key! {
+    /// The item that is a session.
+    #[derive(Copy)]
+    pub struct SessionKey {
+        /// The hash of its token.
+        pub hash: TokenHash,
     }
+    Table: pk "SESSION#{hash}" sk "SESSION#{hash}"
 }
 
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.hyphenated().fmt(f)
+key! {
+    /// The item that a session's id is looked up by. It contains the hash of the session's token.
+    #[derive(Copy)]
+    pub struct SessionNameKey {
+        /// The session's id.
+        pub id: SessionId,
     }
+    Table: pk "SESSION#{id}" sk "SESSION#{id}"
 }
 
-serde_as_text!(SessionId);
-
-/// The item that is a session.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::{SessionKey, TokenHash};
-///
-/// let key = SessionKey { hash: TokenHash::from([0xab; 32]) }.encode();
-/// assert_eq!(key.pk, format!("SESSION#{}", "ab".repeat(32)));
-/// assert_eq!(key.sk, key.pk);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SessionKey {
-    /// The hash of its token.
-    pub hash: TokenHash,
+key! {
+    /// A session's entry in the list of its user's sessions. It contains the hash of the session's token.
+    pub struct UserSessionKey {
+        /// The user that the session acts for.
+        pub user: User,
+        /// The session's id.
+        pub id: SessionId,
+    }
+    Table: pk "SESSIONS#{user}" sk "{id}"
+    fn partition(user: &User)
 }
 
-impl TableKey for SessionKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key::same(format!("SESSION#{}", self.hash))
+key! {
+    /// A session's entry in the list of all sessions, by id.
+    #[derive(Copy)]
+    pub struct SessionListKey {
+        /// The session's id.
+        pub id: SessionId,
     }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["SESSION", hash] = segments(pk)? else { return None };
-        (pk == sk).then_some(Self { hash: TokenHash::parse(hash)? })
-    }
-}
-
-/// The item that a session's id is looked up by. It contains the hash of the session's token.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::SessionNameKey;
-///
-/// let key = SessionNameKey { id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()? }.encode();
-/// assert_eq!(key.pk, "SESSION#0190a4cd-d3e7-7222-9f99-fdb74feee752");
-/// assert_eq!(key.sk, key.pk);
-/// # Ok::<(), lately_keys::table::SessionIdError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SessionNameKey {
-    /// The session's id.
-    pub id: SessionId,
-}
-
-impl TableKey for SessionNameKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key::same(format!("SESSION#{}", self.id))
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["SESSION", id] = segments(pk)? else { return None };
-        (pk == sk).then_some(Self { id: id.parse().ok()? })
-    }
-}
-
-/// A session's entry in the list of its user's sessions. It contains the hash of the session's token.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::UserSessionKey;
-///
-/// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
-/// let key = UserSessionKey { user: "ada".parse()?, id }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("SESSIONS#ada", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct UserSessionKey {
-    /// The user that the session acts for.
-    pub user: User,
-    /// The session's id.
-    pub id: SessionId,
-}
-
-impl UserSessionKey {
-    /// The partition of a user's sessions.
-    pub fn partition(user: &User) -> String {
-        format!("SESSIONS#{user}")
-    }
-}
-
-impl TableKey for UserSessionKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: Self::partition(&self.user), sk: self.id.to_string() }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["SESSIONS", user] = segments(pk)? else { return None };
-        Some(Self { user: user.parse().ok()?, id: sk.parse().ok()? })
-    }
-}
-
-/// A session's entry in the list of all sessions, by id.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::SessionListKey;
-///
-/// let key = SessionListKey { id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()? }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("SESSIONS", "0190a4cd-d3e7-7222-9f99-fdb74feee752"));
-/// # Ok::<(), lately_keys::table::SessionIdError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SessionListKey {
-    /// The session's id.
-    pub id: SessionId,
+    Gsi1: pk "SESSIONS" sk "{id}"
 }
 
 impl SessionListKey {
     /// The index partition that lists all sessions.
     pub const PARTITION: &str = "SESSIONS";
-}
-
-impl TableKey for SessionListKey {
-    const PLACE: Place = Place::Gsi1;
-
-    fn encode(&self) -> Key {
-        Key { pk: Self::PARTITION.to_owned(), sk: self.id.to_string() }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        (pk == Self::PARTITION).then_some(Self { id: sk.parse().ok()? })
-    }
 }

@@ -10,24 +10,14 @@
 
 use std::fmt;
 
+use super::declare::{exact, key};
+use super::form::{Form, NewestFirst};
 use crate::id::EventId;
 use crate::key::{Key, Place, TableKey};
 use crate::shard::Shard;
-use crate::sort_key::SortKey;
 use crate::source::Source;
-use crate::text::canonical;
 
 /// One partition of a source's timeline.
-///
-/// ```
-/// use lately_keys::table::SourcePartition;
-///
-/// let partition = SourcePartition { source: "actor:ada".parse()?, shard: 0.into() };
-/// assert_eq!(partition.to_string(), "SOURCE#actor:ada");
-/// let partition = SourcePartition { shard: 3.into(), ..partition };
-/// assert_eq!(partition.to_string(), "SOURCE#actor:ada#SHARD3");
-/// # Ok::<(), lately_keys::SourceError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourcePartition {
     /// The source.
@@ -41,7 +31,7 @@ impl SourcePartition {
         let text = pk.strip_prefix("SOURCE#")?;
         let (source, shard) = match text.split_once("#SHARD") {
             None => (text, 0.into()),
-            Some((source, shard)) => (source, canonical::<Shard>(shard).filter(|shard| shard.get() > 0)?),
+            Some((source, shard)) => (source, shard.parse().ok()?),
         };
         Some(Self { source: source.parse().ok()?, shard })
     }
@@ -58,16 +48,6 @@ impl fmt::Display for SourcePartition {
 }
 
 /// An event in the timeline of one of its sources.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::SourceEntryKey;
-///
-/// let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
-/// let key = SourceEntryKey { source: "actor:ada".parse()?, shard: 0.into(), id }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("SOURCE#actor:ada", "fe6f5b32-2c18-8ddd-6066-0248b01118ad"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceEntryKey {
     /// The source.
@@ -88,41 +68,21 @@ impl TableKey for SourceEntryKey {
 
     fn decode(pk: &str, sk: &str) -> Option<Self> {
         let SourcePartition { source, shard } = SourcePartition::parse(pk)?;
-        Some(Self { source, shard, id: sk.parse::<SortKey>().ok()?.id() })
+        exact(Self { source, shard, id: NewestFirst::read(sk)? }, pk, sk)
     }
 }
 
-/// The item of a source: the spreads of its timeline, its mode (push or pull) and the number of shards of its followers.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::SourceItemKey;
-///
-/// let key = SourceItemKey { source: "actor:ada".parse()? }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("SOURCE#actor:ada", "#SOURCE"));
-/// # Ok::<(), lately_keys::SourceError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SourceItemKey {
-    /// The source.
-    pub source: Source,
+key! {
+    /// The item of a source: the spreads of its timeline, its mode (push or pull) and the number of shards of its
+    /// followers.
+    pub struct SourceItemKey {
+        /// The source.
+        pub source: Source,
+    }
+    Table: pk "SOURCE#{source}" sk "#SOURCE"
 }
 
 impl SourceItemKey {
     /// The item's sort key, which comes before those of all entries.
-    pub const SORT_KEY: &'static str = "#SOURCE";
-}
-
-impl TableKey for SourceItemKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        let first = SourcePartition { source: self.source.clone(), shard: 0.into() };
-        Key { pk: first.to_string(), sk: Self::SORT_KEY.to_owned() }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let SourcePartition { source, shard } = SourcePartition::parse(pk)?;
-        (sk == Self::SORT_KEY && shard.get() == 0).then_some(Self { source })
-    }
+    pub const SORT_KEY: &str = "#SOURCE";
 }

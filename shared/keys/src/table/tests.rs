@@ -202,6 +202,37 @@ fn golden_bytes_of_erasures() {
 }
 
 #[test]
+fn public_ids_sort_by_the_time_of_their_creation() {
+    let at: UnixMillis = parse("2026-11-20T09:30:00Z");
+    let later = UnixMillis::new(at.get() + 1).unwrap();
+    assert_eq!(SessionId::new(at, 7).made_at(), Some(at));
+    assert!(SessionId::new(at, u128::MAX) < SessionId::new(later, 0));
+    assert!(ErasureId::new(at, u128::MAX) < ErasureId::new(later, 0));
+    assert!(ID.to_uppercase().parse::<SessionId>().is_err());
+    assert!(ID.to_uppercase().parse::<ErasureId>().is_err());
+}
+
+#[test]
+fn queries_use_the_texts_of_the_keys() {
+    let source: crate::Source = parse("actor:ada");
+    let entry = FeedEntryKey { user: parse("bob"), id: parse(ID) }.encode();
+    assert_eq!(FeedEntryKey::partition(&parse("bob")), entry.pk);
+    assert_eq!(FollowerKey::partition(&source, 7.into()), "FOLLOWERS#actor:ada#7");
+    assert_eq!(
+        (PullMarkerKey::PREFIX, LeaverKey::PREFIX, LatePageKey::PREFIX),
+        ("#PULL#", "#LEFT#", "LATE#")
+    );
+    assert_eq!(RunKey::sort_key(parse(ID)), format!("RUN#{ID}"));
+    let number = IssueNumber::try_from(42).unwrap();
+    assert_eq!(IssueStatusKey::sort_key(IssueStatus::Open, number), "ISSUE#OPEN#00000042");
+    let leaver = LeaverKey { source, shard: 7.into(), at: parse("2024-07-12T10:16:15Z"), user: parse("bob") };
+    assert!(leaver.encode().sk.starts_with(&LeaverKey::since(leaver.at)));
+    let consumer = ConsumerKey { topic: parse("billing"), name: parse("nightly") };
+    let page = LatePageKey::new(consumer, parse(ID), 7).unwrap().encode();
+    assert!(page.sk.starts_with(&LatePageKey::prefix_of(parse(ID))));
+}
+
+#[test]
 fn every_late_event_lies_in_a_listed_partition() {
     let consumer = ConsumerKey { topic: parse("billing"), name: parse("nightly") };
     let listed: Vec<_> = LateEventKey::partitions(&consumer).collect();

@@ -7,75 +7,29 @@
 //!
 //! The settings share a partition with the topic's directory ([`DirectoryKey`](super::DirectoryKey)).
 
-use crate::key::{Key, Place, TableKey};
+use super::declare::key;
 use crate::name::Topic;
-use crate::text::segments;
 
-/// The item that holds a topic's settings.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::TopicKey;
-///
-/// let key = TopicKey { topic: "posts".parse()? }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("TOPIC#posts", "CONFIG"));
-/// # Ok::<(), lately_keys::NameError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TopicKey {
-    /// The topic.
-    pub topic: Topic,
+key! {
+    /// The item that holds a topic's settings.
+    pub struct TopicKey {
+        /// The topic.
+        pub topic: Topic,
+    }
+    Table: pk "TOPIC#{topic}" sk "CONFIG"
+    fn partition(topic: &Topic)
 }
 
-impl TopicKey {
-    /// The partition of a topic's settings and directory.
-    pub fn partition(topic: &Topic) -> String {
-        format!("TOPIC#{topic}")
+key! {
+    /// A topic's entry in the list of all topics, by name.
+    pub struct TopicListKey {
+        /// The topic.
+        pub topic: Topic,
     }
-}
-
-impl TableKey for TopicKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        Key { pk: Self::partition(&self.topic), sk: "CONFIG".to_owned() }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let ["TOPIC", topic] = segments(pk)? else { return None };
-        (sk == "CONFIG").then_some(Self { topic: topic.parse().ok()? })
-    }
-}
-
-/// A topic's entry in the list of all topics, by name.
-///
-/// ```
-/// use lately_keys::TableKey;
-/// use lately_keys::table::TopicListKey;
-///
-/// let key = TopicListKey { topic: "posts".parse()? }.encode();
-/// assert_eq!((&*key.pk, &*key.sk), ("TOPICS", "posts"));
-/// # Ok::<(), lately_keys::NameError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TopicListKey {
-    /// The topic.
-    pub topic: Topic,
+    Gsi1: pk "TOPICS" sk "{topic}"
 }
 
 impl TopicListKey {
     /// The index partition that lists all topics.
     pub const PARTITION: &str = "TOPICS";
-}
-
-impl TableKey for TopicListKey {
-    const PLACE: Place = Place::Gsi1;
-
-    fn encode(&self) -> Key {
-        Key { pk: Self::PARTITION.to_owned(), sk: self.topic.to_string() }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        (pk == Self::PARTITION).then_some(Self { topic: sk.parse().ok()? })
-    }
 }
