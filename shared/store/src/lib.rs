@@ -91,7 +91,7 @@ pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavaila
 pub use latest::LatestError;
 pub use list::ListError;
 pub use live::{LiveError, LiveFollower, LiveMessage, OpenStream, OpenStreamError};
-pub use op::Op;
+pub use op::{Op, Waiter};
 pub use quota::{QuotaError, QuotaHandle};
 pub use range::Range;
 pub use record::{
@@ -104,5 +104,5 @@ pub use source::SourceHandle;
 pub use store::Store;
 pub use timeline::{TimelineError, TimelineHandle};
 pub use topic::{PutTopicError, TopicError, TopicHandle, TopicNotFound, TopicsHandle};
-pub use wait::{NewestFirstWait, Waiter};
+pub use wait::NewestFirstWait;
 pub use write::{Submission, WriteError, Written};

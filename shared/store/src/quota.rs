@@ -12,6 +12,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use lately_keys::table::{QuotaHolder, QuotaKey, QuotaKind};
+use lately_model::RequestsPerMinute;
 use lately_table::{TableError, Update};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -26,6 +27,18 @@ pub struct QuotaHandle<'a> {
     pub(crate) holder: &'a QuotaHolder,
     pub(crate) kind: QuotaKind,
     pub(crate) limit: u32,
+}
+
+impl Op {
+    /// A quota of a caller with this limit.
+    pub const fn quota<'a>(
+        &'a self,
+        holder: &'a QuotaHolder,
+        kind: QuotaKind,
+        limit: RequestsPerMinute,
+    ) -> QuotaHandle<'a> {
+        QuotaHandle { op: self, holder, kind, limit: limit.get() }
+    }
 }
 
 /// A request is not permitted.

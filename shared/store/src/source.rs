@@ -140,6 +140,13 @@ pub struct SourceHandle<'a> {
     pub(crate) source: &'a Source,
 }
 
+impl Op {
+    /// A source and its followers.
+    pub const fn source<'a>(&'a self, source: &'a Source) -> SourceHandle<'a> {
+        SourceHandle { op: self, source }
+    }
+}
+
 impl SourceHandle<'_> {
     fn key(self) -> SourceItemKey {
         SourceItemKey { source: self.source.clone() }

@@ -118,6 +118,18 @@ pub struct TopicsHandle<'a> {
     pub(crate) op: &'a Op,
 }
 
+impl Op {
+    /// A topic and its events.
+    pub const fn topic<'a>(&'a self, topic: &'a Topic) -> TopicHandle<'a> {
+        TopicHandle { op: self, topic }
+    }
+
+    /// All topics.
+    pub const fn topics(&self) -> TopicsHandle<'_> {
+        TopicsHandle { op: self }
+    }
+}
+
 impl TopicHandle<'_> {
     /// Creates the topic, or changes it. The `bool` says whether it was created.
     pub async fn put(self, change: &TopicChange) -> Result<(TopicView, bool), PutTopicError> {

@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use lately_keys::table::{QuotaHolder, QuotaKind};
-use lately_model::{Page, RequestsPerMinute, WaitSeconds};
+use lately_keys::table::QuotaKind;
+use lately_model::{Page, WaitSeconds};
 use lately_table::{Ambient, entropy_u64};
 
 use crate::limits::{
@@ -46,15 +46,6 @@ where
         tokio::time::sleep(jittered(pause, ambient).min(left)).await;
         pause = (pause * 2).min(LONGEST_LOOK_AGAIN);
     }
-}
-
-/// The caller whose pages wait.
-#[derive(Clone, Debug)]
-pub struct Waiter {
-    /// The holder of the open streams and waiting pages.
-    pub holder: QuotaHolder,
-    /// The reads that the caller may make a minute, if they are limited.
-    pub reads: Option<RequestsPerMinute>,
 }
 
 /// The wait of a page that would be empty. Each look is a step of the request ([`Op::step_within`]), because the request

@@ -96,3 +96,10 @@ pub struct ConsumerHandle<'a> {
     pub(crate) op: &'a Op,
     pub(crate) consumer: &'a ConsumerKey,
 }
+
+impl Op {
+    /// A consumer of a topic.
+    pub const fn consumer<'a>(&'a self, consumer: &'a ConsumerKey) -> ConsumerHandle<'a> {
+        ConsumerHandle { op: self, consumer }
+    }
+}

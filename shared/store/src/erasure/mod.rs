@@ -59,6 +59,13 @@ pub struct ErasuresHandle<'a> {
     pub(crate) op: &'a Op,
 }
 
+impl Op {
+    /// All erasures.
+    pub const fn erasures(&self) -> ErasuresHandle<'_> {
+        ErasuresHandle { op: self }
+    }
+}
+
 impl ErasuresHandle<'_> {
     /// Begins to erase an actor or a user, or returns the erasure of the same names that is under way. Two requests at
     /// the same moment may begin two erasures of the same names: each then finds and counts what the other has left.

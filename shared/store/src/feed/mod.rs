@@ -42,6 +42,13 @@ pub struct FeedHandle<'a> {
     pub(crate) user: &'a User,
 }
 
+impl Op {
+    /// The feed of a user.
+    pub const fn feed<'a>(&'a self, user: &'a User) -> FeedHandle<'a> {
+        FeedHandle { op: self, user }
+    }
+}
+
 impl FeedHandle<'_> {
     /// A page of a user's feed. It shows only events of topics that the caller may see.
     pub async fn page(self, query: &FeedQuery) -> Result<FeedPage, TimelineError> {

@@ -68,6 +68,23 @@ pub struct IssuesHandle<'a> {
     pub(crate) op: &'a Op,
 }
 
+impl Op {
+    /// A repository and its issues.
+    pub const fn repository<'a>(&'a self, repository: &'a RepositoryKey) -> RepositoryHandle<'a> {
+        RepositoryHandle { op: self, repository }
+    }
+
+    /// One issue.
+    pub const fn issue<'a>(&'a self, key: &'a IssueKey) -> IssueHandle<'a> {
+        IssueHandle { op: self, key }
+    }
+
+    /// The issues of all repositories.
+    pub const fn issues(&self) -> IssuesHandle<'_> {
+        IssuesHandle { op: self }
+    }
+}
+
 impl IssueHandle<'_> {
     /// The issue in the current schema, whatever schema it is stored in. Unless the read is consistent, it may return
     /// an issue that was changed a moment ago; a write under that issue's revision then fails.

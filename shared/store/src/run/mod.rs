@@ -131,6 +131,18 @@ pub struct RunHandle<'a> {
     pub(crate) run: &'a Run,
 }
 
+impl Op {
+    /// The runs of a consumer that produces reports.
+    pub const fn runs<'a>(&'a self, consumer: &'a ConsumerKey) -> RunsHandle<'a> {
+        RunsHandle { op: self, consumer }
+    }
+
+    /// One run.
+    pub const fn run<'a>(&'a self, run: &'a Run) -> RunHandle<'a> {
+        RunHandle { op: self, run }
+    }
+}
+
 impl Run {
     pub(crate) fn key(&self) -> RunKey {
         RunKey { consumer: self.consumer.clone(), to: self.to }

@@ -61,6 +61,13 @@ pub struct TimelineHandle<'a> {
     pub(crate) source: &'a Source,
 }
 
+impl Op {
+    /// The timeline of a source.
+    pub const fn timeline<'a>(&'a self, source: &'a Source) -> TimelineHandle<'a> {
+        TimelineHandle { op: self, source }
+    }
+}
+
 impl TimelineHandle<'_> {
     /// A page of a source's timeline. It shows only events of topics that the caller may see.
     pub async fn page(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
