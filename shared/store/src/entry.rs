@@ -27,9 +27,10 @@ use lately_model::{Data, Event, RetentionDays, Views};
 use lately_table::{Corrupt, Item, TableError};
 
 use crate::event::expiry;
+use crate::latest::rank::Ranked;
 use crate::limits::{ENTRY_BYTES, ENTRY_EXPIRY_BYTES, ENTRY_KEY_BYTES, ENTRY_MARK_BYTES};
 use crate::op::Op;
-use crate::topic::TopicError;
+use crate::topic::error::TopicError;
 
 /// This sort key comes after all marks of a timeline, and before all of its entries.
 pub(crate) const BEFORE_ENTRIES: &str = "$";
@@ -212,6 +213,12 @@ impl TimelineEntry {
     /// The size of the entry's largest possible item.
     fn largest_bytes(&self) -> usize {
         self.add_to(Item::new()).stored_bytes() + ENTRY_KEY_BYTES + ENTRY_EXPIRY_BYTES + ENTRY_MARK_BYTES
+    }
+}
+
+impl Ranked for TimelineEntry {
+    fn id(&self) -> EventId {
+        self.id
     }
 }
 

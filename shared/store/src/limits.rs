@@ -365,6 +365,9 @@ pub const LANDED_WITHIN_MILLIS: u64 = 1_000;
 /// A spread lasts this long, from the time of the event that was refused, or from its last renewal.
 pub const SPREAD_MILLIS: u64 = 60_000;
 
+/// Attempts to add a spread, if other writers change the entry meanwhile. Their spreads mostly suffice.
+pub const SPREAD_ATTEMPTS: u32 = 3;
+
 /// A writer renews a spread that ends within this time.
 pub const RENEWAL_MILLIS: u64 = 20_000;
 

@@ -15,11 +15,12 @@ use lately_model::{Event, NewEvent};
 use lately_table::limits::BATCHES_AT_ONCE;
 use lately_table::{Item, TableError, tick};
 
-use crate::directory::{Directory, Entry};
+use crate::directory::Directory;
+use crate::directory::entry::Entry;
 use crate::erasure::ActorIsBeingErased;
 use crate::event::{self, Acceptance};
 use crate::limits::OLD_SHARD_ATTEMPTS;
-use crate::topic::oldest_kept;
+use crate::topic::stored::oldest_kept;
 use crate::write::EventWriter;
 
 /// An event with its id, its directory entry and its item.

@@ -14,14 +14,9 @@ use lately_table::{Ambient, entropy_u64};
 use crate::limits::{
     FIRST_LOOK_AGAIN, IDLE_LOOKS, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT, WAITED_READ, WAITING_LOOKS,
 };
-use crate::live::{OpenStream, OpenStreamError};
+use crate::live::open::{OpenStream, OpenStreamError};
 use crate::op::Op;
 use crate::quota::QuotaError;
-
-/// A newest-first page was asked to wait. New events are not on such a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a newest-first page cannot wait")]
-pub struct NewestFirstWait;
 
 /// Repeats `look` until it returns something; `None` after [`LONGEST_VISIBILITY_WAIT`], or when no time is left.
 pub(crate) async fn wait_for<T, E, Looking>(

@@ -29,8 +29,8 @@ use crate::limits::{LAST_LOOK, OWN_ENTRY_SECONDS};
 use crate::op::Op;
 use crate::placing::{PlaceError, Placed};
 use crate::renewal::Spreading;
-use crate::topic::StoredTopic;
-use crate::topic::TopicError;
+use crate::topic::error::TopicError;
+use crate::topic::stored::StoredTopic;
 
 /// Events to write.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use lately_keys::{Bucket, BucketWidth, EventId, Shard, Source, Topic, UnixMillis
 use lately_model::{EndingState, RetentionDays, TopicDeletion};
 use lately_table::{Condition, Corrupt, Item, Value};
 
-use crate::topic::retention_days;
+use crate::topic::stored::retention_days;
 
 /// The name of a step: when the ending began, and the step's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

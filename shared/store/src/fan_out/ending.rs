@@ -23,7 +23,8 @@ use lately_keys::{Bucket, EventId, Key, Shard, SortKey, Source, TableKey, Topic,
 use lately_model::RetentionDays;
 use lately_table::{Condition, Item, Page, PutIf, Query, TableError, Update};
 
-use crate::directory::{Directory, DirectoryPage, Entry};
+use crate::directory::Directory;
+use crate::directory::entry::{DirectoryPage, Entry};
 use crate::ending::mark::EndingMark;
 use crate::ending::step::{DeletionStep, RestOfTopic, RetentionPlace, RetentionStep, StepName};
 use crate::entry::{TimelineEntry, places_at_source};
@@ -35,7 +36,7 @@ use crate::limits::{
     ENDING_SETTLE_MILLIS, ENDING_SETTLE_PAUSE, ENDING_WAIT_MILLIS, PARTITIONS_AT_ONCE, WRITES_AT_ONCE,
 };
 use crate::op::Op;
-use crate::topic;
+use crate::topic::stored::{StoredTopic, oldest_kept};
 
 /// True if everything that was written before an ending began can be seen.
 pub(super) fn is_settled(op: &Op, begun: UnixMillis) -> bool {
@@ -219,7 +220,7 @@ impl FanOut<'_> {
         }
         let finished = now.max(begun.saturating_add(DELETION_SETTLE_SECONDS * 1000));
         let seconds = finished.get().div_ceil(1000);
-        let config = Update::under(topic::key_of(topic))
+        let config = Update::under(StoredTopic::key(topic))
             .set("expires_at", seconds)
             .only_if(Condition::equals("deleting", begun.get()));
         self.op.table.update(&config).await?;
@@ -308,7 +309,7 @@ impl FanOut<'_> {
     async fn restamp_event(&self, item: &Item, step: &RetentionStep) -> Result<(), TableError> {
         let id = item.parsed::<SortKey>("sk")?.id();
         let now = self.op.now();
-        let is_past = step.days.is_some_and(|days| id.at() < topic::oldest_kept(days, now));
+        let is_past = step.days.is_some_and(|days| id.at() < oldest_kept(days, now));
         if is_past || id.at() < step.floor || is_over(item, now)? {
             return self.op.table.delete(item.key()?).await;
         }

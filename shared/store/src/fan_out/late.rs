@@ -33,7 +33,7 @@ use crate::consumer::announcement::Announcement;
 use crate::consumer::ledger::Ledger;
 use crate::consumer::ledger::LedgerHandle;
 use crate::ending::mark::EndingMark;
-use crate::erasure::list::ErasedActors;
+use crate::erasure::entry::ErasedActors;
 use crate::fan_out::ending::stamp_event;
 use crate::fan_out::erasure::inserted::erase_event;
 use crate::fan_out::record::{InsertedEvent, Record};

@@ -7,12 +7,12 @@ use lately_keys::{Bucket, Coverage, EventId, EventType, Order, Shard, Topic, Uni
 use lately_table::TableError;
 
 use crate::directory::Directory;
-use crate::directory::{DirectoryRange, Entry};
+use crate::directory::entry::{DirectoryRange, Entry};
 use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::bucket_end;
 use crate::limits::DIRECTORY_QUERIES_PER_PAGE;
 use crate::op::Op;
-use crate::topic::StoredTopic;
+use crate::topic::stored::StoredTopic;
 
 /// A bucket to read, and the range of its ids to read.
 #[derive(Clone, Debug)]

@@ -20,7 +20,8 @@ use crate::limits::{LATE_PER_CALL, PAGE_BYTES};
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
-use crate::topic::{StoredTopic, TopicNotFound};
+use crate::topic::error::TopicNotFound;
+use crate::topic::stored::StoredTopic;
 
 /// The events that a caller asks for and may see.
 #[derive(Clone, Debug, Default)]

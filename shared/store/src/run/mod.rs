@@ -30,7 +30,7 @@ use crate::consumer::ConsumerNotFound;
 use crate::consumer::checkpoint::incarnation;
 use crate::consumer::counters::Counters;
 use crate::op::Op;
-use crate::topic::TopicError;
+use crate::topic::error::TopicError;
 
 pub use begin::Begun;
 pub use late::{LateError, LookUp};

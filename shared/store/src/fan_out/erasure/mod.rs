@@ -15,8 +15,8 @@ mod remove;
 use lately_keys::table::ErasureStepKey;
 use lately_table::{TableError, Transaction};
 
+use crate::erasure::entry::ErasureEntry;
 use crate::erasure::ids::{self, ErasedIds};
-use crate::erasure::list::ErasureEntry;
 use crate::erasure::step::{ErasureStep, Finished, Place, Stage};
 use crate::fan_out::FanOut;
 use crate::fan_out::ending::is_settled;

@@ -21,6 +21,8 @@
 //! process remembers an expiring item, and none remembers any coverage for longer than [`SOURCE_AGE`]. So after the
 //! item is gone, no process writes to a spread that only the item named.
 
+pub(crate) mod cache;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -31,18 +33,18 @@ use lately_keys::{
 };
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update, Value};
 
-use crate::directory::SPREAD_ATTEMPTS;
 use crate::entry::{TimelineEntry, places_at_source};
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::limits::{
     ENDING_MARK_SECONDS, FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS, SOURCE_AGE, SOURCE_GROWTH,
-    SOURCE_GROWTH_PAUSE, SOURCE_SHARDS, SPREAD_MILLIS,
+    SOURCE_GROWTH_PAUSE, SOURCE_SHARDS, SPREAD_ATTEMPTS, SPREAD_MILLIS,
 };
-use crate::memory::{Aged, KnownSource, Sent};
+use crate::moments::{Aged, Sent};
 use crate::op::Op;
 use crate::pull_marker::PullMarker;
-use crate::topic::shard_count;
+use crate::source::cache::KnownSource;
+use crate::topic::stored::shard_count;
 
 /// A source as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -194,12 +196,12 @@ impl SourceHandle<'_> {
         }
         let coverage = Arc::new(coverage);
         let value = KnownSource { coverage: Arc::clone(&coverage), is_stored };
-        self.op.memory().sources.insert(self.source.clone(), Arc::new(Aged { value, sent }));
+        self.op.memory().sources.known.insert(self.source.clone(), Arc::new(Aged { value, sent }));
         coverage
     }
 
     fn known(self) -> Option<Arc<Aged<KnownSource>>> {
-        let known = self.op.memory().sources.get(self.source);
+        let known = self.op.memory().sources.known.get(self.source);
         known.filter(|known| known.sent.is_within(SOURCE_AGE, self.op.ambient()))
     }
 
@@ -322,11 +324,11 @@ impl SourceHandle<'_> {
         if let Some(known) = Some(self.known_coverage()).filter(is_wider) {
             return Some(known);
         }
-        let _one_at_a_time = self.op.memory().growing_source.lock().await;
+        let _one_at_a_time = self.op.memory().sources.growing.lock().await;
         if let Some(known) = Some(self.known_coverage()).filter(is_wider) {
             return Some(known);
         }
-        let not_grown = &self.op.memory().not_grown;
+        let not_grown = &self.op.memory().sources.not_grown;
         if not_grown.is_noted(self.source, SOURCE_GROWTH_PAUSE, self.op.ambient()) {
             return None;
         }

@@ -8,6 +8,8 @@
 //! lies below the limit: so much it may permit without another call. All additions are in one order, so no minute has
 //! more than the limit. An addition whose outcome is not known loses its block. `docs/adr/0018-quotas.md` says more.
 
+pub(crate) mod block;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use tokio::time::timeout;
 
 use crate::limits::{QUOTA_BLOCKS, QUOTA_MINUTES, QUOTA_TIMEOUT};
 use crate::op::Op;
+use crate::quota::block::Block;
 
 /// A quota, in one request.
 #[derive(Clone, Copy, Debug)]
@@ -50,16 +53,6 @@ pub enum QuotaError {
     /// The item could not be written, and a later attempt would fail too.
     #[error(transparent)]
     Table(#[from] TableError),
-}
-
-/// The requests of a minute that a process may permit without a call.
-#[derive(Debug, Default)]
-pub(crate) struct Block {
-    left: u32,
-    /// The requests that all processes have taken, when this process took its last block.
-    taken: u32,
-    /// The requests that the process has permitted without the item.
-    alone: u32,
 }
 
 impl QuotaHandle<'_> {

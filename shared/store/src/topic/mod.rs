@@ -11,99 +11,27 @@
 //!     accepted; and when the change began)
 //! ```
 
+pub(crate) mod error;
+pub(crate) mod stored;
+
 use std::sync::Arc;
 
 use lately_keys::table::{TopicKey, TopicListKey};
-use lately_keys::{Fingerprint, Key, Order, Place, Position, ShardCount, TableKey, Topic, UnixMillis};
+use lately_keys::{Fingerprint, Order, Place, Position, Topic};
 use lately_model::{
-    BucketView, ListQuery, PageSize, RetentionDays, Revision, TopicChange, TopicFault, TopicList,
-    TopicSettings, TopicSummary, TopicView, View, Views,
+    BucketView, ListQuery, PageSize, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary,
+    TopicView,
 };
-use lately_table::{Corrupt, Guarded, Item, Query, REVISION, Rounds, TableError, revision_of};
+use lately_table::{Guarded, Item, Query, Rounds, TableError};
 
-use crate::directory::{Directory, DirectoryRange, Entry};
-use crate::error::FindError;
+use crate::directory::Directory;
+use crate::directory::entry::{DirectoryRange, Entry};
 use crate::limits::TOPIC_AGE;
 use crate::list::{ListError, Pager};
-use crate::memory::{Aged, Sent};
+use crate::moments::{Aged, Sent};
 use crate::op::Op;
-
-/// A topic as it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StoredTopic {
-    pub(crate) settings: TopicSettings,
-    pub(crate) created_at: UnixMillis,
-    pub(crate) revision: Revision,
-    /// True if the topic kept the view `actor` ever since its creation. Then the timelines of actors list all events.
-    pub(crate) lists_by_actor: bool,
-    /// When the topic's deletion began.
-    pub(crate) deleting: Option<UnixMillis>,
-    /// From then on, the name of a deleted topic is free; in unix seconds.
-    pub(crate) expires_at: Option<u64>,
-    /// The change of the retention that goes through the topic.
-    pub(crate) changing: Option<RetentionFloor>,
-}
-
-/// The events that a change of the retention keeps hidden until it has gone through the topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RetentionFloor {
-    /// No older event is shown or accepted.
-    pub(crate) floor: UnixMillis,
-    /// When the change began.
-    pub(crate) begun: UnixMillis,
-}
-
-impl StoredTopic {
-    /// The first millisecond whose events are kept.
-    pub(crate) fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
-        let kept = self.settings.retention_days.map_or(UnixMillis::MIN, |days| oldest_kept(days, now));
-        self.changing.map_or(kept, |changing| kept.max(changing.floor))
-    }
-
-    /// True if the topic is being deleted, and its name is not free yet.
-    pub(crate) fn is_being_deleted(&self, now: UnixMillis) -> bool {
-        let is_free = self.expires_at.is_some_and(|seconds| seconds <= now.get() / 1000);
-        self.deleting.is_some() && !is_free
-    }
-
-    /// True if a process that knows `other` may go on with the directory's entries that it remembers: the topic has
-    /// neither been deleted and created again since, nor got another retention.
-    fn continues(&self, other: &Self) -> bool {
-        self.created_at == other.created_at && self.settings.retention_days == other.settings.retention_days
-    }
-}
-
-/// The first millisecond whose events are kept under a retention.
-pub(crate) fn oldest_kept(days: RetentionDays, now: UnixMillis) -> UnixMillis {
-    days.oldest(now).saturating_add(1)
-}
-
-/// The topic does not exist, or is being deleted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no topic {topic}")]
-pub struct TopicNotFound {
-    /// The topic's name.
-    pub topic: Topic,
-    /// True if the topic is being deleted, so its name is not free yet.
-    pub is_being_deleted: bool,
-}
-
-/// Why a topic could not be read.
-pub type TopicError = FindError<TopicNotFound>;
-
-/// Why a topic could not be created or changed.
-#[derive(Debug, thiserror::Error)]
-pub enum PutTopicError {
-    /// The settings contradict each other, or the stored topic.
-    #[error(transparent)]
-    Refused(#[from] TopicFault),
-    /// The topic is being deleted.
-    #[error("the topic {0} is being deleted")]
-    BeingDeleted(Topic),
-    /// The table could not be read or written.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
+use crate::topic::error::{PutTopicError, TopicError, TopicNotFound};
+use crate::topic::stored::{StoredTopic, summary};
 
 /// One topic, in one request.
 #[derive(Clone, Copy, Debug)]
@@ -183,7 +111,7 @@ impl TopicHandle<'_> {
                 }
                 _ => {
                     let replaced = found.map(|found| found.revision);
-                    self.op.table.put_revised(&encode(topic, wanted), replaced).await? == Guarded::Written
+                    self.op.table.put_revised(&wanted.encode(topic), replaced).await? == Guarded::Written
                 }
             };
             if is_written {
@@ -251,7 +179,7 @@ impl TopicsHandle<'_> {
         let mut wanted: Vec<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let keys: Vec<_> = wanted.into_iter().map(key_of).collect();
+        let keys: Vec<_> = wanted.into_iter().map(StoredTopic::key).collect();
         let items = self.op.table.get_many(&keys, false).await?;
         self.op.table.meter().round();
         let listed = items.iter().filter(|item| !item.has("deleting"));
@@ -301,7 +229,7 @@ impl TopicHandle<'_> {
     fn remember(self, value: StoredTopic, sent: Sent) {
         let known = self.op.memory().topics.get(self.topic);
         if !known.is_some_and(|known| value.continues(&known.value)) {
-            self.op.memory().forget_directory(self.topic);
+            self.op.memory().directory.forget(self.topic);
         }
         self.op.memory().topics.insert(self.topic.clone(), Arc::new(Aged { value, sent }));
     }
@@ -316,8 +244,8 @@ impl TopicHandle<'_> {
 
     /// The topic as it is stored, also while it is being deleted, and for some time after.
     pub(crate) async fn find(self) -> Result<Option<StoredTopic>, TableError> {
-        let item = self.op.table.get(key_of(self.topic)).await?;
-        Ok(item.as_ref().map(decode).transpose()?)
+        let item = self.op.table.get(StoredTopic::key(self.topic)).await?;
+        Ok(item.as_ref().map(StoredTopic::decode).transpose()?)
     }
 
     async fn view_of(self, stored: StoredTopic) -> Result<TopicView, TableError> {
@@ -333,67 +261,4 @@ impl TopicHandle<'_> {
             buckets: page.value.entries.iter().map(view).collect(),
         })
     }
-}
-
-pub(crate) fn key_of(topic: &Topic) -> Key {
-    TopicKey { topic: topic.clone() }.encode()
-}
-
-pub(crate) fn encode(topic: &Topic, stored: StoredTopic) -> Item {
-    let StoredTopic { settings, created_at, revision, lists_by_actor, deleting, expires_at, changing } =
-        stored;
-    let views: Vec<_> = settings.views.iter().map(View::as_str).collect();
-    let item = Item::at(&TopicKey { topic: topic.clone() });
-    let item = if deleting.is_none() { item.also_at(&TopicListKey { topic: topic.clone() }) } else { item };
-    item.with("bucket", settings.bucket.as_str())
-        .with_some("retention_days", settings.retention_days.map(RetentionDays::get))
-        .with("min_shards", settings.min_shards.get())
-        .with("max_shards", settings.max_shards.get())
-        .with("fan_out", settings.fan_out)
-        .with("views", views.join(" "))
-        .with("created_at", created_at.get())
-        .with(REVISION, revision.get())
-        .with_flag("by_actor", lists_by_actor)
-        .with_some("deleting", deleting.map(UnixMillis::get))
-        .with_some("expires_at", expires_at)
-        .with_some("floor", changing.map(|changing| changing.floor.get()))
-        .with_some("changed", changing.map(|changing| changing.begun.get()))
-}
-
-fn decode(item: &Item) -> Result<StoredTopic, Corrupt> {
-    let views = item.text("views")?.split_ascii_whitespace().map(str::parse::<View>);
-    let settings = TopicSettings {
-        bucket: item.parsed("bucket")?,
-        retention_days: retention_days(item, "retention_days")?,
-        min_shards: shard_count(item, "min_shards")?,
-        max_shards: shard_count(item, "max_shards")?,
-        fan_out: item.flag("fan_out"),
-        views: views.collect::<Result<Views, _>>().map_err(|_| item.corrupt("views"))?,
-    };
-    Ok(StoredTopic {
-        settings,
-        created_at: item.millis("created_at")?,
-        revision: revision_of(item)?,
-        lists_by_actor: item.flag("by_actor"),
-        deleting: item.optional_millis("deleting")?,
-        expires_at: item.optional_number("expires_at")?,
-        changing: match item.optional_millis("floor")? {
-            Some(floor) => Some(RetentionFloor { floor, begun: item.millis("changed")? }),
-            None => None,
-        },
-    })
-}
-
-fn summary(item: &Item) -> Result<TopicSummary, Corrupt> {
-    let StoredTopic { settings, created_at, .. } = decode(item)?;
-    Ok(TopicSummary { topic: item.parsed("gsi1sk")?, settings, created_at })
-}
-
-pub(crate) fn shard_count(item: &Item, name: &'static str) -> Result<ShardCount, Corrupt> {
-    ShardCount::new(item.number(name)?).map_err(|_| item.corrupt(name))
-}
-
-pub(crate) fn retention_days(item: &Item, name: &'static str) -> Result<Option<RetentionDays>, Corrupt> {
-    let days = item.optional_number(name)?;
-    days.map(RetentionDays::new).transpose().map_err(|_| item.corrupt(name))
 }
