@@ -15,7 +15,7 @@ use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
 use lately_keys::table::{DeletedEventKey, EventKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
-use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
+use lately_model::{AcceptedTimes, AtError, Event, NewEvent};
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
 
@@ -27,10 +27,9 @@ use crate::idempotency::KeyedRequest;
 use crate::idempotency::{Idempotency, KeyRecord, Recorded};
 use crate::limits::{LAST_LOOK, OWN_ENTRY_SECONDS};
 use crate::op::Op;
-use crate::placing::{PlaceError, Placed};
+use crate::placing::{EventWriter, PlaceError, Placed};
 use crate::renewal::Spreading;
 use crate::topic::error::TopicError;
-use crate::topic::stored::StoredTopic;
 
 /// Events to write.
 #[derive(Clone, Debug)]
@@ -172,28 +171,6 @@ impl Op {
         let events = writer.outcome(placed, failed).await?;
         request.finish().await;
         Ok(Written { events, replayed })
-    }
-}
-
-/// The writes of one request to one topic, under the topic's settings.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EventWriter<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) topic: &'a Topic,
-    pub(crate) settings: &'a TopicSettings,
-    /// No older event is accepted, while a change of the retention goes through the topic.
-    pub(crate) floor: UnixMillis,
-}
-
-impl<'a> EventWriter<'a> {
-    pub(crate) const fn of(op: &'a Op, topic: &'a Topic, settings: &'a TopicSettings) -> Self {
-        Self { op, topic, settings, floor: UnixMillis::MIN }
-    }
-
-    /// The same, for events from the first that the topic shows on.
-    pub(crate) fn above_floor_of(self, stored: &StoredTopic) -> Self {
-        let floor = stored.changing.map_or(UnixMillis::MIN, |changing| changing.floor);
-        Self { floor, ..self }
     }
 }
 
