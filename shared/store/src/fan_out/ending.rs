@@ -29,7 +29,7 @@ use crate::ending::mark::EndingMark;
 use crate::ending::step::{DeletionStep, RestOfTopic, RetentionPlace, RetentionStep, StepName};
 use crate::entry::{TimelineEntry, places_at_source};
 use crate::event::{expiry, is_over};
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::limits::{
     AWAITED_PLACES, CONSUMER_DELETION_TIME, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS,
     ENDING_EVENTS_PER_PARTITION, ENDING_EVENTS_PER_STEP, ENDING_PARTITIONS, ENDING_PAUSE,

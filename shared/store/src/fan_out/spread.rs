@@ -11,7 +11,7 @@ use lately_keys::{EventId, Key, ShardCount, Source, TableKey};
 use lately_table::{Item, TableError, Write};
 
 use crate::entry::place_at_source;
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 
 /// An entry that is written to a source's timeline.
 #[derive(Debug)]

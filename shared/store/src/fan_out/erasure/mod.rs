@@ -18,7 +18,7 @@ use lately_table::{TableError, Transaction};
 use crate::erasure::entry::ErasureEntry;
 use crate::erasure::ids::{self, ErasedIds};
 use crate::erasure::step::{ErasureStep, Finished, Place, Stage};
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::ending::is_settled;
 use crate::limits::{ENDING_SETTLE_PAUSE, ERASURE_QUERIES_PER_STEP};
 
