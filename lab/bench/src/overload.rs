@@ -234,8 +234,8 @@ async fn write(bench: Bench, actor: String, events: u32) {
         at: None,
     };
     let events = vec![event; usize::try_from(events).expect("a batch is small")];
-    let submission = Submission::new(bench.topic.clone(), events);
-    bench.store.op().write(submission).await.expect("the topic has enough shards");
+    let submission = Submission::new(events);
+    bench.store.op().topic(&bench.topic).write(submission).await.expect("the topic has enough shards");
 }
 
 /// The processes of the function: one for each concurrent invocation, each with its own caches.

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
 use lately_keys::table::{DeletedEventKey, EventKey};
-use lately_keys::{EventId, TableKey, Topic, UnixMillis};
+use lately_keys::{EventId, TableKey, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent};
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
@@ -26,16 +26,14 @@ use crate::event::Acceptance;
 use crate::idempotency::KeyedRequest;
 use crate::idempotency::{Idempotency, KeyRecord, Recorded};
 use crate::limits::{LAST_LOOK, OWN_ENTRY_SECONDS};
-use crate::op::Op;
 use crate::placing::{EventWriter, PlaceError, Placed};
 use crate::renewal::Spreading;
+use crate::topic::TopicHandle;
 use crate::topic::error::TopicError;
 
 /// Events to write.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// The topic.
-    pub topic: Topic,
     /// The events.
     pub events: Vec<NewEvent>,
     /// True if the client sent one event, not a list: an error then names the event without an index.
@@ -48,8 +46,8 @@ pub struct Submission {
 
 impl Submission {
     /// A list of new events, without an idempotency key.
-    pub const fn new(topic: Topic, events: Vec<NewEvent>) -> Self {
-        Self { topic, events, single: false, may_import: false, idempotency: None }
+    pub const fn new(events: Vec<NewEvent>) -> Self {
+        Self { events, single: false, may_import: false, idempotency: None }
     }
 }
 
@@ -109,15 +107,16 @@ impl PlaceError {
     }
 }
 
-impl Op {
+impl TopicHandle<'_> {
     /// Writes events. They are durable when this returns.
-    pub async fn write(&self, submission: Submission) -> Result<Written, WriteError> {
-        let Submission { topic, events, single, may_import, idempotency } = submission;
+    pub async fn write(self, submission: Submission) -> Result<Written, WriteError> {
+        let Submission { events, single, may_import, idempotency } = submission;
+        let Self { op, topic } = self;
         let refused = |error: PlaceError| error.of(single);
-        let stored = self.topic(&topic).stored().await?;
+        let stored = self.stored().await?;
         let settings = stored.settings;
-        let writer = EventWriter::of(self, &topic, &settings).above_floor_of(&stored);
-        let first = Acceptance { at: self.now(), is_keyed: idempotency.is_some() };
+        let writer = EventWriter::of(op, topic, &settings).above_floor_of(&stored);
+        let first = Acceptance { at: op.now(), is_keyed: idempotency.is_some() };
         let checked =
             check_times(&events, single, may_import, AcceptedTimes::new(first.at, settings.retention_days));
         let Some(idempotency) = idempotency else {
@@ -128,7 +127,7 @@ impl Op {
             return Ok(Written { events, replayed: false });
         };
 
-        let request = KeyedRequest::of(self, &topic, stored.created_at, &idempotency);
+        let request = KeyedRequest::of(op, topic, stored.created_at, &idempotency);
         let (record, placed) = match checked {
             // A retry may come so late that its times would be refused now. The time of the first request counts.
             Err(error) => {

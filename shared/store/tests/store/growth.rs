@@ -26,7 +26,7 @@ async fn shards(engine: &Engine, world: &World, topic: &Topic) -> Vec<u16> {
 }
 
 async fn write(store: &Store, topic: &Topic) {
-    store.op().write(submission(topic, vec![event("note", None)])).await.unwrap();
+    store.op().topic(topic).write(submission(vec![event("note", None)])).await.unwrap();
 }
 
 /// Throttles the first puts of events.
@@ -143,7 +143,7 @@ async fn a_late_process_learns_the_number_of_shards() {
     let mut shards = Vec::new();
     for _ in 0..2 {
         pass(Duration::from_millis(256)).await;
-        let written = late.op().write(submission(&topic, vec![event("note", None)])).await.unwrap();
+        let written = late.op().topic(&topic).write(submission(vec![event("note", None)])).await.unwrap();
         shards.push(written.events[0].id.shard().get());
     }
     shards.sort_unstable();
@@ -231,7 +231,7 @@ async fn a_busy_topic_keeps_the_shards_that_its_rate_needs() {
     for slot in 0..30 * 100 {
         pass(Duration::from_millis(10)).await;
         let op = stores[slot % 2].op();
-        op.write(submission(&topic, vec![event("note", None); 12])).await.unwrap();
+        op.topic(&topic).write(submission(vec![event("note", None); 12])).await.unwrap();
         let cost = op.cost();
         events += 12;
         calls += cost.calls;
@@ -323,7 +323,7 @@ async fn offered(at_once: u32, a_second: u32, seconds: u32) -> (u16, u32) {
         for _ in 0..count {
             let (store, topic) = (store.clone(), topic.clone());
             writers.spawn(async move {
-                store.op().write(submission(&topic, vec![event("note", None)])).await.is_err()
+                store.op().topic(&topic).write(submission(vec![event("note", None)])).await.is_err()
             });
         }
     };
