@@ -9,9 +9,10 @@
 //! | for | see |
 //! | --- | --- |
 //! | the store, and one request's handle | `store.rs`, `op.rs` |
+//! | the caches of a process | `memory.rs`, `moments.rs` |
 //! | errors that subjects share | `error.rs`, `list.rs` |
-//! | topics | `topic.rs` |
-//! | the buckets that hold events | `directory.rs` |
+//! | topics | `topic/` |
+//! | the buckets that hold events | `directory/` |
 //! | writing events | `placing.rs`, `write.rs`, `idempotency.rs`, `import.rs` |
 //! | one event | `event.rs` |
 //! | reading one sorted partition | `lane.rs` |
@@ -19,10 +20,10 @@
 //! | all events of a range | `range.rs` |
 //! | consumers, and reports of what is new | `consumer/`, `run/` |
 //! | sessions | `session.rs` |
-//! | the writes and reads a minute of a caller | `quota.rs` |
+//! | the writes and reads a minute of a caller | `quota/` |
 //! | profiles and settings | `record.rs` |
 //! | issues, and the upgrade of older ones | `issue/` |
-//! | following | `follow/`, `source.rs` |
+//! | following | `follow/`, `source/` |
 //! | erasing an actor or a user | `erasure/` |
 //! | the work that follows from the table's stream | `fan_out/` |
 //! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |

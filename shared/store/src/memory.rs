@@ -10,12 +10,15 @@ use tokio::sync::Mutex;
 use crate::directory::cache::DirectoryCache;
 use crate::erasure::entry::ErasedActors;
 use crate::latest::pace::{Pace, PaceName};
-use crate::limits::{BUSY_PARTITIONS, CACHED_ENTRIES, CACHED_TOPICS, QUOTAS_REMEMBERED};
+use crate::limits::{CACHED_ENTRIES, CACHED_TOPICS, QUOTAS_REMEMBERED};
 use crate::live::loops::Loops;
 use crate::moments::{Aged, Moments};
 use crate::quota::block::Block;
 use crate::source::cache::SourceCache;
 use crate::topic::stored::StoredTopic;
+
+/// Busy partitions that a process remembers. It tries a forgotten partition again.
+const BUSY_PARTITIONS: usize = 4_096;
 
 /// The caches of a process, and the locks under which it does some work only once at a time.
 ///

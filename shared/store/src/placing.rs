@@ -19,9 +19,12 @@ use crate::directory::Directory;
 use crate::directory::entry::Entry;
 use crate::erasure::ActorIsBeingErased;
 use crate::event::{self, Acceptance};
-use crate::limits::OLD_SHARD_ATTEMPTS;
 use crate::op::Op;
 use crate::topic::stored::{StoredTopic, oldest_kept};
+
+/// A shard from before the last doubling shows that there are too few shards only after an event was refused there this
+/// often. The waits between this many attempts are some 50 ms in all, on average.
+const OLD_SHARD_ATTEMPTS: u32 = 3;
 
 /// An event with its id, its directory entry and its item.
 #[derive(Clone, Debug)]

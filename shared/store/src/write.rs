@@ -10,6 +10,7 @@
 //! leaves a note (`event.rs`), and the write, one transaction, requires that there is no note.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
@@ -25,11 +26,15 @@ use crate::erasure::ActorIsBeingErased;
 use crate::event::Acceptance;
 use crate::idempotency::KeyedRequest;
 use crate::idempotency::{Idempotency, KeyRecord, Recorded};
-use crate::limits::{LAST_LOOK, OWN_ENTRY_SECONDS};
+use crate::limits::OWN_ENTRY_SECONDS;
 use crate::placing::{EventWriter, PlaceError, Placed};
 use crate::renewal::Spreading;
 use crate::topic::TopicHandle;
 use crate::topic::error::TopicError;
+
+/// The time for the last look for events of a batch that was written in part. By then the request has used up its own
+/// time; the function's time ends some seconds later.
+const LAST_LOOK: Duration = Duration::from_secs(2);
 
 /// Events to write.
 #[derive(Clone, Debug)]

@@ -8,8 +8,11 @@ use lately_keys::{Bucket, BucketWidth, Coverage, EventType, Order, Spread, Topic
 use lately_model::{AcceptedTimes, RetentionDays, TopicSettings};
 use lately_table::{Corrupt, Item, Value};
 
-use crate::limits::{DIRECTORY_GRACE_SECONDS, SPREAD_MILLIS};
+use crate::limits::SPREAD_MILLIS;
 use crate::topic::stored::{oldest_kept, retention_days, shard_count};
+
+/// A directory entry expires this long after the last of its events.
+const DIRECTORY_GRACE_SECONDS: u64 = 30 * 24 * 60 * 60;
 
 /// The name of an entry: a bucket of a topic.
 pub(crate) type EntryName = (Topic, Bucket);

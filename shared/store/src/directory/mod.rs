@@ -35,9 +35,12 @@ use crate::directory::entry::{
     DirectoryPage, DirectoryRange, Entry, EntryName, Types, carried_over, decode, encode, expiry, key,
     type_set,
 };
-use crate::limits::{DIRECTORY_ENTRIES, SPREAD_ATTEMPTS, SPREAD_MILLIS, TYPES_PER_BUCKET};
+use crate::limits::{SPREAD_ATTEMPTS, SPREAD_MILLIS, TYPES_PER_BUCKET};
 use crate::moments::{Aged, Sent};
 use crate::op::Op;
+
+/// Directory entries read by one query.
+const DIRECTORY_ENTRIES: u16 = 32;
 
 /// The directory of one topic, in one request.
 #[derive(Clone, Copy, Debug)]

@@ -10,10 +10,12 @@ use crate::ending::mark::{self, EndingMark};
 use crate::ending::step::DeletionStep;
 use crate::error::FindError;
 use crate::event::is_over;
-use crate::limits::PREVIEW_ENTRIES;
 use crate::topic::TopicHandle;
 use crate::topic::error::{TopicError, TopicNotFound};
 use crate::topic::stored::StoredTopic;
+
+/// The entries of the directory that the preview of a deletion reads at once.
+const PREVIEW_ENTRIES: usize = 4_096;
 
 /// The topic is not being deleted, and was not deleted within the last day.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

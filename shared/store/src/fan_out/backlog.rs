@@ -42,11 +42,20 @@ use crate::fan_out::deferred::{
     BacklogItem, DeferredEvent, DeferredEvents, DeferredTopic, DeferredWork, DeferredWrite,
 };
 use crate::fan_out::spread::in_first_shard;
-use crate::limits::{
-    BACKLOG_EVENTS_AT_ONCE, BACKLOG_EVENTS_PER_ITEM, BACKLOG_EVENTS_PER_STEP, BACKLOG_ITEMS_PER_STEP,
-    BACKLOG_STEP_TIME, BUSY_FOR, RAILS_AT_ONCE, WRITES_AT_ONCE,
-};
+use crate::limits::{BACKLOG_EVENTS_PER_STEP, BUSY_FOR, RAILS_AT_ONCE, WRITES_AT_ONCE};
 use crate::op::Op;
+
+/// After this time a step of a backlog begins nothing more, because the stream's records behind it wait.
+const BACKLOG_STEP_TIME: Duration = Duration::from_millis(200);
+
+/// Items of a backlog that one step reads: as many as a busy shard of the stream makes in some seconds.
+const BACKLOG_ITEMS_PER_STEP: usize = 100;
+
+/// Events of one item of a backlog: 10 KB.
+const BACKLOG_EVENTS_PER_ITEM: usize = 500;
+
+/// Events that a step of a feed's backlog reads at the same time: 6 MB if all have the largest size.
+const BACKLOG_EVENTS_AT_ONCE: usize = 25;
 
 impl FanOut<'_> {
     /// Writes items, and defers writes to busy partitions to the backlogs of these. Returns the keys of the deferred

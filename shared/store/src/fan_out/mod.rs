@@ -68,10 +68,14 @@ use crate::fan_out::page::JobStep;
 use crate::fan_out::record::{Change, What};
 use crate::fan_out::shared::SharedReads;
 use crate::fan_out::writer::Writer;
-use crate::limits::{PAGES_AT_ONCE, RAILS_AT_ONCE};
+use crate::limits::RAILS_AT_ONCE;
 use crate::op::Op;
 
 pub use record::{NoBatch, Record};
+
+/// Rails of one batch that work on a page of a job, a backfill or a cleanup at the same time. Each may hold two megabytes
+/// of entries.
+const PAGES_AT_ONCE: usize = 32;
 
 /// The outcome of a batch of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Spreading a busy source: its timeline gets more shards, and the entries that were refused go there.
 //!
-//! A writer places an entry by the coverage that the process knows (see `source.rs`), which may be too old. If the
+//! A writer places an entry by the coverage that the process knows (see `source/`), which may be too old. If the
 //! entry's shard refuses it because its key range is hot, the writer learns of more shards, or adds a spread with twice
 //! the shards from the event's time on, and writes the entry once more. The backlog gets the writes that are refused again.
 //!

@@ -25,8 +25,8 @@ use lately_table::{Ambient, TableError, entropy_u64};
 
 use crate::latest::span::settled_before;
 use crate::limits::{
-    ASCENDING_LAG_MILLIS, BUSY_LOOKS, CROWDED_LOOKS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_AFTER, IDLE_AGE,
-    IDLE_LOOKS, LATE_PER_LOOK, NOTE_OVERLAP_MILLIS, NOTES_EVERY, REMEMBERED_IDS, WATCH_EVERY, WINDOW_EVENTS,
+    ASCENDING_LAG_MILLIS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_LOOKS, NOTE_OVERLAP_MILLIS, NOTES_EVERY,
+    REMEMBERED_IDS, WATCH_EVERY, WINDOW_EVENTS,
 };
 use crate::live::error::LiveError;
 use crate::live::loops::{Loop, News};
@@ -37,6 +37,26 @@ use crate::op::Op;
 use crate::store::Store;
 use crate::topic::error::TopicError;
 use crate::topic::stored::StoredTopic;
+
+/// The pauses between the looks at a live timeline: each until nothing has come for so long.
+const BUSY_LOOKS: [(Duration, Duration); 3] = [
+    (Duration::from_secs(2), Duration::from_millis(100)),
+    (Duration::from_secs(5), Duration::from_millis(250)),
+    (Duration::from_secs(10), Duration::from_millis(500)),
+];
+
+/// The pause between the looks at a timeline on which more events land than one look takes.
+const CROWDED_LOOKS: Duration = Duration::from_millis(500);
+
+/// A timeline is idle if nothing has come for this long. Then its settled position lies further back.
+const IDLE_AFTER: Duration = Duration::from_secs(10);
+
+/// The loop of an idle timeline uses a directory page, and a feed's marks, for this long. So an idle topic costs less than
+/// one read unit a second.
+const IDLE_AGE: Duration = Duration::from_secs(3);
+
+/// Ids of late events that wait to be read, from which on no further notes are read.
+const LATE_PER_LOOK: usize = 1_000;
 
 impl Loop {
     /// The loop of a timeline. It runs when this returns: its watch is there.

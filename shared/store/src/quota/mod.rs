@@ -19,9 +19,15 @@ use lately_table::{TableError, Update};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::limits::{QUOTA_BLOCKS, QUOTA_MINUTES, QUOTA_TIMEOUT};
+use crate::limits::QUOTA_TIMEOUT;
 use crate::op::Op;
 use crate::quota::block::Block;
+
+/// A process takes at most this part of a quota at once: a twentieth. So a process that stops loses no more.
+const QUOTA_BLOCKS: u32 = 20;
+
+/// A quota's item expires this many minutes after its minute began. No clock may be further behind.
+const QUOTA_MINUTES: u64 = 10;
 
 /// A quota, in one request.
 #[derive(Clone, Copy, Debug)]

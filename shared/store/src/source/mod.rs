@@ -25,26 +25,37 @@ pub(crate) mod cache;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use lately_keys::table::{SourceItemKey, SourcePartition};
 use lately_keys::{
     Coverage, EventId, Key, Order, Shard, ShardCount, SortKey, Source, Spread, TableKey, UnixMillis,
 };
+use lately_model::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update, Value};
 
 use crate::entry::{TimelineEntry, places_at_source};
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::limits::{
-    ENDING_MARK_SECONDS, FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS, SOURCE_AGE, SOURCE_GROWTH,
-    SOURCE_GROWTH_PAUSE, SOURCE_SHARDS, SPREAD_ATTEMPTS, SPREAD_MILLIS,
+    ENDING_MARK_SECONDS, FOLLOWER_SHARDS, SOURCE_AGE, SOURCE_SHARDS, SPREAD_ATTEMPTS, SPREAD_MILLIS,
 };
 use crate::moments::{Aged, Sent};
 use crate::op::Op;
 use crate::pull_marker::PullMarker;
 use crate::source::cache::KnownSource;
 use crate::topic::stored::shard_count;
+
+/// A pull marker begins this long before its follow: the longest delay of an event that is not an import, plus the
+/// largest difference between two clocks.
+const PULL_OVERLAP_MILLIS: u64 = (IMPORT_SECONDS + FUTURE_SECONDS) * 1000;
+
+/// Fan-out tries this long to give a busy source more shards. The other records of its batch wait meanwhile.
+const SOURCE_GROWTH: Duration = Duration::from_millis(500);
+
+/// After a process failed to give a source more shards, it tries again when this time has passed.
+const SOURCE_GROWTH_PAUSE: Duration = Duration::from_secs(1);
 
 /// A source as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]

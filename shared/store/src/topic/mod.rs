@@ -132,66 +132,7 @@ impl TopicHandle<'_> {
         };
         Ok(TopicView { retention_change, ..self.view_of(stored).await? })
     }
-}
 
-impl TopicsHandle<'_> {
-    /// A page of the topics that the caller may see, by name. If the caller may not see all topics, only the caller's
-    /// own topics are read. So nothing in the response depends on other topics.
-    pub async fn list(self, query: &ListQuery) -> Result<TopicList, ListError> {
-        let own = self.op.allowed_topics();
-        let pager = Pager { list: Fingerprint::of("topics").finish(), order: Order::OldestFirst };
-        let after = pager.after(query, |position| match position {
-            Position::Topic(topic) => Some(topic),
-            _ => None,
-        })?;
-        let (topics, more) = match own {
-            None => self.all(after, query.limit).await?,
-            Some(own) => self.own(own, after, query.limit).await?,
-        };
-        let last = topics.last().filter(|_| more);
-        let next = last.map(|last| pager.cursor(Position::Topic(last.topic.clone())));
-        Ok(TopicList { topics, next })
-    }
-
-    /// The first topics after `after`, and whether there may be more.
-    pub(crate) async fn all(
-        self,
-        after: Option<Topic>,
-        limit: PageSize,
-    ) -> Result<(Vec<TopicSummary>, bool), TableError> {
-        let start =
-            after.map(|topic| Item::at(&TopicKey { topic: topic.clone() }).also_at(&TopicListKey { topic }));
-        let topics = Query::of(Place::Gsi1, TopicListKey::PARTITION).start(start).limit(limit.get());
-        let page = self.op.table.query(&topics).await?;
-        self.op.table.meter().items(page.items.len());
-        self.op.table.meter().round();
-        let topics = page.items.iter().map(summary).collect::<Result<_, _>>()?;
-        Ok((topics, page.next.is_some()))
-    }
-
-    /// The caller's own topics after `after`, as many as fit, and whether there are more.
-    async fn own(
-        self,
-        own: &[Topic],
-        after: Option<Topic>,
-        limit: PageSize,
-    ) -> Result<(Vec<TopicSummary>, bool), TableError> {
-        let mut wanted: Vec<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        let keys: Vec<_> = wanted.into_iter().map(StoredTopic::key).collect();
-        let items = self.op.table.get_many(&keys, false).await?;
-        self.op.table.meter().round();
-        let listed = items.iter().filter(|item| !item.has("deleting"));
-        let mut topics = listed.map(summary).collect::<Result<Vec<_>, _>>()?;
-        topics.sort_unstable_by(|one, other| one.topic.cmp(&other.topic));
-        let more = topics.len() > usize::from(limit.get());
-        topics.truncate(limit.get().into());
-        Ok((topics, more))
-    }
-}
-
-impl TopicHandle<'_> {
     /// The topic's settings, which may be some seconds old.
     pub(crate) async fn settings(self) -> Result<TopicSettings, TopicError> {
         Ok(self.stored().await?.settings)
@@ -260,5 +201,62 @@ impl TopicHandle<'_> {
             retention_change: None,
             buckets: page.value.entries.iter().map(view).collect(),
         })
+    }
+}
+
+impl TopicsHandle<'_> {
+    /// A page of the topics that the caller may see, by name. If the caller may not see all topics, only the caller's
+    /// own topics are read. So nothing in the response depends on other topics.
+    pub async fn list(self, query: &ListQuery) -> Result<TopicList, ListError> {
+        let own = self.op.allowed_topics();
+        let pager = Pager { list: Fingerprint::of("topics").finish(), order: Order::OldestFirst };
+        let after = pager.after(query, |position| match position {
+            Position::Topic(topic) => Some(topic),
+            _ => None,
+        })?;
+        let (topics, more) = match own {
+            None => self.all(after, query.limit).await?,
+            Some(own) => self.own(own, after, query.limit).await?,
+        };
+        let last = topics.last().filter(|_| more);
+        let next = last.map(|last| pager.cursor(Position::Topic(last.topic.clone())));
+        Ok(TopicList { topics, next })
+    }
+
+    /// The first topics after `after`, and whether there may be more.
+    pub(crate) async fn all(
+        self,
+        after: Option<Topic>,
+        limit: PageSize,
+    ) -> Result<(Vec<TopicSummary>, bool), TableError> {
+        let start =
+            after.map(|topic| Item::at(&TopicKey { topic: topic.clone() }).also_at(&TopicListKey { topic }));
+        let topics = Query::of(Place::Gsi1, TopicListKey::PARTITION).start(start).limit(limit.get());
+        let page = self.op.table.query(&topics).await?;
+        self.op.table.meter().items(page.items.len());
+        self.op.table.meter().round();
+        let topics = page.items.iter().map(summary).collect::<Result<_, _>>()?;
+        Ok((topics, page.next.is_some()))
+    }
+
+    /// The caller's own topics after `after`, as many as fit, and whether there are more.
+    async fn own(
+        self,
+        own: &[Topic],
+        after: Option<Topic>,
+        limit: PageSize,
+    ) -> Result<(Vec<TopicSummary>, bool), TableError> {
+        let mut wanted: Vec<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let keys: Vec<_> = wanted.into_iter().map(StoredTopic::key).collect();
+        let items = self.op.table.get_many(&keys, false).await?;
+        self.op.table.meter().round();
+        let listed = items.iter().filter(|item| !item.has("deleting"));
+        let mut topics = listed.map(summary).collect::<Result<Vec<_>, _>>()?;
+        topics.sort_unstable_by(|one, other| one.topic.cmp(&other.topic));
+        let more = topics.len() > usize::from(limit.get());
+        topics.truncate(limit.get().into());
+        Ok((topics, more))
     }
 }

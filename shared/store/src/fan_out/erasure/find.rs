@@ -19,11 +19,14 @@ use crate::event::{decode, is_keyed};
 use crate::fan_out::erasure::ErasureRun;
 use crate::follow::FollowerRange;
 use crate::limits::{
-    AWAITED_PLACES, ENDING_PAUSE, ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASED_SESSIONS_PER_STEP,
-    ERASURE_TOPICS_AT_ONCE, WRITES_AT_ONCE,
+    AWAITED_PLACES, ENDING_PAUSE, ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASURE_TOPICS_AT_ONCE,
+    WRITES_AT_ONCE,
 };
 use crate::session::keys_of_listed;
 use crate::topic::error::TopicError;
+
+/// The most sessions, or notes of live timelines, that one step of an erasure deletes. A session is three items.
+const ERASED_SESSIONS_PER_STEP: u32 = 25;
 
 impl ErasureRun<'_> {
     /// Looks for more, from the place of the next step on. Returns false if nothing remains of the stage.

@@ -20,7 +20,10 @@ use crate::erasure::ids::{self, ErasedIds};
 use crate::erasure::step::{ErasureStep, Finished, Place, Stage};
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::ending::is_settled;
-use crate::limits::{ENDING_SETTLE_PAUSE, ERASURE_QUERIES_PER_STEP};
+use crate::limits::ENDING_SETTLE_PAUSE;
+
+/// The most looks that one step of an erasure makes for what is left. Each is a few queries.
+const ERASURE_QUERIES_PER_STEP: usize = 16;
 
 /// A step that is being taken.
 #[derive(Clone, Copy)]
