@@ -55,8 +55,8 @@ async fn post_events(
     let idempotency =
         key.map(|key| lately_store::Idempotency { caller: caller.key(), key, body_hash: hash(form, &body) });
     let may_import = caller.scopes.allow(Scope::Import);
-    let submission = Submission { topic: topic.clone(), events, single, may_import, idempotency };
-    let Written { events, replayed } = op.write(submission).await?;
+    let submission = Submission { events, single, may_import, idempotency };
+    let Written { events, replayed } = op.topic(&topic).write(submission).await?;
 
     let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
     let mut response = match <[_; 1]>::try_from(events) {

@@ -131,8 +131,8 @@ async fn offer(bench: &Bench, scale: GrowthScale, events: u32) -> RequestTimes {
         let (store, topic, answered) = (bench.store.clone(), bench.topic.clone(), Arc::clone(&answered));
         writers.spawn(async move {
             let sent = Instant::now();
-            let written =
-                store.op().write(Submission::new(topic, vec![of_512_bytes(); events as usize])).await;
+            let submission = Submission::new(vec![of_512_bytes(); events as usize]);
+            let written = store.op().topic(&topic).write(submission).await;
             let mut answered = answered.lock().unwrap_or_else(PoisonError::into_inner);
             answered.millis.push(u64::try_from(sent.elapsed().as_millis()).unwrap_or(u64::MAX));
             answered.failed += u64::from(written.is_err());

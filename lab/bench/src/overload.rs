@@ -298,8 +298,8 @@ async fn write(bench: Bench, actor: String, events: u32) -> u64 {
         data: None,
         at: None,
     };
-    let submission = Submission::new(bench.topic.clone(), vec![event; events as usize]);
-    match bench.store.op().write(submission).await {
+    let submission = Submission::new(vec![event; events as usize]);
+    match bench.store.op().topic(&bench.topic).write(submission).await {
         Ok(_) => 0,
         Err(WriteError::Partly { rejected, .. }) => rejected.len() as u64,
         Err(WriteError::Table(_)) => events.into(),

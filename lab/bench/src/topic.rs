@@ -75,9 +75,9 @@ impl Bench {
     }
 
     pub(crate) async fn write(&self, events: Vec<NewEvent>) -> Cost {
-        let submission = Submission { may_import: true, ..Submission::new(self.topic.clone(), events) };
+        let submission = Submission { may_import: true, ..Submission::new(events) };
         let op = self.store.op();
-        op.write(submission).await.expect("the engine injects no faults");
+        op.topic(&self.topic).write(submission).await.expect("the engine injects no faults");
         op.cost()
     }
 

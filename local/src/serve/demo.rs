@@ -154,9 +154,8 @@ pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
             .collect();
         events.sort_by_key(|event| event.at);
         for batch in events.chunks(BATCH) {
-            let submission =
-                Submission { may_import: true, ..Submission::new(topic.clone(), batch.to_vec()) };
-            store.op().write(submission).await?;
+            let submission = Submission { may_import: true, ..Submission::new(batch.to_vec()) };
+            store.op().topic(&topic).write(submission).await?;
         }
     }
     Ok(true)
@@ -194,8 +193,8 @@ pub(crate) async fn go_on(store: Store) {
     loop {
         tokio::time::sleep(Duration::from_millis(random.u64(PAUSE_MILLIS))).await;
         let events = vec![new_event(billing(&mut random), None)];
-        let submission = Submission::new(topic.clone(), events);
-        if let Err(error) = store.op().write(submission).await {
+        let submission = Submission::new(events);
+        if let Err(error) = store.op().topic(&topic).write(submission).await {
             tracing::warn!(%error, "a demo event could not be written");
         }
     }

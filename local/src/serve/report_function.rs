@@ -84,8 +84,8 @@ mod tests {
             data: None,
             at: Some(store.now().saturating_sub(60_000)),
         };
-        let submission = Submission { may_import: true, ..Submission::new(topic.clone(), vec![event]) };
-        store.op().write(submission).await.expect("the topic exists");
+        let submission = Submission { may_import: true, ..Submission::new(vec![event]) };
+        store.op().topic(&topic).write(submission).await.expect("the topic exists");
 
         let folder = tempfile::tempdir().expect("a folder of one's own");
         let output = Output::folder(folder.path()).expect("it is there");

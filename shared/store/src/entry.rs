@@ -27,9 +27,16 @@ use lately_model::{Data, Event, RetentionDays, Views};
 use lately_table::{Corrupt, Item, TableError};
 
 use crate::event::expiry;
-use crate::limits::{ENTRY_BYTES, ENTRY_EXPIRY_BYTES, ENTRY_KEY_BYTES, ENTRY_MARK_BYTES};
+use crate::latest::rank::Ranked;
+use crate::limits::{ENTRY_BYTES, ENTRY_KEY_BYTES};
 use crate::op::Op;
-use crate::topic::TopicError;
+use crate::topic::error::TopicError;
+
+/// The bytes that an expiry adds to an entry: up to twelve digits, two in each byte, and one byte more.
+const ENTRY_EXPIRY_BYTES: usize = "expires_at".len() + 7;
+
+/// The bytes of two marks in an entry: its topic does not fan out; its event is an import.
+const ENTRY_MARK_BYTES: usize = "n".len() + 1 + "i".len() + 1;
 
 /// This sort key comes after all marks of a timeline, and before all of its entries.
 pub(crate) const BEFORE_ENTRIES: &str = "$";
@@ -212,6 +219,12 @@ impl TimelineEntry {
     /// The size of the entry's largest possible item.
     fn largest_bytes(&self) -> usize {
         self.add_to(Item::new()).stored_bytes() + ENTRY_KEY_BYTES + ENTRY_EXPIRY_BYTES + ENTRY_MARK_BYTES
+    }
+}
+
+impl Ranked for TimelineEntry {
+    fn id(&self) -> EventId {
+        self.id
     }
 }
 

@@ -19,10 +19,10 @@ use lately_keys::{Actor, BucketWidth, EventId, SortKey, Subject, TableKey, UnixM
 use lately_model::{AcceptedTimes, Data, Event, NewEvent, RetentionDays, TopicSettings};
 use lately_table::{Condition, Corrupt, Item, TableError};
 
-use crate::directory::Entry;
+use crate::directory::entry::Entry;
 use crate::limits::DELETION_SECONDS;
-use crate::topic::TopicError;
 use crate::topic::TopicHandle;
+use crate::topic::error::TopicError;
 
 /// The topic has no such event: nobody wrote it, it was deleted, or it has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -17,6 +17,7 @@ use lately_keys::{Caller, EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Condition, Corrupt, Item, PutIf, TableError, Update, Value};
 
 use crate::event::is_over;
+use crate::id_list::{decode_ids, encode_ids};
 use crate::limits::{DELETION_SETTLE_SECONDS, IDEMPOTENCY_SECONDS};
 use crate::op::Op;
 
@@ -124,20 +125,18 @@ impl KeyedRequest<'_> {
 }
 
 fn encode(key: &IdempotencyItemKey, record: &KeyRecord) -> Item {
-    let ids: Vec<u8> = record.ids.iter().flat_map(|id| *id.as_uuid().as_bytes()).collect();
     Item::at(key)
         .with("hash", Value::bytes(record.body_hash))
-        .with("ids", Value::bytes(ids))
+        .with("ids", encode_ids(&record.ids))
         .with("at", record.accepted_at.get())
         .with_flag("done", record.done)
         .with("expires_at", record.accepted_at.get() / 1000 + IDEMPOTENCY_SECONDS)
 }
 
 fn decode(item: &Item) -> Result<KeyRecord, Corrupt> {
-    let ids = item.bytes("ids")?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
     Ok(KeyRecord {
         body_hash: item.bytes("hash")?.try_into().map_err(|_| item.corrupt("hash"))?,
-        ids: ids.ok_or_else(|| item.corrupt("ids"))?,
+        ids: decode_ids(item, "ids")?,
         accepted_at: item.millis("at")?,
         done: item.flag("done"),
     })

@@ -15,10 +15,10 @@ use lately_table::TableError;
 use crate::directory::Directory;
 use crate::erasure::ActorIsBeingErased;
 use crate::event::Acceptance;
+use crate::placing::EventWriter;
 use crate::placing::PlaceError;
-use crate::topic::TopicError;
 use crate::topic::TopicHandle;
-use crate::write::EventWriter;
+use crate::topic::error::TopicError;
 
 /// Why events were not imported, or only some of them. Importing them again is safe.
 #[derive(Debug, thiserror::Error)]

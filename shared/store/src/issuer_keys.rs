@@ -33,6 +33,17 @@ pub struct IssuerKeysHandle<'a> {
     pub(crate) jwks_uri: Option<&'a str>,
 }
 
+impl Op {
+    /// The keys of an issuer of JWTs, as it is configured.
+    pub const fn issuer_keys<'a>(
+        &'a self,
+        issuer: &'a str,
+        jwks_uri: Option<&'a str>,
+    ) -> IssuerKeysHandle<'a> {
+        IssuerKeysHandle { op: self, issuer, jwks_uri }
+    }
+}
+
 impl IssuerKeysHandle<'_> {
     /// The keys as they were last stored, read eventually consistently.
     ///

@@ -9,9 +9,10 @@
 //! | for | see |
 //! | --- | --- |
 //! | the store, and one request's handle | `store.rs`, `op.rs` |
+//! | the caches of a process | `memory.rs`, `moments.rs` |
 //! | errors that subjects share | `error.rs`, `list.rs` |
-//! | topics | `topic.rs` |
-//! | the buckets that hold events | `directory.rs` |
+//! | topics | `topic/` |
+//! | the buckets that hold events | `directory/` |
 //! | writing events | `placing.rs`, `write.rs`, `idempotency.rs`, `import.rs` |
 //! | one event | `event.rs` |
 //! | reading one sorted partition | `lane.rs` |
@@ -19,10 +20,10 @@
 //! | all events of a range | `range.rs` |
 //! | consumers, and reports of what is new | `consumer/`, `run/` |
 //! | sessions | `session.rs` |
-//! | the writes and reads a minute of a caller | `quota.rs` |
+//! | the writes and reads a minute of a caller | `quota/` |
 //! | profiles and settings | `record.rs` |
 //! | issues, and the upgrade of older ones | `issue/` |
-//! | following | `follow/`, `source.rs` |
+//! | following | `follow/`, `source/` |
 //! | erasing an actor or a user | `erasure/` |
 //! | the work that follows from the table's stream | `fan_out/` |
 //! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
@@ -42,6 +43,8 @@ mod event;
 mod fan_out;
 mod feed;
 mod follow;
+mod growth;
+mod id_list;
 mod idempotency;
 mod import;
 mod issue;
@@ -52,6 +55,7 @@ pub mod limits;
 mod list;
 mod live;
 mod memory;
+mod moments;
 mod op;
 mod placing;
 mod pull_marker;
@@ -89,9 +93,12 @@ pub use issue::{
 pub use issuer_keys::{IssuerKeysHandle, StoredKeys};
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
 pub use latest::LatestError;
+pub use latest::span::NewestFirstWait;
 pub use list::ListError;
-pub use live::{LiveError, LiveFollower, LiveMessage, OpenStream, OpenStreamError};
-pub use op::Op;
+pub use live::error::LiveError;
+pub use live::open::{OpenStream, OpenStreamError};
+pub use live::{LiveFollower, LiveMessage};
+pub use op::{Op, Waiter};
 pub use quota::{QuotaError, QuotaHandle};
 pub use range::Range;
 pub use record::{
@@ -103,6 +110,6 @@ pub use settings::FeedSettings;
 pub use source::SourceHandle;
 pub use store::Store;
 pub use timeline::{TimelineError, TimelineHandle};
-pub use topic::{PutTopicError, TopicError, TopicHandle, TopicNotFound, TopicsHandle};
-pub use wait::{NewestFirstWait, Waiter};
+pub use topic::error::{PutTopicError, TopicError, TopicNotFound};
+pub use topic::{TopicHandle, TopicsHandle};
 pub use write::{Submission, WriteError, Written};

@@ -1,11 +1,11 @@
-//! Every limit of this crate, each with its reason.
+//! The limits of this crate that several files share, that depend on each other, or that others use: each with its
+//! reason. A limit of one file stands there.
 
 use std::time::Duration;
 
 use lately_keys::ShardCount;
 use lately_keys::limits::{NAME_BYTES, SUBJECT_BYTES};
 use lately_model::PageSize;
-use lately_model::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
 
 /// Entries that the comparison of a feed looks at together: their keys are one `BatchGetItem`.
 pub const COMPARED_ENTRIES: u32 = 100;
@@ -31,17 +31,8 @@ pub const READ_AHEAD_BYTES: usize = 32 * QUERY_BYTES;
 /// Buckets of one wave, at most.
 pub const WAVE_BUCKETS: usize = 16;
 
-/// Directory entries read by one query.
-pub const DIRECTORY_ENTRIES: u16 = 32;
-
-/// Directory queries of one page: 2,048 buckets looked at, even if most of them hold no wanted event.
-pub const DIRECTORY_QUERIES_PER_PAGE: u32 = 64;
-
 /// Events a page may look at to find those that match its filter: at 512 bytes, 2 MiB and 256 read units.
 pub const FILTERED_ITEMS_PER_PAGE: u32 = 4_096;
-
-/// Events that the first round of a filtering query looks at; each further round looks at twice as many.
-pub const FILTERED_ITEMS_AT_FIRST: u32 = 128;
 
 /// The size of a page as sent. Lambda's response has at most 6 MB, and escaping may double the page in it.
 pub const PAGE_BYTES: usize = 2_500_000;
@@ -69,9 +60,6 @@ pub const ENDING_EVENTS_PER_PARTITION: usize = 500;
 /// The most partitions that one such step goes through.
 pub const ENDING_PARTITIONS: usize = 32;
 
-/// The partitions in which a change of the retention writes at the same time.
-pub const PARTITIONS_AT_ONCE: usize = 8;
-
 /// The most entries or copies of deleted events that a step waits for, as a sample of all.
 pub const AWAITED_PLACES: usize = 8;
 
@@ -85,15 +73,6 @@ pub const ENDING_SETTLE_MILLIS: u64 = 10_000;
 
 /// The pause of a step that waits for this.
 pub const ENDING_SETTLE_PAUSE: Duration = Duration::from_secs(1);
-
-/// After this long, a deletion no longer waits for an entry: fan-out may have given up the entry's record.
-pub const ENDING_WAIT_MILLIS: u64 = 10 * 60 * 1000;
-
-/// The time for which one such step deletes a consumer.
-pub const CONSUMER_DELETION_TIME: Duration = Duration::from_secs(2);
-
-/// The entries of the directory that the preview of a deletion reads at once.
-pub const PREVIEW_ENTRIES: usize = 4_096;
 
 /// The name of a deleted topic is free this long after the deletion began, at the earliest. By then, no request is under
 /// way that has read the topic before.
@@ -114,15 +93,6 @@ pub const ERASED_EVENTS_PER_STEP: u32 = 500;
 /// another.
 pub const ERASED_FOLLOWS_PER_STEP: u32 = 25;
 
-/// Unfollows of one user that an erasure makes at the same time. They work on different sources.
-pub const UNFOLLOWS_AT_ONCE: usize = 4;
-
-/// The most sessions, or notes of live timelines, that one step of an erasure deletes. A session is three items.
-pub const ERASED_SESSIONS_PER_STEP: u32 = 25;
-
-/// The most looks that one step of an erasure makes for what is left. Each is a few queries.
-pub const ERASURE_QUERIES_PER_STEP: usize = 16;
-
 /// Topics that one look of an erasure looks at.
 pub const ERASURE_TOPICS_AT_ONCE: PageSize = match PageSize::new(25) {
     Ok(size) => size,
@@ -131,9 +101,6 @@ pub const ERASURE_TOPICS_AT_ONCE: PageSize = match PageSize::new(25) {
 
 /// The pages of erased ids are kept for this long, so that a receipt can be checked against them.
 pub const ERASED_IDS_SECONDS: u64 = 30 * 24 * 60 * 60;
-
-/// The name that replaces an erased user's in issues.
-pub const ERASED_BY: &str = "erased";
 
 /// An oldest-first page ends this long before now, because an event gets its id before its write lands.
 pub const ASCENDING_LAG_MILLIS: u64 = 2_000;
@@ -145,13 +112,6 @@ pub const WINDOW_EVENTS: usize = 100;
 /// Events of a page that a follower reads while it catches up.
 pub const PAGE_EVENTS: usize = 200;
 
-/// The pauses between the looks at a live timeline: each until nothing has come for so long.
-pub const BUSY_LOOKS: [(Duration, Duration); 3] = [
-    (Duration::from_secs(2), Duration::from_millis(100)),
-    (Duration::from_secs(5), Duration::from_millis(250)),
-    (Duration::from_secs(10), Duration::from_millis(500)),
-];
-
 /// The time of a page's wait that counts as one read of the caller.
 pub const WAITED_READ: Duration = Duration::from_secs(5);
 
@@ -159,22 +119,9 @@ pub const WAITED_READ: Duration = Duration::from_secs(5);
 /// most, are within two seconds.
 pub const IDLE_LOOKS: Duration = Duration::from_millis(900);
 
-/// The pause between the looks at a timeline on which more events land than one look takes.
-pub const CROWDED_LOOKS: Duration = Duration::from_millis(500);
-
-/// A timeline is idle if nothing has come for this long. Then its settled position lies further back.
-pub const IDLE_AFTER: Duration = Duration::from_secs(10);
-
-/// The loop of an idle timeline uses a directory page, and a feed's marks, for this long. So an idle topic costs less than
-/// one read unit a second.
-pub const IDLE_AGE: Duration = Duration::from_secs(3);
-
 /// The pause between two reads of the notes. A stream ends within two seconds of its topic's deletion, which a note
 /// says; so this is shorter than two idle looks.
 pub const NOTES_EVERY: Duration = Duration::from_millis(1_700);
-
-/// The time for the notes of a batch of records: nothing depends on them.
-pub const NOTES_TIME: Duration = Duration::from_millis(500);
 
 /// Notes are read again for this long, because a note gets its id before it lands.
 pub const NOTE_OVERLAP_MILLIS: u64 = 8_000;
@@ -185,9 +132,6 @@ pub const RESUMED_MILLIS: u64 = 60_000;
 
 /// The age up to which the keys of an issuer of JWTs are stored and used, while the issuer does not respond.
 pub const ISSUER_KEYS_SECONDS: u64 = 24 * 60 * 60;
-
-/// A note expires after this. Its followers read it within seconds.
-pub const NOTE_SECONDS: u64 = 60 * 60;
 
 /// DynamoDB may carry out an attempt to write an event this long after the event's time, although the attempt has timed
 /// out and a later one has succeeded.
@@ -217,26 +161,11 @@ pub const REMEMBERED_IDS: usize = 65_536;
 /// As [`REMEMBERED_IDS`], for one client: those of a whole window.
 pub const FOLLOWER_TOLD_KEPT: usize = 256;
 
-/// Ids of late events that wait to be read, from which on no further notes are read.
-pub const LATE_PER_LOOK: usize = 1_000;
-
-/// Late events that one call reads: 6.4 MB at most.
-pub const LATE_PER_CALL: usize = 25;
-
 /// A follower gives its settled position this often. Clients are promised 15 s.
 pub const SETTLED_EVERY: Duration = Duration::from_secs(10);
 
-/// The pauses between the looks of a page that waits: each until it has waited for so long.
-pub const WAITING_LOOKS: [(Duration, Duration); 2] = [
-    (Duration::from_secs(2), Duration::from_millis(250)),
-    (Duration::from_secs(6), Duration::from_millis(500)),
-];
-
 /// The time for each look of a page that waits. The last look begins when the wait is over.
 pub const WAITING_LOOK_TIME: Duration = Duration::from_secs(3);
-
-/// A directory entry expires this long after the last of its events.
-pub const DIRECTORY_GRACE_SECONDS: u64 = 30 * 24 * 60 * 60;
 
 /// An idempotency key is remembered for this long.
 pub const IDEMPOTENCY_SECONDS: u64 = 24 * 60 * 60;
@@ -248,10 +177,6 @@ pub const DELETION_SECONDS: u64 = 2 * IDEMPOTENCY_SECONDS;
 /// An author's own entry expires after this, if fan-out has not replaced it: the stream keeps the record that makes
 /// fan-out do so for just as long.
 pub const OWN_ENTRY_SECONDS: u64 = 24 * 60 * 60;
-
-/// The time for the last look for events of a batch that was written in part. By then the request has used up its own
-/// time; the function's time ends some seconds later.
-pub const LAST_LOOK: Duration = Duration::from_secs(2);
 
 /// Topics, directory entries, directory pages and feeds that a process remembers. Each takes a few hundred bytes at
 /// most.
@@ -267,12 +192,6 @@ pub const ENTRY_BYTES: usize = 1024;
 /// The longest key of an entry, with the names of its attributes: a subject's timeline, and an inverted id.
 pub(crate) const ENTRY_KEY_BYTES: usize =
     "pk".len() + "SOURCE#subject:#SHARD63".len() + SUBJECT_BYTES + "sk".len() + SORT_KEY_TEXT_BYTES;
-
-/// The bytes that an expiry adds to an entry: up to twelve digits, two in each byte, and one byte more.
-pub(crate) const ENTRY_EXPIRY_BYTES: usize = "expires_at".len() + 7;
-
-/// The bytes of two marks in an entry: its topic does not fan out; its event is an import.
-pub(crate) const ENTRY_MARK_BYTES: usize = "n".len() + 1 + "i".len() + 1;
 
 /// An inverted id as text.
 const SORT_KEY_TEXT_BYTES: usize = 36;
@@ -290,18 +209,11 @@ pub const FOLLOWER_SHARDS: ShardCount = ShardCount::MAX;
 /// Sources that one feed pulls, each with its own query. A promotion may exceed this number.
 pub const PULL_SOURCES: usize = 100;
 
-/// A pull marker begins this long before its follow: the longest delay of an event that is not an import, plus the
-/// largest difference between two clocks.
-pub const PULL_OVERLAP_MILLIS: u64 = (IMPORT_SECONDS + FUTURE_SECONDS) * 1000;
-
 /// A source with more followers than this is pulled, unless the operator sets another number.
 pub const FAN_OUT_LIMIT: u64 = 10_000;
 
 /// Followers to whom an event's own stream record pushes. A larger audience is left to jobs, which run in parallel.
 pub const AUDIENCE: u16 = 100;
-
-/// Followers of one page of a job: 180 KB to read, and 80 calls of 25 items each to write, which take a second.
-pub const FOLLOWERS_PER_JOB: u16 = 2_000;
 
 /// A job expires after this. A job whose record fails is retried for a day.
 pub const JOB_SECONDS: u64 = 2 * 24 * 60 * 60;
@@ -314,18 +226,8 @@ pub const CONSUMERS: usize = 100;
 /// and holds the copies for a small audience: some KB.
 pub const RAILS_AT_ONCE: usize = 100;
 
-/// Rails of one batch that work on a page of a job, a backfill or a cleanup at the same time. Each may hold two megabytes
-/// of entries.
-pub const PAGES_AT_ONCE: usize = 32;
-
 /// Write calls of one batch of stream records that run at the same time.
 pub const WRITES_AT_ONCE: usize = 16;
-
-/// A write call that is not full waits this long for rails that are still reading.
-pub const LINGER: Duration = Duration::from_millis(25);
-
-/// Fan-out leaves an event to jobs if it begins with the event when less than this is left before the deadline.
-pub const FAN_OUT_RESERVE: Duration = Duration::from_secs(2);
 
 /// The times that DynamoDB reports for two changes may be out of order by this much.
 pub const TOLD_APART_MILLIS: u64 = 60_000;
@@ -339,9 +241,6 @@ pub const ENTRIES_PER_QUERY: u32 = 200;
 /// source copies more.
 pub const QUERIES_PER_STEP: u32 = 20;
 
-/// Older entries of a source that a backfill looks at, to find entries of topics that fan out.
-pub const BACKFILL_ENTRIES: u32 = 4_096;
-
 /// Settled late events are kept for this long, because fan-out needs them if a stream record is delivered again. A failed
 /// record is kept for at most 90 days.
 pub const REDELIVERED_SECONDS: u64 = 100 * 24 * 60 * 60;
@@ -352,21 +251,15 @@ pub const LATE_PER_RUN: usize = 100_000;
 /// Late events on one page of a run's list: 32 KB, a twelfth of the largest item.
 pub const LATE_PER_PAGE: usize = 2_000;
 
-/// Runs that a process remembers while it looks up late events: some hundred KB.
-pub const COVERING_RUNS: usize = 256;
-
 /// A reporter's clock and DynamoDB's clock differ by at most this: the only assumption about clocks. So an event that
 /// landed longer than this before a run was announced was in the table when the run read it.
 pub const CLOCKS_APART_MILLIS: u64 = 60_000;
 
-/// DynamoDB reports the time of a change in whole seconds, rounded down.
-pub const LANDED_WITHIN_MILLIS: u64 = 1_000;
-
 /// A spread lasts this long, from the time of the event that was refused, or from its last renewal.
 pub const SPREAD_MILLIS: u64 = 60_000;
 
-/// A writer renews a spread that ends within this time.
-pub const RENEWAL_MILLIS: u64 = 20_000;
+/// Attempts to add a spread, if other writers change the entry meanwhile. Their spreads mostly suffice.
+pub const SPREAD_ATTEMPTS: u32 = 3;
 
 /// A writer certainly looks after a spread that ends within this time. Before, one request of [`RENEWAL_CHANCE`] does.
 pub const RENEWAL_DUE_MILLIS: u64 = 5_000;
@@ -374,29 +267,11 @@ pub const RENEWAL_DUE_MILLIS: u64 = 5_000;
 /// See [`RENEWAL_DUE_MILLIS`].
 pub const RENEWAL_CHANCE: u64 = 64;
 
-/// A process looks after spreads at most once in this time.
-pub const RENEWAL_PAUSE: Duration = Duration::from_secs(2);
-
-/// Slices that are counted to learn a topic's rate of writing.
-pub const COUNTED_SLICES: u64 = 4;
-
-/// Events are counted this long after their time, because their writes may still be on their way before.
-pub const COUNTED_AFTER_MILLIS: u64 = 1_000;
-
-/// Entries of a source are counted this long after their events' times: the delay of fan-out, with room.
-pub const LISTED_AFTER_MILLIS: u64 = 10_000;
-
 /// Most shards of a source's timeline: some 64,000 events a second of one actor or subject.
 pub const SOURCE_SHARDS: ShardCount = match ShardCount::new(64) {
     Ok(count) => count,
     Err(_) => unreachable!(),
 };
-
-/// Fan-out tries this long to give a busy source more shards. The other records of its batch wait meanwhile.
-pub const SOURCE_GROWTH: Duration = Duration::from_millis(500);
-
-/// After a process found that a timeline cannot get more shards now, it tries again when this time has passed.
-pub const GROWTH_PAUSE: Duration = Duration::from_secs(1);
 
 /// A timeline gets up to this many shards whenever a shard refuses a write. They use three quarters of what the four
 /// partitions of a new table serve; twice as many would use little more.
@@ -406,19 +281,12 @@ pub const SHARDS_AT_WILL: ShardCount = match ShardCount::new(32) {
 };
 
 /// A timeline gets more shards than [`SHARDS_AT_WILL`] only if the shard that refuses a write holds so many write units
-/// of the last [`HOT_SHARD_MILLIS`]. A shard that has used up a partition of its own has taken 1,000 in the last second. A
-/// shard that holds fewer than half is refused because the table is short of capacity, and more shards would not help.
+/// of the last two seconds. A shard that has used up a partition of its own has taken 1,000 in the last second. A shard that
+/// holds fewer than half is refused because the table is short of capacity, and more shards would not help.
 pub const HOT_SHARD_UNITS: u64 = 500;
-
-/// See [`HOT_SHARD_UNITS`].
-pub const HOT_SHARD_MILLIS: u64 = 2_000;
 
 /// Write units a second up to which one shard is loaded: DynamoDB's limit of a partition is 1,000.
 pub const SHARD_UNITS: u64 = 700;
-
-/// A shard from before the last doubling shows that there are too few shards only after an event was refused there this
-/// often. The waits between this many attempts are some 50 ms in all, on average.
-pub const OLD_SHARD_ATTEMPTS: u32 = 3;
 
 /// Attempts of fan-out to write to a partition that is too busy, before it leaves the write to the partition's backlog.
 /// The three waits between them take 90 ms on average, and 175 ms at most.
@@ -427,23 +295,8 @@ pub const BUSY_ATTEMPTS: u32 = 4;
 /// A process leaves all writes to a busy partition to the backlog for this long, before it tries one again.
 pub const BUSY_FOR: Duration = Duration::from_secs(5);
 
-/// Busy partitions that a process remembers. It tries a forgotten partition again.
-pub const BUSY_PARTITIONS: usize = 4_096;
-
 /// Events that one step of a backlog works on: a partition takes as many in half a second.
 pub const BACKLOG_EVENTS_PER_STEP: usize = 500;
-
-/// After this time a step of a backlog begins nothing more, because the stream's records behind it wait.
-pub const BACKLOG_STEP_TIME: Duration = Duration::from_millis(200);
-
-/// Items of a backlog that one step reads: as many as a busy shard of the stream makes in some seconds.
-pub const BACKLOG_ITEMS_PER_STEP: usize = 100;
-
-/// Events of one item of a backlog: 10 KB.
-pub const BACKLOG_EVENTS_PER_ITEM: usize = 500;
-
-/// Events that a step of a feed's backlog reads at the same time: 6 MB if all have the largest size.
-pub const BACKLOG_EVENTS_AT_ONCE: usize = 25;
 
 /// A read does not wait for an event older than this: the stream is behind by less, or by so much that five seconds do
 /// not help.
@@ -451,12 +304,6 @@ pub const WAITED_FOR_SECONDS: u64 = 120;
 
 /// A read waits at most this long for an item that follows from a write. Clients and gateways give up later.
 pub const LONGEST_VISIBILITY_WAIT: Duration = Duration::from_secs(5);
-
-/// The pause between the first two looks of a wait; each further pause is twice as long.
-pub const FIRST_LOOK_AGAIN: Duration = Duration::from_millis(50);
-
-/// The longest pause between two looks. So a wait is at most about fifteen looks.
-pub const LONGEST_LOOK_AGAIN: Duration = Duration::from_millis(800);
 
 /// Queries of one page of issues. One query fills a page, and a few do if issues are large. A page ends early, with a
 /// cursor, only if an older writer left thousands of issues in the wrong place of an index.
@@ -471,12 +318,6 @@ pub const WRITE_BACKS_AT_ONCE: usize = 8;
 /// Items that one call of the background migration looks at, whatever its permitted rate, so that it reports its
 /// progress.
 pub const MIGRATION_PAGE: u32 = 1_000;
-
-/// A process takes at most this part of a quota at once: a twentieth. So a process that stops loses no more.
-pub const QUOTA_BLOCKS: u32 = 20;
-
-/// A quota's item expires this many minutes after its minute began. No clock may be further behind.
-pub const QUOTA_MINUTES: u64 = 10;
 
 /// Streams that a caller may have open at once.
 pub const OPEN_STREAMS: u64 = 10;

@@ -21,28 +21,14 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lately_keys::table::{ConsumerKey, IssueKey, QuotaHolder, QuotaKind, RepositoryKey};
-use lately_keys::{Source, Topic, UnixMillis, User};
+use lately_keys::table::QuotaHolder;
+use lately_keys::{Topic, UnixMillis};
 use lately_model::{RequestsPerMinute, Revision};
 use lately_table::{Ambient, Cost, Table};
 
-use crate::consumer::ConsumerHandle;
-use crate::erasure::ErasuresHandle;
-use crate::feed::FeedHandle;
-use crate::follow::UserHandle;
-use crate::issue::{IssueHandle, IssuesHandle, RepositoryHandle};
-use crate::issuer_keys::IssuerKeysHandle;
 use crate::limits::DIRECTORY_AGE;
 use crate::memory::Memory;
-use crate::quota::QuotaHandle;
-use crate::record::{DocumentKey, RecordHandle};
-use crate::run::{Run, RunHandle, RunsHandle};
-use crate::session::SessionsHandle;
-use crate::source::SourceHandle;
 use crate::store::Store;
-use crate::timeline::TimelineHandle;
-use crate::topic::{TopicHandle, TopicsHandle};
-use crate::wait::Waiter;
 
 /// The handle of one request on the table. [`Store::op`] makes one.
 #[derive(Clone, Debug)]
@@ -60,8 +46,29 @@ pub struct Op {
     pub(crate) directory_age: Duration,
 }
 
+/// The caller whose pages wait.
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    /// The holder of the open streams and waiting pages.
+    pub holder: QuotaHolder,
+    /// The reads that the caller may make a minute, if they are limited.
+    pub reads: Option<RequestsPerMinute>,
+}
+
+impl Store {
+    /// The handle of one request, with the time that the connection grants one operation.
+    pub fn op(&self) -> Op {
+        Op::new(self.clone(), self.connection().begin())
+    }
+
+    /// The handle of one request with this much time.
+    pub fn op_within(&self, time: Duration) -> Op {
+        Op::new(self.clone(), self.connection().begin_within(time))
+    }
+}
+
 impl Op {
-    pub(crate) fn new(store: Store, table: Table) -> Self {
+    fn new(store: Store, table: Table) -> Self {
         Self { store, table, topics: None, waiter: None, shown: Arc::default(), directory_age: DIRECTORY_AGE }
     }
 
@@ -79,12 +86,13 @@ impl Op {
     /// than one request is made of such steps. The step's price is added to this request's price when the step is
     /// dropped.
     pub fn step(&self) -> Self {
-        Self { table: self.store.step_of(&self.table), ..self.clone() }
+        Self { table: self.store.connection().begin_step(&self.table), ..self.clone() }
     }
 
     /// As [`Op::step`], with this much time. The step's items are not shown to the caller yet.
     pub fn step_within(&self, time: Duration) -> Self {
-        Self { table: self.store.step_within(&self.table, time), shown: Arc::default(), ..self.clone() }
+        let table = self.store.connection().begin_step_within(&self.table, time);
+        Self { table, shown: Arc::default(), ..self.clone() }
     }
 
     /// The same request, which uses directory pages of up to this age.
@@ -138,99 +146,5 @@ impl Op {
     /// The first revision of a record that is created now.
     pub(crate) fn first_revision(&self) -> Revision {
         Revision::first(self.ambient().since_epoch())
-    }
-
-    /// A topic and its events.
-    pub const fn topic<'a>(&'a self, topic: &'a Topic) -> TopicHandle<'a> {
-        TopicHandle { op: self, topic }
-    }
-
-    /// All topics.
-    pub const fn topics(&self) -> TopicsHandle<'_> {
-        TopicsHandle { op: self }
-    }
-
-    /// The timeline of a source.
-    pub const fn timeline<'a>(&'a self, source: &'a Source) -> TimelineHandle<'a> {
-        TimelineHandle { op: self, source }
-    }
-
-    /// The feed of a user.
-    pub const fn feed<'a>(&'a self, user: &'a User) -> FeedHandle<'a> {
-        FeedHandle { op: self, user }
-    }
-
-    /// A user and the sources that the user follows.
-    pub const fn user<'a>(&'a self, user: &'a User) -> UserHandle<'a> {
-        UserHandle { op: self, user }
-    }
-
-    /// A source and its followers.
-    pub const fn source<'a>(&'a self, source: &'a Source) -> SourceHandle<'a> {
-        SourceHandle { op: self, source }
-    }
-
-    /// A consumer of a topic.
-    pub const fn consumer<'a>(&'a self, consumer: &'a ConsumerKey) -> ConsumerHandle<'a> {
-        ConsumerHandle { op: self, consumer }
-    }
-
-    /// The runs of a consumer that produces reports.
-    pub const fn runs<'a>(&'a self, consumer: &'a ConsumerKey) -> RunsHandle<'a> {
-        RunsHandle { op: self, consumer }
-    }
-
-    /// One run.
-    pub const fn run<'a>(&'a self, run: &'a Run) -> RunHandle<'a> {
-        RunHandle { op: self, run }
-    }
-
-    /// The profile of a user, or the settings of an application.
-    pub const fn record<'a, K: DocumentKey>(&'a self, key: &'a K) -> RecordHandle<'a, K> {
-        RecordHandle { op: self, key }
-    }
-
-    /// The keys of an issuer of JWTs, as it is configured.
-    pub const fn issuer_keys<'a>(
-        &'a self,
-        issuer: &'a str,
-        jwks_uri: Option<&'a str>,
-    ) -> IssuerKeysHandle<'a> {
-        IssuerKeysHandle { op: self, issuer, jwks_uri }
-    }
-
-    /// All sessions.
-    pub const fn sessions(&self) -> SessionsHandle<'_> {
-        SessionsHandle { op: self }
-    }
-
-    /// All erasures.
-    pub const fn erasures(&self) -> ErasuresHandle<'_> {
-        ErasuresHandle { op: self }
-    }
-
-    /// A quota of a caller with this limit.
-    pub const fn quota<'a>(
-        &'a self,
-        holder: &'a QuotaHolder,
-        kind: QuotaKind,
-        limit: RequestsPerMinute,
-    ) -> QuotaHandle<'a> {
-        QuotaHandle { op: self, holder, kind, limit: limit.get() }
-    }
-
-    /// A repository and its issues.
-    pub const fn repository<'a>(&'a self, repository: &'a RepositoryKey) -> RepositoryHandle<'a> {
-        RepositoryHandle { op: self, repository }
-    }
-
-    /// One issue.
-    pub const fn issue<'a>(&'a self, key: &'a IssueKey) -> IssueHandle<'a> {
-        IssueHandle { op: self, key }
-    }
-
-    /// The issues of all repositories.
-    pub const fn issues(&self) -> IssuesHandle<'_> {
-        IssuesHandle { op: self }
     }
 }

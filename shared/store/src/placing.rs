@@ -9,18 +9,22 @@ use std::sync::Arc;
 use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::EventKey;
-use lately_keys::{Bucket, Coverage, EventId, EventType, ShardCount, Tick, UnixMillis};
+use lately_keys::{Bucket, Coverage, EventId, EventType, ShardCount, Tick, Topic, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
-use lately_model::{Event, NewEvent};
+use lately_model::{Event, NewEvent, TopicSettings};
 use lately_table::limits::BATCHES_AT_ONCE;
 use lately_table::{Item, TableError, tick};
 
-use crate::directory::{Directory, Entry};
+use crate::directory::Directory;
+use crate::directory::entry::Entry;
 use crate::erasure::ActorIsBeingErased;
 use crate::event::{self, Acceptance};
-use crate::limits::OLD_SHARD_ATTEMPTS;
-use crate::topic::oldest_kept;
-use crate::write::EventWriter;
+use crate::op::Op;
+use crate::topic::stored::{StoredTopic, oldest_kept};
+
+/// A shard from before the last doubling shows that there are too few shards only after an event was refused there this
+/// often. The waits between this many attempts are some 50 ms in all, on average.
+const OLD_SHARD_ATTEMPTS: u32 = 3;
 
 /// An event with its id, its directory entry and its item.
 #[derive(Clone, Debug)]
@@ -42,6 +46,28 @@ pub(crate) enum PlaceError {
     /// The directory could not be read or written.
     #[error(transparent)]
     Table(#[from] TableError),
+}
+
+/// The writes of one request to one topic, under the topic's settings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EventWriter<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) topic: &'a Topic,
+    pub(crate) settings: &'a TopicSettings,
+    /// No older event is accepted, while a change of the retention goes through the topic.
+    pub(crate) floor: UnixMillis,
+}
+
+impl<'a> EventWriter<'a> {
+    pub(crate) const fn of(op: &'a Op, topic: &'a Topic, settings: &'a TopicSettings) -> Self {
+        Self { op, topic, settings, floor: UnixMillis::MIN }
+    }
+
+    /// The same, for events from the first that the topic shows on.
+    pub(crate) fn above_floor_of(self, stored: &StoredTopic) -> Self {
+        let floor = stored.changing.map_or(UnixMillis::MIN, |changing| changing.floor);
+        Self { floor, ..self }
+    }
 }
 
 impl EventWriter<'_> {

@@ -19,14 +19,16 @@ use lately_keys::{Bucket, EventId, Order, Shard, Topic, UnixMillis};
 use lately_model::Event;
 use lately_table::{Cost, TableError};
 
-use crate::directory::{Directory, DirectoryRange};
+use crate::directory::Directory;
+use crate::directory::entry::DirectoryRange;
 use crate::event::decode;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::latest::unit_of;
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE, QUERY_BYTES, READ_AHEAD_BYTES};
 use crate::op::Op;
-use crate::topic::{TopicError, TopicHandle};
+use crate::topic::TopicHandle;
+use crate::topic::error::TopicError;
 
 /// A range of a topic that is being read.
 #[derive(Debug)]

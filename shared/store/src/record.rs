@@ -69,6 +69,13 @@ pub struct RecordHandle<'a, K> {
     pub(crate) key: &'a K,
 }
 
+impl Op {
+    /// The profile of a user, or the settings of an application.
+    pub const fn record<'a, K: DocumentKey>(&'a self, key: &'a K) -> RecordHandle<'a, K> {
+        RecordHandle { op: self, key }
+    }
+}
+
 impl<K> Clone for RecordHandle<'_, K> {
     fn clone(&self) -> Self {
         *self

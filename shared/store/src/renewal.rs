@@ -9,6 +9,7 @@
 //! renewal is optional: if it fails, the shards grow again when the base is refused.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use lately_keys::table::{EventPartition, SourcePartition};
@@ -20,12 +21,32 @@ use crate::directory::Directory;
 use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::{
-    COUNTED_AFTER_MILLIS, COUNTED_SLICES, EXPECTED_EVENT_BYTES, GROWTH_PAUSE, HOT_SHARD_MILLIS,
-    HOT_SHARD_UNITS, LISTED_AFTER_MILLIS, RENEWAL_CHANCE, RENEWAL_DUE_MILLIS, RENEWAL_MILLIS, RENEWAL_PAUSE,
-    SHARD_UNITS, SHARDS_AT_WILL, SOURCE_SHARDS, SPREAD_MILLIS,
+    EXPECTED_EVENT_BYTES, HOT_SHARD_UNITS, RENEWAL_CHANCE, RENEWAL_DUE_MILLIS, SHARD_UNITS, SHARDS_AT_WILL,
+    SOURCE_SHARDS, SPREAD_MILLIS,
 };
 use crate::op::Op;
 use crate::source::SourceHandle;
+
+/// A writer renews a spread that ends within this time.
+const RENEWAL_MILLIS: u64 = 20_000;
+
+/// A process looks after spreads at most once in this time.
+const RENEWAL_PAUSE: Duration = Duration::from_secs(2);
+
+/// After a process found that a timeline cannot get more shards now, it tries again when this time has passed.
+const GROWTH_PAUSE: Duration = Duration::from_secs(1);
+
+/// See [`HOT_SHARD_UNITS`].
+const HOT_SHARD_MILLIS: u64 = 2_000;
+
+/// Slices that are counted to learn a topic's rate of writing.
+const COUNTED_SLICES: u64 = 4;
+
+/// Events are counted this long after their time, because their writes may still be on their way before.
+const COUNTED_AFTER_MILLIS: u64 = 1_000;
+
+/// Entries of a source are counted this long after their events' times: the delay of fan-out, with room.
+const LISTED_AFTER_MILLIS: u64 = 10_000;
 
 /// The size of a unit in which DynamoDB bills writes.
 const UNIT_BYTES: u64 = 1024;

@@ -62,6 +62,13 @@ pub struct SessionsHandle<'a> {
     pub(crate) op: &'a Op,
 }
 
+impl Op {
+    /// All sessions.
+    pub const fn sessions(&self) -> SessionsHandle<'_> {
+        SessionsHandle { op: self }
+    }
+}
+
 impl SessionsHandle<'_> {
     /// Creates a session, under its token's hash.
     ///

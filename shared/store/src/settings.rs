@@ -2,7 +2,10 @@
 
 use lately_model::RetentionDays;
 
-use crate::limits::{AUDIENCE, ENTRIES_PER_QUERY, FAN_OUT_LIMIT, FOLLOWERS_PER_JOB, QUERIES_PER_STEP};
+use crate::limits::{AUDIENCE, ENTRIES_PER_QUERY, FAN_OUT_LIMIT, QUERIES_PER_STEP};
+
+/// Followers of one page of a job: 180 KB to read, and 80 calls of 25 items each to write, which take a second.
+const FOLLOWERS_PER_JOB: u16 = 2_000;
 
 /// The settings of feeds. [`limits`](crate::limits) has the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

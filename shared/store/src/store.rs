@@ -1,13 +1,11 @@
 //! The store: a connection to the table, and what a process remembers between operations.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use lately_keys::{Generator, UnixMillis};
-use lately_table::{Ambient, Connection, Table, Tally, now};
+use lately_table::{Ambient, Connection, Tally, now};
 
 use crate::memory::Memory;
-use crate::op::Op;
 use crate::settings::FeedSettings;
 
 /// Lately's table. A clone is cheap; one store serves a whole process.
@@ -41,24 +39,8 @@ impl Store {
         now(self.ambient())
     }
 
-    /// The handle of one request, with the time that the connection grants one operation.
-    pub fn op(&self) -> Op {
-        Op::new(self.clone(), self.inner.connection.begin())
-    }
-
-    /// The handle of one request with this much time.
-    pub fn op_within(&self, time: Duration) -> Op {
-        Op::new(self.clone(), self.inner.connection.begin_within(time))
-    }
-
-    /// A part of an operation, with its own deadline.
-    pub(crate) fn step_of(&self, whole: &Table) -> Table {
-        self.inner.connection.begin_step(whole)
-    }
-
-    /// A part of an operation, with this much time.
-    pub(crate) fn step_within(&self, whole: &Table, time: Duration) -> Table {
-        self.inner.connection.begin_step_within(whole, time)
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.inner.connection
     }
 
     /// The work of all finished operations of this store and its clones, since the tally was last taken.

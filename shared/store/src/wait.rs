@@ -7,21 +7,26 @@
 
 use std::time::Duration;
 
-use lately_keys::table::{QuotaHolder, QuotaKind};
-use lately_model::{Page, RequestsPerMinute, WaitSeconds};
+use lately_keys::table::QuotaKind;
+use lately_model::{Page, WaitSeconds};
 use lately_table::{Ambient, entropy_u64};
 
-use crate::limits::{
-    FIRST_LOOK_AGAIN, IDLE_LOOKS, LONGEST_LOOK_AGAIN, LONGEST_VISIBILITY_WAIT, WAITED_READ, WAITING_LOOKS,
-};
-use crate::live::{OpenStream, OpenStreamError};
+use crate::limits::{IDLE_LOOKS, LONGEST_VISIBILITY_WAIT, WAITED_READ};
+use crate::live::open::{OpenStream, OpenStreamError};
 use crate::op::Op;
 use crate::quota::QuotaError;
 
-/// A newest-first page was asked to wait. New events are not on such a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a newest-first page cannot wait")]
-pub struct NewestFirstWait;
+/// The pauses between the looks of a page that waits: each until it has waited for so long.
+const WAITING_LOOKS: [(Duration, Duration); 2] = [
+    (Duration::from_secs(2), Duration::from_millis(250)),
+    (Duration::from_secs(6), Duration::from_millis(500)),
+];
+
+/// The pause between the first two looks of a wait; each further pause is twice as long.
+const FIRST_LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// The longest pause between two looks. So a wait is at most about fifteen looks.
+const LONGEST_LOOK_AGAIN: Duration = Duration::from_millis(800);
 
 /// Repeats `look` until it returns something; `None` after [`LONGEST_VISIBILITY_WAIT`], or when no time is left.
 pub(crate) async fn wait_for<T, E, Looking>(
@@ -46,15 +51,6 @@ where
         tokio::time::sleep(jittered(pause, ambient).min(left)).await;
         pause = (pause * 2).min(LONGEST_LOOK_AGAIN);
     }
-}
-
-/// The caller whose pages wait.
-#[derive(Clone, Debug)]
-pub struct Waiter {
-    /// The holder of the open streams and waiting pages.
-    pub holder: QuotaHolder,
-    /// The reads that the caller may make a minute, if they are limited.
-    pub reads: Option<RequestsPerMinute>,
 }
 
 /// The wait of a page that would be empty. Each look is a step of the request ([`Op::step_within`]), because the request

@@ -10,12 +10,13 @@
 //! leaves a note (`event.rs`), and the write, one transaction, requires that there is no note.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
 use lately_keys::table::{DeletedEventKey, EventKey};
-use lately_keys::{EventId, TableKey, Topic, UnixMillis};
-use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
+use lately_keys::{EventId, TableKey, UnixMillis};
+use lately_model::{AcceptedTimes, AtError, Event, NewEvent};
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
 
@@ -25,18 +26,19 @@ use crate::erasure::ActorIsBeingErased;
 use crate::event::Acceptance;
 use crate::idempotency::KeyedRequest;
 use crate::idempotency::{Idempotency, KeyRecord, Recorded};
-use crate::limits::{LAST_LOOK, OWN_ENTRY_SECONDS};
-use crate::op::Op;
-use crate::placing::{PlaceError, Placed};
+use crate::limits::OWN_ENTRY_SECONDS;
+use crate::placing::{EventWriter, PlaceError, Placed};
 use crate::renewal::Spreading;
-use crate::topic::StoredTopic;
-use crate::topic::TopicError;
+use crate::topic::TopicHandle;
+use crate::topic::error::TopicError;
+
+/// The time for the last look for events of a batch that was written in part. By then the request has used up its own
+/// time; the function's time ends some seconds later.
+const LAST_LOOK: Duration = Duration::from_secs(2);
 
 /// Events to write.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// The topic.
-    pub topic: Topic,
     /// The events.
     pub events: Vec<NewEvent>,
     /// True if the client sent one event, not a list: an error then names the event without an index.
@@ -49,8 +51,8 @@ pub struct Submission {
 
 impl Submission {
     /// A list of new events, without an idempotency key.
-    pub const fn new(topic: Topic, events: Vec<NewEvent>) -> Self {
-        Self { topic, events, single: false, may_import: false, idempotency: None }
+    pub const fn new(events: Vec<NewEvent>) -> Self {
+        Self { events, single: false, may_import: false, idempotency: None }
     }
 }
 
@@ -110,15 +112,16 @@ impl PlaceError {
     }
 }
 
-impl Op {
+impl TopicHandle<'_> {
     /// Writes events. They are durable when this returns.
-    pub async fn write(&self, submission: Submission) -> Result<Written, WriteError> {
-        let Submission { topic, events, single, may_import, idempotency } = submission;
+    pub async fn write(self, submission: Submission) -> Result<Written, WriteError> {
+        let Submission { events, single, may_import, idempotency } = submission;
+        let Self { op, topic } = self;
         let refused = |error: PlaceError| error.of(single);
-        let stored = self.topic(&topic).stored().await?;
+        let stored = self.stored().await?;
         let settings = stored.settings;
-        let writer = EventWriter::of(self, &topic, &settings).above_floor_of(&stored);
-        let first = Acceptance { at: self.now(), is_keyed: idempotency.is_some() };
+        let writer = EventWriter::of(op, topic, &settings).above_floor_of(&stored);
+        let first = Acceptance { at: op.now(), is_keyed: idempotency.is_some() };
         let checked =
             check_times(&events, single, may_import, AcceptedTimes::new(first.at, settings.retention_days));
         let Some(idempotency) = idempotency else {
@@ -129,7 +132,7 @@ impl Op {
             return Ok(Written { events, replayed: false });
         };
 
-        let request = KeyedRequest::of(self, &topic, stored.created_at, &idempotency);
+        let request = KeyedRequest::of(op, topic, stored.created_at, &idempotency);
         let (record, placed) = match checked {
             // A retry may come so late that its times would be refused now. The time of the first request counts.
             Err(error) => {
@@ -172,28 +175,6 @@ impl Op {
         let events = writer.outcome(placed, failed).await?;
         request.finish().await;
         Ok(Written { events, replayed })
-    }
-}
-
-/// The writes of one request to one topic, under the topic's settings.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EventWriter<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) topic: &'a Topic,
-    pub(crate) settings: &'a TopicSettings,
-    /// No older event is accepted, while a change of the retention goes through the topic.
-    pub(crate) floor: UnixMillis,
-}
-
-impl<'a> EventWriter<'a> {
-    pub(crate) const fn of(op: &'a Op, topic: &'a Topic, settings: &'a TopicSettings) -> Self {
-        Self { op, topic, settings, floor: UnixMillis::MIN }
-    }
-
-    /// The same, for events from the first that the topic shows on.
-    pub(crate) fn above_floor_of(self, stored: &StoredTopic) -> Self {
-        let floor = stored.changing.map_or(UnixMillis::MIN, |changing| changing.floor);
-        Self { floor, ..self }
     }
 }
 

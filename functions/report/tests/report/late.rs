@@ -5,7 +5,7 @@ use std::time::Duration;
 use lately_engine::fault::Faults;
 use lately_report::Outcome;
 
-use crate::rig::{Plan, Rig, SETTLED, paid, pass};
+use crate::rig::{Plan, Rig, SETTLED, paid, pass, submission};
 
 #[tokio::test(start_paused = true)]
 async fn an_import_is_first_in_the_next_report() {
@@ -49,7 +49,7 @@ async fn a_reporter_ahead_and_writers_behind_lose_nothing() {
     let mut written = Vec::new();
     for _ in 0..4 {
         written.extend(rig.write(2, None).await);
-        let late = behind.op().write(rig.submission(vec![paid("ada", "1")])).await.unwrap();
+        let late = behind.op().topic(&rig.topic).write(submission(vec![paid("ada", "1")])).await.unwrap();
         written.extend(late.events.iter().map(|event| event.id));
         rig.settle().await;
         pass(Duration::from_secs(20)).await;

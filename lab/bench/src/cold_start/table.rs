@@ -70,8 +70,8 @@ async fn fill(store: &Store) -> Result<()> {
         })
     };
     let events = (0..EVENTS).map(event).collect::<Result<Vec<_>>>()?;
-    let submission = Submission { may_import: true, ..Submission::new(topic.clone(), events) };
-    store.op().write(submission).await?;
+    let submission = Submission { may_import: true, ..Submission::new(events) };
+    store.op().topic(&topic).write(submission).await?;
     let consumer = |name: &str| {
         let name = name.parse()?;
         Result::Ok(ConsumerKey { topic: topic.clone(), name })

@@ -55,8 +55,13 @@ pub(super) fn lost_by_lately(writers: u32) -> u64 {
         process(0).op().topic(&topic).put(&change).await.expect("the topic is new");
         for writer in 1..=writers {
             let events = vec![of_512_bytes()];
-            let write = Submission::new(topic.clone(), events);
-            process(writer.into()).op().write(write).await.expect("the engine injects no faults");
+            let write = Submission::new(events);
+            process(writer.into())
+                .op()
+                .topic(&topic)
+                .write(write)
+                .await
+                .expect("the engine injects no faults");
         }
         let mut query = EventQuery { limit: page_size(200), consistent: true, ..EventQuery::default() };
         let reader = process(0);

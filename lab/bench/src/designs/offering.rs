@@ -93,8 +93,8 @@ pub(super) fn to_lately(rate: u32, seconds: u32) -> (OfferResult, u16) {
                 let (store, topic, result) = (bench.store.clone(), bench.topic.clone(), Arc::clone(&result));
                 writers.spawn(async move {
                     let events = vec![of_512_bytes()];
-                    let write = Submission::new(topic, events);
-                    let written = store.op().write(write).await.is_ok();
+                    let write = Submission::new(events);
+                    let written = store.op().topic(&topic).write(write).await.is_ok();
                     result.lock().unwrap_or_else(PoisonError::into_inner).note(begun, written);
                 });
             }

@@ -65,11 +65,11 @@ pub(super) async fn writes(watched: &WitnessedSystem) {
     api.serving(routes).call("dev", "POST /topics/wide/events", event().to_string()).await.is_ok(201);
     // Retried so late that the event's time would not be accepted now.
     let store = write_event.store(&api.system.engine.client());
+    let posts = "posts".parse().unwrap();
     let submission = |may_import| {
         let at = Some(store.now().saturating_sub(3_600_000));
         let (event_type, actor) = ("a".parse().unwrap(), "ada".parse().unwrap());
         Submission {
-            topic: "posts".parse().unwrap(),
             events: vec![NewEvent { event_type, actor, subject: None, data: None, at }],
             single: false,
             may_import,
@@ -85,10 +85,10 @@ pub(super) async fn writes(watched: &WitnessedSystem) {
     let dying = Faults::default().nth(1, marks, Fault::Crash(Moment::Before));
     let dying = api.system.engine.client_with(dying);
     let victim = write_event.store(&dying.client());
-    assert!(Box::pin(dying.run(victim.op().write(submission(true)))).await.is_none());
-    let written = store.op().write(submission(false)).await.unwrap();
+    assert!(Box::pin(dying.run(victim.op().topic(&posts).write(submission(true)))).await.is_none());
+    let written = store.op().topic(&posts).write(submission(false)).await.unwrap();
     assert!(written.replayed);
-    store.op().topic(&"posts".parse().unwrap()).delete_event(written.events[0].id, None).await.unwrap();
+    store.op().topic(&posts).delete_event(written.events[0].id, None).await.unwrap();
     // The responses to these writes are lost.
     let batches = Target::operation(Operation::BatchWriteItem);
     let lost = Faults::default().rule(batches, When::Always, Fault::Unprocessed(0.5)).rule(

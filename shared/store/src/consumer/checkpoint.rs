@@ -15,12 +15,12 @@
 
 use lately_keys::limits::LATE_SHARDS;
 use lately_keys::table::ConsumerKey;
-use lately_keys::{EventId, TableKey, UnixMillis};
+use lately_keys::{EventId, UnixMillis};
 use lately_model::{BatchToken, Revision, SettleSeconds};
-use lately_table::{Condition, Corrupt, Guarded, Item, REVISION, Rounds, TableError, Value, revision_of};
+use lately_table::{Condition, Corrupt, Item, REVISION, Value, revision_of};
 
-use crate::consumer::ConsumerHandle;
 use crate::consumer::counters::Counters;
+use crate::id_list::{decode_ids, encode_ids};
 
 /// The use of a consumer, from its first use on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,52 +201,6 @@ pub(crate) fn incarnation(item: &Item) -> Result<Revision, Corrupt> {
 /// The condition that an item belongs to an incarnation of a consumer.
 pub(crate) fn is_of(incarnation: Revision) -> Condition {
     Condition::equals("incarnation", incarnation.get())
-}
-
-/// Ids as one attribute.
-pub(crate) fn encode_ids(ids: &[EventId]) -> Value {
-    let bytes: Vec<u8> = ids.iter().flat_map(|id| id.as_uuid().into_bytes()).collect();
-    Value::bytes(bytes)
-}
-
-/// Reads the attribute that [`encode_ids`] wrote.
-pub(crate) fn decode_ids(item: &Item, name: &'static str) -> Result<Vec<EventId>, Corrupt> {
-    let ids = item.bytes(name)?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
-    ids.ok_or_else(|| item.corrupt(name))
-}
-
-impl ConsumerHandle<'_> {
-    /// The consumer's checkpoint, if there is one. The read is consistent.
-    pub(crate) async fn checkpoint(self) -> Result<Option<Checkpoint>, TableError> {
-        let item = self.op.table.get(self.consumer.encode()).await?;
-        Ok(item.as_ref().map(Checkpoint::decode).transpose()?)
-    }
-
-    /// Lets `decide` make the consumer's next state of the state that was found, and writes it under its revision.
-    /// `None` leaves the consumer as it is. If another writer was first, `decide` decides again, up to
-    /// [`CONFLICTS`](lately_table::limits::CONFLICTS) times. Returns the state at the end; `None` if the consumer has
-    /// been deleted.
-    pub(crate) async fn change<E: From<TableError>>(
-        self,
-        mut found: Option<Checkpoint>,
-        mut decide: impl FnMut(&Checkpoint) -> Result<Option<Checkpoint>, E>,
-    ) -> Result<Option<Checkpoint>, E> {
-        let mut rounds = Rounds::of(&self.op.table, "the consumer");
-        loop {
-            let Some(known) = found else { return Ok(None) };
-            let Some(wanted) = decide(&known)? else { return Ok(Some(known)) };
-            let wanted = Checkpoint { revision: known.revision.next(), ..wanted };
-            found = match self.op.table.put_revised(&wanted.encode(), Some(known.revision)).await? {
-                Guarded::Written => return Ok(Some(wanted)),
-                Guarded::Stale(there) => {
-                    there.as_ref().map(Checkpoint::decode).transpose().map_err(TableError::from)?
-                }
-                // Nobody can tell whether our write was applied: `decide` decides from the state that is there now.
-                Guarded::Unknown => self.checkpoint().await?,
-            };
-            rounds.lose()?;
-        }
-    }
 }
 
 #[cfg(test)]

@@ -38,14 +38,14 @@ mod position;
 mod remove;
 mod status;
 
-use lately_keys::CursorError;
 use lately_keys::table::ConsumerKey;
-use lately_table::TableError;
+use lately_keys::{CursorError, TableKey};
+use lately_table::{Guarded, Rounds, TableError};
 
 use crate::consumer::checkpoint::Checkpoint;
 use crate::limits::CONSUMERS;
 use crate::op::Op;
-use crate::topic::TopicError;
+use crate::topic::error::TopicError;
 
 /// The topic has no such consumer, or the consumer is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,4 +95,45 @@ pub(crate) fn existing(
 pub struct ConsumerHandle<'a> {
     pub(crate) op: &'a Op,
     pub(crate) consumer: &'a ConsumerKey,
+}
+
+impl Op {
+    /// A consumer of a topic.
+    pub const fn consumer<'a>(&'a self, consumer: &'a ConsumerKey) -> ConsumerHandle<'a> {
+        ConsumerHandle { op: self, consumer }
+    }
+}
+
+impl ConsumerHandle<'_> {
+    /// The consumer's checkpoint, if there is one. The read is consistent.
+    pub(crate) async fn checkpoint(self) -> Result<Option<Checkpoint>, TableError> {
+        let item = self.op.table.get(self.consumer.encode()).await?;
+        Ok(item.as_ref().map(Checkpoint::decode).transpose()?)
+    }
+
+    /// Lets `decide` make the consumer's next state of the state that was found, and writes it under its revision.
+    /// `None` leaves the consumer as it is. If another writer was first, `decide` decides again, up to
+    /// [`CONFLICTS`](lately_table::limits::CONFLICTS) times. Returns the state at the end; `None` if the consumer has
+    /// been deleted.
+    pub(crate) async fn change<E: From<TableError>>(
+        self,
+        mut found: Option<Checkpoint>,
+        mut decide: impl FnMut(&Checkpoint) -> Result<Option<Checkpoint>, E>,
+    ) -> Result<Option<Checkpoint>, E> {
+        let mut rounds = Rounds::of(&self.op.table, "the consumer");
+        loop {
+            let Some(known) = found else { return Ok(None) };
+            let Some(wanted) = decide(&known)? else { return Ok(Some(known)) };
+            let wanted = Checkpoint { revision: known.revision.next(), ..wanted };
+            found = match self.op.table.put_revised(&wanted.encode(), Some(known.revision)).await? {
+                Guarded::Written => return Ok(Some(wanted)),
+                Guarded::Stale(there) => {
+                    there.as_ref().map(Checkpoint::decode).transpose().map_err(TableError::from)?
+                }
+                // Nobody can tell whether our write was applied: `decide` decides from the state that is there now.
+                Guarded::Unknown => self.checkpoint().await?,
+            };
+            rounds.lose()?;
+        }
+    }
 }

@@ -32,7 +32,7 @@ use crate::latest::page::{PageDraft, PageEnd, PageItem};
 use crate::latest::span::{IdRange, Span};
 use crate::limits::{PAGE_BYTES, POINTERS_AT_FIRST};
 use crate::op::Op;
-use crate::topic::StoredTopic;
+use crate::topic::stored::StoredTopic;
 
 /// A poll's response.
 struct PreparedPoll {

@@ -12,7 +12,8 @@ use crate::consumer::{ConsumerError, ConsumerHandle, existing};
 use crate::latest::page::PageDraft;
 use crate::latest::span::{IdRange, Span};
 use crate::limits::CONSUMERS;
-use crate::topic::{self, StoredTopic, TopicError};
+use crate::topic::error::TopicError;
+use crate::topic::stored::StoredTopic;
 
 impl ConsumerHandle<'_> {
     /// Creates a consumer, or changes its settle time. The `bool` says whether the consumer was created.
@@ -67,7 +68,7 @@ impl ConsumerHandle<'_> {
         let transaction = Transaction::new(self.op.ambient())
             .put_if(checkpoint.encode(), Condition::no_item())
             .put(Announcement::first(checkpoint))
-            .check(topic::key_of(topic), is_kept);
+            .check(StoredTopic::key(topic), is_kept);
         if self.op.table.transact(&transaction).await? == Transacted::Done {
             return Ok(());
         }

@@ -10,8 +10,12 @@ use crate::ending::mark::{self, EndingMark};
 use crate::ending::step::DeletionStep;
 use crate::error::FindError;
 use crate::event::is_over;
-use crate::limits::PREVIEW_ENTRIES;
-use crate::topic::{self, StoredTopic, TopicError, TopicHandle, TopicNotFound};
+use crate::topic::TopicHandle;
+use crate::topic::error::{TopicError, TopicNotFound};
+use crate::topic::stored::StoredTopic;
+
+/// The entries of the directory that the preview of a deletion reads at once.
+const PREVIEW_ENTRIES: usize = 4_096;
 
 /// The topic is not being deleted, and was not deleted within the last day.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +48,7 @@ impl TopicHandle<'_> {
             // The deletion begins as a whole. If it may have begun already, the next round finds it.
             let is_known = Condition::equals(REVISION, found.revision.get());
             let transaction = Transaction::new(self.op.ambient())
-                .put_if(topic::encode(topic, marked), is_known)
+                .put_if(marked.encode(topic), is_known)
                 .put(EndingMark::of_deletion(topic, now))
                 .put(self.op.end_note(topic, found.created_at)?)
                 .put(first.encode(topic));

@@ -13,7 +13,7 @@ use lately_model::RetentionDays;
 use lately_table::{Condition, Corrupt, Item, Update};
 
 use crate::limits::ENDING_MARK_SECONDS;
-use crate::topic::retention_days;
+use crate::topic::stored::retention_days;
 
 /// A change of all that a topic holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

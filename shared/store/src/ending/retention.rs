@@ -14,7 +14,8 @@ use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transact
 
 use crate::ending::mark::EndingMark;
 use crate::ending::step::{RetentionStep, StepName};
-use crate::topic::{self, RetentionFloor, StoredTopic, TopicHandle, oldest_kept};
+use crate::topic::TopicHandle;
+use crate::topic::stored::{RetentionFloor, StoredTopic, oldest_kept};
 
 impl TopicHandle<'_> {
     /// Replaces a topic by one with another retention, and begins the steps. Returns the topic; `None` if it has changed
@@ -32,7 +33,7 @@ impl TopicHandle<'_> {
         let wanted = StoredTopic { changing: Some(floor), ..wanted };
         let is_known = Condition::equals(REVISION, known.revision.get());
         let transaction = Transaction::new(self.op.ambient())
-            .put_if(topic::encode(topic, wanted), is_known)
+            .put_if(wanted.encode(topic), is_known)
             .put(EndingMark::of_retention(topic, now, days))
             .put(RetentionStep::first(now, days, floor.floor).encode(topic));
         let is_done = self.op.table.transact(&transaction).await? == Transacted::Done;
@@ -58,7 +59,7 @@ impl TopicHandle<'_> {
             let is_ours = |changing: RetentionFloor| changing.begun == name.begun;
             let Some(stored) = found.filter(|found| found.changing.is_some_and(is_ours)) else { break };
             let is_known = Condition::equals(REVISION, stored.revision.get());
-            let update = Update::under(topic::key_of(self.topic))
+            let update = Update::under(StoredTopic::key(self.topic))
                 .remove("floor")
                 .remove("changed")
                 .set(REVISION, stored.revision.next().get());

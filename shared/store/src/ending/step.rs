@@ -20,7 +20,8 @@ use lately_keys::{Bucket, BucketWidth, EventId, Shard, Source, Topic, UnixMillis
 use lately_model::{EndingState, RetentionDays, TopicDeletion};
 use lately_table::{Condition, Corrupt, Item, Value};
 
-use crate::topic::retention_days;
+use crate::id_list::{decode_ids, encode_ids};
+use crate::topic::stored::retention_days;
 
 /// The name of a step: when the ending began, and the step's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,13 +101,12 @@ impl DeletionStep {
     }
 
     pub(crate) fn encode(&self, topic: &Topic) -> Item {
-        let listed: Vec<u8> = self.listed.iter().flat_map(|id| *id.as_uuid().as_bytes()).collect();
         let over: Vec<_> = self.over.iter().map(ToString::to_string).collect();
         let awaited = self.awaited.iter().map(|(id, source)| format!("{id} {source}"));
         self.name
             .item(topic, Ending::Deletion)
             .with("bucket", self.width.as_str())
-            .with("listed", Value::bytes(listed))
+            .with("listed", encode_ids(&self.listed))
             .with_some("over", (!over.is_empty()).then(|| over.join(" ")))
             .with_some("awaited", (!self.awaited.is_empty()).then(|| Value::list(awaited)))
             .with_some("since", self.waiting_since.map(UnixMillis::get))
@@ -120,13 +120,12 @@ impl DeletionStep {
     }
 
     pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let listed = item.bytes("listed")?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
         let over = item.optional_text("over")?.unwrap_or_default();
         let over = over.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>();
         Ok(Self {
             name: StepName::of(item)?,
             width: item.parsed("bucket")?,
-            listed: listed.ok_or_else(|| item.corrupt("listed"))?,
+            listed: decode_ids(item, "listed")?,
             over: over.map_err(|_| item.corrupt("over"))?,
             awaited: if item.has("awaited") { awaited(item)? } else { Vec::new() },
             waiting_since: item.optional_millis("since")?,

@@ -14,7 +14,7 @@ use lately_keys::table::{ErasedPageKey, ErasureId};
 use lately_table::{Item, Query, TableError};
 use sha2::{Digest, Sha256};
 
-use crate::consumer::checkpoint::{decode_ids, encode_ids};
+use crate::id_list::{decode_ids, encode_ids};
 use crate::limits::ERASED_IDS_SECONDS;
 use crate::op::Op;
 

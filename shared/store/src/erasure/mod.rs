@@ -17,8 +17,9 @@
 //! - An actor's timeline lists all events of a topic only if the topic kept the view `actor` ever since its creation.
 //!   All other topics are walked through by their directories.
 
+pub(crate) mod entry;
 pub(crate) mod ids;
-pub(crate) mod list;
+mod list;
 pub(crate) mod step;
 mod verify;
 
@@ -27,7 +28,7 @@ use lately_keys::table::ErasureId;
 use lately_model::{Erasure, NewErasure};
 use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 
-use crate::erasure::list::ErasureEntry;
+use crate::erasure::entry::ErasureEntry;
 use crate::erasure::step::ErasureStep;
 use crate::error::FindError;
 use crate::op::Op;
@@ -57,6 +58,13 @@ pub type ErasureError = FindError<ErasureNotFound>;
 #[derive(Clone, Copy, Debug)]
 pub struct ErasuresHandle<'a> {
     pub(crate) op: &'a Op,
+}
+
+impl Op {
+    /// All erasures.
+    pub const fn erasures(&self) -> ErasuresHandle<'_> {
+        ErasuresHandle { op: self }
+    }
 }
 
 impl ErasuresHandle<'_> {

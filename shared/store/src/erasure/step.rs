@@ -24,7 +24,7 @@ use lately_keys::{
 use lately_model::{Erasure, ErasureCounts, ErasureState};
 use lately_table::{Condition, Corrupt, Item, Value};
 
-use crate::consumer::checkpoint::{decode_ids, encode_ids};
+use crate::id_list::{decode_ids, encode_ids};
 
 /// The parts of an erasure, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,14 @@ use lately_keys::{EventId, UnixMillis};
 use lately_table::TableError;
 
 use crate::entry::TimelineEntry;
-use crate::fan_out::FanOut;
-use crate::fan_out::walk::{Backfill, FeedWalk, Purpose, WalkStep};
+use crate::fan_out::batch::FanOut;
+use crate::fan_out::job::{Backfill, FeedWalk, Purpose};
+use crate::fan_out::walk::WalkStep;
 use crate::follow::{Edge, Follower};
 use crate::latest::span::IdRange;
-use crate::limits::BACKFILL_ENTRIES;
+
+/// Older entries of a source that a backfill looks at, to find entries of topics that fan out.
+const BACKFILL_ENTRIES: u32 = 4_096;
 
 impl FanOut<'_> {
     pub(super) async fn backfill(

@@ -16,20 +16,10 @@ use lately_keys::{Key, Source, UnixMillis, User};
 use lately_table::{Rounds, TableError};
 
 use crate::entry::{TimelineEntry, own_feed, place_in_feed};
-use crate::fan_out::FanOut;
-use crate::fan_out::page::ShardPage;
-use crate::limits::{SHARDS_AT_ONCE, TOLD_APART_MILLIS};
-use crate::op::Op;
+use crate::fan_out::batch::FanOut;
+use crate::fan_out::shard_page::ShardPage;
+use crate::limits::SHARDS_AT_ONCE;
 use crate::pull_marker::PullMarker;
-
-impl ShardPage {
-    /// The users who have unfollowed since a change, and who may have been on the page when an attempt handled the change.
-    pub(super) async fn gone(&self, op: &Op, at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
-        let since = at.saturating_sub(TOLD_APART_MILLIS);
-        let covers = |user: &User| self.covers(user);
-        op.source(&self.source).leavers(self.shard, since, covers).await
-    }
-}
 
 impl<'a> FanOut<'a> {
     /// A user's feed.

@@ -14,8 +14,9 @@ use lately_keys::{EventId, Source, UnixMillis};
 use lately_table::{Condition, Query, TableError};
 
 use crate::entry::{BEFORE_ENTRIES, TimelineEntry};
-use crate::fan_out::FanOut;
-use crate::fan_out::walk::{FeedWalk, Purpose, WalkStep};
+use crate::fan_out::batch::FanOut;
+use crate::fan_out::job::{FeedWalk, Purpose};
+use crate::fan_out::walk::WalkStep;
 use crate::follow::leaver;
 use crate::lane::LanePage;
 

@@ -15,6 +15,8 @@
 //! A change of the retention goes the same way. Events that are past the old or the new retention are deleted, and all
 //! others get the new expiry; then fan-out gives their entries the new expiry.
 
+use std::time::Duration;
+
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::table::{
     DirectoryKey, Ending, EndingMarkKey, EndingStepKey, EventKey, EventPartition, Timeline, WatchKey,
@@ -23,19 +25,29 @@ use lately_keys::{Bucket, EventId, Key, Shard, SortKey, Source, TableKey, Topic,
 use lately_model::RetentionDays;
 use lately_table::{Condition, Item, Page, PutIf, Query, TableError, Update};
 
-use crate::directory::{Directory, DirectoryPage, Entry};
+use crate::directory::Directory;
+use crate::directory::entry::{DirectoryPage, Entry};
 use crate::ending::mark::EndingMark;
 use crate::ending::step::{DeletionStep, RestOfTopic, RetentionPlace, RetentionStep, StepName};
 use crate::entry::{TimelineEntry, places_at_source};
 use crate::event::{expiry, is_over};
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::limits::{
-    AWAITED_PLACES, CONSUMER_DELETION_TIME, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS,
-    ENDING_EVENTS_PER_PARTITION, ENDING_EVENTS_PER_STEP, ENDING_PARTITIONS, ENDING_PAUSE,
-    ENDING_SETTLE_MILLIS, ENDING_SETTLE_PAUSE, ENDING_WAIT_MILLIS, PARTITIONS_AT_ONCE, WRITES_AT_ONCE,
+    AWAITED_PLACES, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS, ENDING_EVENTS_PER_PARTITION,
+    ENDING_EVENTS_PER_STEP, ENDING_PARTITIONS, ENDING_PAUSE, ENDING_SETTLE_MILLIS, ENDING_SETTLE_PAUSE,
+    WRITES_AT_ONCE,
 };
 use crate::op::Op;
-use crate::topic;
+use crate::topic::stored::{StoredTopic, oldest_kept};
+
+/// The partitions in which a change of the retention writes at the same time.
+const PARTITIONS_AT_ONCE: usize = 8;
+
+/// After this long, a deletion no longer waits for an entry: fan-out may have given up the entry's record.
+const ENDING_WAIT_MILLIS: u64 = 10 * 60 * 1000;
+
+/// The time for which one such step deletes a consumer.
+const CONSUMER_DELETION_TIME: Duration = Duration::from_secs(2);
 
 /// True if everything that was written before an ending began can be seen.
 pub(super) fn is_settled(op: &Op, begun: UnixMillis) -> bool {
@@ -219,7 +231,7 @@ impl FanOut<'_> {
         }
         let finished = now.max(begun.saturating_add(DELETION_SETTLE_SECONDS * 1000));
         let seconds = finished.get().div_ceil(1000);
-        let config = Update::under(topic::key_of(topic))
+        let config = Update::under(StoredTopic::key(topic))
             .set("expires_at", seconds)
             .only_if(Condition::equals("deleting", begun.get()));
         self.op.table.update(&config).await?;
@@ -308,7 +320,7 @@ impl FanOut<'_> {
     async fn restamp_event(&self, item: &Item, step: &RetentionStep) -> Result<(), TableError> {
         let id = item.parsed::<SortKey>("sk")?.id();
         let now = self.op.now();
-        let is_past = step.days.is_some_and(|days| id.at() < topic::oldest_kept(days, now));
+        let is_past = step.days.is_some_and(|days| id.at() < oldest_kept(days, now));
         if is_past || id.at() < step.floor || is_over(item, now)? {
             return self.op.table.delete(item.key()?).await;
         }

@@ -22,10 +22,9 @@
 //! backfill are the steps of one walk (`walk.rs`): each step puts the next page when it ends.
 
 use lately_keys::table::{Job, JobKey, JobPage, JobTask};
-use lately_keys::{BucketWidth, Topic, UnixMillis, User};
+use lately_keys::{BucketWidth, EventId, Topic, UnixMillis, User};
 use lately_table::{Corrupt, Item, TableError};
 
-use crate::fan_out::walk::{Backfill, FeedWalk, Purpose};
 use crate::limits::JOB_SECONDS;
 use crate::op::Op;
 
@@ -114,7 +113,43 @@ impl JobWork {
     }
 }
 
+/// A walk: its user, its purpose, and how far it has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FeedWalk {
+    pub(super) user: User,
+    /// The oldest entry that the walk has looked at; `None` before the first step.
+    pub(super) behind: Option<EventId>,
+    pub(super) purpose: Purpose,
+}
+
+/// Why a user's entries are walked through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The user no longer follows the source.
+    Cleanup,
+    /// The user follows the source.
+    Backfill(Backfill),
+}
+
+/// The remaining work of a backfill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Backfill {
+    /// When the follow began. All entries since then are copied.
+    pub(super) since: UnixMillis,
+    /// The number of older entries that are still wanted.
+    pub(super) wanted: u16,
+    /// The number of older entries that the walk has looked at.
+    pub(super) looked_at: u32,
+}
+
 impl FeedWalk {
+    pub(super) const fn task(&self) -> JobTask {
+        match self.purpose {
+            Purpose::Cleanup => JobTask::Cleanup,
+            Purpose::Backfill(_) => JobTask::Backfill,
+        }
+    }
+
     fn add_to(&self, item: Item) -> Item {
         let item = item
             .with("user", self.user.as_str())

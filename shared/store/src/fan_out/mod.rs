@@ -34,8 +34,10 @@
 
 mod backfill;
 mod backlog;
+mod batch;
 mod belongs;
 mod cleanup;
+mod deferred;
 mod ending;
 mod erasure;
 mod job;
@@ -45,32 +47,35 @@ mod plan;
 mod post;
 mod promotion;
 mod record;
+mod shard_page;
 mod shared;
 mod spread;
 mod walk;
 mod writer;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{Backlog, Job, JobPage};
-use lately_keys::{EventId, Key, UnixMillis};
-use lately_table::{Cost, Item, TableError, Write, entropy_u64, tick};
+use futures_util::stream::{self, StreamExt};
+use lately_keys::UnixMillis;
+use lately_table::{Cost, TableError};
 use tokio::sync::Semaphore;
 
-use crate::fan_out::backlog::DeferredWork;
-use crate::fan_out::job::JobWork;
+use crate::fan_out::batch::{Done, FanOut};
+use crate::fan_out::deferred::DeferredWork;
 use crate::fan_out::late::LateNotes;
 use crate::fan_out::page::JobStep;
 use crate::fan_out::record::{Change, What};
 use crate::fan_out::shared::SharedReads;
 use crate::fan_out::writer::Writer;
-use crate::limits::{PAGES_AT_ONCE, RAILS_AT_ONCE, WRITES_AT_ONCE};
-use crate::live::watch::LateEntries;
+use crate::limits::RAILS_AT_ONCE;
 use crate::op::Op;
 
 pub use record::{NoBatch, Record};
+
+/// Rails of one batch that work on a page of a job, a backfill or a cleanup at the same time. Each may hold two megabytes
+/// of entries.
+const PAGES_AT_ONCE: usize = 32;
 
 /// The outcome of a batch of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,54 +151,6 @@ impl Op {
     }
 }
 
-/// A batch of records that is being handled.
-#[derive(Clone, Copy)]
-struct FanOut<'a> {
-    op: &'a Op,
-    writer: &'a Writer<'a>,
-    reads: &'a SharedReads,
-    /// Bounds the pages of followers and of entries that are in memory.
-    pages: &'a Semaphore,
-    done: &'a Done,
-    /// Collects the writes that are deferred to backlogs.
-    deferred: &'a DeferredWork,
-    /// The place in the batch of the record that is being handled.
-    place: usize,
-    /// The backlog whose step this is. The step writes to the backlog's partition although the partition is known to be
-    /// busy.
-    backlog: Option<&'a Backlog>,
-}
-
-/// The figures of a batch so far.
-#[derive(Debug, Default)]
-struct Done {
-    deliveries: AtomicU64,
-    late: AtomicU64,
-    jobs: AtomicU64,
-    promotions: AtomicU64,
-    deferred: AtomicU64,
-    /// The entries that were written late. Their notes are put after all entries are written.
-    late_entries: LateEntries,
-    /// The time of the oldest change of a backlog, in milliseconds counted down from the greatest number; 0 if there
-    /// was no such change.
-    age: AtomicU64,
-}
-
-impl Done {
-    fn saw(&self, changed_at: Option<UnixMillis>) {
-        let age = changed_at.map_or(0, |at| u64::MAX - at.get());
-        self.age.fetch_max(age, Ordering::Relaxed);
-    }
-
-    fn oldest(&self) -> Option<UnixMillis> {
-        UnixMillis::new(u64::MAX - self.age.load(Ordering::Relaxed)).ok()
-    }
-}
-
-fn count(counter: &AtomicU64, more: usize) {
-    counter.fetch_add(more as u64, Ordering::Relaxed);
-}
-
 impl FanOut<'_> {
     /// Handles the records of a rail, which are given by their places in the batch. Returns the place of the first
     /// record that fails.
@@ -246,35 +203,4 @@ impl FanOut<'_> {
             What::Backlog(key) => Box::pin(self.work_off(&key.backlog, &[key.id].into())).await,
         }
     }
-
-    async fn put(&self, items: Vec<Item>) -> Result<(), TableError> {
-        self.writer.write(items.into_iter().map(Write::Put).collect()).await
-    }
-
-    /// Puts copies of events into a feed.
-    async fn deliver(&self, items: Vec<Item>) -> Result<(), TableError> {
-        let copies = items.len();
-        self.put(items).await?;
-        count(&self.done.deliveries, copies);
-        Ok(())
-    }
-
-    async fn delete(&self, keys: Vec<Key>) -> Result<(), TableError> {
-        self.writer.write(keys.into_iter().map(Write::Delete).collect()).await
-    }
-
-    /// Puts the first page of each of some jobs.
-    async fn put_first_pages(&self, jobs: Vec<Job>, work: &JobWork) -> Result<(), TableError> {
-        let puts: Vec<_> = jobs.iter().map(|job| work.put(self.op, job, JobPage::default())).collect();
-        stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
-        count(&self.done.jobs, jobs.len());
-        Ok(())
-    }
-}
-
-/// A new id with the current time.
-fn fresh_id(op: &Op) -> Result<EventId, TableError> {
-    let ambient = op.ambient();
-    let clock = tick(ambient).map_err(TableError::unavailable)?;
-    op.store.generator().next(clock, 0.into(), entropy_u64(ambient)).map_err(TableError::unavailable)
 }

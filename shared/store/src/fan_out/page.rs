@@ -7,54 +7,15 @@
 
 use std::collections::BTreeSet;
 
+use lately_keys::TableKey;
 use lately_keys::table::{EventKey, Job, JobKey};
-use lately_keys::{EventId, Shard, Source, TableKey, User};
 use lately_table::{TableError, Write};
 
 use crate::entry::{TimelineEntry, place_in_feed};
-use crate::fan_out::FanOut;
-use crate::fan_out::backlog::DeferredWrite;
+use crate::fan_out::batch::FanOut;
+use crate::fan_out::deferred::DeferredWrite;
 use crate::fan_out::job::{JobWork, PageTask, Task};
-use crate::follow::{Follower, FollowerRange};
-use crate::op::Op;
-use crate::source::StoredSource;
-
-/// Some followers of a shard.
-#[derive(Debug)]
-pub(super) struct ShardPage {
-    pub(super) source: Source,
-    pub(super) shard: Shard,
-    /// The page begins after this follower.
-    after: Option<User>,
-    followers: Vec<Follower>,
-    /// True if there may be more followers after the page.
-    pub(super) more: bool,
-}
-
-impl ShardPage {
-    pub(super) fn users(&self) -> impl Iterator<Item = &User> {
-        self.followers.iter().map(|follower| &follower.user)
-    }
-
-    /// A shard without followers.
-    pub(super) fn of_nobody(source: &Source, shard: Shard) -> Self {
-        Self { source: source.clone(), shard, after: None, followers: Vec::new(), more: false }
-    }
-
-    /// The followers whose feeds may have a copy of an event of the source. Only backfills copy an event that is
-    /// pulled, into the feeds of those who followed after the event's time.
-    pub(super) fn holders(&self, stored: &StoredSource, id: EventId) -> impl Iterator<Item = &User> {
-        let was_pushed = stored.may_have_pushed(id);
-        let may_hold = move |follower: &&Follower| was_pushed || id < EventId::first_of(follower.since);
-        self.followers.iter().filter(may_hold).map(|follower| &follower.user)
-    }
-
-    /// True if the page would contain a follower with this name.
-    pub(super) fn covers(&self, user: &User) -> bool {
-        let last = self.followers.last().filter(|_| self.more);
-        self.after.as_ref().is_none_or(|after| after < user) && last.is_none_or(|last| *user <= last.user)
-    }
-}
+use crate::fan_out::shard_page::ShardPage;
 
 /// One step of a job: a page of it.
 #[derive(Clone, Copy)]
@@ -157,21 +118,5 @@ impl FanOut<'_> {
     async fn entry_of(&self, key: &EventKey) -> Result<Option<TimelineEntry>, TableError> {
         let Some(event) = self.op.table.get(key.encode()).await? else { return Ok(None) };
         Ok(TimelineEntry::of(key, &event)?)
-    }
-}
-
-impl ShardPage {
-    /// Reads a page of a shard.
-    pub(super) async fn read(
-        op: &Op,
-        source: &Source,
-        shard: Shard,
-        after: Option<User>,
-    ) -> Result<Self, TableError> {
-        let range = FollowerRange { shard, after };
-        let limit = usize::from(op.store.feeds().followers_per_job);
-        let read = op.source(source).followers_of(&range, limit, true).await?;
-        let source = source.clone();
-        Ok(Self { source, shard, after: range.after, followers: read.followers, more: read.more })
     }
 }

@@ -6,7 +6,10 @@ use lately_keys::table::Backlog;
 use lately_keys::{Key, UnixMillis};
 
 use crate::fan_out::record::{Change, Record, What};
-use crate::limits::{CLOCKS_APART_MILLIS, LANDED_WITHIN_MILLIS};
+use crate::limits::CLOCKS_APART_MILLIS;
+
+/// DynamoDB reports the time of a change in whole seconds, rounded down.
+const LANDED_WITHIN_MILLIS: u64 = 1_000;
 
 /// The rails of a batch: for each item, the places of its records, in order. The records of all items of a backlog are
 /// one rail.

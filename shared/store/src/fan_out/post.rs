@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -17,14 +18,17 @@ use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
 use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed, places_at_source};
-use crate::fan_out::backlog::{DeferredEvent, DeferredWrite};
+use crate::fan_out::batch::{FanOut, count};
+use crate::fan_out::deferred::{DeferredEvent, DeferredWrite};
 use crate::fan_out::ending::stamp;
 use crate::fan_out::job::{JobWork, PageTask, Task};
-use crate::fan_out::page::ShardPage;
-use crate::fan_out::{FanOut, count};
+use crate::fan_out::shard_page::ShardPage;
 use crate::follow::Counts;
-use crate::limits::{FAN_OUT_RESERVE, SHARDS_AT_ONCE, TOLD_APART_MILLIS, WRITES_AT_ONCE};
+use crate::limits::{SHARDS_AT_ONCE, TOLD_APART_MILLIS, WRITES_AT_ONCE};
 use crate::renewal::Spreading;
+
+/// Fan-out leaves an event to jobs if it begins with the event when less than this is left before the deadline.
+const FAN_OUT_RESERVE: Duration = Duration::from_secs(2);
 
 impl FanOut<'_> {
     pub(super) async fn posted(

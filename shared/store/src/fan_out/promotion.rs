@@ -15,8 +15,8 @@ use lately_keys::table::{FollowerCountKey, Job, JobTask};
 use lately_keys::{Shard, Source, UnixMillis};
 use lately_table::TableError;
 
+use crate::fan_out::batch::{FanOut, count, fresh_id};
 use crate::fan_out::job::{JobWork, PageTask, Task};
-use crate::fan_out::{FanOut, count, fresh_id};
 use crate::follow::Counts;
 use crate::limits::FOLLOWER_SHARDS;
 use crate::source::{PushMode, StoredSource};

@@ -16,7 +16,7 @@ use lately_keys::table::{
     AnyKey, BacklogKey, DirectoryKey, EndingStepKey, ErasureStepKey, EventKey, FollowerCountKey, FollowerKey,
     JobKey,
 };
-use lately_keys::{Actor, EventId, Key, Source, TimeError, UnixMillis};
+use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, TimeError, UnixMillis};
 use lately_table::{Corrupt, Item};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -24,7 +24,6 @@ use serde_json::value::RawValue;
 use crate::ending::step::StepName;
 use crate::entry::TimelineEntry;
 use crate::fan_out::job::JobWork;
-use crate::fan_out::walk::walk_id;
 use crate::follow::{Counts, Follower};
 use crate::limits::WRITE_MILLIS;
 use crate::source::{PushMode, StoredSource};
@@ -329,6 +328,13 @@ impl ImageRecord {
     }
 }
 
+/// An id for the walk that a stream record begins. Each delivery of the record gives the same id.
+fn walk_id(sequence: &str, at: UnixMillis) -> EventId {
+    let digits = sequence.bytes().map(|digit| u64::from(digit.wrapping_sub(b'0')));
+    let number = digits.fold(0_u64, |number, digit| number.wrapping_mul(10).wrapping_add(digit));
+    EventId::new(Tick::first_of(at), Shard::from(0), number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -408,5 +414,13 @@ mod tests {
         let poison = one(r#""dynamodb":{"SequenceNumber":"43"}"#);
         assert_eq!((poison.sequence(), poison.change.is_err(), poison.item.is_none()), ("43", true, true));
         assert_eq!(one(r#""eventName":7"#).sequence(), "");
+    }
+
+    #[test]
+    fn each_record_has_a_walk_id_that_stays_the_same() {
+        let at = UnixMillis::new(1_479_499_740_000).unwrap();
+        let id = walk_id("4421584500000000017450439091", at);
+        assert_eq!((id, id.at()), (walk_id("4421584500000000017450439091", at), at));
+        assert_ne!(id, walk_id("4421584500000000017450439092", at));
     }
 }

@@ -18,7 +18,7 @@ use lately_keys::{Key, Shard, ShardCount, Source, TableKey, UnixMillis, User};
 use lately_table::TableError;
 use tokio::sync;
 
-use crate::fan_out::page::ShardPage;
+use crate::fan_out::shard_page::ShardPage;
 use crate::follow::Counts;
 use crate::op::Op;
 use crate::source::StoredSource;

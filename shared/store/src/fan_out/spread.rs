@@ -1,6 +1,6 @@
 //! Spreading a busy source: its timeline gets more shards, and the entries that were refused go there.
 //!
-//! A writer places an entry by the coverage that the process knows (see `source.rs`), which may be too old. If the
+//! A writer places an entry by the coverage that the process knows (see `source/`), which may be too old. If the
 //! entry's shard refuses it because its key range is hot, the writer learns of more shards, or adds a spread with twice
 //! the shards from the event's time on, and writes the entry once more. The backlog gets the writes that are refused again.
 //!
@@ -11,7 +11,7 @@ use lately_keys::{EventId, Key, ShardCount, Source, TableKey};
 use lately_table::{Item, TableError, Write};
 
 use crate::entry::place_at_source;
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 
 /// An entry that is written to a source's timeline.
 #[derive(Debug)]

@@ -16,59 +16,14 @@
 
 use std::sync::Arc;
 
-use lately_keys::table::{BegunKey, FollowerKey, Job, JobKey, JobPage, JobTask};
-use lately_keys::{Coverage, EventId, Shard, Source, Tick, UnixMillis, User};
+use lately_keys::table::{BegunKey, FollowerKey, Job, JobKey, JobPage};
+use lately_keys::{Coverage, EventId, Source, UnixMillis};
 use lately_table::{Condition, Item, PutIf, TableError};
 
-use crate::fan_out::job::{JobWork, Task};
+use crate::fan_out::batch::{FanOut, fresh_id};
+use crate::fan_out::job::{Backfill, FeedWalk, JobWork, Purpose, Task};
 use crate::fan_out::page::JobStep;
-use crate::fan_out::{FanOut, fresh_id};
 use crate::follow::Edge;
-
-/// A walk: its user, its purpose, and how far it has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FeedWalk {
-    pub(super) user: User,
-    /// The oldest entry that the walk has looked at; `None` before the first step.
-    pub(super) behind: Option<EventId>,
-    pub(super) purpose: Purpose,
-}
-
-/// Why a user's entries are walked through.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// The user no longer follows the source.
-    Cleanup,
-    /// The user follows the source.
-    Backfill(Backfill),
-}
-
-/// The remaining work of a backfill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Backfill {
-    /// When the follow began. All entries since then are copied.
-    pub(super) since: UnixMillis,
-    /// The number of older entries that are still wanted.
-    pub(super) wanted: u16,
-    /// The number of older entries that the walk has looked at.
-    pub(super) looked_at: u32,
-}
-
-impl FeedWalk {
-    pub(super) const fn task(&self) -> JobTask {
-        match self.purpose {
-            Purpose::Cleanup => JobTask::Cleanup,
-            Purpose::Backfill(_) => JobTask::Backfill,
-        }
-    }
-}
-
-/// An id for the walk that a stream record begins. Each delivery of the record gives the same id.
-pub(super) fn walk_id(sequence: &str, at: UnixMillis) -> EventId {
-    let digits = sequence.bytes().map(|digit| u64::from(digit.wrapping_sub(b'0')));
-    let number = digits.fold(0_u64, |number, digit| number.wrapping_mul(10).wrapping_add(digit));
-    EventId::new(Tick::first_of(at), Shard::from(0), number)
-}
 
 impl FanOut<'_> {
     /// Begins a walk because of a change of a follower.
@@ -159,18 +114,5 @@ impl WalkStep<'_> {
             }
         }
         Ok(Some(walk))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_record_has_a_walk_id_that_stays_the_same() {
-        let at = UnixMillis::new(1_479_499_740_000).unwrap();
-        let id = walk_id("4421584500000000017450439091", at);
-        assert_eq!((id, id.at()), (walk_id("4421584500000000017450439091", at), at));
-        assert_ne!(id, walk_id("4421584500000000017450439092", at));
     }
 }

@@ -15,6 +15,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::{self, Either};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -23,7 +24,10 @@ use lately_table::limits::BATCH_ITEMS;
 use lately_table::{BatchOutcome, Refusal, Table, TableError, Write};
 use tokio::sync::Notify;
 
-use crate::limits::{BUSY_ATTEMPTS, LINGER, WRITES_AT_ONCE};
+use crate::limits::{BUSY_ATTEMPTS, WRITES_AT_ONCE};
+
+/// A write call that is not full waits this long for rails that are still reading.
+const LINGER: Duration = Duration::from_millis(25);
 
 #[cfg(test)]
 mod tests;

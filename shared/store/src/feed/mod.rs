@@ -10,6 +10,7 @@
 pub(crate) mod marks;
 mod rebuild;
 mod seen;
+mod start;
 mod verify;
 
 pub use seen::SeeError;
@@ -19,19 +20,17 @@ use std::collections::BTreeMap;
 
 use futures_util::future::{try_join, try_join_all};
 use lately_keys::table::FeedEntryKey;
-use lately_keys::{Actor, EventId, Fingerprint, Order, UnixMillis, User};
+use lately_keys::{Actor, EventId, Fingerprint, Order, User};
 use lately_model::{EventQuery, FeedPage, FeedQuery, Page, PageUnread, TimelineEvent, WaitSeconds};
 use lately_table::TableError;
 
 use crate::entry::{TimelineEntry, place_in_feed};
-use crate::feed::marks::Marks;
 use crate::latest::page::{Budget, PageDraft, PageEnd};
-use crate::latest::span::{IdRange, Span};
-use crate::latest::wave::Wave;
-use crate::limits::{EXPECTED_EVENT_BYTES, WAITING_LOOK_TIME};
+use crate::latest::span::Span;
+use crate::limits::WAITING_LOOK_TIME;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
-use crate::timeline::reading::{LaneAnswer, OWN_LANE, TimelineReading};
+use crate::timeline::reading::TimelineReading;
 use crate::timeline::{TimelineError, is_consistent, wait_for_event, with_filters};
 use crate::wait::{PageWait, is_empty};
 
@@ -40,6 +39,13 @@ use crate::wait::{PageWait, is_empty};
 pub struct FeedHandle<'a> {
     pub(crate) op: &'a Op,
     pub(crate) user: &'a User,
+}
+
+impl Op {
+    /// The feed of a user.
+    pub const fn feed<'a>(&'a self, user: &'a User) -> FeedHandle<'a> {
+        FeedHandle { op: self, user }
+    }
 }
 
 impl FeedHandle<'_> {
@@ -110,43 +116,6 @@ impl FeedHandle<'_> {
             }
         }
         Ok(None)
-    }
-}
-
-impl TimelineReading<'_> {
-    /// Reads the marks of a feed, and as many of its own entries as one query returns. Then the wave knows all of its
-    /// lanes.
-    async fn begin_feed(
-        &mut self,
-        user: &User,
-        wave: &mut Wave<TimelineEntry>,
-        ids: IdRange,
-        wanted: usize,
-    ) -> Result<Marks, TableError> {
-        self.op.table.meter().round();
-        let begins = self.order == Order::NewestFirst && ids.newest == EventId::last_of(UnixMillis::MAX);
-        let asks = wave.asks(wanted, EXPECTED_EVENT_BYTES);
-        let ask = *asks.first().expect("a page asks its only lane for entries");
-        let own = wave.lane(OWN_LANE);
-        let (marks, answer) = if begins {
-            let range = self.range(&own.partition, ask.ids);
-            let (marks, found) = self.op.feed(user).start(&range, ask.limit).await?;
-            (marks, found.map(|found| LaneAnswer::of(ask, found)))
-        } else {
-            let marks = self.op.feed(user).marks(None, self.consistent);
-            let (marks, answer) = try_join(marks, self.query(ask, own)).await?;
-            (marks, Some(answer))
-        };
-        if let Some(answer) = answer {
-            self.absorb(wave, vec![answer]);
-        }
-        let lanes = u16::try_from(1 + marks.pulls.len()).unwrap_or(u16::MAX);
-        for pull in &marks.pulls {
-            if let Some(ids) = IdRange::new(ids.oldest.max(pull.since), ids.newest) {
-                self.push_source(wave, &pull.source, ids, lanes);
-            }
-        }
-        Ok(marks)
     }
 }
 

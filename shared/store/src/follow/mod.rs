@@ -64,6 +64,13 @@ pub struct UserHandle<'a> {
     pub(crate) user: &'a User,
 }
 
+impl Op {
+    /// A user and the sources that the user follows.
+    pub const fn user<'a>(&'a self, user: &'a User) -> UserHandle<'a> {
+        UserHandle { op: self, user }
+    }
+}
+
 impl UserHandle<'_> {
     /// Follows a source. The feed gets as many of its older events as `backfill` says. If the user follows the source
     /// already, nothing changes.

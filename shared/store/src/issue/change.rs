@@ -12,7 +12,7 @@ use lately_table::{Rounds, TableError, Transaction};
 use crate::erasure::ActorIsBeingErased;
 use crate::issue::IssueHandle;
 use crate::issue::IssueNotFound;
-use crate::issue::stored::ReadIssue;
+use crate::issue::read::ReadIssue;
 use crate::issue::with_event::IssueWrite;
 
 /// Why an issue was not changed.

@@ -14,7 +14,7 @@ use lately_table::{Page, Query, TableError};
 
 use crate::issue::RepositoryHandle;
 use crate::issue::draft::IssueDraft;
-use crate::issue::stored::ReadIssue;
+use crate::issue::read::ReadIssue;
 use crate::issue::view;
 use crate::limits::ISSUE_QUERIES;
 use crate::wait::wait_for;

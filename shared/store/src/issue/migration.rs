@@ -15,10 +15,7 @@
 use lately_keys::table::{IssueKey, IssuePriority, IssuePriorityKey, IssueStatusKey};
 use lately_table::{Corrupt, Item, REVISION};
 
-use crate::issue::stored::{decode_key, decode_labels};
-
-/// The schema that this program writes.
-pub(super) const SCHEMA: u32 = 3;
+use crate::issue::stored::{SCHEMA, decode_key, decode_labels};
 
 type Step = fn(Item) -> Result<Item, Corrupt>;
 

@@ -1,6 +1,6 @@
 //! Issues: opened under a number, read, listed, changed under a revision. An event reports each change.
 //!
-//! - **Stored** (`stored.rs`, pure): the item of an issue, and the update that changes it.
+//! - **Stored** (`stored.rs`, `read.rs`, pure): the item of an issue, and the update that changes it.
 //! - **Migration** (`migration.rs`, pure): the steps from an item of an older schema to the current schema.
 //! - **Upgrade** (`upgrade.rs`): stores upgraded items: the items that a request reads, and the items that nobody
 //!   reads.
@@ -17,6 +17,7 @@ mod draft;
 mod list;
 mod migration;
 mod open;
+mod read;
 mod stored;
 mod upgrade;
 mod view;
@@ -28,7 +29,7 @@ use lately_model::Issue;
 use lately_table::TableError;
 
 use crate::error::FindError;
-use crate::issue::stored::ReadIssue;
+use crate::issue::read::ReadIssue;
 use crate::op::Op;
 
 pub use change::ChangeIssueError;
@@ -66,6 +67,23 @@ pub struct IssueHandle<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct IssuesHandle<'a> {
     pub(crate) op: &'a Op,
+}
+
+impl Op {
+    /// A repository and its issues.
+    pub const fn repository<'a>(&'a self, repository: &'a RepositoryKey) -> RepositoryHandle<'a> {
+        RepositoryHandle { op: self, repository }
+    }
+
+    /// One issue.
+    pub const fn issue<'a>(&'a self, key: &'a IssueKey) -> IssueHandle<'a> {
+        IssueHandle { op: self, key }
+    }
+
+    /// The issues of all repositories.
+    pub const fn issues(&self) -> IssuesHandle<'_> {
+        IssuesHandle { op: self }
+    }
 }
 
 impl IssueHandle<'_> {

@@ -18,8 +18,9 @@ use lately_keys::table::{IssueKey, IssueNumber};
 use lately_table::{Item, TableError, Update};
 
 use crate::issue::IssuesHandle;
-use crate::issue::migration::{SCHEMA, schema_of};
-use crate::issue::stored::ReadIssue;
+use crate::issue::migration::schema_of;
+use crate::issue::read::ReadIssue;
+use crate::issue::stored::SCHEMA;
 use crate::limits::{MIGRATION_PAGE, WRITE_BACKS_AT_ONCE, WRITE_BACKS_PER_PAGE};
 
 impl IssuesHandle<'_> {

@@ -10,8 +10,8 @@ use lately_table::{Fault, Item, TableError, Transacted, Transaction};
 use crate::erasure::ActorIsBeingErased;
 use crate::event::Acceptance;
 use crate::issue::IssuesHandle;
+use crate::placing::EventWriter;
 use crate::placing::{PlaceError, Placed};
-use crate::write::EventWriter;
 
 /// The event's place in the transaction, after the write of the issue.
 const EVENT: usize = 1;

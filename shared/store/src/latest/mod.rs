@@ -31,18 +31,19 @@ pub(crate) mod wave;
 
 pub(crate) use ask::unit_of;
 
-use lately_keys::{CursorError, EventType, Fingerprint, Order, Topic, UnixMillis};
+use lately_keys::{CursorError, EventType, Fingerprint, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, Page, WaitSeconds};
 use lately_table::TableError;
 
 use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::run::LatestReading;
-use crate::latest::span::Span;
+use crate::latest::span::{NewestFirstWait, Span};
 use crate::limits::{WAITING_LOOK_TIME, WAVE_BUCKETS};
-use crate::live::OpenStreamError;
+use crate::live::open::OpenStreamError;
 use crate::topic::TopicHandle;
-use crate::topic::{StoredTopic, TopicError};
-use crate::wait::{NewestFirstWait, PageWait, is_empty};
+use crate::topic::error::TopicError;
+use crate::topic::stored::StoredTopic;
+use crate::wait::{PageWait, is_empty};
 
 /// Why the latest could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -138,6 +139,3 @@ pub(crate) fn fingerprint(topic: &Topic, stored: &StoredTopic, query: &EventQuer
         .finish()
         .created_at(stored.created_at)
 }
-
-/// The order of a page if neither the client nor a cursor names one.
-const DEFAULT_ORDER: Order = Order::NewestFirst;

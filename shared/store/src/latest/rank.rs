@@ -3,8 +3,6 @@
 use lately_keys::{EventId, Order};
 use lately_model::Event;
 
-use crate::entry::TimelineEntry;
-
 /// An event, or an item that stands for an event in a walk.
 pub(crate) trait Ranked {
     /// The event's id.
@@ -12,12 +10,6 @@ pub(crate) trait Ranked {
 }
 
 impl Ranked for Event {
-    fn id(&self) -> EventId {
-        self.id
-    }
-}
-
-impl Ranked for TimelineEntry {
     fn id(&self) -> EventId {
         self.id
     }

@@ -17,7 +17,7 @@ use crate::latest::walk::{DirectoryStop, DirectoryWalk};
 use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane, bucket_end};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
-use crate::topic::StoredTopic;
+use crate::topic::stored::StoredTopic;
 
 /// A page being read.
 pub(super) struct LatestReading<'a> {

@@ -4,10 +4,16 @@ use lately_keys::{Coverage, Cursor, CursorError, EventId, Fingerprint, Order, Po
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, WaitSeconds};
 
-use crate::latest::DEFAULT_ORDER;
 use crate::latest::rank::behind;
 use crate::limits::ASCENDING_LAG_MILLIS;
-use crate::wait::NewestFirstWait;
+
+/// The order of a page if neither the client nor a cursor names one.
+const DEFAULT_ORDER: Order = Order::NewestFirst;
+
+/// A newest-first page was asked to wait. New events are not on such a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a newest-first page cannot wait")]
+pub struct NewestFirstWait;
 
 /// The ids of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

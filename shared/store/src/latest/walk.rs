@@ -7,12 +7,14 @@ use lately_keys::{Bucket, Coverage, EventId, EventType, Order, Shard, Topic, Uni
 use lately_table::TableError;
 
 use crate::directory::Directory;
-use crate::directory::{DirectoryRange, Entry};
+use crate::directory::entry::{DirectoryRange, Entry};
 use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::bucket_end;
-use crate::limits::DIRECTORY_QUERIES_PER_PAGE;
 use crate::op::Op;
-use crate::topic::StoredTopic;
+use crate::topic::stored::StoredTopic;
+
+/// Directory queries of one page: 2,048 buckets looked at, even if most of them hold no wanted event.
+const DIRECTORY_QUERIES_PER_PAGE: u32 = 64;
 
 /// A bucket to read, and the range of its ids to read.
 #[derive(Clone, Debug)]

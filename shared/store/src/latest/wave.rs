@@ -11,7 +11,9 @@ use crate::latest::ask::{first_ask, unit_of};
 use crate::latest::pace::{LaneAsk, Pace, PageState, Reach};
 use crate::latest::rank::{Rank, Ranked, ahead, behind};
 use crate::latest::span::IdRange;
-use crate::limits::FILTERED_ITEMS_AT_FIRST;
+
+/// Events that the first round of a filtering query looks at; each further round looks at twice as many.
+const FILTERED_ITEMS_AT_FIRST: u32 = 128;
 
 /// One partition that a wave reads.
 #[derive(Clone, Debug)]

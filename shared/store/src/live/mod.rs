@@ -17,12 +17,14 @@
 //! | for | see |
 //! | --- | --- |
 //! | what is new in a look at a timeline (pure) | `window.rs` |
-//! | one loop for all followers of a timeline | `shared.rs` |
+//! | one loop for all followers of a timeline | `loops.rs`, `shared.rs` |
 //! | reading a timeline between two ids | `reader.rs` |
 //! | watches and notes of late events | `watch.rs` |
 //! | the open streams of a caller | `open.rs` |
 
-mod open;
+pub(crate) mod error;
+pub(crate) mod loops;
+pub(crate) mod open;
 mod reader;
 mod shared;
 pub(crate) mod watch;
@@ -35,35 +37,18 @@ use std::time::Duration;
 use lately_keys::table::Timeline;
 use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position, Topic, UnixMillis};
 use lately_model::{EventQuery, LiveQuery, TimelineEvent};
-use lately_table::TableError;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::latest::span::IdRange;
 use crate::limits::{FOLLOWER_TOLD_KEPT, NOTE_OVERLAP_MILLIS, PAGE_EVENTS, RESUMED_MILLIS, SETTLED_EVERY};
+use crate::live::error::LiveError;
+use crate::live::loops::{Loop, News, Snapshot};
 use crate::live::reader::{LateQueue, Lens, Reader};
-use crate::live::shared::{Loop, News, Recent, Snapshot};
+use crate::live::shared::Recent;
 use crate::live::window::MessageKind;
 use crate::op::Op;
 use crate::store::Store;
-use crate::topic::TopicError;
-
-pub(crate) use crate::live::shared::Loops;
-pub use open::{OpenStream, OpenStreamError};
-
-/// Why a timeline cannot be followed, or no longer.
-#[derive(Debug, thiserror::Error)]
-pub enum LiveError {
-    /// The topic could not be read, or does not exist.
-    #[error(transparent)]
-    Topic(#[from] TopicError),
-    /// The cursor cannot be read, or belongs to another query or to newest-first pages.
-    #[error(transparent)]
-    Cursor(#[from] CursorError),
-    /// The table could not be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
 
 /// A message of a follower.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,11 +16,15 @@ use crate::entry::{TimelineEntry, place_in_feed, places_at_source};
 use crate::feed::marks::Marks;
 use crate::latest::page::{Budget, DraftEnd, PageDraft, PageEnd, PageItem};
 use crate::latest::span::{IdRange, Span};
-use crate::limits::{LATE_PER_CALL, PAGE_BYTES};
+use crate::limits::PAGE_BYTES;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
-use crate::topic::{StoredTopic, TopicNotFound};
+use crate::topic::error::TopicNotFound;
+use crate::topic::stored::StoredTopic;
+
+/// Late events that one call reads: 6.4 MB at most.
+const LATE_PER_CALL: usize = 25;
 
 /// The events that a caller asks for and may see.
 #[derive(Clone, Debug, Default)]

@@ -13,8 +13,8 @@
 //! A directory page, and a feed's marks, may be some seconds old while the timeline is idle. Then the settled position
 //! lies as much further back.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use lately_keys::table::Timeline;
@@ -22,79 +22,41 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::TimelineEvent;
 use lately_model::limits::FUTURE_SECONDS;
 use lately_table::{Ambient, TableError, entropy_u64};
-use tokio::sync::{OnceCell, broadcast};
 
 use crate::latest::span::settled_before;
 use crate::limits::{
-    ASCENDING_LAG_MILLIS, BUSY_LOOKS, CROWDED_LOOKS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_AFTER, IDLE_AGE,
-    IDLE_LOOKS, LATE_PER_LOOK, NEWS_KEPT, NOTE_OVERLAP_MILLIS, NOTES_EVERY, REMEMBERED_IDS, WATCH_EVERY,
-    WINDOW_EVENTS,
+    ASCENDING_LAG_MILLIS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_LOOKS, NOTE_OVERLAP_MILLIS, NOTES_EVERY,
+    REMEMBERED_IDS, WATCH_EVERY, WINDOW_EVENTS,
 };
-use crate::live::LiveError;
+use crate::live::error::LiveError;
+use crate::live::loops::{Loop, News};
 use crate::live::reader::{LateQueue, Lens, Reader};
 use crate::live::watch::watch;
 use crate::live::window::{LiveWindow, MessageKind};
 use crate::op::Op;
 use crate::store::Store;
-use crate::topic::{StoredTopic, TopicError, TopicNotFound};
+use crate::topic::error::TopicError;
+use crate::topic::stored::StoredTopic;
 
-/// A timeline; for a topic, also when the topic was created.
-type LoopName = (Timeline, Option<UnixMillis>);
+/// The pauses between the looks at a live timeline: each until nothing has come for so long.
+const BUSY_LOOKS: [(Duration, Duration); 3] = [
+    (Duration::from_secs(2), Duration::from_millis(100)),
+    (Duration::from_secs(5), Duration::from_millis(250)),
+    (Duration::from_secs(10), Duration::from_millis(500)),
+];
 
-/// The loops of a process, by their timelines.
-#[derive(Debug, Default)]
-pub(crate) struct Loops(Mutex<HashMap<LoopName, Weak<Loop>>>);
+/// The pause between the looks at a timeline on which more events land than one look takes.
+const CROWDED_LOOKS: Duration = Duration::from_millis(500);
 
-impl Loops {
-    /// The loop of a timeline, which may have to be begun.
-    fn get(&self, name: LoopName) -> Arc<Loop> {
-        let mut loops = lock(&self.0);
-        let known = loops.get(&name).and_then(Weak::upgrade).filter(|known| !known.is_over());
-        known.unwrap_or_else(|| {
-            loops.retain(|_, known| known.strong_count() > 0);
-            let new = Arc::new(Loop::default());
-            loops.insert(name, Arc::downgrade(&new));
-            new
-        })
-    }
-}
+/// A timeline is idle if nothing has come for this long. Then its settled position lies further back.
+const IDLE_AFTER: Duration = Duration::from_secs(10);
 
-/// New events, in the order in which a look has found them.
-#[derive(Debug)]
-pub(super) struct News {
-    pub(super) messages: Vec<(MessageKind, Arc<TimelineEvent>)>,
-    /// Everything up to here has been sent; `None` if this position must not be shown.
-    pub(super) line: Option<EventId>,
-}
+/// The loop of an idle timeline uses a directory page, and a feed's marks, for this long. So an idle topic costs less than
+/// one read unit a second.
+const IDLE_AGE: Duration = Duration::from_secs(3);
 
-/// The state of a loop when a follower joins.
-#[derive(Clone, Debug)]
-pub(super) struct Snapshot {
-    /// Everything up to here has been sent.
-    pub(super) settled: EventId,
-    /// False if the settled position is the id of an event.
-    pub(super) is_line: bool,
-    /// The events behind it that have been sent.
-    pub(super) early: Vec<Arc<TimelineEvent>>,
-}
-
-/// A loop, as its followers see it. It ends when no follower holds it.
-#[derive(Debug, Default)]
-pub(super) struct Loop {
-    begun: OnceCell<()>,
-    state: Mutex<LoopState>,
-}
-
-#[derive(Debug, Default)]
-struct LoopState {
-    /// `None` before the loop begins.
-    snapshot: Option<Snapshot>,
-    /// `None` before the loop begins, and when it is over.
-    news: Option<broadcast::Sender<Arc<News>>>,
-    is_over: bool,
-    /// The topic, if it was deleted.
-    deleted: Option<TopicNotFound>,
-}
+/// Ids of late events that wait to be read, from which on no further notes are read.
+const LATE_PER_LOOK: usize = 1_000;
 
 impl Loop {
     /// The loop of a timeline. It runs when this returns: its watch is there.
@@ -107,33 +69,13 @@ impl Loop {
         let begin = || async {
             let op = store.op();
             let looking = Looking::begin(&op, Reader::new(timeline.clone(), stored)).await?;
-            {
-                let mut state = lock(&shared.state);
-                state.snapshot =
-                    Some(Snapshot { settled: looking.window.settled(), is_line: true, early: Vec::new() });
-                state.news = Some(broadcast::channel(NEWS_KEPT).0);
-            }
+            shared.begin(looking.window.settled());
             let ending = EndsLoop(Arc::downgrade(&shared));
             tokio::spawn(run(store.clone(), looking, ending));
             Ok::<_, TableError>(())
         };
         shared.begun.get_or_try_init(begin).await?;
         Ok(shared)
-    }
-
-    /// The state now, and the news after it; `None` if the loop is over.
-    pub(super) fn join(&self) -> Option<(Snapshot, broadcast::Receiver<Arc<News>>)> {
-        let state = lock(&self.state);
-        Some((state.snapshot.clone()?, state.news.as_ref()?.subscribe()))
-    }
-
-    fn is_over(&self) -> bool {
-        lock(&self.state).is_over
-    }
-
-    /// The topic, if it was deleted.
-    pub(super) fn deleted(&self) -> Option<TopicNotFound> {
-        lock(&self.state).deleted.clone()
     }
 
     /// Why the loop is over.
@@ -143,18 +85,6 @@ impl Loop {
             None => TableError::unavailable("the timeline cannot be read").into(),
         }
     }
-
-    fn publish(&self, news: News, settled: EventId) {
-        let mut state = lock(&self.state);
-        let LoopState { snapshot: Some(snapshot), news: Some(sender), .. } = &mut *state else { return };
-        snapshot.settled = settled;
-        snapshot.is_line = news.line.is_some();
-        let early = news.messages.iter().filter(|(kind, _)| *kind == MessageKind::Early);
-        snapshot.early.extend(early.map(|(_, event)| Arc::clone(event)));
-        snapshot.early.retain(|event| event.event.id > settled);
-        // An error means that no follower listens just now.
-        drop(sender.send(Arc::new(news)));
-    }
 }
 
 /// Ends a loop for its followers, also if its task panics.
@@ -163,9 +93,7 @@ struct EndsLoop(Weak<Loop>);
 impl Drop for EndsLoop {
     fn drop(&mut self) {
         if let Some(shared) = self.0.upgrade() {
-            let mut state = lock(&shared.state);
-            state.news = None;
-            state.is_over = true;
+            shared.stop();
         }
     }
 }
@@ -184,7 +112,7 @@ async fn run(store: Store, mut looking: Looking, ending: EndsLoop) {
                 shared.publish(news, looking.window.settled());
             }
             Ok(None) => {
-                lock(&shared.state).deleted = looking.reader.not_found();
+                shared.delete(looking.reader.not_found());
                 return;
             }
             Err(error) => {
@@ -368,8 +296,4 @@ impl<const N: usize> Recent<N> {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,17 +17,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use lately_keys::table::{LateNoteKey, Timeline, WatchKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
-use lately_table::{Corrupt, Item, Query, TableError, Value, entropy_u64, tick};
+use lately_table::{Corrupt, Item, Query, TableError, entropy_u64, tick};
 
-use crate::limits::{NOTE_SECONDS, NOTED_AFTER_MILLIS, NOTES_TIME, WATCH_MILLIS, WRITES_AT_ONCE};
+use crate::id_list::{decode_ids, encode_ids};
+use crate::limits::{NOTED_AFTER_MILLIS, WATCH_MILLIS, WRITES_AT_ONCE};
 use crate::op::Op;
 
-/// The bytes of an id in a note.
-const ID_BYTES: usize = 16;
+/// The time for the notes of a batch of records: nothing depends on them.
+const NOTES_TIME: Duration = Duration::from_millis(500);
+
+/// A note expires after this. Its followers read it within seconds.
+const NOTE_SECONDS: u64 = 60 * 60;
 
 /// The most ids in a note: 64 KB.
 const NOTE_EVENTS: usize = 4_096;
@@ -46,9 +51,8 @@ pub(crate) fn is_watched(watch: &Item, now: UnixMillis) -> Result<bool, Corrupt>
 
 /// The item of a note.
 fn note(timeline: &Timeline, id: EventId, events: &[EventId], now: UnixMillis) -> Item {
-    let bytes: Vec<u8> = events.iter().flat_map(|event| *event.as_uuid().as_bytes()).collect();
     let key = LateNoteKey { timeline: timeline.clone(), id };
-    Item::at(&key).with("e", Value::bytes(bytes)).with("expires_at", now.get() / 1000 + NOTE_SECONDS)
+    Item::at(&key).with("e", encode_ids(events)).with("expires_at", now.get() / 1000 + NOTE_SECONDS)
 }
 
 /// A note, as a follower reads it.
@@ -91,10 +95,8 @@ impl LateEntries {
 impl LateNote {
     fn decode(item: &Item) -> Result<Self, Corrupt> {
         let LateNoteKey { id, .. } = item.key_as()?;
-        let ids = item.bytes("e")?.chunks(ID_BYTES).map(EventId::from_slice);
-        let events = ids.collect::<Option<_>>().ok_or_else(|| item.corrupt("e"))?;
         let gone = item.optional_millis("gone")?;
-        Ok(Self { id, events, gone })
+        Ok(Self { id, events: decode_ids(item, "e")?, gone })
     }
 }
 
@@ -180,6 +182,8 @@ impl Op {
 
 #[cfg(test)]
 mod tests {
+    use lately_table::Value;
+
     use super::*;
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";

@@ -7,9 +7,11 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::Revision;
 use lately_table::{Query, TableError};
 
-use crate::limits::COVERING_RUNS;
 use crate::op::Op;
 use crate::run::{Run, RunsHandle};
+
+/// Runs that a process remembers while it looks up late events: some hundred KB.
+const COVERING_RUNS: usize = 256;
 
 /// The runs of a consumer that have been read so far.
 #[derive(Debug, Default)]

@@ -22,8 +22,8 @@ use lately_keys::EventId;
 use lately_keys::table::LatePageKey;
 use lately_table::{Condition, Corrupt, Item, Query, TableError};
 
-use crate::consumer::checkpoint::{decode_ids, encode_ids};
 use crate::consumer::ledger::{Ledger, LedgerHandle, Unsettled};
+use crate::id_list::{decode_ids, encode_ids};
 use crate::limits::{LATE_PER_PAGE, LATE_PER_RUN};
 use crate::run::cover::Covering;
 use crate::run::{Run, RunHandle};

@@ -30,7 +30,7 @@ use crate::consumer::ConsumerNotFound;
 use crate::consumer::checkpoint::incarnation;
 use crate::consumer::counters::Counters;
 use crate::op::Op;
-use crate::topic::TopicError;
+use crate::topic::error::TopicError;
 
 pub use begin::Begun;
 pub use late::{LateError, LookUp};
@@ -129,6 +129,18 @@ pub struct RunsHandle<'a> {
 pub struct RunHandle<'a> {
     pub(crate) op: &'a Op,
     pub(crate) run: &'a Run,
+}
+
+impl Op {
+    /// The runs of a consumer that produces reports.
+    pub const fn runs<'a>(&'a self, consumer: &'a ConsumerKey) -> RunsHandle<'a> {
+        RunsHandle { op: self, consumer }
+    }
+
+    /// One run.
+    pub const fn run<'a>(&'a self, run: &'a Run) -> RunHandle<'a> {
+        RunHandle { op: self, run }
+    }
 }
 
 impl Run {

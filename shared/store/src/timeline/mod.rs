@@ -23,13 +23,13 @@ use lately_table::TableError;
 
 use crate::entry::{TimelineEntry, place_at_source, places_at_source};
 use crate::latest::page::{Budget, PageDraft, PageEnd};
-use crate::latest::span::Span;
+use crate::latest::span::{NewestFirstWait, Span};
 use crate::limits::{WAITED_FOR_SECONDS, WAITING_LOOK_TIME};
-use crate::live::OpenStreamError;
+use crate::live::open::OpenStreamError;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
-use crate::wait::{NewestFirstWait, PageWait, is_empty, wait_for};
+use crate::wait::{PageWait, is_empty, wait_for};
 
 /// Why a source's timeline or a feed could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,13 @@ pub enum TimelineError {
 pub struct TimelineHandle<'a> {
     pub(crate) op: &'a Op,
     pub(crate) source: &'a Source,
+}
+
+impl Op {
+    /// The timeline of a source.
+    pub const fn timeline<'a>(&'a self, source: &'a Source) -> TimelineHandle<'a> {
+        TimelineHandle { op: self, source }
+    }
 }
 
 impl TimelineHandle<'_> {

@@ -22,7 +22,7 @@ use crate::event::unless_over;
 use crate::latest::page::PageItem;
 use crate::limits::POINTERS_AT_FIRST;
 use crate::timeline::reading::TimelineReading;
-use crate::topic::TopicError;
+use crate::topic::error::TopicError;
 
 /// The events of some entries.
 #[derive(Debug, Default)]

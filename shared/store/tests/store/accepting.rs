@@ -32,15 +32,20 @@ async fn a_post_that_a_late_retry_finishes_is_a_post() {
     let ages = [None, Some(30_000), Some(61_000)];
     for (count, calls) in [(1, 4), (3, 4)] {
         let mut scene = Scene::followed().await;
-        let request = keyed(&scene.posts, "k", aged(&scene, &ages[..count]));
+        let request = keyed("k", aged(&scene, &ages[..count]));
         // The process dies after the request is recorded, and before any event is written.
         let died =
             Faults::default().nth(1, Target::writes().partition("EVENTS#"), Fault::Crash(Moment::Before));
         let client = scene.engine.client_with(died);
-        assert!(client.run(store(client.client(), &scene.world).op().write(request.clone())).await.is_none());
+        assert!(
+            client
+                .run(store(client.client(), &scene.world).op().topic(&scene.posts).write(request.clone()))
+                .await
+                .is_none()
+        );
         assert!(stored(&scene.engine, &scene.posts).await.is_empty(), "{calls}");
         pass(10 * MINUTE).await;
-        let written = scene.store.op().write(request).await.unwrap();
+        let written = scene.store.op().topic(&scene.posts).write(request).await.unwrap();
         scene.settle().await;
         let mut posts = ids(&written.events);
         let import: BTreeSet<_> = posts.split_off(count.min(2)).into_iter().collect();
@@ -62,13 +67,13 @@ async fn the_landing_time_does_not_decide_import_or_post() {
         Fault::Throttle(Throttle::Account),
     );
     let slow = store(scene.engine.client_with(slow).client(), &scene.world);
-    let post = slow.op().write(submission(&scene.posts, aged(&scene, &[Some(59_900)]))).await.unwrap();
+    let post = slow.op().topic(&scene.posts).write(submission(aged(&scene, &[Some(59_900)]))).await.unwrap();
     scene.settle().await;
     assert_eq!((scene.shown("bob").await, imports(&scene).await), (ids(&post.events), [].into()));
 
     pass(Duration::from_millis(2_999 - (scene.world.now().get() % 1_000))).await;
     let import =
-        scene.store.op().write(submission(&scene.posts, aged(&scene, &[Some(60_500)]))).await.unwrap();
+        scene.store.op().topic(&scene.posts).write(submission(aged(&scene, &[Some(60_500)]))).await.unwrap();
     scene.settle().await;
     assert_eq!(scene.shown("bob").await, ids(&post.events));
     assert_eq!(imports(&scene).await, ids(&import.events).into_iter().collect());
@@ -80,13 +85,13 @@ async fn a_retry_brings_no_deleted_event_back() {
         for whose in [None, Some("ada")] {
             let scene = Scene::new(FeedSettings::default()).await;
             let events: Vec<_> = (0..count).map(|n| event("note", Some(n.to_string()))).collect();
-            let request = keyed(&scene.posts, "k", events);
+            let request = keyed("k", events);
             // The process dies after all events are written, and before the request is marked as done.
             let marks = Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#");
             let client =
                 scene.engine.client_with(Faults::default().nth(1, marks, Fault::Crash(Moment::Before)));
             let victim = store(client.client(), &scene.world);
-            assert!(client.run(victim.op().write(request.clone())).await.is_none());
+            assert!(client.run(victim.op().topic(&scene.posts).write(request.clone())).await.is_none());
             let mut left = stored(&scene.engine, &scene.posts).await;
             assert_eq!(left.len(), count);
             let deleted = left.remove(count / 2);
@@ -94,7 +99,7 @@ async fn a_retry_brings_no_deleted_event_back() {
             scene.store.op().topic(&scene.posts).delete_event(deleted, by.as_ref()).await.unwrap();
             for wait in [Duration::ZERO, 23 * 60 * MINUTE] {
                 pass(wait).await;
-                let written = scene.store.op().write(request.clone()).await.unwrap();
+                let written = scene.store.op().topic(&scene.posts).write(request.clone()).await.unwrap();
                 assert!(
                     written.replayed && ids(&written.events).contains(&deleted),
                     "the retry gets the first response"
@@ -109,17 +114,17 @@ async fn a_retry_brings_no_deleted_event_back() {
 async fn a_retry_writes_missing_events_but_no_deleted_ones() {
     let scene = Scene::new(FeedSettings::default()).await;
     let events: Vec<_> = (0..60).map(|n| event("note", Some(n.to_string()))).collect();
-    let request = keyed(&scene.posts, "k", events);
+    let request = keyed("k", events);
     let batches = Target::operation(Operation::BatchWriteItem);
     let client = scene.engine.client_with(Faults::default().nth(3, batches, Fault::Crash(Moment::Before)));
     let victim = store(client.client(), &scene.world);
-    assert!(client.run(victim.op().write(request.clone())).await.is_none());
+    assert!(client.run(victim.op().topic(&scene.posts).write(request.clone())).await.is_none());
     let there = stored(&scene.engine, &scene.posts).await;
     assert!(!there.is_empty() && there.len() < 60, "{}", there.len());
     for id in &there[..2] {
         scene.store.op().topic(&scene.posts).delete_event(*id, None).await.unwrap();
     }
-    let written = scene.store.op().write(request).await.unwrap();
+    let written = scene.store.op().topic(&scene.posts).write(request).await.unwrap();
     let mut expected = ids(&written.events);
     expected.retain(|id| !there[..2].contains(id));
     expected.sort();
@@ -132,12 +137,12 @@ async fn a_deletion_wins_over_a_concurrent_retry() {
     for call in 1..=12 {
         for moment in [Moment::Before, Moment::After] {
             let scene = Scene::new(FeedSettings::default()).await;
-            let request = keyed(&scene.posts, "k", vec![event("note", None)]);
+            let request = keyed("k", vec![event("note", None)]);
             let marks = Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#");
             let client =
                 scene.engine.client_with(Faults::default().nth(1, marks, Fault::Crash(Moment::Before)));
             let victim = store(client.client(), &scene.world);
-            assert!(client.run(victim.op().write(request.clone())).await.is_none());
+            assert!(client.run(victim.op().topic(&scene.posts).write(request.clone())).await.is_none());
             let id = stored(&scene.engine, &scene.posts).await[0];
             // The retry, and then the deletion, stalls in one of its calls while the other one runs.
             let stall = Stall { call, moment, time: Duration::from_secs(2) };
@@ -147,7 +152,9 @@ async fn a_deletion_wins_over_a_concurrent_retry() {
                     let client = scene.engine.client_with(Faults::default()).over(network(stall));
                     store(client, &scene.world)
                 });
-                let repeat = async { repeating.op().write(request.clone()).await.unwrap().replayed };
+                let repeat = async {
+                    repeating.op().topic(&scene.posts).write(request.clone()).await.unwrap().replayed
+                };
                 let delete =
                     async { deleting.op().topic(&scene.posts).delete_event(id, None).await.unwrap() };
                 assert!(futures_util::future::join(repeat, delete).await.0);
@@ -175,8 +182,8 @@ async fn an_own_feed_that_is_written_late_shows_no_deleted_event() {
         let network = Network { seed: 1, longest: Duration::from_millis(3), stall: Some(stall) };
         let client = scene.engine.client_with(Faults::default()).over(network);
         let author = store(client, &scene.world);
-        let op = author.op();
-        let post = op.write(submission(&scene.posts, vec![event("note", None)]));
+        let (op, posts) = (author.op(), scene.posts.clone());
+        let post = op.topic(&posts).write(submission(vec![event("note", None)]));
         let meanwhile = async {
             pass(MINUTE / 2).await;
             let there = stored(&scene.engine, &scene.posts).await;
@@ -222,7 +229,7 @@ async fn events_reported_as_rejected_are_not_written() {
         let client = scene.engine.client_with(stuck);
         pass(Duration::from_millis(400)).await;
         let events: Vec<_> = in_two_shards(&scene.world, (0..60).map(|n| event("note", Some(n.to_string()))));
-        let written = store(client.client(), &scene.world).op().write(submission(&notes, events)).await;
+        let written = store(client.client(), &scene.world).op().topic(&notes).write(submission(events)).await;
         let there = stored(&scene.engine, &notes).await;
         assert_eq!(there.len(), 60);
         match written {

@@ -44,7 +44,7 @@ fn assert_bounded(cost: &Cost) {
 async fn large_events(world: &World, engine: &Engine, count: u64) -> EventId {
     let store = store(engine.client(), world);
     store.op().topic(&topic("posts")).put(&change("{}")).await.unwrap();
-    store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+    store.op().topic(&topic("posts")).write(submission(vec![event("note", None)])).await.unwrap();
     let id =
         |number| EventId::new(Tick::first_of(world.now().saturating_sub(5_000 + number)), Shard::from(0), 0);
     let data = format!("\"{}\"", "x".repeat(250_000));
@@ -188,7 +188,8 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
         late.extend(ids(&rig
             .store
             .op()
-            .write(submission(&topic("billing"), vec![large]))
+            .topic(&topic("billing"))
+            .write(submission(vec![large]))
             .await
             .unwrap()
             .events));
@@ -273,7 +274,7 @@ async fn old_topic(world: &World, engine: &Engine) -> Store {
         bucket = bucket.previous().unwrap();
     }
     put(&engine.client(), entries).await;
-    store.op().write(submission(&topic("billing"), vec![event("note", None)])).await.unwrap();
+    store.op().topic(&topic("billing")).write(submission(vec![event("note", None)])).await.unwrap();
     pass(Duration::from_secs(60)).await;
     store
 }
@@ -358,7 +359,7 @@ async fn pages_in_both_orders_end_at_the_present_retention() {
 async fn an_event_ends_on_pages_and_by_id_together() {
     let (world, _, store, posts) = with_posts(r#"{"retention_days":1}"#).await;
     pass(Duration::from_millis(400)).await;
-    let written = store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    let written = store.op().topic(&posts).write(submission(vec![event("note", None)])).await.unwrap();
     let id = written.events[0].id;
     pass(DAY.checked_sub(Duration::from_millis(2)).unwrap()).await;
     let mut seen = Vec::new();

@@ -54,7 +54,7 @@ async fn a_run_costs_only_its_new_events() {
         report_later(&rig, &mut files).await;
         // 880 bytes of data and 77 of everything else: four events fill a unit.
         let notes = vec![event("note", Some(format!("\"{}\"", "x".repeat(878)))); 400];
-        rig.store.op().write(submission(&topic("billing"), notes)).await.unwrap();
+        rig.store.op().topic(&topic("billing")).write(submission(notes)).await.unwrap();
         pass(SETTLED).await;
         let ([begin, list, read, commit, finish], run) = priced_report(&rig.store, &mut files).await;
         assert_eq!(files.files[&run.to].len(), 400);

@@ -57,7 +57,8 @@ impl Rig {
             written.extend(ids(&self
                 .store
                 .op()
-                .write(submission(&topic("billing"), batch))
+                .topic(&topic("billing"))
+                .write(submission(batch))
                 .await
                 .unwrap()
                 .events));

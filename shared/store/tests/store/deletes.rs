@@ -15,14 +15,14 @@ use crate::support::{
 };
 
 async fn post(store: &Store, name: &str) -> EventId {
-    let written = store.op().write(submission(&topic(name), vec![event("note", None)])).await.unwrap();
+    let written = store.op().topic(&topic(name)).write(submission(vec![event("note", None)])).await.unwrap();
     written.events[0].id
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_walk_continues_across_deleted_events() {
     let (_, _, store, posts) = with_posts(r#"{"min_shards":4}"#).await;
-    let written = store.op().write(submission(&posts, vec![event("note", None); 40])).await.unwrap();
+    let written = store.op().topic(&posts).write(submission(vec![event("note", None); 40])).await.unwrap();
     let mut newest_first = ids(&written.events);
     newest_first.reverse();
 
@@ -83,7 +83,7 @@ async fn a_clock_that_jumped_back_gives_no_future_ids() {
     world.shift(Duration::from_secs(3600));
     post(&store, "posts").await;
     world.shift(Duration::ZERO);
-    let refused = store.op().write(submission(&posts, vec![event("note", None)])).await;
+    let refused = store.op().topic(&posts).write(submission(vec![event("note", None)])).await;
     assert!(matches!(refused, Err(lately_store::WriteError::Table(_))));
 }
 

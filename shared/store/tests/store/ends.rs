@@ -104,7 +104,7 @@ async fn a_name_is_used_again_by_another_topic() {
     let other = store(scene.engine.client(), &scene.world);
     let write = async |store: &Store, data: &str| {
         let events = vec![event("note", Some(data.to_owned()))];
-        store.op().write(submission(&posts, events)).await.unwrap().events[0].id
+        store.op().topic(&posts).write(submission(events)).await.unwrap().events[0].id
     };
     write(&other, "1").await;
     scene.delete_and_settle().await;
@@ -131,14 +131,14 @@ async fn what_lands_from_a_process_that_does_not_know_is_deleted() {
     let late = |at| NewEvent { at, ..about("x") };
     let past = |days: u64| Some(scene.world.now().saturating_sub(days * 24 * 3_600_000));
     let (past, far_past) = (past(3), past(9));
-    stale.op().write(submission(&posts, vec![late(None), late(far_past)])).await.unwrap();
+    stale.op().topic(&posts).write(submission(vec![late(None), late(far_past)])).await.unwrap();
     let is_written = |item: &Item| matches!(key(item), AnyKey::Event(_) | AnyKey::Directory(_));
     let written: Vec<_> = items(&scene.engine).await.into_iter().filter(is_written).collect();
     assert_eq!(written.len(), 4);
     scene.settle().await;
     scene.delete().await;
     // In a bucket that is there, and in a new one, before the walk and after it.
-    stale.op().write(submission(&posts, vec![late(None), late(past)])).await.unwrap();
+    stale.op().topic(&posts).write(submission(vec![late(None), late(past)])).await.unwrap();
     scene.settle().await;
     for item in written {
         let put = scene.engine.client().put_item().table_name(TABLE).set_item(Some(item));
@@ -225,15 +225,15 @@ async fn a_repetition_of_an_earlier_topics_request_is_a_new_request() {
             key: "k".parse().unwrap(),
             body_hash: [7; 32],
         }),
-        ..submission(&posts, vec![event("note", None)])
+        ..submission(vec![event("note", None)])
     };
-    let first = scene.store.op().write(keyed()).await.unwrap().events[0].id;
-    assert!(scene.store.op().write(keyed()).await.unwrap().replayed);
+    let first = scene.store.op().topic(&posts).write(keyed()).await.unwrap().events[0].id;
+    assert!(scene.store.op().topic(&posts).write(keyed()).await.unwrap().replayed);
     scene.delete_and_settle().await;
     scene.store.op().topic(&posts).put(&change("{}")).await.unwrap();
-    let again = scene.store.op().write(keyed()).await.unwrap();
+    let again = scene.store.op().topic(&posts).write(keyed()).await.unwrap();
     assert_eq!((again.replayed, again.events[0].id == first), (false, false));
-    let replayed = scene.store.op().write(keyed()).await.unwrap();
+    let replayed = scene.store.op().topic(&posts).write(keyed()).await.unwrap();
     assert_eq!((replayed.replayed, replayed.events[0].id), (true, again.events[0].id));
 }
 
@@ -354,11 +354,11 @@ async fn an_event_of_a_process_that_knows_the_earlier_retention_gets_the_new_exp
     let mut scene = scene().await;
     let posts = scene.posts.clone();
     let stale = store(scene.engine.client(), &scene.world);
-    stale.op().write(submission(&posts, vec![about("x")])).await.unwrap();
+    stale.op().topic(&posts).write(submission(vec![about("x")])).await.unwrap();
     scene.settle().await;
     retain(&scene, r#"{"retention_days":7}"#).await;
     scene.settle().await;
-    stale.op().write(submission(&posts, vec![about("x")])).await.unwrap();
+    stale.op().topic(&posts).write(submission(vec![about("x")])).await.unwrap();
     scene.settle().await;
     assert_eq!(expiries(&scene).await, BTreeSet::from([Some(7)]));
 }
@@ -454,8 +454,8 @@ async fn what_a_shorter_retention_hid_stays_hidden_before_its_steps_have_come_to
     pass(Duration::from_secs(3)).await;
     // The floor is there until the steps have gone through the topic. An older import would be deleted with the rest.
     assert_eq!(scene.page_of("posts").await, []);
-    let import = submission(&posts, vec![old(&scene, 2)]);
-    assert!(scene.store.op().write(import).await.is_err());
+    let import = submission(vec![old(&scene, 2)]);
+    assert!(scene.store.op().topic(&posts).write(import).await.is_err());
     a_step_a_day(&mut scene, 1).await;
     assert_eq!(scene.page_of("posts").await, []);
     scene.settle().await;

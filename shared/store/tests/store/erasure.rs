@@ -71,8 +71,8 @@ async fn lived(settings: FeedSettings) -> Scene {
             scene.post(topic, vec![NewEvent { at: late, ..by(actor, subject) }]).await;
         }
     }
-    let keyed = Submission { idempotency: Some(idempotency()), ..submission(&posts, vec![by("ada", None)]) };
-    scene.store.op().write(keyed).await.unwrap();
+    let keyed = Submission { idempotency: Some(idempotency()), ..submission(vec![by("ada", None)]) };
+    scene.store.op().topic(&posts).write(keyed).await.unwrap();
     issues::open(&scene.store, r#"{"title":"of ada"}"#).await;
     let of_bob = scene.store.op();
     of_bob
@@ -285,7 +285,7 @@ async fn the_same_request_returns_the_erasure_that_is_under_way() {
 
 /// Writes events of ada, unless the writer has read of the erasure.
 async fn try_post(scene: &Scene, topic: &Topic) -> Option<EventId> {
-    match scene.store.op().write(submission(topic, vec![by("ada", Some("s"))])).await {
+    match scene.store.op().topic(topic).write(submission(vec![by("ada", Some("s"))])).await {
         Ok(written) => Some(written.events[0].id),
         Err(WriteError::ActorIsBeingErased(refused)) => {
             assert_eq!(refused.actor.as_str(), "ada");
@@ -319,8 +319,11 @@ async fn writers_refuse_an_erased_actors_events_and_a_stale_writers_event_is_era
 
     let later = try_post(&scene, &posts).await.unwrap();
     let old = NewEvent { at: Some(begun.started_at), ..by("ada", None) };
-    let import = Submission { may_import: true, ..submission(&posts, vec![old]) };
-    assert!(matches!(scene.store.op().write(import).await, Err(WriteError::ActorIsBeingErased(_))));
+    let import = Submission { may_import: true, ..submission(vec![old]) };
+    assert!(matches!(
+        scene.store.op().topic(&posts).write(import).await,
+        Err(WriteError::ActorIsBeingErased(_))
+    ));
     let all = scene.all_news();
     scene.settle().await;
     assert_eq!(fan_out(&scene.store, &all).await.failed, None);
@@ -431,12 +434,11 @@ async fn nobody_writes_an_erased_event_again() {
         Fault::InternalServerError,
     );
     let broken = store(scene.engine.client_with(crash).client(), &scene.world);
-    let keyed =
-        || Submission { idempotency: Some(unfinished.clone()), ..submission(&posts, vec![by("ada", None)]) };
-    broken.op().write(keyed()).await.unwrap();
+    let keyed = || Submission { idempotency: Some(unfinished.clone()), ..submission(vec![by("ada", None)]) };
+    broken.op().topic(&posts).write(keyed()).await.unwrap();
     scene.settle().await;
     let erasure = erase(&mut scene, &of_ada()).await;
-    let refused = scene.store.op().write(keyed()).await;
+    let refused = scene.store.op().topic(&posts).write(keyed()).await;
     assert!(matches!(refused, Err(WriteError::ActorIsBeingErased(_))), "{refused:?}");
     scene.settle().await;
     assert_proven(&scene, &of_ada(), &erasure).await;

@@ -35,7 +35,7 @@ async fn a_busy_own_feed_neither_fails_nor_delays_the_post() {
     let faults = Faults::default().rule(feeds, When::Always, Fault::Throttle(Throttle::TableKeyRange));
     let store = store(scene.engine.client_with(faults).client(), &scene.world);
     let before = scene.world.now();
-    store.op().write(submission(&scene.posts, vec![event("note", None)])).await.unwrap();
+    store.op().topic(&scene.posts).write(submission(vec![event("note", None)])).await.unwrap();
     assert_eq!(
         (scene.shown("ada").await, scene.world.now()),
         (vec![], before),

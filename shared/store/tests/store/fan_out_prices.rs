@@ -72,7 +72,7 @@ async fn scene(followers: usize, shards: u8) -> (Engine, Store, u64) {
 async fn post(engine: &Engine, store: &Store, events: usize) -> FanOutOutcome {
     let told = engine.stream(TABLE).unwrap().latest(0);
     let event = event("note", Some(format!("\"{}\"", "x".repeat(600))));
-    store.op().write(submission(&topic("posts"), vec![event; events])).await.unwrap();
+    store.op().topic(&topic("posts")).write(submission(vec![event; events])).await.unwrap();
     deliver(engine, store, told).await
 }
 

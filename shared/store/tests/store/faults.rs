@@ -35,10 +35,10 @@ fn numbered(first: usize, count: usize) -> Vec<NewEvent> {
     (first..first + count).map(|number| event(event_type(number), Some(number.to_string()))).collect()
 }
 
-pub(crate) fn keyed(topic: &Topic, key: &str, events: Vec<NewEvent>) -> Submission {
+pub(crate) fn keyed(key: &str, events: Vec<NewEvent>) -> Submission {
     let idempotency =
         Idempotency { caller: "user:ada".parse().unwrap(), key: key.parse().unwrap(), body_hash: [7; 32] };
-    Submission { idempotency: Some(idempotency), ..submission(topic, events) }
+    Submission { idempotency: Some(idempotency), ..submission(events) }
 }
 
 /// The numbers in the table, each with the number of its events.
@@ -70,11 +70,12 @@ async fn write_and_die(
     engine: &Engine,
     world: &World,
     (n, moment): (u64, Moment),
+    topic: &Topic,
     what: Submission,
 ) -> Option<Result<Written, WriteError>> {
     let client = engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
     let victim = store(client.client(), world);
-    client.run(victim.op().write(what)).await
+    client.run(victim.op().topic(topic).write(what)).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,7 +88,7 @@ async fn a_crash_at_any_call_leaves_a_consistent_table() {
             n += 1;
             let (world, engine, topic) = world(n).await;
             let acknowledged =
-                write_and_die(&engine, &world, (n, moment), submission(&topic, numbered(0, count))).await;
+                write_and_die(&engine, &world, (n, moment), &topic, submission(numbered(0, count))).await;
             assert_directory_held(&engine);
             let there = numbers(&engine, &topic).await;
             assert!(there.values().all(|times| *times == 1), "{there:?}");
@@ -117,8 +118,8 @@ async fn a_retry_under_a_key_completes_a_crashed_request_once() {
         loop {
             n += 1;
             let (world, engine, topic) = world(n).await;
-            let request = keyed(&topic, "once", numbered(0, count));
-            let first = write_and_die(&engine, &world, (n, moment), request.clone()).await;
+            let request = keyed("once", numbered(0, count));
+            let first = write_and_die(&engine, &world, (n, moment), &topic, request.clone()).await;
             let mut answers: Vec<Vec<EventId>> = Vec::new();
             if let Some(written) = &first {
                 answers.push(ids(&written.as_ref().unwrap().events));
@@ -128,7 +129,8 @@ async fn a_retry_under_a_key_completes_a_crashed_request_once() {
                 [Duration::ZERO, 11 * MINUTE, 23 * HOUR - 11 * MINUTE].into_iter().enumerate()
             {
                 pass(wait).await;
-                let written = store(engine.client(), &world).op().write(request.clone()).await.unwrap();
+                let written =
+                    store(engine.client(), &world).op().topic(&topic).write(request.clone()).await.unwrap();
                 assert_eq!(written.replayed, recorded || number > 0, "call {n}");
                 answers.push(ids(&written.events));
                 assert_eq!(numbers(&engine, &topic).await, each_once(count), "call {n}");
@@ -150,17 +152,17 @@ async fn a_retry_under_a_key_completes_a_crashed_request_once() {
 async fn a_key_is_free_again_after_a_day() {
     let (world, engine, topic) = world(1).await;
     let store = store(engine.client(), &world);
-    let request = keyed(&topic, "daily", numbered(0, 1));
+    let request = keyed("daily", numbered(0, 1));
     let mut other = request.clone();
     other.idempotency.as_mut().unwrap().body_hash = [8; 32];
-    store.op().write(request.clone()).await.unwrap();
+    store.op().topic(&topic).write(request.clone()).await.unwrap();
     pass(24 * HOUR - Duration::from_secs(1)).await;
-    assert!(matches!(store.op().write(other.clone()).await, Err(WriteError::KeyReused)));
-    assert!(store.op().write(request.clone()).await.unwrap().replayed);
+    assert!(matches!(store.op().topic(&topic).write(other.clone()).await, Err(WriteError::KeyReused)));
+    assert!(store.op().topic(&topic).write(request.clone()).await.unwrap().replayed);
     pass(Duration::from_secs(1)).await;
     // TTL has not removed the record yet.
-    assert!(!store.op().write(other).await.unwrap().replayed);
-    assert!(matches!(store.op().write(request).await, Err(WriteError::KeyReused)));
+    assert!(!store.op().topic(&topic).write(other).await.unwrap().replayed);
+    assert!(matches!(store.op().topic(&topic).write(request).await, Err(WriteError::KeyReused)));
     assert_eq!(numbers(&engine, &topic).await, BTreeMap::from([(0, 2)]));
 }
 
@@ -170,24 +172,24 @@ async fn a_retry_is_judged_by_the_time_of_its_first_request() {
         let (world, engine, topic) = world(1).await;
         let at = world.now().saturating_sub(30_000);
         let event = NewEvent { at: Some(at), ..numbered(0, 1).remove(0) };
-        let request = Submission { may_import: false, ..keyed(&topic, "late", vec![event.clone()]) };
+        let request = Submission { may_import: false, ..keyed("late", vec![event.clone()]) };
         if finished {
-            store(engine.client(), &world).op().write(request.clone()).await.unwrap();
+            store(engine.client(), &world).op().topic(&topic).write(request.clone()).await.unwrap();
         } else {
             // The seventh call is the event's own put, so the request is recorded and the event is not written.
-            let died = write_and_die(&engine, &world, (7, Moment::Before), request.clone()).await;
+            let died = write_and_die(&engine, &world, (7, Moment::Before), &topic, request.clone()).await;
             assert!(died.is_none() && numbers(&engine, &topic).await.is_empty());
         }
         pass(11 * MINUTE).await;
         let store = store(engine.client(), &world);
-        let written = store.op().write(request).await.unwrap();
+        let written = store.op().topic(&topic).write(request).await.unwrap();
         assert!(written.replayed);
         assert_eq!(written.events[0].at(), at);
         assert_eq!(numbers(&engine, &topic).await, each_once(1));
         // Under a new key, the same event is an import by now.
-        let late = Submission { may_import: false, ..keyed(&topic, "new", vec![event]) };
+        let late = Submission { may_import: false, ..keyed("new", vec![event]) };
         assert!(
-            matches!(store.op().write(late).await, Err(WriteError::ImportNotAllowed(indices)) if indices == [0])
+            matches!(store.op().topic(&topic).write(late).await, Err(WriteError::ImportNotAllowed(indices)) if indices == [0])
         );
     }
 }
@@ -201,7 +203,7 @@ async fn concurrent_requests_under_one_key_are_written_once() {
             .collect();
         let write = async |client: &FaultyClient| {
             let store = store(client.client(), &world);
-            store.op().write(keyed(&topic, "race", numbered(0, 30))).await.unwrap()
+            store.op().topic(&topic).write(keyed("race", numbered(0, 30))).await.unwrap()
         };
         let answers = join_all(clients.iter().map(write)).await;
         assert_eq!(answers.iter().filter(|written| !written.replayed).count(), 1);
@@ -246,12 +248,12 @@ async fn under_random_faults_no_event_is_lost_or_written_twice() {
                 let events = numbered(first, count);
                 if request == 2 {
                     // With a key, a client repeats the request until it succeeds.
-                    let request = keyed(&topic, &first.to_string(), events);
-                    while store.op().write(request.clone()).await.is_err() {}
+                    let request = keyed(&first.to_string(), events);
+                    while store.op().topic(&topic).write(request.clone()).await.is_err() {}
                     acknowledged.extend(first..first + count);
                     continue;
                 }
-                match store.op().write(submission(&topic, events)).await {
+                match store.op().topic(&topic).write(submission(events)).await {
                     Ok(_) => acknowledged.extend(first..first + count),
                     Err(WriteError::Partly { accepted, .. }) => {
                         acknowledged.extend(accepted.iter().map(|(index, _)| first + index));
@@ -284,8 +286,12 @@ async fn a_batch_without_a_known_write_is_unavailable() {
     );
     let client = engine.client_with(stuck);
     let began = world.now();
-    let error =
-        store(client.client(), &world).op().write(submission(&topic, numbered(0, 30))).await.unwrap_err();
+    let error = store(client.client(), &world)
+        .op()
+        .topic(&topic)
+        .write(submission(numbered(0, 30)))
+        .await
+        .unwrap_err();
     assert!(matches!(error, WriteError::Table(_)), "{error}");
     assert!(numbers(&engine, &topic).await.is_empty());
     assert!(world.now().get() - began.get() <= 8_000, "the write gives up within its time");
@@ -295,7 +301,7 @@ async fn a_batch_without_a_known_write_is_unavailable() {
 async fn pages_read_through_faults_are_complete() {
     let (world, engine, topic) = world(1).await;
     let plain = store(engine.client(), &world);
-    plain.op().write(submission(&topic, numbered(0, 150))).await.unwrap();
+    plain.op().topic(&topic).write(submission(numbered(0, 150))).await.unwrap();
     let expected = read(&plain, &topic).await;
     let mut failed = 0;
     for seed in seeds(40) {

@@ -26,7 +26,7 @@ async fn shards(engine: &Engine, world: &World, topic: &Topic) -> Vec<u16> {
 }
 
 async fn write(store: &Store, topic: &Topic) {
-    store.op().write(submission(topic, vec![event("note", None)])).await.unwrap();
+    store.op().topic(topic).write(submission(vec![event("note", None)])).await.unwrap();
 }
 
 /// Throttles the first puts of events.
@@ -105,7 +105,7 @@ async fn a_wide_bucket_grows_only_if_the_shard_that_refuses_has_taken_many_write
         plain.op().topic(&topic).put(&change(r#"{"min_shards":32,"max_shards":256}"#)).await.unwrap();
         // Events of one moment are in one shard.
         for _ in 0..written / 200 {
-            plain.op().write(submission(&topic, vec![event("note", None); 200])).await.unwrap();
+            plain.op().topic(&topic).write(submission(vec![event("note", None); 200])).await.unwrap();
         }
         let throttled = engine.client_with(refused(3, Throttle::TableKeyRange));
         write(&store(throttled.client(), &world), &topic).await;
@@ -162,7 +162,7 @@ async fn a_late_process_learns_the_number_of_shards() {
     let mut shards = Vec::new();
     for _ in 0..2 {
         pass(Duration::from_millis(256)).await;
-        let written = late.op().write(submission(&topic, vec![event("note", None)])).await.unwrap();
+        let written = late.op().topic(&topic).write(submission(vec![event("note", None)])).await.unwrap();
         shards.push(written.events[0].id.shard().get());
     }
     shards.sort_unstable();
@@ -250,7 +250,7 @@ async fn a_busy_topic_keeps_the_shards_that_its_rate_needs() {
     for slot in 0..30 * 100 {
         pass(Duration::from_millis(10)).await;
         let op = stores[slot % 2].op();
-        op.write(submission(&topic, vec![event("note", None); 12])).await.unwrap();
+        op.topic(&topic).write(submission(vec![event("note", None); 12])).await.unwrap();
         let cost = op.cost();
         events += 12;
         calls += cost.calls;
@@ -342,7 +342,7 @@ async fn offered(at_once: u32, a_second: u32, seconds: u32) -> (u16, u32) {
         for _ in 0..count {
             let (store, topic) = (store.clone(), topic.clone());
             writers.spawn(async move {
-                store.op().write(submission(&topic, vec![event("note", None)])).await.is_err()
+                store.op().topic(&topic).write(submission(vec![event("note", None)])).await.is_err()
             });
         }
     };

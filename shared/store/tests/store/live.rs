@@ -46,7 +46,7 @@ async fn posts() -> (World, Store, Topic) {
 }
 
 async fn post(store: &Store, topic: &Topic, event: NewEvent) -> EventId {
-    store.op().write(submission(topic, vec![event])).await.unwrap().events[0].id
+    store.op().topic(topic).write(submission(vec![event])).await.unwrap().events[0].id
 }
 
 #[tokio::test(start_paused = true)]

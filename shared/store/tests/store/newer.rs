@@ -72,7 +72,7 @@ async fn polling_from_newer_gets_every_event() {
         let engine = engine(&world, Options { lag: (behind > 0).then_some(lag), ..Options::default() });
         let first = store(engine.client(), &world);
         first.op().topic(&topic("posts")).put(&change(r#"{"min_shards":4}"#)).await.unwrap();
-        first.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+        first.op().topic(&topic("posts")).write(submission(vec![event("note", None)])).await.unwrap();
         pass(Duration::from_secs(5)).await;
 
         let done = Cell::new(false);

@@ -70,7 +70,7 @@ impl Model {
             ))
             .await;
             let (op, events) = (store.op(), self.events(&mut rng));
-            let writing = Box::pin(op.write(submission(&self.topic, events)));
+            let writing = Box::pin(op.topic(&self.topic).write(submission(events)));
             // The process dies at any moment of the write, or lives.
             let death = match rng.u8(..5) {
                 0 => Duration::from_millis(rng.u64(..300)),

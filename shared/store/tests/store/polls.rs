@@ -96,7 +96,7 @@ async fn a_batch_that_outgrew_a_page_is_cut_under_another_token() {
     let mut written = BTreeSet::new();
     for n in 0..2 {
         let batch: Vec<_> = (0..11).map(|m| large(1_000 * (11 * n + m), &rig.world)).collect();
-        written.extend(ids(&rig.store.op().write(submission(&billing, batch)).await.unwrap().events));
+        written.extend(ids(&rig.store.op().topic(&billing).write(submission(batch)).await.unwrap().events));
     }
     pass(SETTLED).await;
     rig.tell().await;
@@ -106,7 +106,7 @@ async fn a_batch_that_outgrew_a_page_is_cut_under_another_token() {
     // Other events land between events that were given and not committed.
     let among = |event: &Event| world_ago(&rig.world, event.at()) - 1;
     let batch: Vec<_> = first.events[1..4].iter().map(|event| large(among(event), &rig.world)).collect();
-    written.extend(ids(&rig.store.op().write(submission(&billing, batch)).await.unwrap().events));
+    written.extend(ids(&rig.store.op().topic(&billing).write(submission(batch)).await.unwrap().events));
     rig.tell().await;
     let again = poll(&rig.store, limit(100)).await;
     assert_eq!(again.events.len(), 9);

@@ -21,7 +21,7 @@ fn of_512_bytes(topic: &Topic) -> NewEvent {
 async fn fill(store: &Store, topic: &Topic, events: usize) {
     let event = of_512_bytes(topic);
     for batch in vec![event; events].chunks(500) {
-        store.op().write(submission(topic, batch.to_vec())).await.unwrap();
+        store.op().topic(topic).write(submission(batch.to_vec())).await.unwrap();
     }
 }
 
@@ -44,9 +44,9 @@ async fn one_write_is_one_call_and_one_unit_per_place() {
     ] {
         let topic = topic(name);
         store.op().topic(&topic).put(&change(settings)).await.unwrap();
-        store.op().write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
+        store.op().topic(&topic).write(submission(vec![of_512_bytes(&topic)])).await.unwrap();
         let op = store.op();
-        op.write(submission(&topic, vec![of_512_bytes(&topic)])).await.unwrap();
+        op.topic(&topic).write(submission(vec![of_512_bytes(&topic)])).await.unwrap();
         let paid = op.cost();
         assert_eq!(paid.of_write(), cost);
     }
@@ -60,15 +60,15 @@ async fn only_requests_with_a_key_pay_for_it() {
     fill(&store, &topic, 1).await;
     // An event of 900 bytes of data costs one unit, also under a key, and so does its entry in the own feed.
     let event = event("note", Some(format!("\"{}\"", "x".repeat(898))));
-    let plain = submission(&topic, vec![event.clone()]);
+    let plain = submission(vec![event.clone()]);
     // With a key, the request is also recorded and marked as done. A failed condition costs a unit that is not
     // reported.
     for (request, posted, deleted) in [
         (plain, "write_units=2.0, calls=2", "write_units=1.0, calls=1"),
-        (keyed(&topic, "k", vec![event]), "write_units=4.0, calls=4", "write_units=2.0, calls=3"),
+        (keyed("k", vec![event]), "write_units=4.0, calls=4", "write_units=2.0, calls=3"),
     ] {
         let op = store.op();
-        let written = op.write(request).await.unwrap();
+        let written = op.topic(&topic).write(request).await.unwrap();
         assert_eq!(op.cost().of_write(), posted);
         let op = store.op();
         op.topic(&topic).delete_event(written.events[0].id, None).await.unwrap();
@@ -88,11 +88,11 @@ async fn a_key_costs_two_writes_of_its_record_and_its_retry_one_call() {
         (25, "write_units=27.0, calls=3"),
         (500, "write_units=516.0, calls=22"),
     ] {
-        let request = || keyed(&topic, &events.to_string(), vec![of_512_bytes(&topic); events]);
+        let request = || keyed(&events.to_string(), vec![of_512_bytes(&topic); events]);
         // The retry's conditional put fails. DynamoDB bills it like the record's first put, and reports no units.
         for paid in [first, "write_units=0.0, calls=1"] {
             let op = store.op();
-            op.write(request()).await.unwrap();
+            op.topic(&topic).write(request()).await.unwrap();
             assert_eq!(op.cost().of_write(), paid, "{events} events");
         }
     }
@@ -105,7 +105,7 @@ async fn a_batch_costs_a_call_for_25_events() {
     store.op().topic(&topic).put(&change("{}")).await.unwrap();
     fill(&store, &topic, 1).await;
     let op = store.op();
-    op.write(submission(&topic, vec![of_512_bytes(&topic); 500])).await.unwrap();
+    op.topic(&topic).write(submission(vec![of_512_bytes(&topic); 500])).await.unwrap();
     assert_eq!(op.cost().of_write(), "write_units=500.0, calls=20");
 }
 

@@ -50,7 +50,7 @@ async fn a_continued_range_has_each_event_once_in_order() {
                 let ago = random.u64(..40) * 900_000 + random.u64(..900_000);
                 past(&world, random.usize(1..3_000), ago)
             });
-            store.op().write(submission(&posts, batch.collect())).await.unwrap();
+            store.op().topic(&posts).write(submission(batch.collect())).await.unwrap();
             pass(Duration::from_secs(random.u64(..4_000))).await;
         }
         let all = stored(&engine, &posts).await;
@@ -80,7 +80,7 @@ async fn shards_with_full_pages_are_read_to_their_end() {
     let (world, engine, store, posts) = with_posts(r#"{"min_shards":4}"#).await;
     for _ in 0..6 {
         let batch = (0..10).map(|n| past(&world, 200_000, n));
-        store.op().write(submission(&posts, batch.collect())).await.unwrap();
+        store.op().topic(&posts).write(submission(batch.collect())).await.unwrap();
     }
     let (events, cost) = read(&store, &posts, beginning(), end()).await;
     assert_eq!(ids(&events), stored(&engine, &posts).await);
@@ -94,7 +94,7 @@ async fn many_shards_are_read_with_one_call_each() {
     let (world, engine, store, posts) = with_posts(r#"{"min_shards":256,"max_shards":256}"#).await;
     for _ in 0..4 {
         let batch = (0..500).map(|n| past(&world, 3_000, n));
-        store.op().write(submission(&posts, batch.collect())).await.unwrap();
+        store.op().topic(&posts).write(submission(batch.collect())).await.unwrap();
     }
     let mut range = store.op().topic(&posts).range(beginning(), end()).await.unwrap();
     let mut found = Vec::new();
@@ -114,13 +114,13 @@ async fn older_events_do_not_change_the_price_of_a_range() {
         // Events of the day before, in many buckets, and many in each.
         for n in 0..older {
             let batch = (0..500).map(|_| past(&world, 100, 86_400_000 + n * 900_000));
-            store.op().write(submission(&posts, batch.collect())).await.unwrap();
+            store.op().topic(&posts).write(submission(batch.collect())).await.unwrap();
         }
         let after = EventId::last_of(world.now());
         pass(Duration::from_secs(1)).await;
         for _ in 0..2 {
             let batch = (0..500).map(|_| event("note", Some(format!("\"{}\"", "x".repeat(880)))));
-            store.op().write(submission(&posts, batch.collect())).await.unwrap();
+            store.op().topic(&posts).write(submission(batch.collect())).await.unwrap();
             pass(Duration::from_millis(1)).await;
         }
         let (events, cost) = read(&store, &posts, after, EventId::last_of(world.now())).await;
@@ -150,7 +150,7 @@ fn stored_bytes(event: &Event) -> usize {
 async fn a_range_has_no_event_past_its_retention() {
     let (world, _engine, store, posts) = with_posts(r#"{"retention_days":2,"bucket":"hour"}"#).await;
     for hours in 0..40 {
-        store.op().write(submission(&posts, vec![past(&world, 1, hours * 3_600_000)])).await.unwrap();
+        store.op().topic(&posts).write(submission(vec![past(&world, 1, hours * 3_600_000)])).await.unwrap();
     }
     pass(Duration::from_secs(86_400)).await;
     let (events, _) = read(&store, &posts, beginning(), end()).await;
@@ -162,7 +162,7 @@ async fn a_range_has_no_event_past_its_retention() {
 #[tokio::test(start_paused = true)]
 async fn events_are_found_by_id_in_the_requested_order() {
     let (_, _, store, posts) = with_posts("{}").await;
-    let written = store.op().write(submission(&posts, vec![event("note", None); 5])).await.unwrap();
+    let written = store.op().topic(&posts).write(submission(vec![event("note", None); 5])).await.unwrap();
     let mut wanted = ids(&written.events);
     wanted.reverse();
     store.op().topic(&posts).delete_event(wanted[2], None).await.unwrap();

@@ -82,7 +82,7 @@ async fn cost(store: &Store, topic: &Topic, query: &EventQuery) -> Cost {
 #[tokio::test(start_paused = true)]
 async fn a_page_costs_the_same_at_any_depth_of_any_topic() {
     let (world, engine, store, posts) = with_posts("{}").await;
-    store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    store.op().topic(&posts).write(submission(vec![event("note", None)])).await.unwrap();
     let began = world.clone();
     put_events(&engine, &posts, 1..1_000, &began).await;
     cost(&store, &posts, &query(50)).await;
@@ -139,7 +139,7 @@ async fn a_page_costs_the_same_with_a_long_directory() {
         .map(|bucket| keyed(&DirectoryKey { topic: posts.clone(), bucket }, [("base", n(1))]))
         .collect();
     put(&engine, entries[..31].iter().cloned()).await;
-    store.op().write(submission(&posts, vec![event("note", None); 60])).await.unwrap();
+    store.op().topic(&posts).write(submission(vec![event("note", None); 60])).await.unwrap();
     cost(&store, &posts, &query(50)).await;
     let short = cost(&store, &posts, &query(50)).await;
     put(&engine, entries[31..].iter().cloned()).await;
@@ -148,7 +148,7 @@ async fn a_page_costs_the_same_with_a_long_directory() {
     // The first event of all, three years back, is found without a walk through the buckets in between.
     let at = world.now().saturating_sub(15 * 60_000 * ENTRIES as u64);
     let import = NewEvent { at: Some(at), ..event("note", None) };
-    store.op().write(submission(&posts, vec![import])).await.unwrap();
+    store.op().topic(&posts).write(submission(vec![import])).await.unwrap();
     let oldest_first = EventQuery { order: Some(Order::OldestFirst), ..query(1) };
     assert_eq!(cost(&store, &posts, &oldest_first).await.calls, 3);
 
@@ -167,7 +167,7 @@ async fn one_event_a_day_is_read_in_seven_waves() {
     let day = 24 * 60 * 60 * 1000;
     let events = (0..60)
         .map(|days| NewEvent { at: Some(world.now().saturating_sub(days * day)), ..event("note", None) });
-    store.op().write(submission(&posts, events.collect())).await.unwrap();
+    store.op().topic(&posts).write(submission(events.collect())).await.unwrap();
     for order in [Order::NewestFirst, Order::OldestFirst] {
         let cost = cost(&store, &posts, &EventQuery { order: Some(order), ..query(50) }).await;
         // A query for each day, two queries of the directory, and a read of the topic.
@@ -187,7 +187,7 @@ async fn a_rare_type_costs_only_its_own_bytes_and_buckets() {
         if days % 10 == 5 {
             events.extend(vec![NewEvent { at, ..event("rare", None) }; 3]);
         }
-        store.op().write(submission(&posts, events)).await.unwrap();
+        store.op().topic(&posts).write(submission(events)).await.unwrap();
     }
     pass(Duration::from_millis(1_500)).await;
     let rare = EventQuery { event_type: Some("rare".parse().unwrap()), ..query(50) };
@@ -226,11 +226,11 @@ async fn items_keep_their_stored_form() {
     };
     let idempotency =
         Idempotency { caller: "user:ada".parse().unwrap(), key: "once".parse().unwrap(), body_hash: [7; 32] };
-    let request = Submission { idempotency: Some(idempotency), ..submission(&posts, vec![full]) };
+    let request = Submission { idempotency: Some(idempotency), ..submission(vec![full]) };
     // The process dies at its eighth call, before it marks its request as done.
     let dying = engine.client_with(Faults::default().nth(8, Target::any(), Fault::Crash(Moment::Before)));
     let victim = crate::support::store(dying.client(), &world);
-    assert!(dying.run(victim.op().write(request.clone())).await.is_none());
+    assert!(dying.run(victim.op().topic(&posts).write(request.clone())).await.is_none());
 
     let id = stored(&engine, &posts).await[0];
     let (shard, sort_key) = (id.shard(), id.sort_key().to_string());
@@ -287,7 +287,7 @@ async fn items_keep_their_stored_form() {
         ("expires_at", n(1_773_489_600 + 86_400)),
     ]);
     assert_eq!(only(&engine, "IDEMPOTENCY#").await, expected);
-    store.op().write(request).await.unwrap();
+    store.op().topic(&posts).write(request).await.unwrap();
     expected.insert("done".to_owned(), AttributeValue::Bool(true));
     assert_eq!(only(&engine, "IDEMPOTENCY#").await, expected);
 }
@@ -297,7 +297,7 @@ async fn an_event_without_views_has_no_extra_attributes() {
     let (_, engine, store) = start(1);
     let log = topic("log");
     store.op().topic(&log).put(&change(r#"{"fan_out":false,"views":[]}"#)).await.unwrap();
-    store.op().write(submission(&log, vec![event("note", None)])).await.unwrap();
+    store.op().topic(&log).write(submission(vec![event("note", None)])).await.unwrap();
     let id = stored(&engine, &log).await[0];
     let expected = item([
         ("pk", s("EVENTS#log#2026-03-14#SHARD0")),
@@ -314,7 +314,7 @@ async fn a_bucket_with_very_many_types_may_hold_any_type() {
     let (_, engine, store, posts) = with_posts(r#"{"views":["actor","subject","type"]}"#).await;
     for number in 0..150 {
         let typed = event(&format!("type-{number}"), None);
-        store.op().write(submission(&posts, vec![typed])).await.unwrap();
+        store.op().topic(&posts).write(submission(vec![typed])).await.unwrap();
     }
     crate::support::assert_directory_held(&engine);
     pass(Duration::from_secs(3)).await;
@@ -329,7 +329,7 @@ async fn a_bucket_with_very_many_types_may_hold_any_type() {
 async fn the_earliest_possible_event_is_read_like_any_other() {
     let (_, _, store, posts) = with_posts(r#"{"bucket":"month"}"#).await;
     let first = NewEvent { at: Some(UnixMillis::MIN), ..event("note", None) };
-    store.op().write(submission(&posts, vec![first, event("note", None)])).await.unwrap();
+    store.op().topic(&posts).write(submission(vec![first, event("note", None)])).await.unwrap();
     pass(Duration::from_secs(3)).await;
     for order in [Order::NewestFirst, Order::OldestFirst] {
         let mut query = EventQuery { order: Some(order), ..query(1) };
@@ -345,7 +345,7 @@ async fn the_earliest_possible_event_is_read_like_any_other() {
 #[tokio::test(start_paused = true)]
 async fn adjacent_ids_are_both_shown() {
     let (_, engine, store, posts) = with_posts("{}").await;
-    let written = store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    let written = store.op().topic(&posts).write(submission(vec![event("note", None)])).await.unwrap();
     let newer = written.events[0].id;
     let older = newer.just_before().unwrap();
     assert_eq!(older.shard(), newer.shard());

@@ -62,7 +62,7 @@ impl Scene {
     }
 
     pub(crate) async fn post(&self, topic: &Topic, events: Vec<NewEvent>) -> Vec<EventId> {
-        let written = self.store.op().write(submission(topic, events)).await.unwrap();
+        let written = self.store.op().topic(topic).write(submission(events)).await.unwrap();
         written.events.iter().map(|event| event.id).collect()
     }
 

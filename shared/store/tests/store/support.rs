@@ -56,8 +56,8 @@ pub(crate) fn event(event_type: &str, data: Option<String>) -> NewEvent {
     }
 }
 
-pub(crate) fn submission(topic: &Topic, events: Vec<NewEvent>) -> Submission {
-    Submission { may_import: true, ..Submission::new(topic.clone(), events) }
+pub(crate) fn submission(events: Vec<NewEvent>) -> Submission {
+    Submission { may_import: true, ..Submission::new(events) }
 }
 
 pub(crate) fn query(limit: u16) -> EventQuery {

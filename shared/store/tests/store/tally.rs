@@ -20,7 +20,7 @@ fn puts() -> Target {
 async fn an_operations_cost_is_counted_once() {
     let store = faulty(Faults::default()).await;
     let op = store.op();
-    op.write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+    op.topic(&topic("posts")).write(submission(vec![event("note", None)])).await.unwrap();
     let cost = op.cost();
     // The tally counts a request when it is over.
     drop(op);
@@ -32,7 +32,7 @@ async fn an_operations_cost_is_counted_once() {
 async fn throttles_and_doubled_shards_are_counted() {
     let hot = Fault::Throttle(Throttle::TableKeyRange);
     let store = faulty(Faults::default().rule(puts(), When::First(2), hot)).await;
-    store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+    store.op().topic(&topic("posts")).write(submission(vec![event("note", None)])).await.unwrap();
     let Tally { throttles, throttles_given_up, shards_doubled, .. } = store.take_tally();
     assert_eq!((throttles, throttles_given_up, shards_doubled), (2, 0, 1));
 }
@@ -41,7 +41,7 @@ async fn throttles_and_doubled_shards_are_counted() {
 async fn a_failed_operation_is_counted_with_its_cost() {
     let store =
         faulty(Faults::default().rule(puts(), When::Always, Fault::Throttle(Throttle::Account))).await;
-    store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap_err();
+    store.op().topic(&topic("posts")).write(submission(vec![event("note", None)])).await.unwrap_err();
     let tally = store.take_tally();
     assert_eq!((tally.throttles_given_up, tally.shards_doubled), (1, 0));
     assert!(tally.throttles >= 5 && tally.cost.calls > tally.throttles, "{tally:?}");
@@ -51,7 +51,7 @@ async fn a_failed_operation_is_counted_with_its_cost() {
 async fn conflicts_and_failures_are_not_counted_as_throttles() {
     for fault in [Fault::InternalServerError, Fault::TransactionConflict] {
         let store = faulty(Faults::default().rule(puts(), When::First(1), fault)).await;
-        store.op().write(submission(&topic("posts"), vec![event("note", None)])).await.unwrap();
+        store.op().topic(&topic("posts")).write(submission(vec![event("note", None)])).await.unwrap();
         let Tally { cost, throttles, throttles_given_up, .. } = store.take_tally();
         assert!(cost.calls > 2, "the write was retried");
         assert_eq!((throttles, throttles_given_up), (0, 0));
@@ -63,6 +63,6 @@ async fn unprocessed_items_of_a_batch_count_as_a_throttle() {
     let batch = Target::operation(Operation::BatchWriteItem);
     let store = faulty(Faults::default().rule(batch, When::First(1), Fault::Unprocessed(1.0))).await;
     let events = (0..3).map(|_| event("note", None)).collect();
-    store.op().write(submission(&topic("posts"), events)).await.unwrap();
+    store.op().topic(&topic("posts")).write(submission(events)).await.unwrap();
     assert_eq!(store.take_tally().throttles, 1);
 }

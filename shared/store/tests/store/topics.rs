@@ -73,7 +73,7 @@ async fn a_change_is_seen_by_other_processes_within_two_seconds() {
     here.op().topic(&posts).put(&change("{}")).await.unwrap();
     let old =
         NewEvent { at: Some(world.now().saturating_sub(8 * 24 * 60 * 60 * 1000)), ..event("note", None) };
-    let write = async || there.op().write(submission(&posts, vec![old.clone()])).await;
+    let write = async || there.op().topic(&posts).write(submission(vec![old.clone()])).await;
     write().await.unwrap();
     here.op().topic(&posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap();
     write().await.unwrap();
@@ -99,7 +99,7 @@ async fn an_event_past_its_retention_is_hidden_before_its_removal() {
     let settings = r#"{"retention_days":1,"bucket":"hour","views":["actor","subject","type"]}"#;
     let (_, engine, store, posts) = with_posts(settings).await;
     pass(Duration::from_millis(500)).await;
-    let written = store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    let written = store.op().topic(&posts).write(submission(vec![event("note", None)])).await.unwrap();
     let id = ids(&written.events)[0];
 
     // The event: 12:00:00.5 and a day, rounded up. The directory's entry: the end of the hour, a day, and 30 days.
@@ -133,20 +133,20 @@ async fn an_event_past_its_retention_is_hidden_before_its_removal() {
 #[tokio::test(start_paused = true)]
 async fn an_event_has_the_retention_that_its_topic_has_when_it_is_written() {
     let (world, engine, store, posts) = with_posts(r#"{"retention_days":1}"#).await;
-    store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    store.op().topic(&posts).write(submission(vec![event("note", None)])).await.unwrap();
     let began = world.now();
     store.op().topic(&posts).put(&change(r#"{"retention_days":null}"#)).await.unwrap();
-    store.op().write(submission(&posts, vec![event("note", None)])).await.unwrap();
+    store.op().topic(&posts).write(submission(vec![event("note", None)])).await.unwrap();
     let expiries_of_events: BTreeSet<_> = expiries(&engine, "EVENTS#").await.into_iter().collect();
     assert_eq!(expiries_of_events, BTreeSet::from([None, Some(1_773_489_600 + 86_400)]));
     assert_eq!(expiries(&engine, "TOPIC#posts").await, [None], "the bucket's entry outlives its events");
 
     // A day later, a topic without a retention takes any event, and one with a short retention takes few.
     pass(DAY + Duration::from_secs(1)).await;
-    let at = |at| submission(&posts, vec![NewEvent { at: Some(at), ..event("note", None) }]);
-    store.op().write(at(began)).await.unwrap();
+    let at = |at| submission(vec![NewEvent { at: Some(at), ..event("note", None) }]);
+    store.op().topic(&posts).write(at(began)).await.unwrap();
     store.op().topic(&posts).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
-    let refused = store.op().write(at(began)).await;
+    let refused = store.op().topic(&posts).write(at(began)).await;
     assert!(matches!(refused, Err(WriteError::TooOld { indices, .. }) if indices == [0]));
 }
 
@@ -156,11 +156,11 @@ async fn concurrent_writers_keep_a_buckets_types_within_their_bound() {
     // Each process knows the directory's entry with one type.
     let processes: Vec<_> = (0..6).map(|_| store(engine.client(), &world)).collect();
     for process in &processes {
-        process.op().write(submission(&posts, vec![event("first", None)])).await.unwrap();
+        process.op().topic(&posts).write(submission(vec![event("first", None)])).await.unwrap();
     }
     for (n, process) in processes.iter().enumerate() {
         let new = (0..60).map(|m| event(&format!("t{n}.{m}"), None)).collect();
-        process.op().write(submission(&posts, new)).await.unwrap();
+        process.op().topic(&posts).write(submission(new)).await.unwrap();
     }
     let listed =
         items(&engine).await.iter().filter_map(|item| Some(item.get("types")?.as_ss().unwrap().len())).max();

@@ -68,7 +68,7 @@ impl Simulation {
             let count = if rng.bool() { 1 } else { rng.usize(2..10) };
             let events: Vec<_> = (0..count).map(|_| self.invent(&mut rng, at)).collect();
             let (ids, events): (BTreeMap<usize, EventId>, _) =
-                match store.op().write(submission(&self.topic, events.clone())).await {
+                match store.op().topic(&self.topic).write(submission(events.clone())).await {
                     Ok(written) => (ids(&written.events).into_iter().enumerate().collect(), events),
                     Err(WriteError::Partly { accepted, .. }) => (accepted.into_iter().collect(), events),
                     Err(WriteError::Table(_)) => continue,
@@ -389,7 +389,7 @@ async fn a_consistent_page_shows_another_writers_event_at_once() {
         // The reader knows the directory from before the bucket, or the type, existed.
         reader.op().topic(&topic).latest(&query).await.unwrap();
         let event = event(query.event_type.as_ref().map_or("first", |_| "new"), None);
-        let written = writer.op().write(submission(&topic, vec![event])).await.unwrap();
+        let written = writer.op().topic(&topic).write(submission(vec![event])).await.unwrap();
         let page = reader.op().topic(&topic).latest(&EventQuery { consistent: true, ..query }).await.unwrap();
         assert_eq!(page.events[0], written.events[0]);
     }

@@ -20,9 +20,9 @@ use lately_keys::table::{AnyKey, ConsumerKey};
 use lately_model::{NewConsumer, NewEvent, PollRequest};
 use lately_report::{Outcome, Report};
 use lately_rig::for_each_seed;
-use lately_store::{ConsumerError, Record, Submission};
+use lately_store::{ConsumerError, Record};
 
-use crate::rig::{Effect, Plan, Process, Reporter, Rig, paid, pass, store};
+use crate::rig::{Effect, Plan, Process, Reporter, Rig, paid, pass, store, submission};
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
@@ -161,10 +161,8 @@ impl Story {
             let writer = self.rig.reporter(process.clone(), self.table_faults(), Plan::none());
             let seed = self.draw(|random| random.u64(..));
             let store = store(writer.table.over(network(seed, stall)), process.clone());
-            let submission =
-                Submission { may_import: true, ..Submission::new(self.rig.topic.clone(), events) };
             // The write may or may not have been applied: the table shows it.
-            drop(writer.alive(store.op().write(submission)).await);
+            drop(writer.alive(store.op().topic(&self.rig.topic).write(submission(events))).await);
         }
     }
 

@@ -110,13 +110,8 @@ impl Rig {
     }
 
     pub(crate) async fn write_all(&self, events: Vec<NewEvent>) -> Vec<EventId> {
-        let written = self.store.op().write(self.submission(events)).await.unwrap();
+        let written = self.store.op().topic(&self.topic).write(submission(events)).await.unwrap();
         written.events.iter().map(|event| event.id).collect()
-    }
-
-    /// Events for a store to write.
-    pub(crate) fn submission(&self, events: Vec<NewEvent>) -> Submission {
-        Submission { may_import: true, ..Submission::new(self.topic.clone(), events) }
     }
 
     /// The stream records since the last call, as both mappings would send them: each of them applies its own filter.
@@ -291,4 +286,9 @@ pub(crate) fn unfinished(records: &[Arc<StreamRecord>]) -> Vec<Arc<StreamRecord>
 /// Lets time pass.
 pub(crate) async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
+}
+
+/// Events for a store to write.
+pub(crate) fn submission(events: Vec<NewEvent>) -> Submission {
+    Submission { may_import: true, ..Submission::new(events) }
 }

@@ -70,9 +70,9 @@ async fn write(
         NewEvent { event_type, actor, subject, data, at: Some(event.at()) }
     };
     let events = events.iter().map(again).collect();
-    let submission = Submission { may_import: true, ..Submission::new(topic.clone(), events) };
+    let submission = Submission { may_import: true, ..Submission::new(events) };
     let op = store.op();
-    let written = op.write(submission).await?;
+    let written = op.topic(topic).write(submission).await?;
     let key = |event: &Event| EventKey::new(topic.clone(), bucket, event.id);
     let placed = written.events.iter().map(|event| key(event).partition().to_string()).collect();
     Ok((placed, number(op.cost().write_units)))

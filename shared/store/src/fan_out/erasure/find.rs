@@ -11,18 +11,22 @@ use lately_keys::{Actor, Key, Shard, SortKey, Source, TableKey, Topic, UnixMilli
 use lately_model::{ISSUES_TOPIC, reported_issue};
 use lately_table::{Condition, Item, Query, TableError};
 
-use crate::directory::{Directory, Entry};
+use crate::directory::Directory;
+use crate::directory::entry::Entry;
 use crate::entry::{BEFORE_ENTRIES, TimelineEntry, place_in_feed, places_at_source};
 use crate::erasure::step::{ErasureStep, ListedEvents, Place, Stage};
 use crate::event::{decode, is_keyed};
 use crate::fan_out::erasure::ErasureRun;
 use crate::follow::FollowerRange;
 use crate::limits::{
-    AWAITED_PLACES, ENDING_PAUSE, ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASED_SESSIONS_PER_STEP,
-    ERASURE_TOPICS_AT_ONCE, WRITES_AT_ONCE,
+    AWAITED_PLACES, ENDING_PAUSE, ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASURE_TOPICS_AT_ONCE,
+    WRITES_AT_ONCE,
 };
 use crate::session::keys_of_listed;
-use crate::topic::TopicError;
+use crate::topic::error::TopicError;
+
+/// The most sessions, or notes of live timelines, that one step of an erasure deletes. A session is three items.
+const ERASED_SESSIONS_PER_STEP: u32 = 25;
 
 impl ErasureRun<'_> {
     /// Looks for more, from the place of the next step on. Returns false if nothing remains of the stage.

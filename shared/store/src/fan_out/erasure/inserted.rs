@@ -9,12 +9,12 @@ use lately_keys::{Actor, TableKey};
 use lately_table::TableError;
 
 use crate::event::is_keyed;
-use crate::fan_out::FanOut;
-use crate::fan_out::backlog::{BacklogItem, DeferredEvent};
+use crate::fan_out::batch::FanOut;
+use crate::fan_out::deferred::{BacklogItem, DeferredEvent};
 use crate::op::Op;
 
 /// Deletes an event of an erased actor. No retry writes it again.
-pub(in crate::fan_out) async fn erase_event(op: &Op, key: &EventKey) -> Result<(), TableError> {
+pub(crate) async fn erase_event(op: &Op, key: &EventKey) -> Result<(), TableError> {
     let Some(event) = op.table.get(key.encode()).await? else { return Ok(()) };
     if is_keyed(&event)? {
         op.topic(&key.partition().topic).note_deletion(key.id()).await?;
@@ -24,7 +24,7 @@ pub(in crate::fan_out) async fn erase_event(op: &Op, key: &EventKey) -> Result<(
 
 impl FanOut<'_> {
     /// Deletes the events of an erased actor that a backlog has held back.
-    pub(in crate::fan_out) async fn erase_deferred(
+    pub(crate) async fn erase_deferred(
         &self,
         actor: &Actor,
         items: &[BacklogItem],

@@ -15,12 +15,15 @@ mod remove;
 use lately_keys::table::ErasureStepKey;
 use lately_table::{TableError, Transaction};
 
+use crate::erasure::entry::ErasureEntry;
 use crate::erasure::ids::{self, ErasedIds};
-use crate::erasure::list::ErasureEntry;
 use crate::erasure::step::{ErasureStep, Finished, Place, Stage};
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::ending::is_settled;
-use crate::limits::{ENDING_SETTLE_PAUSE, ERASURE_QUERIES_PER_STEP};
+use crate::limits::ENDING_SETTLE_PAUSE;
+
+/// The most looks that one step of an erasure makes for what is left. Each is a few queries.
+const ERASURE_QUERIES_PER_STEP: usize = 16;
 
 /// A step that is being taken.
 #[derive(Clone, Copy)]

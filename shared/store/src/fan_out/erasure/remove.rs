@@ -9,7 +9,13 @@ use crate::entry::place_in_feed;
 use crate::erasure::ids::ErasedIds;
 use crate::erasure::step::{Listed, ListedEvents};
 use crate::fan_out::erasure::ErasureRun;
-use crate::limits::{ENDING_MARK_SECONDS, ERASED_BY, UNFOLLOWS_AT_ONCE, WRITES_AT_ONCE};
+use crate::limits::{ENDING_MARK_SECONDS, WRITES_AT_ONCE};
+
+/// Unfollows of one user that an erasure makes at the same time. They work on different sources.
+const UNFOLLOWS_AT_ONCE: usize = 4;
+
+/// The name that replaces an erased user's in issues.
+const ERASED_BY: &str = "erased";
 
 impl ErasureRun<'_> {
     pub(super) async fn remove_listed(self) -> Result<(), TableError> {

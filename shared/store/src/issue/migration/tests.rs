@@ -4,7 +4,8 @@ use lately_table::Value;
 use proptest::prelude::*;
 
 use super::*;
-use crate::issue::stored::{ReadIssue, encode};
+use crate::issue::read::ReadIssue;
+use crate::issue::stored::encode;
 
 /// An item of the first schema.
 fn first() -> Item {

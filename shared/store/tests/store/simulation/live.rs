@@ -161,7 +161,7 @@ impl Story {
             let count = self.draw(|random| if random.u8(..25) == 0 { random.usize(2..150) } else { 1 });
             let new = NewEvent { at, subject: Some("x".parse().unwrap()), ..event("note", None) };
             let asked = self.now();
-            let written = store.op().write(submission(&self.posts, vec![new; count])).await;
+            let written = store.op().topic(&self.posts).write(submission(vec![new; count])).await;
             if self.kind == Kind::Topic
                 && let Ok(written) = written
             {

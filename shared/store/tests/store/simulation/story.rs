@@ -358,7 +358,7 @@ impl Story {
         let act = async {
             match act {
                 Act::Post { topic, events } => {
-                    let written = store.op().write(submission(&topic, events)).await?;
+                    let written = store.op().topic(&topic).write(submission(events)).await?;
                     let events = written.events.iter().map(|event| (topic.clone(), event.id));
                     self.state.borrow_mut().posted.extend(events);
                 }
@@ -373,7 +373,7 @@ impl Story {
                     store.op().user(&user).follow(&source, Backfill::default()).await?;
                 }
                 Act::Leave { user, source, event, wait } => {
-                    store.op().write(submission(&topic(TOPICS[0]), vec![event])).await?;
+                    store.op().topic(&topic(TOPICS[0])).write(submission(vec![event])).await?;
                     pass(wait).await;
                     store.op().user(&user).unfollow(&source).await?;
                 }

@@ -21,6 +21,8 @@
 //! process remembers an expiring item, and none remembers any coverage for longer than [`SOURCE_AGE`]. So after the
 //! item is gone, no process writes to a spread that only the item named.
 
+pub(crate) mod cache;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -29,21 +31,22 @@ use lately_keys::table::{SourceItemKey, SourcePartition};
 use lately_keys::{
     Coverage, EventId, Key, Order, Shard, ShardCount, SortKey, Source, Spread, TableKey, UnixMillis,
 };
+use lately_model::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update, Value};
 
-use crate::directory::SPREAD_ATTEMPTS;
 use crate::entry::{TimelineEntry, places_at_source};
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
-use crate::limits::{
-    ENDING_MARK_SECONDS, FOLLOWER_SHARDS, PULL_OVERLAP_MILLIS, SOURCE_AGE, SOURCE_GROWTH, SOURCE_SHARDS,
-    SPREAD_MILLIS,
-};
-use crate::memory::{Aged, KnownSource, Sent};
+use crate::limits::{ENDING_MARK_SECONDS, FOLLOWER_SHARDS, SOURCE_AGE, SPREAD_ATTEMPTS};
+use crate::moments::{Aged, Sent};
 use crate::op::Op;
 use crate::pull_marker::PullMarker;
-use crate::renewal::Spreading;
-use crate::topic::shard_count;
+use crate::source::cache::KnownSource;
+use crate::topic::stored::shard_count;
+
+/// A pull marker begins this long before its follow: the longest delay of an event that is not an import, plus the
+/// largest difference between two clocks.
+const PULL_OVERLAP_MILLIS: u64 = (IMPORT_SECONDS + FUTURE_SECONDS) * 1000;
 
 /// A source as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,6 +144,13 @@ pub struct SourceHandle<'a> {
     pub(crate) source: &'a Source,
 }
 
+impl Op {
+    /// A source and its followers.
+    pub const fn source<'a>(&'a self, source: &'a Source) -> SourceHandle<'a> {
+        SourceHandle { op: self, source }
+    }
+}
+
 impl SourceHandle<'_> {
     fn key(self) -> SourceItemKey {
         SourceItemKey { source: self.source.clone() }
@@ -188,12 +198,12 @@ impl SourceHandle<'_> {
         }
         let coverage = Arc::new(coverage);
         let value = KnownSource { coverage: Arc::clone(&coverage), is_stored };
-        self.op.memory().sources.insert(self.source.clone(), Arc::new(Aged { value, sent }));
+        self.op.memory().sources.known.insert(self.source.clone(), Arc::new(Aged { value, sent }));
         coverage
     }
 
     fn known(self) -> Option<Arc<Aged<KnownSource>>> {
-        let known = self.op.memory().sources.get(self.source);
+        let known = self.op.memory().sources.known.get(self.source);
         known.filter(|known| known.sent.is_within(SOURCE_AGE, self.op.ambient()))
     }
 
@@ -300,46 +310,6 @@ impl SourceHandle<'_> {
     pub async fn places(self, id: EventId) -> Result<Vec<Key>, TableError> {
         let coverage = self.stored().await?.coverage;
         Ok(places_at_source(id, self.source, &coverage))
-    }
-
-    /// Gives the entries from an event's time on more shards than the number that was too low, and returns the wider coverage.
-    /// Returns `None` if that is not possible now.
-    ///
-    /// The item is in the timeline's first partition, which may be the busy one. So the attempt is short, and there is a
-    /// pause after one that failed. Other records wait for an attempt, because their entries may go where it leads.
-    pub(crate) async fn grow(self, id: EventId, under: ShardCount) -> Option<Arc<Coverage>> {
-        let at = id.at();
-        let wanted = under.doubled(SOURCE_SHARDS);
-        if wanted == under {
-            return None;
-        }
-        let is_wider = |coverage: &Arc<Coverage>| coverage.shards_at(at) > under;
-        if let Some(known) = Some(self.known_coverage()).filter(is_wider) {
-            return Some(known);
-        }
-        let _one_at_a_time = self.op.memory().growing_source.lock().await;
-        if let Some(known) = Some(self.known_coverage()).filter(is_wider) {
-            return Some(known);
-        }
-        let spreading = Spreading::Source(self);
-        if !spreading.may_double(id, under).await {
-            return None;
-        }
-        let op = self.op.step_within(SOURCE_GROWTH).until_deadline();
-        let spread = Spread { shards: wanted, first: at, last: at.saturating_add(SPREAD_MILLIS - 1) };
-        let choose = |coverage: &Coverage| (coverage.shards_at(at) <= under).then_some(spread);
-        match op.source(self.source).add_spread(choose).await {
-            Ok(true) => {
-                op.table.meter().shards_doubled();
-                tracing::info!(shards = wanted.get(), source = %self.source, "a busy source has grown");
-            }
-            Ok(false) => {}
-            Err(error) => {
-                spreading.note_not_grown();
-                tracing::warn!(%error, source = %self.source, "a busy source could not be grown");
-            }
-        }
-        Some(self.known_coverage()).filter(is_wider)
     }
 
     /// Adds the spread that `choose` makes of the stored coverage. Returns whether a spread was added.

@@ -8,16 +8,26 @@
 //! lies below the limit: so much it may permit without another call. All additions are in one order, so no minute has
 //! more than the limit. An addition whose outcome is not known loses its block. `docs/adr/0018-quotas.md` says more.
 
+pub(crate) mod block;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use lately_keys::table::{QuotaHolder, QuotaKey, QuotaKind};
+use lately_model::RequestsPerMinute;
 use lately_table::{TableError, Update};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::limits::{QUOTA_BLOCKS, QUOTA_MINUTES, QUOTA_TIMEOUT};
+use crate::limits::QUOTA_TIMEOUT;
 use crate::op::Op;
+use crate::quota::block::Block;
+
+/// A process takes at most this part of a quota at once: a twentieth. So a process that stops loses no more.
+const QUOTA_BLOCKS: u32 = 20;
+
+/// A quota's item expires this many minutes after its minute began. No clock may be further behind.
+const QUOTA_MINUTES: u64 = 10;
 
 /// A quota, in one request.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +36,18 @@ pub struct QuotaHandle<'a> {
     pub(crate) holder: &'a QuotaHolder,
     pub(crate) kind: QuotaKind,
     pub(crate) limit: u32,
+}
+
+impl Op {
+    /// A quota of a caller with this limit.
+    pub const fn quota<'a>(
+        &'a self,
+        holder: &'a QuotaHolder,
+        kind: QuotaKind,
+        limit: RequestsPerMinute,
+    ) -> QuotaHandle<'a> {
+        QuotaHandle { op: self, holder, kind, limit: limit.get() }
+    }
 }
 
 /// A request is not permitted.
@@ -37,16 +59,6 @@ pub enum QuotaError {
     /// The item could not be written, and a later attempt would fail too.
     #[error(transparent)]
     Table(#[from] TableError),
-}
-
-/// The requests of a minute that a process may permit without a call.
-#[derive(Debug, Default)]
-pub(crate) struct Block {
-    left: u32,
-    /// The requests that all processes have taken, when this process took its last block.
-    taken: u32,
-    /// The requests that the process has permitted without the item.
-    alone: u32,
 }
 
 impl QuotaHandle<'_> {

@@ -1,0 +1,123 @@
+//! The loops of a process, as their followers see them. A loop runs in `shared.rs`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use lately_keys::table::Timeline;
+use lately_keys::{EventId, UnixMillis};
+use lately_model::TimelineEvent;
+use tokio::sync::{OnceCell, broadcast};
+
+use crate::limits::NEWS_KEPT;
+use crate::live::window::MessageKind;
+use crate::topic::error::TopicNotFound;
+
+/// A timeline; for a topic, also when the topic was created.
+type LoopName = (Timeline, Option<UnixMillis>);
+
+/// The loops of a process, by their timelines.
+#[derive(Debug, Default)]
+pub(crate) struct Loops(Mutex<HashMap<LoopName, Weak<Loop>>>);
+
+impl Loops {
+    /// The loop of a timeline, which may have to be begun.
+    pub(super) fn get(&self, name: LoopName) -> Arc<Loop> {
+        let mut loops = lock(&self.0);
+        let known = loops.get(&name).and_then(Weak::upgrade).filter(|known| !known.is_over());
+        known.unwrap_or_else(|| {
+            loops.retain(|_, known| known.strong_count() > 0);
+            let new = Arc::new(Loop::default());
+            loops.insert(name, Arc::downgrade(&new));
+            new
+        })
+    }
+}
+
+/// New events, in the order in which a look has found them.
+#[derive(Debug)]
+pub(super) struct News {
+    pub(super) messages: Vec<(MessageKind, Arc<TimelineEvent>)>,
+    /// Everything up to here has been sent; `None` if this position must not be shown.
+    pub(super) line: Option<EventId>,
+}
+
+/// The state of a loop when a follower joins.
+#[derive(Clone, Debug)]
+pub(super) struct Snapshot {
+    /// Everything up to here has been sent.
+    pub(super) settled: EventId,
+    /// False if the settled position is the id of an event.
+    pub(super) is_line: bool,
+    /// The events behind it that have been sent.
+    pub(super) early: Vec<Arc<TimelineEvent>>,
+}
+
+/// A loop, as its followers see it. It ends when no follower holds it.
+#[derive(Debug, Default)]
+pub(super) struct Loop {
+    pub(super) begun: OnceCell<()>,
+    state: Mutex<LoopState>,
+}
+
+#[derive(Debug, Default)]
+struct LoopState {
+    /// `None` before the loop begins.
+    snapshot: Option<Snapshot>,
+    /// `None` before the loop begins, and when it is over.
+    news: Option<broadcast::Sender<Arc<News>>>,
+    is_over: bool,
+    /// The topic, if it was deleted.
+    deleted: Option<TopicNotFound>,
+}
+
+impl Loop {
+    /// Lets followers join.
+    pub(super) fn begin(&self, settled: EventId) {
+        let mut state = lock(&self.state);
+        state.snapshot = Some(Snapshot { settled, is_line: true, early: Vec::new() });
+        state.news = Some(broadcast::channel(NEWS_KEPT).0);
+    }
+
+    /// The state now, and the news after it; `None` if the loop is over.
+    pub(super) fn join(&self) -> Option<(Snapshot, broadcast::Receiver<Arc<News>>)> {
+        let state = lock(&self.state);
+        Some((state.snapshot.clone()?, state.news.as_ref()?.subscribe()))
+    }
+
+    fn is_over(&self) -> bool {
+        lock(&self.state).is_over
+    }
+
+    /// The topic, if it was deleted.
+    pub(super) fn deleted(&self) -> Option<TopicNotFound> {
+        lock(&self.state).deleted.clone()
+    }
+
+    /// Notes that the timeline's topic was deleted.
+    pub(super) fn delete(&self, topic: Option<TopicNotFound>) {
+        lock(&self.state).deleted = topic;
+    }
+
+    /// Ends the loop for its followers.
+    pub(super) fn stop(&self) {
+        let mut state = lock(&self.state);
+        state.news = None;
+        state.is_over = true;
+    }
+
+    pub(super) fn publish(&self, news: News, settled: EventId) {
+        let mut state = lock(&self.state);
+        let LoopState { snapshot: Some(snapshot), news: Some(sender), .. } = &mut *state else { return };
+        snapshot.settled = settled;
+        snapshot.is_line = news.line.is_some();
+        let early = news.messages.iter().filter(|(kind, _)| *kind == MessageKind::Early);
+        snapshot.early.extend(early.map(|(_, event)| Arc::clone(event)));
+        snapshot.early.retain(|event| event.event.id > settled);
+        // An error means that no follower listens just now.
+        drop(sender.send(Arc::new(news)));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

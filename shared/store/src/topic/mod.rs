@@ -1,0 +1,262 @@
+//! Topics: created once, changed under a revision, cached for seconds.
+//!
+//! ```text
+//! TOPIC#{topic} / CONFIG
+//!   bucket S, retention_days N?, min_shards N, max_shards N, fan_out BOOL, views S ("actor subject type"),
+//!   created_at N (milliseconds), revision N, gsi1pk, gsi1sk
+//!   deleting N? (milliseconds: when the topic's deletion began; such a topic is in no list)
+//!   by_actor BOOL? (the view `actor` was on ever since the topic's creation, so actors' timelines list all events)
+//!   expires_at N? (of a deleted topic: from then on, its name is free)
+//!   floor N?, changed N? (milliseconds: while a change of the retention goes through the topic, no older event is shown or
+//!     accepted; and when the change began)
+//! ```
+
+pub(crate) mod error;
+pub(crate) mod stored;
+
+use std::sync::Arc;
+
+use lately_keys::table::{TopicKey, TopicListKey};
+use lately_keys::{Fingerprint, Order, Place, Position, Topic};
+use lately_model::{
+    BucketView, ListQuery, PageSize, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary,
+    TopicView,
+};
+use lately_table::{Guarded, Item, Query, Rounds, TableError};
+
+use crate::directory::Directory;
+use crate::directory::entry::{DirectoryRange, Entry};
+use crate::limits::TOPIC_AGE;
+use crate::list::{ListError, Pager};
+use crate::moments::{Aged, Sent};
+use crate::op::Op;
+use crate::topic::error::{PutTopicError, TopicError, TopicNotFound};
+use crate::topic::stored::{StoredTopic, summary};
+
+/// One topic, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct TopicHandle<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) topic: &'a Topic,
+}
+
+/// All topics, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct TopicsHandle<'a> {
+    pub(crate) op: &'a Op,
+}
+
+impl Op {
+    /// A topic and its events.
+    pub const fn topic<'a>(&'a self, topic: &'a Topic) -> TopicHandle<'a> {
+        TopicHandle { op: self, topic }
+    }
+
+    /// All topics.
+    pub const fn topics(&self) -> TopicsHandle<'_> {
+        TopicsHandle { op: self }
+    }
+}
+
+impl TopicHandle<'_> {
+    /// Creates the topic, or changes it. The `bool` says whether it was created.
+    pub async fn put(self, change: &TopicChange) -> Result<(TopicView, bool), PutTopicError> {
+        let (stored, created) = self.ensure(change).await?;
+        Ok((self.view_of(stored).await?, created))
+    }
+
+    /// Applies a change to the topic, or creates the topic with the change.
+    async fn ensure(self, change: &TopicChange) -> Result<(StoredTopic, bool), PutTopicError> {
+        let topic = self.topic;
+        let mut rounds = Rounds::of(&self.op.table, "the topic");
+        let (stored, created) = loop {
+            let found = self.find().await?;
+            if found.is_some_and(|found| found.is_being_deleted(self.op.now())) {
+                return Err(PutTopicError::BeingDeleted(topic.clone()));
+            }
+            let known = found.filter(|found| found.deleting.is_none());
+            let wanted = match known {
+                None => {
+                    self.forget_deletion().await?;
+                    let settings = change.create().map_err(TopicFault::from)?;
+                    StoredTopic {
+                        settings,
+                        lists_by_actor: settings.views.actor,
+                        created_at: self.op.now(),
+                        revision: self.op.first_revision(),
+                        deleting: None,
+                        expires_at: None,
+                        changing: None,
+                    }
+                }
+                Some(known) => {
+                    let settings = change.apply_to(&known.settings)?;
+                    let changed = settings != known.settings;
+                    let revision = if changed { known.revision.next() } else { known.revision };
+                    let lists_by_actor = known.lists_by_actor && settings.views.actor;
+                    StoredTopic { settings, revision, lists_by_actor, ..known }
+                }
+            };
+            if known == Some(wanted) {
+                break (wanted, false);
+            }
+            // A change names the settings that the topic is to have, so it may be applied twice. After a write that
+            // failed or may have failed, the next round reads the topic again.
+            let is_written = match known {
+                Some(known) if known.settings.retention_days != wanted.settings.retention_days => {
+                    match self.change_retention(known, wanted).await? {
+                        Some(changed) => break (changed, false),
+                        None => false,
+                    }
+                }
+                _ => {
+                    let replaced = found.map(|found| found.revision);
+                    self.op.table.put_revised(&wanted.encode(topic), replaced).await? == Guarded::Written
+                }
+            };
+            if is_written {
+                break (wanted, known.is_none());
+            }
+            rounds.lose_and_pause().await?;
+        };
+        self.remember(stored, Sent::now(self.op.ambient()));
+        Ok((stored, created))
+    }
+
+    /// The topic with its newest buckets, and with the change of its retention that goes on.
+    pub async fn view(self) -> Result<TopicView, TopicError> {
+        let stored = self.read().await?;
+        let retention_change = match stored.changing {
+            Some(changing) => self.retention_change(changing.begun).await?,
+            None => None,
+        };
+        Ok(TopicView { retention_change, ..self.view_of(stored).await? })
+    }
+
+    /// The topic's settings, which may be some seconds old.
+    pub(crate) async fn settings(self) -> Result<TopicSettings, TopicError> {
+        Ok(self.stored().await?.settings)
+    }
+
+    /// The topic, which may be some seconds old.
+    pub(crate) async fn stored(self) -> Result<StoredTopic, TopicError> {
+        let known = self.op.memory().topics.get(self.topic);
+        if let Some(known) = known.filter(|known| known.sent.is_within(TOPIC_AGE, self.op.ambient())) {
+            return Ok(known.value);
+        }
+        let sent = Sent::now(self.op.ambient());
+        let stored = self.read().await?;
+        self.remember(stored, sent);
+        Ok(stored)
+    }
+
+    /// As [`TopicHandle::settings`]. A topic that does not exist is created with the default settings.
+    pub(crate) async fn settings_or_create(self) -> Result<TopicSettings, TableError> {
+        match self.settings().await {
+            Ok(settings) => return Ok(settings),
+            Err(TopicError::NotFound(_)) => {}
+            Err(TopicError::Table(error)) => return Err(error),
+        }
+        match self.ensure(&TopicChange::default()).await {
+            Ok((stored, _)) => Ok(stored.settings),
+            Err(PutTopicError::Table(error)) => Err(error),
+            Err(error @ PutTopicError::BeingDeleted(_)) => Err(TableError::unavailable(error)),
+            Err(PutTopicError::Refused(fault)) => {
+                Err(TableError::unavailable(format!("the default settings were refused: {fault}")))
+            }
+        }
+    }
+
+    fn remember(self, value: StoredTopic, sent: Sent) {
+        let known = self.op.memory().topics.get(self.topic);
+        if !known.is_some_and(|known| value.continues(&known.value)) {
+            self.op.memory().directory.forget(self.topic);
+        }
+        self.op.memory().topics.insert(self.topic.clone(), Arc::new(Aged { value, sent }));
+    }
+
+    async fn read(self) -> Result<StoredTopic, TopicError> {
+        let found = self.find().await?;
+        found.filter(|found| found.deleting.is_none()).ok_or_else(|| {
+            let is_being_deleted = found.is_some_and(|found| found.is_being_deleted(self.op.now()));
+            TopicError::NotFound(TopicNotFound { topic: self.topic.clone(), is_being_deleted })
+        })
+    }
+
+    /// The topic as it is stored, also while it is being deleted, and for some time after.
+    pub(crate) async fn find(self) -> Result<Option<StoredTopic>, TableError> {
+        let item = self.op.table.get(StoredTopic::key(self.topic)).await?;
+        Ok(item.as_ref().map(StoredTopic::decode).transpose()?)
+    }
+
+    async fn view_of(self, stored: StoredTopic) -> Result<TopicView, TableError> {
+        let topic = self.topic;
+        let range = DirectoryRange::all(topic.clone(), stored.settings.bucket, Order::NewestFirst);
+        let page = Directory::of(self.op, range.topic()).read(&range).await?;
+        let view = |entry: &Entry| BucketView { label: entry.bucket, shards: entry.coverage.most_shards() };
+        Ok(TopicView {
+            topic: topic.clone(),
+            settings: stored.settings,
+            created_at: stored.created_at,
+            retention_change: None,
+            buckets: page.value.entries.iter().map(view).collect(),
+        })
+    }
+}
+
+impl TopicsHandle<'_> {
+    /// A page of the topics that the caller may see, by name. If the caller may not see all topics, only the caller's
+    /// own topics are read. So nothing in the response depends on other topics.
+    pub async fn list(self, query: &ListQuery) -> Result<TopicList, ListError> {
+        let own = self.op.allowed_topics();
+        let pager = Pager { list: Fingerprint::of("topics").finish(), order: Order::OldestFirst };
+        let after = pager.after(query, |position| match position {
+            Position::Topic(topic) => Some(topic),
+            _ => None,
+        })?;
+        let (topics, more) = match own {
+            None => self.all(after, query.limit).await?,
+            Some(own) => self.own(own, after, query.limit).await?,
+        };
+        let last = topics.last().filter(|_| more);
+        let next = last.map(|last| pager.cursor(Position::Topic(last.topic.clone())));
+        Ok(TopicList { topics, next })
+    }
+
+    /// The first topics after `after`, and whether there may be more.
+    pub(crate) async fn all(
+        self,
+        after: Option<Topic>,
+        limit: PageSize,
+    ) -> Result<(Vec<TopicSummary>, bool), TableError> {
+        let start =
+            after.map(|topic| Item::at(&TopicKey { topic: topic.clone() }).also_at(&TopicListKey { topic }));
+        let topics = Query::of(Place::Gsi1, TopicListKey::PARTITION).start(start).limit(limit.get());
+        let page = self.op.table.query(&topics).await?;
+        self.op.table.meter().items(page.items.len());
+        self.op.table.meter().round();
+        let topics = page.items.iter().map(summary).collect::<Result<_, _>>()?;
+        Ok((topics, page.next.is_some()))
+    }
+
+    /// The caller's own topics after `after`, as many as fit, and whether there are more.
+    async fn own(
+        self,
+        own: &[Topic],
+        after: Option<Topic>,
+        limit: PageSize,
+    ) -> Result<(Vec<TopicSummary>, bool), TableError> {
+        let mut wanted: Vec<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let keys: Vec<_> = wanted.into_iter().map(StoredTopic::key).collect();
+        let items = self.op.table.get_many(&keys, false).await?;
+        self.op.table.meter().round();
+        let listed = items.iter().filter(|item| !item.has("deleting"));
+        let mut topics = listed.map(summary).collect::<Result<Vec<_>, _>>()?;
+        topics.sort_unstable_by(|one, other| one.topic.cmp(&other.topic));
+        let more = topics.len() > usize::from(limit.get());
+        topics.truncate(limit.get().into());
+        Ok((topics, more))
+    }
+}
