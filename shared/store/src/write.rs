@@ -116,12 +116,11 @@ impl TopicHandle<'_> {
     /// Writes events. They are durable when this returns.
     pub async fn write(self, submission: Submission) -> Result<Written, WriteError> {
         let Submission { events, single, may_import, idempotency } = submission;
-        let Self { op, topic } = self;
         let refused = |error: PlaceError| error.of(single);
         let stored = self.stored().await?;
         let settings = stored.settings;
-        let writer = EventWriter::of(op, topic, &settings).above_floor_of(&stored);
-        let first = Acceptance { at: op.now(), is_keyed: idempotency.is_some() };
+        let writer = EventWriter::of(self.op, self.topic, &settings).above_floor_of(&stored);
+        let first = Acceptance { at: self.op.now(), is_keyed: idempotency.is_some() };
         let checked =
             check_times(&events, single, may_import, AcceptedTimes::new(first.at, settings.retention_days));
         let Some(idempotency) = idempotency else {
@@ -132,7 +131,7 @@ impl TopicHandle<'_> {
             return Ok(Written { events, replayed: false });
         };
 
-        let request = KeyedRequest::of(op, topic, stored.created_at, &idempotency);
+        let request = KeyedRequest::of(self.op, self.topic, stored.created_at, &idempotency);
         let (record, placed) = match checked {
             // A retry may come so late that its times would be refused now. The time of the first request counts.
             Err(error) => {
