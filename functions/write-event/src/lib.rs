@@ -55,8 +55,9 @@ async fn post_events(
     let idempotency =
         key.map(|key| lately_store::Idempotency { caller: caller.key(), key, body_hash: hash(form, &body) });
     let may_import = caller.scopes.allow(Scope::Import);
-    let submission = Submission { events, single, may_import, idempotency };
-    let Written { events, replayed } = op.topic(&topic).write(submission).await?;
+    let submission = Submission { events, may_import, idempotency };
+    let refused = if single { Problem::of_one_event } else { Problem::from };
+    let Written { events, replayed } = op.topic(&topic).write(submission).await.map_err(refused)?;
 
     let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
     let mut response = match <[_; 1]>::try_from(events) {

@@ -41,15 +41,6 @@ pub(crate) struct KeyRecord {
     pub(crate) done: bool,
 }
 
-/// The result of recording a request's key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Recorded {
-    /// The key was free. The request is recorded now.
-    First,
-    /// The key was recorded before, for this request or for another.
-    Before(KeyRecord),
-}
-
 /// A request to a topic with an idempotency key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyedRequest<'a> {
@@ -74,35 +65,32 @@ impl<'a> KeyedRequest<'a> {
 }
 
 impl KeyedRequest<'_> {
-    /// Records a request, unless its key is taken.
+    /// Records a request, unless its key is taken. Returns the earlier record of the key, for this request or for another;
+    /// `None` if the request is recorded now.
     pub(crate) async fn record(
         self,
         ids: Vec<EventId>,
         accepted_at: UnixMillis,
-    ) -> Result<Recorded, TableError> {
+    ) -> Result<Option<KeyRecord>, TableError> {
         let wanted = KeyRecord { body_hash: self.idempotency.body_hash, ids, accepted_at, done: false };
         let is_over = Condition::at_most("expires_at", accepted_at.get() / 1000);
         let is_of_earlier = Condition::below("at", self.since.get());
         let is_free = Condition::no_item().or(is_over).or(is_of_earlier);
         let found = match self.op.table.put_if(&encode(&self.key(), &wanted), &is_free).await? {
-            PutIf::Done => return Ok(Recorded::First),
+            PutIf::Done => return Ok(None),
             PutIf::Refused(Some(there)) => decode(&there)?,
             // DynamoDB did not return the record, so read the record.
-            PutIf::Refused(None) => match self.recorded().await? {
-                Some(Recorded::Before(record)) => record,
-                _ => wanted.clone(),
-            },
+            PutIf::Refused(None) => self.recorded().await?.unwrap_or_else(|| wanted.clone()),
         };
         // Ids are random, so a record with the same ids was written by an earlier attempt of this request.
-        Ok(if found == wanted { Recorded::First } else { Recorded::Before(found) })
+        Ok(Some(found).filter(|found| *found != wanted))
     }
 
     /// The record under the request's key, if there is one.
-    pub(crate) async fn recorded(self) -> Result<Option<Recorded>, TableError> {
+    pub(crate) async fn recorded(self) -> Result<Option<KeyRecord>, TableError> {
         match self.op.table.get(self.key().encode()).await? {
             Some(item) if !is_over(&item, self.op.now())? => {
-                let record = Some(decode(&item)?).filter(|record| record.accepted_at >= self.since);
-                Ok(record.map(Recorded::Before))
+                Ok(Some(decode(&item)?).filter(|record| record.accepted_at >= self.since))
             }
             _ => Ok(None),
         }

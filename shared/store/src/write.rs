@@ -25,7 +25,7 @@ use crate::entry::{TimelineEntry, own_feed};
 use crate::erasure::ActorIsBeingErased;
 use crate::event::Acceptance;
 use crate::idempotency::KeyedRequest;
-use crate::idempotency::{Idempotency, KeyRecord, Recorded};
+use crate::idempotency::{Idempotency, KeyRecord};
 use crate::limits::OWN_ENTRY_SECONDS;
 use crate::placing::{EventWriter, PlaceError, Placed};
 use crate::renewal::Spreading;
@@ -41,8 +41,6 @@ const LAST_LOOK: Duration = Duration::from_secs(2);
 pub struct Submission {
     /// The events.
     pub events: Vec<NewEvent>,
-    /// True if the client sent one event, not a list: an error then names the event without an index.
-    pub single: bool,
     /// True if events may lie in the past.
     pub may_import: bool,
     /// The idempotency key, by which a retry is recognized.
@@ -52,7 +50,7 @@ pub struct Submission {
 impl Submission {
     /// A list of new events, without an idempotency key.
     pub const fn new(events: Vec<NewEvent>) -> Self {
-        Self { events, single: false, may_import: false, idempotency: None }
+        Self { events, may_import: false, idempotency: None }
     }
 }
 
@@ -76,12 +74,7 @@ pub enum WriteError {
     ImportNotAllowed(Vec<usize>),
     /// Events are older than the topic's retention. Nothing was written.
     #[error("events are older than the topic's retention")]
-    TooOld {
-        /// The indices of these events.
-        indices: Vec<usize>,
-        /// True if the submission was one event, not a list.
-        single: bool,
-    },
+    TooOld(Vec<usize>),
     /// The actor of some of the events is being erased. Nothing was written.
     #[error(transparent)]
     ActorIsBeingErased(#[from] ActorIsBeingErased),
@@ -101,13 +94,12 @@ pub enum WriteError {
     Table(#[from] TableError),
 }
 
-impl PlaceError {
-    /// The error of a submission of one event, or of a list.
-    fn of(self, single: bool) -> WriteError {
-        match self {
-            Self::TooOld(indices) => WriteError::TooOld { indices, single },
-            Self::ActorIsBeingErased(error) => error.into(),
-            Self::Table(error) => error.into(),
+impl From<PlaceError> for WriteError {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::TooOld(indices) => Self::TooOld(indices),
+            PlaceError::ActorIsBeingErased(error) => error.into(),
+            PlaceError::Table(error) => error.into(),
         }
     }
 }
@@ -115,65 +107,51 @@ impl PlaceError {
 impl TopicHandle<'_> {
     /// Writes events. They are durable when this returns.
     pub async fn write(self, submission: Submission) -> Result<Written, WriteError> {
-        let Submission { events, single, may_import, idempotency } = submission;
-        let refused = |error: PlaceError| error.of(single);
+        let Submission { events, may_import, idempotency } = submission;
         let stored = self.stored().await?;
         let settings = stored.settings;
         let writer = EventWriter::of(self.op, self.topic, &settings).above_floor_of(&stored);
         let first = Acceptance { at: self.op.now(), is_keyed: idempotency.is_some() };
-        let checked =
-            check_times(&events, single, may_import, AcceptedTimes::new(first.at, settings.retention_days));
+        let checked = check_times(&events, may_import, AcceptedTimes::new(first.at, settings.retention_days));
         let Some(idempotency) = idempotency else {
             checked?;
-            let placed = writer.place(events, None, first).await.map_err(refused)?;
+            let placed = writer.place(events, None, first).await?;
             let failed = writer.put_each(&placed).await;
             let events = writer.outcome(placed, failed).await?;
             return Ok(Written { events, replayed: false });
         };
 
         let request = KeyedRequest::of(self.op, self.topic, stored.created_at, &idempotency);
-        let (record, placed) = match checked {
+        let earlier = match checked {
             // A retry may come so late that its times would be refused now. The time of the first request counts.
-            Err(error) => {
-                let found = request.recorded().await?;
-                (found.ok_or(error)?, None)
-            }
+            Err(error) => request.recorded().await?.ok_or(error)?,
             Ok(()) => {
-                let placed = writer.place(events.clone(), None, first).await.map_err(refused)?;
+                let placed = writer.place(events.clone(), None, first).await?;
                 let ids = placed.iter().map(|placed| placed.event.id).collect();
-                (request.record(ids, first.at).await?, Some(placed))
+                match request.record(ids, first.at).await? {
+                    Some(earlier) => earlier,
+                    None => {
+                        let failed = writer.put_each(&placed).await;
+                        let events = writer.outcome(placed, failed).await?;
+                        request.finish().await;
+                        return Ok(Written { events, replayed: false });
+                    }
+                }
             }
         };
-        let unfinished = match record {
-            Recorded::First => None,
-            Recorded::Before(record) if record.body_hash != idempotency.body_hash => {
-                return Err(WriteError::KeyReused);
-            }
-            Recorded::Before(KeyRecord { ids, done: true, .. }) => {
-                let events = events.into_iter().zip(ids).map(|(event, id)| Event::of(event, id)).collect();
-                return Ok(Written { events, replayed: true });
-            }
-            Recorded::Before(record) => Some(record),
-        };
-        let replayed = unfinished.is_some();
-        let (placed, failed) = match (unfinished, placed) {
-            (None, Some(placed)) => {
-                let failed = writer.put_each(&placed).await;
-                (placed, failed)
-            }
-            (None, None) => {
-                return Err(TableError::unavailable("an unfinished request is not recorded").into());
-            }
-            (Some(KeyRecord { ids, accepted_at, .. }), _) => {
-                let acceptance = Acceptance { at: accepted_at, ..first };
-                let placed = writer.place(events, Some(ids), acceptance).await.map_err(refused)?;
-                let failed = writer.put_missing(&placed).await;
-                (placed, failed)
-            }
-        };
+        if earlier.body_hash != idempotency.body_hash {
+            return Err(WriteError::KeyReused);
+        }
+        let KeyRecord { ids, accepted_at, done, .. } = earlier;
+        if done {
+            let events = events.into_iter().zip(ids).map(|(event, id)| Event::of(event, id)).collect();
+            return Ok(Written { events, replayed: true });
+        }
+        let placed = writer.place(events, Some(ids), Acceptance { at: accepted_at, ..first }).await?;
+        let failed = writer.put_missing(&placed).await;
         let events = writer.outcome(placed, failed).await?;
         request.finish().await;
-        Ok(Written { events, replayed })
+        Ok(Written { events, replayed: true })
     }
 }
 
@@ -348,12 +326,7 @@ impl EventWriter<'_> {
 }
 
 /// Refuses events whose times are not allowed.
-fn check_times(
-    events: &[NewEvent],
-    single: bool,
-    may_import: bool,
-    times: AcceptedTimes,
-) -> Result<(), WriteError> {
+fn check_times(events: &[NewEvent], may_import: bool, times: AcceptedTimes) -> Result<(), WriteError> {
     let indices = |refused: &dyn Fn(UnixMillis) -> bool| -> Vec<usize> {
         let at = events.iter().enumerate().filter_map(|(index, event)| Some((index, event.at?)));
         at.filter(|(_, at)| refused(*at)).map(|(index, _)| index).collect()
@@ -363,5 +336,5 @@ fn check_times(
         return Err(WriteError::ImportNotAllowed(imports));
     }
     let indices = indices(&|at| matches!(times.check(at), Err(AtError::Expired)));
-    if indices.is_empty() { Ok(()) } else { Err(WriteError::TooOld { indices, single }) }
+    if indices.is_empty() { Ok(()) } else { Err(WriteError::TooOld(indices)) }
 }

@@ -71,7 +71,6 @@ pub(super) async fn writes(watched: &WitnessedSystem) {
         let (event_type, actor) = ("a".parse().unwrap(), "ada".parse().unwrap());
         Submission {
             events: vec![NewEvent { event_type, actor, subject: None, data: None, at }],
-            single: false,
             may_import,
             idempotency: Some(Idempotency {
                 caller: lately_keys::Caller::User("ada".parse().unwrap()),

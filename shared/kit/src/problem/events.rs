@@ -143,6 +143,21 @@ impl From<DeleteEventError> for Problem {
     }
 }
 
+/// The fault of an event that was sent alone, and is older than its topic's retention.
+fn too_old() -> Fault {
+    Fault { path: "/at".to_owned(), message: AtError::Expired.to_string() }
+}
+
+impl Problem {
+    /// The error of a write, if the body was one event and no list: a fault's path has no index.
+    pub fn of_one_event(error: WriteError) -> Self {
+        match error {
+            WriteError::TooOld(_) => Self::of_faults(Code::InvalidEvent, too_old().into()),
+            error => error.into(),
+        }
+    }
+}
+
 impl From<WriteError> for Problem {
     fn from(error: WriteError) -> Self {
         match error {
@@ -151,11 +166,8 @@ impl From<WriteError> for Problem {
                 Code::Forbidden,
                 "An event is more than 60 s in the past. Sending it needs the scope import.",
             ),
-            WriteError::TooOld { indices, single } => {
-                let fault = |index| Fault {
-                    path: if single { "/at".to_owned() } else { format!("/{index}/at") },
-                    message: AtError::Expired.to_string(),
-                };
+            WriteError::TooOld(indices) => {
+                let fault = |index| Fault { path: format!("/{index}/at"), ..too_old() };
                 let faults = Faults::new(indices.into_iter().map(fault).collect());
                 Self::of_faults(Code::InvalidEvent, faults.expect("at least one event is too old"))
             }
