@@ -6,7 +6,7 @@ MiniStack differs from AWS in three points. This program, and no other file, wor
   authorizer one by one.
 - MiniStack has no alarms on expressions of metrics. So such an alarm is deployed on its first metric.
 - MiniStack collects a function's whole response before it sends the first byte, also at a function URL with RESPONSE_STREAM.
-  So the check gets no `--live-url` and skips the live streams.
+  So the check gets no `--live-url` and skips the live streams. Instead one stream is read whole, at the function URL.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 
 import boto3
 from ministack import ministack
@@ -42,7 +43,7 @@ FIRST = {
     "LogLevel": "info",
 }
 # The upgrade changes the functions' environment and the schedule's input, and adds a function with its URL.
-UPGRADE = FIRST | {"LogLevel": "warn", "FanOutLimit": "500", "ReportGroupBy": "type", "LiveStreams": "Enabled"}
+UPGRADE = FIRST | {"LogLevel": "warn", "FanOutLimit": "500", "ReportGroupBy": "type", "LiveStreams": "Enabled", "LiveSeconds": "10"}
 
 
 def deployable():
@@ -212,18 +213,20 @@ def main(lately, *options):
                     stdout=subprocess.PIPE,
                 )
                 token = made.stdout.split()[-1]
-            host = f"{api}.execute-api.localhost"
-            check = [lately, "check", cloud.url, "--header", f"Host: {host}", "--token", token, "--report", TOPIC]
+            url = f"{cloud.url}/_aws/execute-api/{api}/$default"
+            check = [lately, "check", url, "--token", token, "--report", TOPIC]
             with step("check"):
                 cloud.run(*check)
             with step("upgrade"):
                 cloud.deploy(UPGRADE)
                 assert cloud.outputs()["TableName"] == table, "the upgrade has replaced the table"
-                assert cloud.outputs()["LiveUrl"].startswith("https://"), "live streams are enabled, but have no URL"
+                live = re.match(r"https://(\w+)\.lambda-url\.", cloud.outputs()["LiveUrl"])[1]
             with step("check after the upgrade"):
                 cloud.run(*check)
+            with step("a live stream at the function URL"):
+                read_live(url, f"{cloud.url}/_aws/lambda-url/{live}", token)
             if keep:
-                stay(cloud, host, token, table)
+                stay(cloud, url, token, table)
             else:
                 with step("delete"):
                     cloud.sam("delete", "--no-prompts")
@@ -237,11 +240,28 @@ def main(lately, *options):
     print(f"\ndeployed, upgraded and deleted the stack; the check passed twice: {told}")
 
 
-def stay(cloud, host, token, table):
+def read_live(url, live_url, token):
+    """Follows a subject with a colon until the stream's end. The stream has the event that was written before."""
+
+    def call(target, body=None):
+        request = urllib.request.Request(target, body, {"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.read().decode()
+
+    subject = f"/subjects/repo%3Aocto%3A{TOPIC}"
+    before = json.loads(call(f"{url}{subject}/events"))["newer"]
+    event = {"type": "note", "actor": "ada", "subject": f"repo:octo:{TOPIC}"}
+    written = json.loads(call(f"{url}/topics/{TOPIC}/events", json.dumps(event).encode()))["id"]
+    stream = call(f"{live_url}{subject}/live?cursor={before}")
+    assert stream.startswith("retry: ") and written in stream, f"the stream lacks the event {written}: {stream}"
+    print(f"ok   {written} was in the stream of {subject}")
+
+
+def stay(cloud, url, token, table):
     names = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION")
     print("\nThe stack runs until Ctrl-C. To call it:\n")
     print("export " + " ".join(f"{name}={cloud.environment[name]}" for name in names))
-    print(f"curl -s {cloud.url}/topics -H 'Host: {host}' -H 'Authorization: Bearer {token}'")
+    print(f"curl -s '{url}/topics' -H 'Authorization: Bearer {token}'")
     print(f"aws dynamodb scan --table-name {table} --max-items 3", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         while True:
