@@ -53,6 +53,12 @@ struct Demo {
     event: fn(&mut fastrand::Rng) -> Sample,
 }
 
+impl Demo {
+    fn topic(&self) -> Topic {
+        self.topic.parse().expect("the demo's own name")
+    }
+}
+
 /// An event of a demo topic.
 struct Sample {
     event_type: &'static str,
@@ -134,18 +140,36 @@ fn billing(random: &mut fastrand::Rng) -> Sample {
     Sample { event_type: one(&types, random), actor: one(&ACCOUNTS, random), subject: None, data }
 }
 
-/// Creates the demo topics, unless the table has any topic already. True if it created them.
-pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
+/// The part of the demo that the table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DemoState {
+    /// Nothing: the reported topic is missing.
+    Absent,
+    /// The topics, which were created just now. Their events and follows are missing.
+    New,
+    /// The topics of an earlier run.
+    Earlier,
+}
+
+/// Creates the demo topics, unless the table has any topic already.
+pub(crate) async fn create_topics(store: &Store) -> Result<DemoState, DemoError> {
     let known = store.op().topics().list(&ListQuery::default()).await?;
     if !known.topics.is_empty() {
-        return Ok(false);
+        // A folder of an earlier run may have other topics only.
+        return Ok(if has_billing(store).await? { DemoState::Earlier } else { DemoState::Absent });
     }
+    for demo in &DEMOS {
+        let settings = TopicChange::parse(demo.settings.as_bytes()).expect("the demo's own settings");
+        store.op().topic(&demo.topic()).put(&settings).await?;
+    }
+    Ok(DemoState::New)
+}
+
+/// Writes the events of the demo topics.
+pub(crate) async fn write_events(store: &Store) -> Result<(), DemoError> {
     let mut random = fastrand::Rng::with_seed(SEED);
     let now = store.now();
     for demo in DEMOS {
-        let topic: Topic = demo.topic.parse().expect("the demo's own name");
-        let settings = TopicChange::parse(demo.settings.as_bytes()).expect("the demo's own settings");
-        store.op().topic(&topic).put(&settings).await?;
         let mut events: Vec<NewEvent> = (0..DAYS * demo.events_a_day)
             .map(|_| {
                 let ago = random.u64(60_000..DAYS * DAY_MILLIS);
@@ -155,10 +179,10 @@ pub(crate) async fn create(store: &Store) -> Result<bool, DemoError> {
         events.sort_by_key(|event| event.at);
         for batch in events.chunks(BATCH) {
             let submission = Submission { may_import: true, ..Submission::new(batch.to_vec()) };
-            store.op().topic(&topic).write(submission).await?;
+            store.op().topic(&demo.topic()).write(submission).await?;
         }
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Makes the demo's users follow each other. A follow adds a source's latest events to the feed, so this runs after
@@ -177,8 +201,8 @@ pub(crate) async fn follow(store: &Store) -> Result<(), DemoError> {
     Ok(())
 }
 
-/// True if the reported topic exists. A folder of an earlier run may have other topics only.
-pub(crate) async fn has_billing(store: &Store) -> Result<bool, DemoError> {
+/// True if the reported topic exists.
+async fn has_billing(store: &Store) -> Result<bool, DemoError> {
     match store.op().topic(&BILLING.parse().expect("the demo's own name")).view().await {
         Ok(_) => Ok(true),
         Err(TopicError::NotFound(_)) => Ok(false),

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use futures_util::future::{join, join_all};
+use futures_util::future::{OptionFuture, join, join_all};
 use hyper_util::service::TowerToHyperService;
 use lately_authorize::{Issuers, IssuersError, Scheme};
 use lately_engine::connections::{self, ConnectionBounds};
@@ -32,7 +32,7 @@ use lately_kit::entropy::EntropyError;
 use lately_kit::log;
 use lately_pump::{Destination, Pump, PumpHandle};
 use lately_report::{Answer, OpenError as ReportsError, Outcome, Output};
-use lately_store::TableError;
+use lately_store::{Store, TableError};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
@@ -42,6 +42,7 @@ use tokio::time::MissedTickBehavior;
 use tower_http::timeout::RequestBodyTimeout;
 
 use crate::serve::console::{Console, ConsoleParts};
+use crate::serve::demo::{DemoError, DemoState};
 use crate::serve::folders::Folders;
 use crate::serve::guard::{Guard, cors, guard};
 use crate::serve::health::Health;
@@ -96,9 +97,9 @@ pub enum ServeError {
     /// The system could not be created.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The demo topics could not be written.
-    #[error("the demo topics cannot be written ({0}); --no-demo starts without them")]
-    Demo(#[from] demo::DemoError),
+    /// The demo topics could not be created.
+    #[error("the demo topics cannot be created ({0}); --no-demo starts without them")]
+    Demo(#[from] DemoError),
     /// Reports cannot be written.
     #[error(transparent)]
     Reports(#[from] ReportsError),
@@ -145,26 +146,24 @@ pub async fn run(
         literal_tokens::revoke(&system.store).await?;
     }
     // Before temporary folders are created, because a process that a signal kills would leave them behind.
-    let mut asked_to_stop = pin!(asked_to_stop()?);
+    let asked_to_stop = pin!(asked_to_stop()?);
     let folders = Folders::open(data)?;
     let failures = Destination::folder(folders.failures.path());
     let output = Output::folder(folders.reports.path())?;
     let (reporting, answers) = mpsc::unbounded_channel();
     let report_function = ReportFunction::new(&system, output, reporting);
-    let (sender, troubles) = mpsc::unbounded_channel();
+    let (sender, lines) = mpsc::unbounded_channel();
     let pumps = Pumps::start(&system, &report_function, failures.clone(), &options, &sender)?;
-    if !options.no_demo {
-        tokio::select! {
-            created = create_demo(&system, &pumps) => created?,
-            () = &mut asked_to_stop => return end(pumps.stop(), []).await,
-        }
-    }
-    // If the output is closed, there is still an API to serve.
-    drop(welcome::print(out, api.local_addr()?, dynamodb.local_addr()?, &folders, &options));
+    // The printed commands read the demo's topics, so these are created first. Their events are written while the API
+    // answers already.
+    let demo = if options.no_demo { DemoState::Absent } else { demo::create_topics(&system.store).await? };
+    let addresses = (api.local_addr()?, dynamodb.local_addr()?);
 
     let (stop, stopped) = watch::channel(());
     let dynamodb = serve_dynamodb(system.engine.clone(), dynamodb, stopped.clone());
-    let (mut endless, report) = start_endless(&system, &pumps.handles(), report_function, &options).await?;
+    let report = schedule(&system, demo, &options)?;
+    let every = report.as_ref().map(|(_, every)| *every);
+    let mut endless = start_endless(&system, &pumps, demo, report_function, every, sender)?;
     let parts = ConsoleParts {
         system: system.clone(),
         issuer,
@@ -175,7 +174,9 @@ pub async fn run(
         health: Health { pumps: pumps.handles(), data: options.data.clone() },
     };
     let api = serve_api(api, parts, &options, stopped)?;
-    print_messages(asked_to_stop, answers, out, troubles, err).await;
+    // If the output is closed, there is still an API to serve.
+    drop(welcome::print(out, addresses, &folders, demo, &options));
+    print_messages(asked_to_stop, answers, lines, out, err).await;
     drop(writeln!(out, "stopping").and_then(|()| out.flush()));
     drop(stop);
     system.end_streams();
@@ -198,15 +199,16 @@ async fn open(data: Option<PathBuf>, err: &mut impl Write) -> Result<System, Ser
     }
 }
 
-/// Creates the demo, unless there are topics already.
-async fn create_demo(system: &System, pumps: &Pumps) -> Result<(), demo::DemoError> {
-    if demo::create(&system.store).await? {
-        // With --stream-faults it may take longer. Then some events may be missing from the feeds, or come later.
-        drop(tokio::time::timeout(DEMO_FAN_OUT, pumps.fan_out.settled()).await);
-        demo::follow(&system.store).await?;
-    }
-    Ok(())
+/// Writes the demo's events and follows.
+async fn fill_demo(store: &Store, fan_out: &PumpHandle) -> Result<(), DemoError> {
+    demo::write_events(store).await?;
+    // With --stream-faults it may take longer. Then some events may be missing from the feeds, or come later.
+    drop(tokio::time::timeout(DEMO_FAN_OUT, fan_out.settled()).await);
+    demo::follow(store).await
 }
+
+/// A line for the output, or a trouble for the errors.
+type Line = Result<&'static str, String>;
 
 /// The names of the functions that the stream invokes.
 const FAN_OUT: &str = "fan-out";
@@ -228,7 +230,7 @@ impl Pumps {
         report_function: &ReportFunction,
         failures: Destination,
         options: &ServeOptions,
-        sender: &UnboundedSender<String>,
+        sender: &UnboundedSender<Line>,
     ) -> Result<Self, OpenError> {
         let (data, faults) = (options.data.as_deref(), &options.stream_faults);
         let fan_out = system.pump(failures, faults.clone(), data)?;
@@ -252,7 +254,7 @@ impl Pumps {
 }
 
 /// Runs a pump, and reports its troubles when they begin and when they end.
-fn start_pump(function: &'static str, pump: Pump, sender: &UnboundedSender<String>) -> RunningPump {
+fn start_pump(function: &'static str, pump: Pump, sender: &UnboundedSender<Line>) -> RunningPump {
     let (mut troubles, sender) = (pump.handle().troubles(), sender.clone());
     tokio::spawn(async move {
         // An error means that the program has ended.
@@ -261,7 +263,7 @@ fn start_pump(function: &'static str, pump: Pump, sender: &UnboundedSender<Strin
                 none if none.is_empty() => format!("the stream's mapping to {function} works again"),
                 some => format!("the stream's mapping to {function} has a problem: {some}"),
             };
-            drop(sender.send(line));
+            drop(sender.send(Err(line)));
         }
     });
     tokio::spawn(pump.run())
@@ -295,42 +297,64 @@ fn serve_api(
     Ok(tokio::spawn(connections::serve(listener, service, ConnectionBounds::default(), stopped)))
 }
 
-/// Starts the tasks that run for ever and may be aborted anywhere. The result also has the consumer and the interval of
-/// the scheduled reports, if there is a schedule.
-async fn start_endless(
+/// The consumer and the interval of the scheduled reports, if there is a schedule.
+fn schedule(
     system: &System,
-    pumps: &[(&'static str, PumpHandle)],
-    report_function: ReportFunction,
+    demo: DemoState,
     options: &ServeOptions,
-) -> Result<(JoinSet<()>, Option<(ConsumerKey, Duration)>), ServeError> {
-    let mut endless = JoinSet::new();
-    endless.spawn(expire(system.engine.clone()));
-    endless.spawn(forget(system.engine.clone(), pumps.to_vec()));
-    if options.no_demo || !demo::has_billing(&system.store).await? {
-        return Ok((endless, None));
+) -> Result<Option<(ConsumerKey, Duration)>, OpenError> {
+    match options.report_every {
+        ReportInterval(Some(every)) if demo != DemoState::Absent => Ok(Some((system.reported()?, every))),
+        _ => Ok(None),
     }
-    endless.spawn(demo::go_on(system.store.clone()));
-    let ReportInterval(Some(every)) = options.report_every else {
-        return Ok((endless, None));
-    };
-    endless.spawn(report_function.run(every, system.report_input()?));
-    Ok((endless, Some((system.reported()?, every))))
 }
 
-/// Prints a line for each report and for each trouble until the process gets a signal to stop. If an output is closed,
-/// the API is still served.
+/// Starts the tasks that run for ever and may be aborted anywhere. The reports are made at this interval.
+fn start_endless(
+    system: &System,
+    pumps: &Pumps,
+    demo: DemoState,
+    report_function: ReportFunction,
+    every: Option<Duration>,
+    sender: UnboundedSender<Line>,
+) -> Result<JoinSet<()>, OpenError> {
+    let mut endless = JoinSet::new();
+    endless.spawn(expire(system.engine.clone()));
+    endless.spawn(forget(system.engine.clone(), pumps.handles()));
+    if demo == DemoState::Absent {
+        return Ok(endless);
+    }
+    let (store, fan_out, input) = (system.store.clone(), pumps.fan_out.clone(), system.report_input()?);
+    endless.spawn(async move {
+        if demo == DemoState::New {
+            let filled = fill_demo(&store, &fan_out).await;
+            let line = filled.map(|()| welcome::DEMO_IS_COMPLETE);
+            drop(sender.send(line.map_err(|error| format!("the demo data is incomplete: {error}"))));
+        }
+        // The first report has all events of the demo, because they are complete.
+        let reports = every.map(|every| Box::pin(report_function.run(every, input)));
+        join(demo::go_on(store), OptionFuture::from(reports)).await;
+    });
+    Ok(endless)
+}
+
+/// Prints a line for each report, and the lines of the program's parts, until the process gets a signal to stop. If an
+/// output is closed, the API is still served.
 async fn print_messages(
     mut asked_to_stop: Pin<&mut impl Future<Output = ()>>,
     mut answers: mpsc::UnboundedReceiver<Answer>,
+    mut lines: mpsc::UnboundedReceiver<Line>,
     out: &mut impl Write,
-    mut troubles: mpsc::UnboundedReceiver<String>,
     err: &mut impl Write,
 ) {
     loop {
         tokio::select! {
             () = &mut asked_to_stop => return,
             Some(answer) = answers.recv() => drop(print_reports(out, &answer)),
-            Some(trouble) = troubles.recv() => drop(writeln!(err, "lately: {trouble}")),
+            Some(line) = lines.recv() => match line {
+                Ok(line) => drop(writeln!(out, "{line}").and_then(|()| out.flush())),
+                Err(trouble) => drop(writeln!(err, "lately: {trouble}")),
+            },
         }
     }
 }

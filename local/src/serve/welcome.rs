@@ -3,14 +3,18 @@
 use std::io::Write;
 use std::net::SocketAddr;
 
+use crate::serve::demo::DemoState;
 use crate::serve::folders::Folders;
 use crate::serve::options::{ReportInterval, ServeOptions};
 
+/// The line behind the text, when the demo's events and follows are written.
+pub(crate) const DEMO_IS_COMPLETE: &str = "The demo data is complete.";
+
 pub(crate) fn print(
     out: &mut impl Write,
-    api: SocketAddr,
-    dynamodb: SocketAddr,
+    (api, dynamodb): (SocketAddr, SocketAddr),
     folders: &Folders,
+    demo: DemoState,
     options: &ServeOptions,
 ) -> std::io::Result<()> {
     let data = match &options.data {
@@ -19,7 +23,9 @@ pub(crate) fn print(
     };
     let (failures, reports) = (folders.failures.path().display(), folders.reports.path().display());
     let of_billing = match options.report_every {
-        ReportInterval(Some(_)) if !options.no_demo => "   of the topic billing; each prints a line here",
+        ReportInterval(Some(_)) if demo != DemoState::Absent => {
+            "   of the topic billing; each prints a line here"
+        }
         _ => "",
     };
     let tokens = if options.no_literal_tokens { "none" } else { "dev (admin) · ada, bob, carol (users)" };
@@ -36,6 +42,9 @@ pub(crate) fn print(
   Tokens    {tokens}
 "#
     )?;
+    if demo == DemoState::New {
+        writeln!(out, "  Demo      its events are still being written; a line says when they are complete")?;
+    }
     if options.no_literal_tokens {
         // The commands to try need the literal tokens.
         write!(

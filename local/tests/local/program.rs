@@ -54,7 +54,8 @@ impl Program {
         Self { process, lines, printed: Vec::new() }
     }
 
-    /// Starts a program, on free ports unless the arguments name one, and waits until it has printed that it runs.
+    /// Starts a program, on free ports unless the arguments name one, and waits until it has printed that it runs and
+    /// that its demo data is complete.
     pub(crate) fn started(arguments: &[&str]) -> Self {
         Self::started_by(&[], arguments)
     }
@@ -66,6 +67,9 @@ impl Program {
         while program.printed.last().is_none_or(|line| line != "Stop with Ctrl-C.") {
             let line = program.lines.recv_timeout(PATIENCE).expect("the program says that it runs");
             program.printed.push(line);
+        }
+        if program.printed.iter().any(|line| line.starts_with("  Demo ")) {
+            program.line("The demo data is complete.");
         }
         program
     }

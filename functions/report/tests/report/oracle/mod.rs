@@ -365,7 +365,7 @@ async fn play(seed: u64) -> Story {
     story
 }
 
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 50;
 
 /// Calls take a short time, and one of them may stall.
 const fn network(seed: u64, stall: Option<Stall>) -> Network {
@@ -382,7 +382,7 @@ fn each_event_is_reported_once_and_polled_at_least_once() {
     if !lately_rig::are_named() {
         for end in ["died", "failed", "busy", "unfinished", "finished"] {
             let count: u32 = ends.iter().filter_map(|ends| ends.get(end)).sum();
-            assert!(count >= 100, "{end}: {count} of {SEEDS} stories' invocations");
+            assert!(u64::from(count) * 10 >= SEEDS, "{end}: {count} in {SEEDS} stories");
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::scene::key;
 use crate::simulation::story::{Story, tell_of_erasure};
 use crate::support::{TABLE, items};
 
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 50;
 
 impl Story {
     /// Asserts that nothing of ada is left that is older than the receipt, and that the receipt is exact.

@@ -31,7 +31,7 @@ use lately_table::Connection;
 use crate::listed::{source, user};
 use crate::support::{TABLE, World, change, engine, event, pass, submission, topic};
 
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 50;
 
 const BUDGET: Duration = Duration::from_secs(8);
 

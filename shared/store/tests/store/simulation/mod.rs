@@ -15,7 +15,7 @@ use lately_rig::for_each_seed;
 
 use crate::simulation::story::tell;
 
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 50;
 
 #[test]
 fn feeds_settle_to_the_models_entries() {
