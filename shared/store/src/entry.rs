@@ -19,7 +19,7 @@
 //! - The event alone decides whether its entry is a copy: the size includes the longest key that an entry can have. So
 //!   an entry can be copied from one timeline to another without a change.
 
-use lately_keys::table::{EventKey, FeedEntryKey, SourceEntryKey};
+use lately_items::{EventKey, FeedEntryKey, SourceEntryKey};
 use lately_keys::{
     Actor, BucketWidth, Coverage, EventId, EventType, Key, SortKey, Source, Subject, TableKey, Topic, User,
 };

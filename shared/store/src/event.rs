@@ -14,7 +14,7 @@
 
 use std::collections::HashMap;
 
-use lately_keys::table::{DeletedEventKey, EventKey, TypeViewKey};
+use lately_items::{DeletedEventKey, EventKey, TypeViewKey};
 use lately_keys::{Actor, BucketWidth, EventId, SortKey, Subject, TableKey, UnixMillis};
 use lately_model::{AcceptedTimes, Data, Event, NewEvent, RetentionDays, TopicSettings};
 use lately_table::{Condition, Corrupt, Item, TableError};

@@ -12,7 +12,7 @@
 //! deleted since (`write.rs`); it judges the events' times as the first request did. An expired record counts as
 //! absent, and so does the record of a request to a topic of the same name that was deleted since.
 
-use lately_keys::table::{IdempotencyItemKey, IdempotencyKey};
+use lately_items::{IdempotencyItemKey, IdempotencyKey};
 use lately_keys::{Caller, EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Condition, Corrupt, Item, PutIf, TableError, Update, Value};
 

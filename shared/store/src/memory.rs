@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lately_keys::table::QuotaKey;
+use lately_items::QuotaKey;
 use lately_keys::{Topic, User};
 use quick_cache::sync::Cache;
 use tokio::sync::Mutex;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::EventKey;
+use lately_items::EventKey;
 use lately_keys::{Bucket, Coverage, EventId, EventType, ShardCount, Tick, Topic, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{Event, NewEvent, TopicSettings};

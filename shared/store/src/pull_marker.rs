@@ -5,7 +5,7 @@
 //!   since S (the first id that is pulled; the feed itself holds the older entries)
 //! ```
 
-use lately_keys::table::PullMarkerKey;
+use lately_items::PullMarkerKey;
 use lately_keys::{EventId, Key, Source, TableKey, User};
 use lately_table::{Corrupt, Item};
 

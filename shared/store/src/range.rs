@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::EventPartition;
+use lately_items::EventPartition;
 use lately_keys::{Bucket, EventId, Order, Shard, Topic, UnixMillis};
 use lately_model::Event;
 use lately_table::{Cost, TableError};

@@ -26,9 +26,10 @@
 //! A user's sessions are listed in the table too, and this item is also written before the session. So a revocation of
 //! all of a user's sessions misses none that was created before it.
 
-use lately_keys::table::{SessionId, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey};
+use lately_items::{SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey};
 use lately_keys::{
-    Cursor, CursorError, Fingerprint, Key, Order, Place, Position, TableKey, Topic, UnixMillis, User,
+    Cursor, CursorError, Fingerprint, Key, Order, Place, Position, SessionId, TableKey, Topic, UnixMillis,
+    User,
 };
 use lately_model::{NewSession, PageSize, RateLimits, RequestsPerMinute, Session, SessionList, SessionQuery};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::{DeletedEventKey, EventKey};
+use lately_items::{DeletedEventKey, EventKey};
 use lately_keys::{EventId, TableKey, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent};
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};

@@ -22,9 +22,9 @@ use lately_model::Revision;
 use crate::call::{CallError, Meaning, Table, meaning, unavailable};
 use crate::error::TableError;
 use crate::expression::Condition;
-use crate::item::{Corrupt, Item};
 use crate::limits::CONFLICTS;
 use crate::single::in_the_way;
+use lately_items::{Corrupt, Item};
 
 /// The attribute that holds an item's revision.
 pub const REVISION: &str = "revision";

@@ -13,8 +13,8 @@
 //! A writer replaces the whole item under its revision. A writer that loses reads the item and decides again, so every
 //! decision must be safe to make twice.
 
+use lately_items::ConsumerKey;
 use lately_keys::limits::LATE_SHARDS;
-use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{BatchToken, Revision, SettleSeconds};
 use lately_table::{Condition, Corrupt, Item, REVISION, Value, revision_of};

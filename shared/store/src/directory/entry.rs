@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lately_keys::table::DirectoryKey;
+use lately_items::DirectoryKey;
 use lately_keys::{Bucket, BucketWidth, Coverage, EventType, Order, Spread, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, RetentionDays, TopicSettings};
 use lately_table::{Corrupt, Item, Value};

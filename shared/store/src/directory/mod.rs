@@ -26,7 +26,7 @@ pub(crate) mod entry;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lately_keys::table::{DirectoryKey, TopicKey};
+use lately_items::{DirectoryKey, TopicKey};
 use lately_keys::{Bucket, Coverage, EventType, Order, ShardCount, Spread, TableKey, Topic, UnixMillis};
 use lately_model::{RetentionDays, TopicSettings};
 use lately_table::{Condition, PutIf, Query, Rounds, TableError, Update};

@@ -1,6 +1,6 @@
 //! Deleting a topic: how it begins, and what a client sees of it. Fan-out takes the steps.
 
-use lately_keys::table::{Ending, EndingStepKey};
+use lately_items::{Ending, EndingStepKey};
 use lately_keys::{TableKey, Topic};
 use lately_model::{DeletionPreview, TopicDeletion};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction};

@@ -7,7 +7,7 @@
 //!   begun N (milliseconds), retention_days N? (the new retention; forever if absent), expires_at N
 //! ```
 
-use lately_keys::table::{Ending, EndingMarkKey};
+use lately_items::{Ending, EndingMarkKey};
 use lately_keys::{TableKey, Topic, UnixMillis};
 use lately_model::RetentionDays;
 use lately_table::{Condition, Corrupt, Item, Update};

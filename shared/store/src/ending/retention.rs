@@ -7,7 +7,7 @@
 //! Until the last step, the topic stores the *floor*: no older event is shown or accepted. So what was hidden stays hidden
 //! however far the steps have come. A change that begins before an earlier one is done takes over its floor.
 
-use lately_keys::table::{Ending, EndingStepKey};
+use lately_items::{Ending, EndingStepKey};
 use lately_keys::{TableKey, UnixMillis};
 use lately_model::RetentionChange;
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update};

@@ -15,7 +15,7 @@
 //!   rest S (all, from or none: the partitions that are not begun), at S?, shard N? (from this bucket and shard on)
 //! ```
 
-use lately_keys::table::{Ending, EndingStepKey};
+use lately_items::{Ending, EndingStepKey};
 use lately_keys::{Bucket, BucketWidth, EventId, Shard, Source, Topic, UnixMillis};
 use lately_model::{EndingState, RetentionDays, TopicDeletion};
 use lately_table::{Condition, Corrupt, Item, Value};

@@ -9,8 +9,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use lately_keys::EventId;
-use lately_keys::table::{ErasedPageKey, ErasureId};
+use lately_items::{ErasedPageKey, ErasureStepKey};
+use lately_keys::{ErasureId, EventId};
 use lately_table::{Item, Query, TableError};
 use sha2::{Digest, Sha256};
 
@@ -39,8 +39,9 @@ impl ErasedIds<'_> {
 
     /// All ids: 16 bytes each in memory.
     pub(crate) async fn all(self) -> Result<BTreeSet<EventId>, TableError> {
-        let mut query =
-            Query::partition(self.erasure.partition()).begins_with(ErasedPageKey::PREFIX).consistent(true);
+        let mut query = Query::partition(ErasureStepKey::partition(self.erasure))
+            .begins_with(ErasedPageKey::PREFIX)
+            .consistent(true);
         let mut ids = BTreeSet::new();
         loop {
             let page = self.op.table.query(&query).await?;

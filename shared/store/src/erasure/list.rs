@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use lately_keys::table::ErasureEntryKey;
+use lately_items::ErasureEntryKey;
 use lately_keys::{Fingerprint, Key, Order, Position};
 use lately_model::{ErasureList, ListQuery};
 use lately_table::{Query, TableError};

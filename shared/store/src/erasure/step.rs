@@ -17,9 +17,9 @@
 //! The list is durable before its items are removed, and items are counted when they are listed. So each item is counted
 //! once, however often a step is repeated.
 
-use lately_keys::table::{ErasedNames, ErasureId, ErasureStepKey};
+use lately_items::{ErasedNames, ErasureStepKey};
 use lately_keys::{
-    Actor, Bucket, BucketWidth, EventId, Key, Shard, Source, TableKey, Topic, UnixMillis, User,
+    Actor, Bucket, BucketWidth, ErasureId, EventId, Key, Shard, Source, TableKey, Topic, UnixMillis, User,
 };
 use lately_model::{Erasure, ErasureCounts, ErasureState};
 use lately_table::{Condition, Corrupt, Item, Value};

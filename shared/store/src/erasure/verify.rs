@@ -6,7 +6,7 @@
 
 use std::num::NonZeroU32;
 
-use lately_keys::table::{AnyKey, Backlog, ErasedNames, QuotaHolder, Timeline};
+use lately_items::{AnyKey, Backlog, ErasedNames, QuotaHolder, Timeline};
 use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
 use lately_model::{Erasure, ErasureReceipt};
 use lately_table::{Corrupt, Item, TableError};

@@ -3,7 +3,7 @@
 //! It runs after the follow landed, and reads the source's timeline consistently. So it finds every event whose fan-out
 //! did not find the follower.
 
-use lately_keys::table::FollowerKey;
+use lately_items::FollowerKey;
 use lately_keys::{EventId, UnixMillis};
 use lately_table::TableError;
 

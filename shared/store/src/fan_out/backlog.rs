@@ -32,7 +32,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{Backlog, BacklogKey, EventKey, Timeline};
+use lately_items::{Backlog, BacklogKey, EventKey, Timeline};
 use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, User};
 use lately_table::{Condition, Corrupt, PutIf, Query, Rounds, TableError, Write};
 

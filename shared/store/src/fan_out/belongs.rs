@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::FeedEntryKey;
+use lately_items::FeedEntryKey;
 use lately_keys::{Key, Source, UnixMillis, User};
 use lately_table::{Rounds, TableError};
 

@@ -9,7 +9,7 @@
 //! The walk takes place even if the user follows the source again by now. An event that was deleted between the two
 //! follows was removed only from the feeds of the followers at that time, so not from this user's feed.
 
-use lately_keys::table::{FeedEntryKey, FollowerKey, LeaverKey};
+use lately_items::{FeedEntryKey, FollowerKey, LeaverKey};
 use lately_keys::{EventId, Source, UnixMillis};
 use lately_table::{Condition, Query, TableError};
 

@@ -18,7 +18,7 @@
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{
+use lately_items::{
     DirectoryKey, Ending, EndingMarkKey, EndingStepKey, EventKey, EventPartition, Timeline, WatchKey,
 };
 use lately_keys::{Bucket, EventId, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis};

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::{DeletedEventKey, DirectoryKey, LateEventKey};
+use lately_items::{DeletedEventKey, DirectoryKey, LateEventKey};
 use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
 

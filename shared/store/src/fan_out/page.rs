@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use lately_items::{EventKey, Job, JobKey};
 use lately_keys::TableKey;
-use lately_keys::table::{EventKey, Job, JobKey};
 use lately_table::{TableError, Write};
 
 use crate::entry::{TimelineEntry, place_in_feed};

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures_util::future;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{EventKey, Job, JobTask, Timeline};
+use lately_items::{EventKey, Job, JobTask, Timeline};
 use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 

@@ -11,7 +11,7 @@
 //! marker from the backfill. The stream record of each step begins the next step. So a promotion goes on wherever a
 //! process dies.
 
-use lately_keys::table::{FollowerCountKey, Job, JobTask};
+use lately_items::{FollowerCountKey, Job, JobTask};
 use lately_keys::{Shard, Source, UnixMillis};
 use lately_table::TableError;
 

@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
-use lately_keys::table::{
+use lately_items::{
     AnyKey, BacklogKey, DirectoryKey, EndingStepKey, ErasureStepKey, EventKey, FollowerCountKey, FollowerKey,
     JobKey,
 };

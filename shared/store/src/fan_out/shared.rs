@@ -13,7 +13,7 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lately_keys::table::EventKey;
+use lately_items::EventKey;
 use lately_keys::{Key, Shard, ShardCount, Source, TableKey, UnixMillis, User};
 use lately_table::TableError;
 use tokio::sync;

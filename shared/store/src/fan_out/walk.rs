@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use lately_keys::table::{BegunKey, FollowerKey, Job, JobKey, JobPage};
+use lately_items::{BegunKey, FollowerKey, Job, JobKey, JobPage};
 use lately_keys::{Coverage, EventId, Source, UnixMillis};
 use lately_table::{Condition, Item, PutIf, TableError};
 

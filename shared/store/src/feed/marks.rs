@@ -6,7 +6,7 @@
 //! FEED#{user} / #SEEN             id S            see seen.rs
 //! ```
 
-use lately_keys::table::SeenMarkKey;
+use lately_items::SeenMarkKey;
 use lately_keys::{EventId, Source, TableKey, User};
 use lately_table::{Corrupt, Item};
 

@@ -19,7 +19,7 @@ pub use verify::{FeedFinding, FeedReport};
 use std::collections::BTreeMap;
 
 use futures_util::future::{try_join, try_join_all};
-use lately_keys::table::FeedEntryKey;
+use lately_items::FeedEntryKey;
 use lately_keys::{Actor, EventId, Fingerprint, Order, User};
 use lately_model::{EventQuery, FeedPage, FeedQuery, Page, PageUnread, TimelineEvent, WaitSeconds};
 use lately_table::TableError;

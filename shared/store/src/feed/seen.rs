@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use futures_util::future::try_join_all;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::FeedEntryKey;
+use lately_items::FeedEntryKey;
 use lately_keys::{Actor, EventId, Order, UnixMillis};
 use lately_model::Unread;
 use lately_model::limits::FUTURE_SECONDS;

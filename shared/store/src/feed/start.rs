@@ -1,7 +1,7 @@
 //! Reads the start of a feed: its marks, and the first of its entries.
 
 use futures_util::future::try_join;
-use lately_keys::table::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
+use lately_items::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
 use lately_keys::{EventId, Order, SortKey, TableKey, UnixMillis, User};
 use lately_table::{Item, Query, TableError};
 

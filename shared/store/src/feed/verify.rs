@@ -16,7 +16,7 @@
 //! Memory is bounded: sources, their timelines and the feed are read page by page, and the findings of a page are
 //! handed on.
 
-use lately_keys::table::FeedEntryKey;
+use lately_items::FeedEntryKey;
 use lately_keys::{Actor, EventId, Order, Source, UnixMillis, User};
 use lately_model::{FollowView, ListQuery, PageSize};
 use lately_table::TableError;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lately_keys::table::{FollowerKey, LeaverKey};
+use lately_items::{FollowerKey, LeaverKey};
 use lately_keys::{Shard, ShardCount, UnixMillis, User};
 use lately_table::{Item, Query, TableError};
 

@@ -9,7 +9,7 @@
 //! FOLLOWERS#{source}#{n} / #LEFT#…   expires_at N
 //! ```
 
-use lately_keys::table::{FollowKey, FollowerCountKey, FollowerKey, LeaverKey};
+use lately_items::{FollowKey, FollowerCountKey, FollowerKey, LeaverKey};
 use lately_keys::{Key, Shard, Source, TableKey, UnixMillis, User};
 use lately_table::{Corrupt, Item};
 

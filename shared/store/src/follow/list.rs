@@ -1,6 +1,6 @@
 //! Lists: the sources that a user follows, the followers of a source, and their number.
 
-use lately_keys::table::{FollowKey, ProfileKey};
+use lately_items::{FollowKey, ProfileKey};
 use lately_keys::{Fingerprint, Order, Position, Shard};
 use lately_model::{
     FollowView, FollowerList, FollowerView, FollowingList, ListQuery, SourceMode, SourceView,

@@ -15,7 +15,7 @@ mod list;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lately_keys::table::{FeedEntryKey, FollowerKey, PullMarkerKey};
+use lately_items::{FeedEntryKey, FollowerKey, PullMarkerKey};
 use lately_keys::{Shard, Source, UnixMillis, User};
 use lately_model::Backfill;
 use lately_table::{Condition, Fault, Query, TableError, Transacted, Transaction, Update, entropy_u64};

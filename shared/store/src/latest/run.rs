@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{EventPartition, TypeViewPartition};
+use lately_items::{EventPartition, TypeViewPartition};
 use lately_keys::{EventType, Order, Place, Shard, Tick, Topic, UnixMillis};
 use lately_model::{Event, EventQuery};
 use lately_table::{Condition, TableError};

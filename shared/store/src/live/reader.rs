@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lately_keys::table::{FeedEntryKey, Timeline};
+use lately_items::{FeedEntryKey, Timeline};
 use lately_keys::{EventId, EventType, Fingerprint, Order, Source, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, TimelineEvent};
 use lately_table::TableError;

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use lately_keys::table::Timeline;
+use lately_items::Timeline;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::TimelineEvent;
 use lately_model::limits::FUTURE_SECONDS;

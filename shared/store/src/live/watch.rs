@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::{LateNoteKey, Timeline, WatchKey};
+use lately_items::{LateNoteKey, Timeline, WatchKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Corrupt, Item, Query, TableError, entropy_u64, tick};
 

@@ -18,8 +18,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lately_items::LatePageKey;
 use lately_keys::EventId;
-use lately_keys::table::LatePageKey;
 use lately_table::{Condition, Corrupt, Item, Query, TableError};
 
 use crate::consumer::ledger::{Ledger, LedgerHandle, Unsettled};

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use lately_keys::table::{SourceItemKey, SourcePartition};
+use lately_items::{SourceItemKey, SourcePartition};
 use lately_keys::{
     Coverage, EventId, Key, Order, Shard, ShardCount, SortKey, Source, Spread, TableKey, UnixMillis,
 };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::SourcePartition;
+use lately_items::SourcePartition;
 use lately_keys::{Coverage, EventId, Order, Source, UnixMillis};
 use lately_model::TimelineEvent;
 use lately_table::TableError;

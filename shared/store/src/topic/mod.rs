@@ -16,7 +16,7 @@ pub(crate) mod stored;
 
 use std::sync::Arc;
 
-use lately_keys::table::{TopicKey, TopicListKey};
+use lately_items::{TopicKey, TopicListKey};
 use lately_keys::{Fingerprint, Order, Place, Position, Topic};
 use lately_model::{
     BucketView, ListQuery, PageSize, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary,

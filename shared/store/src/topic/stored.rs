@@ -1,6 +1,6 @@
 //! A topic as it is stored. Pure.
 
-use lately_keys::table::{TopicKey, TopicListKey};
+use lately_items::{TopicKey, TopicListKey};
 use lately_keys::{Key, ShardCount, TableKey, Topic, UnixMillis};
 use lately_model::{RetentionDays, Revision, TopicSettings, TopicSummary, View, Views};
 use lately_table::{Corrupt, Item, REVISION, revision_of};

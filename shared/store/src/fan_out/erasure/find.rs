@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{
-    EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, SourcePartition, UserSessionKey,
+use lately_items::{
+    EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, RepositoryKey, SourcePartition,
+    UserSessionKey,
 };
 use lately_keys::{Actor, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis, User};
 use lately_model::{ISSUES_TOPIC, reported_issue};
@@ -264,8 +265,10 @@ impl ErasureRun<'_> {
         let events = op.table.get_many(&events, true).await?;
         let mut issues: Vec<Key> = Vec::new();
         for event in &events {
-            let issue = reported_issue(&decode(event)?);
-            issues.extend(issue.as_ref().map(IssueKey::encode).filter(|key| !issues.contains(key)));
+            let issue = reported_issue(&decode(event)?).map(|(owner, repo, number)| {
+                IssueKey { repository: RepositoryKey { owner, repo }, number }.encode()
+            });
+            issues.extend(issue.filter(|key| !issues.contains(key)));
         }
         for issue in op.table.get_parts(&issues, "pk, sk, opened_by").await? {
             if issue.optional_text("opened_by")? == Some(actor.as_str()) {

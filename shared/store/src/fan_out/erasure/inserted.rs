@@ -4,7 +4,7 @@
 //! was too late for the erasure's search is found here. The event's time decides: what is older than the erasure's end is
 //! deleted.
 
-use lately_keys::table::EventKey;
+use lately_items::EventKey;
 use lately_keys::{Actor, TableKey};
 use lately_table::TableError;
 

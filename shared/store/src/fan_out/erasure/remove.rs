@@ -1,7 +1,7 @@
 //! The removal of what a step lists. Everything here may be done twice.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{EventKey, FollowerCountKey, IssueKey, LateEventKey};
+use lately_items::{EventKey, FollowerCountKey, IssueKey, LateEventKey};
 use lately_keys::{Actor, Key, Source, TableKey, User};
 use lately_table::{Condition, TableError, Update};
 
