@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! table   pk  DELETED#{topic}#{id}    sk  the same
+//!   expires_at N
 //! ```
 //!
 //! A client may repeat its request for a day, and a repetition finishes unfinished writes. An absent event was either
@@ -9,6 +10,7 @@
 
 use lately_keys::{EventId, Topic};
 
+use crate::item::Item;
 use crate::key::key;
 
 key! {
@@ -20,4 +22,11 @@ key! {
         pub id: EventId,
     }
     Table: pk "DELETED#{topic}#{id}" sk "DELETED#{topic}#{id}"
+}
+
+impl DeletedEventKey {
+    /// The note's item. It expires at this time, in unix seconds.
+    pub fn item(&self, expires_at: u64) -> Item {
+        Item::at(self).with("expires_at", expires_at)
+    }
 }

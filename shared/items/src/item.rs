@@ -9,7 +9,19 @@ use std::str::FromStr;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_keys::{Key, Place, TableKey, UnixMillis};
+use lately_keys::{EventId, Key, Place, ShardCount, TableKey, UnixMillis};
+use lately_model::{RetentionDays, Revision};
+
+/// The attribute that holds an item's revision.
+pub const REVISION: &str = "revision";
+
+/// The revision of an item.
+///
+/// # Errors
+/// If the item has no revision.
+pub fn revision_of(item: &Item) -> Result<Revision, Corrupt> {
+    item.number(REVISION).map(Revision::new)
+}
 
 /// An item that does not have the form that its key promises.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +69,12 @@ impl Value {
     /// Bytes.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self(AttributeValue::B(Blob::new(bytes)))
+    }
+
+    /// Ids: 16 bytes each.
+    pub fn ids(ids: &[EventId]) -> Self {
+        let bytes: Vec<u8> = ids.iter().flat_map(|id| id.as_uuid().into_bytes()).collect();
+        Self::bytes(bytes)
     }
 
     /// The value in the SDK's form.
@@ -301,6 +319,35 @@ impl Item {
     pub fn bytes(&self, name: &'static str) -> Result<&[u8], Corrupt> {
         let bytes = self.typed(name, AttributeValue::as_b)?;
         bytes.map(AsRef::as_ref).ok_or_else(|| self.corrupt(name))
+    }
+
+    /// The ids that [`Value::ids`] wrote.
+    ///
+    /// # Errors
+    /// If the attribute is missing, of another type, or not made of ids.
+    pub fn ids(&self, name: &'static str) -> Result<Vec<EventId>, Corrupt> {
+        let ids = self.bytes(name)?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
+        ids.ok_or_else(|| self.corrupt(name))
+    }
+
+    /// A number of shards.
+    pub fn shard_count(&self, name: &'static str) -> Result<ShardCount, Corrupt> {
+        ShardCount::new(self.number(name)?).map_err(|_| self.corrupt(name))
+    }
+
+    /// A retention, if there is one.
+    pub fn retention_days(&self, name: &'static str) -> Result<Option<RetentionDays>, Corrupt> {
+        let days = self.optional_number(name)?;
+        days.map(RetentionDays::new).transpose().map_err(|_| self.corrupt(name))
+    }
+
+    /// True if the item has expired. TTL may not have removed it yet.
+    ///
+    /// # Errors
+    /// If the expiry is no number.
+    pub fn is_over(&self, now: UnixMillis) -> Result<bool, Corrupt> {
+        let expires_at: Option<u64> = self.optional_number("expires_at")?;
+        Ok(expires_at.is_some_and(|seconds| seconds <= now.get() / 1000))
     }
 
     /// A set of texts, if the attribute is there.

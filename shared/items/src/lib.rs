@@ -27,7 +27,7 @@ mod deleted;
 mod directory;
 mod ending;
 mod erasure;
-mod event;
+pub mod event;
 mod feed;
 mod follow;
 mod follower;
@@ -59,14 +59,14 @@ pub use self::{
     directory::*,
     ending::*,
     erasure::*,
-    event::*,
+    event::{Acceptance, EventKey, EventPartition, TypeViewKey, TypeViewPartition},
     feed::*,
     follow::*,
     follower::*,
     idempotency::*,
     issue::*,
     issuer::*,
-    item::{Corrupt, Item, Value},
+    item::{Corrupt, Item, REVISION, Value, revision_of},
     job::*,
     late::*,
     late_page::*,

@@ -26,11 +26,11 @@ use lately_keys::{
 use lately_model::{Data, Event, RetentionDays, Views};
 use lately_table::{Corrupt, Item, TableError};
 
-use crate::event::expiry;
 use crate::latest::rank::Ranked;
 use crate::limits::{ENTRY_BYTES, ENTRY_KEY_BYTES};
 use crate::op::Op;
 use crate::topic::error::TopicError;
+use lately_items::event::expiry;
 
 /// The bytes that an expiry adds to an entry: up to twelve digits, two in each byte, and one byte more.
 const ENTRY_EXPIRY_BYTES: usize = "expires_at".len() + 7;

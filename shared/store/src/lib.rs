@@ -44,7 +44,6 @@ mod fan_out;
 mod feed;
 mod follow;
 mod growth;
-mod id_list;
 mod idempotency;
 mod import;
 mod issue;

@@ -35,7 +35,6 @@ use lately_model::{NewSession, PageSize, RateLimits, RequestsPerMinute, Session,
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
 use crate::error::FindError;
-use crate::event::is_over;
 use crate::list::ListError;
 use crate::op::Op;
 
@@ -101,7 +100,7 @@ impl SessionsHandle<'_> {
     pub async fn find(self, hash: TokenHash) -> Result<Option<Session>, TableError> {
         let Some(item) = self.op.table.get(SessionKey { hash }.encode()).await? else { return Ok(None) };
         // The item's key must be the requested one. It is compared once more, in constant time.
-        if stored_hash(&item)? != hash || is_over(&item, self.op.now())? {
+        if stored_hash(&item)? != hash || item.is_over(self.op.now())? {
             return Ok(None);
         }
         Ok(Some(decode(&item)?))

@@ -13,7 +13,6 @@ use lately_model::RetentionDays;
 use lately_table::{Condition, Corrupt, Item, Update};
 
 use crate::limits::ENDING_MARK_SECONDS;
-use crate::topic::stored::retention_days;
 
 /// A change of all that a topic holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +32,7 @@ impl EndingMark {
     pub(crate) fn decode(ending: Ending, item: &Item) -> Result<Self, Corrupt> {
         Ok(match ending {
             Ending::Deletion => Self::Deletion { begun: item.millis("begun")?, is_done: item.flag("done") },
-            Ending::Retention => Self::Retention(retention_days(item, "retention_days")?),
+            Ending::Retention => Self::Retention(item.retention_days("retention_days")?),
         })
     }
 

@@ -22,7 +22,6 @@ use lately_model::{FollowView, ListQuery, PageSize};
 use lately_table::TableError;
 
 use crate::entry::{TimelineEntry, place_in_feed};
-use crate::event::is_over;
 use crate::feed::FeedHandle;
 use crate::feed::marks::Marks;
 use crate::lane::LaneRange;
@@ -181,7 +180,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         let (now, retention) = (op.now(), op.store.feeds().retention);
         entries.retain(|entry| {
             let pulled = entry.sources().any(|source| self.marks.pull(&source, entry.id));
-            let kept = matches!(is_over(&entry.in_feed(self.user, retention), now), Ok(false));
+            let kept = matches!(entry.in_feed(self.user, retention).is_over(now), Ok(false));
             entry.is_for_feeds() && !pulled && kept
         });
         let keys: Vec<_> = entries.iter().map(|entry| place_in_feed(entry.id, self.user)).collect();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lately_items::{FeedEntryKey, Timeline};
+use lately_items::{FeedEntryKey, StoredTopic, Timeline};
 use lately_keys::{EventId, EventType, Fingerprint, Order, Source, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, TimelineEvent};
 use lately_table::TableError;
@@ -21,7 +21,6 @@ use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
 use crate::topic::error::TopicNotFound;
-use crate::topic::stored::StoredTopic;
 
 /// Late events that one call reads: 6.4 MB at most.
 const LATE_PER_CALL: usize = 25;

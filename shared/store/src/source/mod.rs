@@ -42,7 +42,6 @@ use crate::moments::{Aged, Sent};
 use crate::op::Op;
 use crate::pull_marker::PullMarker;
 use crate::source::cache::KnownSource;
-use crate::topic::stored::shard_count;
 
 /// A pull marker begins this long before its follow: the longest delay of an event that is not an import, plus the
 /// largest difference between two clocks.
@@ -89,7 +88,7 @@ pub(crate) enum PushMode {
 
 impl StoredSource {
     pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let shards = if item.has("shards") { shard_count(item, "shards")? } else { ShardCount::ONE };
+        let shards = if item.has("shards") { item.shard_count("shards")? } else { ShardCount::ONE };
         let promotion = || item.parsed("promotion");
         let mode = match item.optional_text("mode")? {
             None => PushMode::Push,

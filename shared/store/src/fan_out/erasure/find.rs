@@ -4,19 +4,18 @@
 use std::collections::{BTreeMap, HashSet};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_items::event::{decode, is_keyed};
 use lately_items::{
-    EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, RepositoryKey, SourcePartition,
-    UserSessionKey,
+    DirectoryEntry, EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, RepositoryKey,
+    SourcePartition, UserSessionKey,
 };
 use lately_keys::{Actor, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis, User};
 use lately_model::{ISSUES_TOPIC, reported_issue};
 use lately_table::{Condition, Item, Query, TableError};
 
 use crate::directory::Directory;
-use crate::directory::entry::Entry;
 use crate::entry::{BEFORE_ENTRIES, TimelineEntry, place_in_feed, places_at_source};
 use crate::erasure::step::{ErasureStep, ListedEvents, Place, Stage};
-use crate::event::{decode, is_keyed};
 use crate::fan_out::erasure::ErasureRun;
 use crate::follow::FollowerRange;
 use crate::limits::{
@@ -355,7 +354,7 @@ impl ErasureRun<'_> {
 }
 
 /// Goes to an older bucket of the same topic, or ends the walk through the topic.
-fn enter_older(at: &mut Place, older: Option<&Entry>) {
+fn enter_older(at: &mut Place, older: Option<&DirectoryEntry>) {
     *at = Place { topic: at.topic.take(), bucket: older.map(|entry| entry.bucket), ..Place::of(at.stage) };
 }
 
