@@ -40,6 +40,7 @@ mod job;
 mod key;
 mod late;
 mod late_page;
+pub mod limits;
 mod live;
 mod profile;
 mod quota;
@@ -48,6 +49,7 @@ mod run;
 mod session;
 mod settings;
 mod source;
+mod timeline_entry;
 mod topic;
 
 pub use self::{
@@ -78,6 +80,7 @@ pub use self::{
     session::*,
     settings::*,
     source::*,
+    timeline_entry::*,
     topic::*,
 };
 

@@ -36,7 +36,6 @@
 mod consumer;
 mod directory;
 mod ending;
-mod entry;
 mod erasure;
 mod error;
 mod event;
@@ -57,7 +56,6 @@ mod memory;
 mod moments;
 mod op;
 mod placing;
-mod pull_marker;
 mod quota;
 mod range;
 mod record;

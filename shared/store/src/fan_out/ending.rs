@@ -21,7 +21,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event::expiry;
 use lately_items::{
     DirectoryEntry, DirectoryKey, Ending, EndingMarkKey, EndingStepKey, EventKey, EventPartition,
-    StoredTopic, Timeline, WatchKey, oldest_kept,
+    StoredTopic, Timeline, TimelineEntry, WatchKey, oldest_kept, places_at_source,
 };
 use lately_keys::{Bucket, EventId, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis};
 use lately_model::RetentionDays;
@@ -31,7 +31,6 @@ use crate::directory::Directory;
 use crate::directory::range::DirectoryPage;
 use crate::ending::mark::EndingMark;
 use crate::ending::step::{DeletionStep, RestOfTopic, RetentionPlace, RetentionStep, StepName};
-use crate::entry::{TimelineEntry, places_at_source};
 use crate::fan_out::batch::FanOut;
 use crate::limits::{
     AWAITED_PLACES, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS, ENDING_EVENTS_PER_PARTITION,

@@ -284,7 +284,7 @@ impl LateNotes<'_> {
         unnoted
     }
 
-    /// Counts entries that were noted, and returns their number. If the consumer was deleted meanwhile, the entries are
+    /// FollowerCounts entries that were noted, and returns their number. If the consumer was deleted meanwhile, the entries are
     /// dropped and the number is 0.
     async fn count_or_drop(
         &self,

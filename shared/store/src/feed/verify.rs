@@ -16,14 +16,12 @@
 //! Memory is bounded: sources, their timelines and the feed are read page by page, and the findings of a page are
 //! handed on.
 
-use lately_items::FeedEntryKey;
+use lately_items::{FeedEntryKey, FeedMarks, TimelineEntry, place_in_feed};
 use lately_keys::{Actor, EventId, Order, Source, UnixMillis, User};
 use lately_model::{FollowView, ListQuery, PageSize};
 use lately_table::TableError;
 
-use crate::entry::{TimelineEntry, place_in_feed};
 use crate::feed::FeedHandle;
-use crate::feed::marks::Marks;
 use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::COMPARED_ENTRIES;
@@ -102,7 +100,7 @@ struct Comparison<'a, Progress> {
     user: &'a User,
     mends: bool,
     /// The marks at the beginning, and the missing pull markers that were found since.
-    marks: Marks,
+    marks: FeedMarks,
     progress: Progress,
     report: FeedReport,
 }

@@ -5,8 +5,8 @@ pub(crate) mod error;
 
 use std::sync::Arc;
 
-use lately_items::{DirectoryEntry, StoredTopic, TopicKey, TopicListKey};
-use lately_keys::{Fingerprint, Order, Place, Position, Topic};
+use lately_items::{DirectoryEntry, EventKey, StoredTopic, TimelineEntry, TopicKey, TopicListKey};
+use lately_keys::{Fingerprint, Key, Order, Place, Position, TableKey, Topic};
 use lately_model::{
     BucketView, ListQuery, PageSize, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary,
     TopicView,
@@ -247,5 +247,19 @@ impl TopicsHandle<'_> {
         let more = topics.len() > usize::from(limit.get());
         topics.truncate(limit.get().into());
         Ok((topics, more))
+    }
+}
+
+impl Op {
+    /// The key of an entry's event; `None` if the event's topic no longer exists.
+    pub(crate) async fn event_key(&self, entry: &TimelineEntry) -> Result<Option<Key>, TableError> {
+        if let Some(key) = entry.pointer() {
+            return Ok(Some(key.encode()));
+        }
+        match self.topic(&entry.topic).settings().await {
+            Ok(settings) => Ok(Some(EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode())),
+            Err(TopicError::NotFound(_)) => Ok(None),
+            Err(TopicError::Table(error)) => Err(error),
+        }
     }
 }

@@ -6,15 +6,14 @@ use std::collections::{BTreeMap, HashSet};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event::{decode, is_keyed};
 use lately_items::{
-    DirectoryEntry, EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, RepositoryKey,
-    SourcePartition, UserSessionKey,
+    BEFORE_ENTRIES, DirectoryEntry, EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey,
+    RepositoryKey, SourcePartition, TimelineEntry, UserSessionKey, place_in_feed, places_at_source,
 };
 use lately_keys::{Actor, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis, User};
 use lately_model::{ISSUES_TOPIC, reported_issue};
 use lately_table::{Condition, Item, Query, TableError};
 
 use crate::directory::Directory;
-use crate::entry::{BEFORE_ENTRIES, TimelineEntry, place_in_feed, places_at_source};
 use crate::erasure::step::{ErasureStep, ListedEvents, Place, Stage};
 use crate::fan_out::erasure::ErasureRun;
 use crate::follow::FollowerRange;

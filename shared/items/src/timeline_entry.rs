@@ -1,7 +1,8 @@
 //! An event in a timeline: how the entry is stored under each of the event's sources, and in feeds.
 //!
 //! ```text
-//! SOURCE#{source}[#SHARD{n}] / {inverted id}   and   FEED#{user} / {inverted id}
+//! table   pk  SOURCE#{source}   or   SOURCE#{source}#SHARD{n}    sk  {inverted id}
+//!         pk  FEED#{user}                                        sk  {inverted id}
 //!   t S (type), a S (actor), s S? (subject), o S (topic), expires_at N?
 //!   v S (which of the event's sources list it: a the actor, s the subject)
 //!   a copy:     d S? (data, the client's JSON text)
@@ -19,18 +20,16 @@
 //! - The event alone decides whether its entry is a copy: the size includes the longest key that an entry can have. So
 //!   an entry can be copied from one timeline to another without a change.
 
-use lately_items::{EventKey, FeedEntryKey, SourceEntryKey};
 use lately_keys::{
     Actor, BucketWidth, Coverage, EventId, EventType, Key, SortKey, Source, Subject, TableKey, Topic, User,
 };
 use lately_model::{Data, Event, RetentionDays, Views};
-use lately_table::{Corrupt, Item, TableError};
 
-use crate::latest::rank::Ranked;
+use crate::event::{EventKey, expiry};
+use crate::feed::FeedEntryKey;
+use crate::item::{Corrupt, Item};
 use crate::limits::{ENTRY_BYTES, ENTRY_KEY_BYTES};
-use crate::op::Op;
-use crate::topic::error::TopicError;
-use lately_items::event::expiry;
+use crate::source::SourceEntryKey;
 
 /// The bytes that an expiry adds to an entry: up to twelve digits, two in each byte, and one byte more.
 const ENTRY_EXPIRY_BYTES: usize = "expires_at".len() + 7;
@@ -39,30 +38,36 @@ const ENTRY_EXPIRY_BYTES: usize = "expires_at".len() + 7;
 const ENTRY_MARK_BYTES: usize = "n".len() + 1 + "i".len() + 1;
 
 /// This sort key comes after all marks of a timeline, and before all of its entries.
-pub(crate) const BEFORE_ENTRIES: &str = "$";
+pub const BEFORE_ENTRIES: &str = "$";
 
 /// An event as timelines list it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TimelineEntry {
-    pub(crate) topic: Topic,
-    pub(crate) id: EventId,
-    pub(crate) event_type: EventType,
-    pub(crate) actor: Actor,
-    pub(crate) subject: Option<Subject>,
-    pub(crate) body: Body,
+pub struct TimelineEntry {
+    /// The event's topic.
+    pub topic: Topic,
+    /// The event's id.
+    pub id: EventId,
+    /// Its type.
+    pub event_type: EventType,
+    /// Its actor.
+    pub actor: Actor,
+    /// Its subject.
+    pub subject: Option<Subject>,
+    /// Its data, or the place of the data.
+    pub body: EntryBody,
     /// The views (by actor, by subject) that list the event: those that the topic kept when the event was written.
     views: Views,
     /// True if the topic fanned out when the event was written.
-    pub(crate) fans_out: bool,
+    pub fans_out: bool,
     /// True if the event is an import.
     is_import: bool,
     /// When the event expires, in unix seconds.
-    pub(crate) expires_at: Option<u64>,
+    pub expires_at: Option<u64>,
 }
 
 /// The event's data, or the place of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
+pub enum EntryBody {
     /// The data itself.
     Copy(Option<Data>),
     /// The data is in the event. The topic's buckets have this width.
@@ -71,7 +76,10 @@ pub(crate) enum Body {
 
 impl TimelineEntry {
     /// The entry of an event of the table; `None` if no timeline lists the event.
-    pub(crate) fn of(key: &EventKey, item: &Item) -> Result<Option<Self>, Corrupt> {
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn of(key: &EventKey, item: &Item) -> Result<Option<Self>, Corrupt> {
         let letters = item.optional_text("v")?.unwrap_or_default();
         let subject = item.optional_parsed("s")?;
         let kept = views(letters);
@@ -85,28 +93,34 @@ impl TimelineEntry {
             event_type: item.parsed("t")?,
             actor: item.parsed("a")?,
             subject,
-            body: Body::Copy(data(item)?),
+            body: EntryBody::Copy(data(item)?),
             views,
             fans_out: letters.contains('f'),
             is_import: letters.contains('i'),
             expires_at: item.optional_number("expires_at")?,
         };
         if entry.largest_bytes() > ENTRY_BYTES {
-            entry.body = Body::Pointer(key.partition().bucket.width());
+            entry.body = EntryBody::Pointer(key.partition().bucket.width());
         }
         Ok(Some(entry))
     }
 
     /// An entry of a source's timeline or of a feed.
-    pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         Self::with_id(item, item.parsed::<SortKey>("sk")?.id())
     }
 
     /// An entry whose attributes are part of an item with another key.
-    pub(crate) fn with_id(item: &Item, id: EventId) -> Result<Self, Corrupt> {
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn with_id(item: &Item, id: EventId) -> Result<Self, Corrupt> {
         let body = match item.optional_text("w")? {
-            Some(letter) => Body::Pointer(width(letter).ok_or_else(|| item.corrupt("w"))?),
-            None => Body::Copy(data(item)?),
+            Some(letter) => EntryBody::Pointer(width(letter).ok_or_else(|| item.corrupt("w"))?),
+            None => EntryBody::Copy(data(item)?),
         };
         Ok(Self {
             topic: item.parsed("o")?,
@@ -123,31 +137,31 @@ impl TimelineEntry {
     }
 
     /// True if the event belongs in the feeds of all followers: its topic fans out, and it is no import.
-    pub(crate) const fn is_for_feeds(&self) -> bool {
+    pub const fn is_for_feeds(&self) -> bool {
         self.fans_out && !self.is_import
     }
 
     /// The sources that list the event: at most two.
-    pub(crate) fn sources(&self) -> impl Iterator<Item = Source> {
+    pub fn sources(&self) -> impl Iterator<Item = Source> {
         let actor = self.views.actor.then(|| Source::Actor(self.actor.clone()));
         let subject = self.subject.clone().filter(|_| self.views.subject).map(Source::Subject);
         actor.into_iter().chain(subject)
     }
 
     /// The entry's item in the first shard of the timeline of one of its sources.
-    pub(crate) fn at_source(&self, source: &Source) -> Item {
+    pub fn at_source(&self, source: &Source) -> Item {
         let key = SourceEntryKey { source: source.clone(), shard: 0.into(), id: self.id };
         let item = self.item(&key, self.expires_at);
         item.with_flag("n", !self.fans_out).with_flag("i", self.is_import)
     }
 
     /// The entry's item in a feed. It expires when the feed's retention is over, and no later than its event.
-    pub(crate) fn in_feed(&self, user: &User, retention: Option<RetentionDays>) -> Item {
+    pub fn in_feed(&self, user: &User, retention: Option<RetentionDays>) -> Item {
         self.item(&FeedEntryKey { user: user.clone(), id: self.id }, self.expiry_in_feed(retention))
     }
 
     /// When the entry expires in a feed with this retention, in unix seconds.
-    pub(crate) fn expiry_in_feed(&self, retention: Option<RetentionDays>) -> Option<u64> {
+    pub fn expiry_in_feed(&self, retention: Option<RetentionDays>) -> Option<u64> {
         let kept_until = retention.map(|days| expiry(self.id.at(), days));
         self.expires_at.into_iter().chain(kept_until).min()
     }
@@ -157,7 +171,7 @@ impl TimelineEntry {
     ///
     /// This item may be put after the event was deleted and fan-out has handled the deletion. A pointer shows no event
     /// that does not exist, and the expiry removes it.
-    pub(crate) fn before_fan_out(
+    pub fn before_fan_out(
         &self,
         width: BucketWidth,
         user: &User,
@@ -165,12 +179,12 @@ impl TimelineEntry {
         until: u64,
     ) -> Item {
         let expires_at = self.expires_at.into_iter().chain([until]).min();
-        Self { body: Body::Pointer(width), expires_at, ..self.clone() }.in_feed(user, retention)
+        Self { body: EntryBody::Pointer(width), expires_at, ..self.clone() }.in_feed(user, retention)
     }
 
     /// The event, if the entry is a copy of it.
-    pub(crate) fn event(&self) -> Option<Event> {
-        let Body::Copy(data) = &self.body else { return None };
+    pub fn event(&self) -> Option<Event> {
+        let EntryBody::Copy(data) = &self.body else { return None };
         Some(Event {
             id: self.id,
             event_type: self.event_type.clone(),
@@ -181,25 +195,13 @@ impl TimelineEntry {
     }
 
     /// The key of the event, if the entry points to it.
-    pub(crate) fn pointer(&self) -> Option<EventKey> {
-        let Body::Pointer(width) = self.body else { return None };
+    pub fn pointer(&self) -> Option<EventKey> {
+        let EntryBody::Pointer(width) = self.body else { return None };
         Some(EventKey::new(self.topic.clone(), width, self.id))
     }
 
-    /// The key of the event; `None` if its topic no longer exists.
-    pub(crate) async fn event_key(&self, op: &Op) -> Result<Option<Key>, TableError> {
-        if let Some(key) = self.pointer() {
-            return Ok(Some(key.encode()));
-        }
-        match op.topic(&self.topic).settings().await {
-            Ok(settings) => Ok(Some(EventKey::new(self.topic.clone(), settings.bucket, self.id).encode())),
-            Err(TopicError::NotFound(_)) => Ok(None),
-            Err(TopicError::Table(error)) => Err(error),
-        }
-    }
-
     /// An item with the attributes that the entry has under every key.
-    pub(crate) fn add_to(&self, item: Item) -> Item {
+    pub fn add_to(&self, item: Item) -> Item {
         let item = item
             .with("t", self.event_type.as_str())
             .with("a", self.actor.as_str())
@@ -207,8 +209,8 @@ impl TimelineEntry {
             .with("v", letters(self.views))
             .with_some("s", self.subject.as_ref().map(Subject::as_str));
         match &self.body {
-            Body::Copy(data) => item.with_some("d", data.as_ref().map(Data::as_str)),
-            Body::Pointer(width) => item.with("w", letter(*width)),
+            EntryBody::Copy(data) => item.with_some("d", data.as_ref().map(Data::as_str)),
+            EntryBody::Pointer(width) => item.with("w", letter(*width)),
         }
     }
 
@@ -222,30 +224,24 @@ impl TimelineEntry {
     }
 }
 
-impl Ranked for TimelineEntry {
-    fn id(&self) -> EventId {
-        self.id
-    }
-}
-
 /// The key of an event's entry in the first shard of a source's timeline.
-pub(crate) fn place_at_source(id: EventId, source: &Source) -> Key {
+pub fn place_at_source(id: EventId, source: &Source) -> Key {
     SourceEntryKey { source: source.clone(), shard: 0.into(), id }.encode()
 }
 
 /// The keys that an event's entry may have in a source's timeline.
-pub(crate) fn places_at_source(id: EventId, source: &Source, coverage: &Coverage) -> Vec<Key> {
+pub fn places_at_source(id: EventId, source: &Source, coverage: &Coverage) -> Vec<Key> {
     let places = coverage.places_at(id.tick()).into_iter();
     places.map(|shard| SourceEntryKey { source: source.clone(), shard, id }.encode()).collect()
 }
 
 /// The key of an event's entry in a feed.
-pub(crate) fn place_in_feed(id: EventId, user: &User) -> Key {
+pub fn place_in_feed(id: EventId, user: &User) -> Key {
     FeedEntryKey { user: user.clone(), id }.encode()
 }
 
 /// The user whose feed holds an actor's own posts: the user with the actor's name.
-pub(crate) fn own_feed(actor: &Actor) -> Option<User> {
+pub fn own_feed(actor: &Actor) -> Option<User> {
     actor.as_str().parse().ok()
 }
 
