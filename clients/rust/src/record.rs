@@ -4,8 +4,7 @@
 //! The client repeats no such write after a failure that leaves open whether it was done (503, or no response): read
 //! the record to know.
 
-use lately_keys::UnixMillis;
-use lately_keys::table::{IssuePriority, IssueStatus};
+use lately_keys::{IssuePriority, IssueStatus, UnixMillis};
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -11,7 +11,7 @@
 //! | `GET /topics/{topic}/consumers/{name}/runs` | lists the runs of a consumer that reports |
 
 use axum::http::{Method, StatusCode};
-use lately_keys::table::ConsumerKey;
+use lately_items::ConsumerKey;
 use lately_keys::{Consumer, Topic};
 use lately_kit::answer::Json;
 use lately_kit::body::Body;

@@ -30,7 +30,7 @@ use axum::http::{HeaderName, Method};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use lately_authorize::{Authorizer, authorize};
-use lately_keys::table::Timeline;
+use lately_items::Timeline;
 use lately_keys::{Actor, Source, Subject, Topic, User};
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;

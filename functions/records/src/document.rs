@@ -1,7 +1,7 @@
 //! The routes of profiles and settings: documents that clients read, replace under their revision, and delete.
 
 use axum::http::StatusCode;
-use lately_keys::table::{ProfileKey, SettingsKey};
+use lately_items::{ProfileKey, SettingsKey};
 use lately_keys::{App, User};
 use lately_kit::answer::Json;
 use lately_kit::body::Body;

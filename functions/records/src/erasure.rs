@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
-use lately_keys::table::ErasureId;
+use lately_keys::ErasureId;
 use lately_kit::answer::{self, Json};
 use lately_kit::body::Body;
 use lately_kit::op::Op;

@@ -3,8 +3,8 @@
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::IntoResponse;
-use lately_keys::table::{IssueKey, IssueNumber, RepositoryKey};
-use lately_keys::{Owner, Repo};
+use lately_items::{IssueKey, RepositoryKey};
+use lately_keys::{IssueNumber, Owner, Repo};
 use lately_kit::answer::Json;
 use lately_kit::body::Body;
 use lately_kit::caller::Caller;

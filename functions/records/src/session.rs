@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use lately_keys::table::SessionId;
+use lately_keys::SessionId;
 use lately_kit::answer::{self, Json};
 use lately_kit::body::Body;
 use lately_kit::caller::Caller;

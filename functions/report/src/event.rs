@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use aws_lambda_events::dynamodb::{Event as Batch, EventRecord};
 use aws_lambda_events::eventbridge::EventBridgeEvent;
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_keys::table::{ConsumerKey, RunKey};
+use lately_items::{ConsumerKey, RunKey};
 use lately_keys::{Consumer, TableKey, Topic};
 use lately_model::{GroupBy, RunSpec, SumField};
 use serde::{Deserialize, Serialize};

@@ -12,8 +12,8 @@
 
 use std::fmt;
 
+use lately_items::ConsumerKey;
 use lately_keys::EventId;
-use lately_keys::table::ConsumerKey;
 use lately_model::{Revision, RunFiles};
 use lately_store::Run;
 use object_store::path::Path;
@@ -41,7 +41,7 @@ impl Names {
         incarnation: Revision,
         (from, to): (EventId, EventId),
     ) -> Self {
-        let files = RunFiles::new(consumer, incarnation, from, to);
+        let files = RunFiles::new(&consumer.topic, &consumer.name, incarnation, from, to);
         let ConsumerKey { topic, name } = consumer;
         let folder = format!(".attempts/{topic}/{name}/{incarnation}/{to}");
         Self { prefix: prefix.clone(), files, attempts: below(prefix, &folder) }

@@ -13,7 +13,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use lately_keys::table::ConsumerKey;
+use lately_items::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{RunFiles, RunSpec};
 use lately_store::{
@@ -175,7 +175,7 @@ impl<'a> Work<'a> {
             tracing::warn!(error = &error as &dyn Error, "a run's attempts could not be removed");
         }
         self.op.step().run(&committed).finish().await?;
-        let files = RunFiles::new(&run.consumer, run.incarnation, run.from, run.to);
+        let files = RunFiles::new(&run.consumer.topic, &run.consumer.name, run.incarnation, run.from, run.to);
         let files = [files.events(), files.summary()];
         Ok(Outcome::Finished { to: run.to, events: *events, late: *late, files })
     }

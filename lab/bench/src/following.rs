@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lately_keys::table::Timeline;
+use lately_items::Timeline;
 use lately_model::LiveQuery;
 use lately_rig::simulate;
 use lately_store::Tally;

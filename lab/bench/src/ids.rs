@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use lately_keys::table::EventKey;
+use lately_items::EventKey;
 use lately_keys::{
     BucketWidth, Cursor, EventId, Fingerprint, Generator, Order, Position, Shard, TableKey, Tick,
 };

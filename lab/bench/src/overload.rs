@@ -13,7 +13,7 @@ use lately_engine::fault::{Faults, Network};
 use lately_engine::limits::PARTITION_WRITE_UNITS;
 use lately_engine::stream::EventName;
 use lately_engine::{Options, PartitionLimits, TableCapacity};
-use lately_keys::table::{AnyKey, Timeline, WatchKey};
+use lately_items::{AnyKey, Timeline, WatchKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::NewEvent;
 use lately_pump::{Destination, Handler, HandlerError, Pump, PumpOptions};

@@ -1,7 +1,7 @@
 //! Fuzzes keys of stored items. A partition key and a sort key that decode to a key are also its encoding.
 #![no_main]
 
-use lately_keys::table::AnyKey;
+use lately_items::AnyKey;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &str| {

@@ -6,11 +6,8 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use lately_engine::stream::SequenceNumber;
-use lately_keys::table::{ErasureId, IdempotencyKey, IssueNumber, IssuePriority, IssueStatus, SessionId};
-use lately_keys::{
-    Actor, App, Bucket, BucketWidth, Caller, Consumer, EventId, EventType, Owner, Repo, Shard, SortKey, Source, Subject,
-    Topic, UnixMillis, User,
-};
+use lately_items::IdempotencyKey;
+use lately_keys::{Actor, App, Bucket, BucketWidth, Caller, Consumer, ErasureId, EventId, EventType, IssueNumber, IssuePriority, IssueStatus, Owner, Repo, SessionId, Shard, SortKey, Source, Subject, Topic, UnixMillis, User};
 use lately_model::{BatchToken, IssueTitle, Label, PageSize, Scope, View};
 use libfuzzer_sys::fuzz_target;
 

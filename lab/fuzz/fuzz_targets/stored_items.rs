@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_template::Template;
 use lately_engine::{Clock, Engine, Options};
-use lately_keys::table::AnyKey;
+use lately_items::AnyKey;
 use lately_keys::Topic;
 use lately_kit::world::World;
 use lately_model::{EventQuery, FeedQuery, SourceQuery, TopicChange};

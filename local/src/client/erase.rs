@@ -3,8 +3,7 @@
 //! The service stores no erased name, so this command adds the names to the receipt that it prints.
 
 use lately_client::{Request, Response};
-use lately_keys::table::ErasureId;
-use lately_keys::{Actor, User};
+use lately_keys::{Actor, ErasureId, User};
 use lately_model::{
     Erasure, ErasureCounts, ErasureList, ErasureReceipt, ErasureState, NewErasure, SourceView,
 };

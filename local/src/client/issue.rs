@@ -5,7 +5,8 @@
 //! with code 5.
 
 use lately_client::{IssueQuery, IssueView, ListQuery, Request};
-use lately_keys::table::{IssueNumber, IssuePriority, IssueStatus, RepositoryKey};
+use lately_items::RepositoryKey;
+use lately_keys::{IssueNumber, IssuePriority, IssueStatus};
 use lately_model::{IssueBody, IssueTitle, Label};
 use reqwest::StatusCode;
 use serde_json::{Map, Value, json};

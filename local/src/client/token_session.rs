@@ -1,8 +1,7 @@
 //! `lately session`: the sessions that tokens open, through the API. `lately token` does the same in the table.
 
 use lately_client::{ListQuery, Request, SessionQuery};
-use lately_keys::table::SessionId;
-use lately_keys::{Topic, User};
+use lately_keys::{SessionId, Topic, User};
 use lately_model::{RateLimits, RevokedSessions, Session as ApiSession, SessionList, SessionToken};
 
 use crate::client::ask::Access;

@@ -60,7 +60,7 @@ pub enum ErasureCheckError {
     Nameless,
     /// The erasure was not done when the receipt was printed.
     #[error("the erasure was not done yet: `lately erase show {0} --wait --json` prints the receipt")]
-    NotDone(lately_keys::table::ErasureId),
+    NotDone(lately_keys::ErasureId),
     /// Items of the person remain.
     #[error("{} of the erased person left: erase again", counted(*.0, "item"))]
     Left(u64),

@@ -7,7 +7,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use lately_keys::table::ConsumerKey;
+use lately_items::ConsumerKey;
 use lately_keys::{Consumer, EventId, Topic};
 use lately_model::{GroupBy, ListQuery, RunFiles, RunSpec, RunView, SumField};
 use lately_report::{
@@ -181,7 +181,7 @@ pub async fn run(
             if run.committed.is_none() {
                 return Err(ReportError::NotDone(to));
             }
-            let names = RunFiles::new(&consumer, run.incarnation, run.from, run.to);
+            let names = RunFiles::new(&consumer.topic, &consumer.name, run.incarnation, run.from, run.to);
             print_summary(out, &output.summary(&names.summary()).await?)?;
         }
     }

@@ -5,8 +5,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use lately_keys::table::SessionId;
-use lately_keys::{Topic, User};
+use lately_keys::{SessionId, Topic, User};
 use lately_kit::entropy::EntropyError;
 use lately_kit::token::Token;
 use lately_model::{PageSize, Session, SessionQuery};

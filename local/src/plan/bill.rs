@@ -6,7 +6,8 @@
 
 use std::time::Duration;
 
-use lately_store::limits::{DIRECTORY_AGE, ENTRY_BYTES, TOPIC_AGE};
+use lately_items::limits::ENTRY_BYTES;
+use lately_store::limits::{DIRECTORY_AGE, TOPIC_AGE};
 use lately_template::Template;
 use serde::Serialize;
 use serde_json::Value;

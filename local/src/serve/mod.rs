@@ -27,7 +27,7 @@ use hyper_util::service::TowerToHyperService;
 use lately_authorize::{Issuers, IssuersError, Scheme};
 use lately_engine::connections::{self, ConnectionBounds};
 use lately_engine::{Engine, OpenProgress};
-use lately_keys::table::ConsumerKey;
+use lately_items::ConsumerKey;
 use lately_kit::entropy::EntropyError;
 use lately_kit::log;
 use lately_pump::{Destination, Pump, PumpHandle};

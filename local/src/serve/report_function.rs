@@ -62,7 +62,7 @@ impl ReportFunction {
 
 #[cfg(test)]
 mod tests {
-    use lately_keys::table::ConsumerKey;
+    use lately_items::ConsumerKey;
     use lately_model::{NewEvent, RunSpec, TopicChange};
     use lately_pump::PumpFaults;
     use lately_report::{Outcome, Report};

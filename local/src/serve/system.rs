@@ -10,7 +10,7 @@ use axum::middleware::from_fn_with_state;
 use lately_authorize::{Authorizer, Issuers};
 use lately_engine::fault::LiveClient;
 use lately_engine::{Clock, Engine, EngineError, OpenProgress, TableDefinition};
-use lately_keys::table::ConsumerKey;
+use lately_items::ConsumerKey;
 use lately_keys::{Consumer, Topic};
 use lately_kit::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
 use lately_kit::route::Routes;

@@ -225,6 +225,7 @@ fn time(time: Duration) -> String {
 #[test]
 fn every_figure_equals_its_constant() {
     use lately_authorize::limits as authorize;
+    use lately_items::limits as items;
     use lately_keys::limits as keys;
     use lately_live::limits as live;
     use lately_table::limits as table;
@@ -306,7 +307,7 @@ fn every_figure_equals_its_constant() {
         store::BACKLOG_EVENTS_PER_STEP = |n: usize| count(n as u128),
         store::ENTRIES_PER_QUERY = count,
         store::QUERIES_PER_STEP = count,
-        store::ENTRY_BYTES = bytes,
+        items::ENTRY_BYTES = bytes,
         live::STREAM_TIME = time,
         store::OPEN_STREAMS = count,
         live::ACCESS_EVERY = time,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::name::User;
-use crate::table::SessionId;
+use crate::public_id::SessionId;
 use crate::text::serde_as_text;
 
 /// The owner of an idempotency key. Two callers may use the same key for different requests.

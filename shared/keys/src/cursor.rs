@@ -22,11 +22,12 @@ use sha2::{Digest, Sha256};
 
 use crate::fingerprint::Fingerprint;
 use crate::id::EventId;
+use crate::issue::IssueNumber;
 use crate::limits::{CURSOR_TEXT_BYTES, NAME_BYTES, SOURCE_BYTES};
 use crate::name::{Topic, User};
+use crate::public_id::{ErasureId, SessionId};
 use crate::shard::Shard;
 use crate::source::Source;
-use crate::table::{ErasureId, IssueNumber, SessionId};
 use crate::time::Order;
 
 const VERSION: u8 = 1;

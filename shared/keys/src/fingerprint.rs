@@ -32,7 +32,8 @@ use crate::time::UnixMillis;
 pub struct Fingerprint([u8; Self::BYTES]);
 
 impl Fingerprint {
-    pub(crate) const BYTES: usize = 8;
+    /// The number of its bytes.
+    pub const BYTES: usize = 8;
 
     /// Starts the fingerprint of a query of this kind.
     pub fn of(kind: &str) -> FingerprintBuilder {
@@ -52,7 +53,8 @@ impl Fingerprint {
         self != other && self.0[..4] == other.0[..4]
     }
 
-    pub(crate) const fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+    /// The fingerprint of these bytes.
+    pub const fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)
     }
 

@@ -69,6 +69,6 @@ pub trait TableKey: Sized {
     /// Decodes the two texts; `None` if they are not a key of this family.
     ///
     /// A key of another family is not an error. A reader of a stream or of a mixed partition tries each family in turn
-    /// ([`AnyKey`](crate::table::AnyKey)). A reader that expects this family decides what `None` means.
+    /// (`AnyKey` of `lately-items`). A reader that expects this family decides what `None` means.
     fn decode(pk: &str, sk: &str) -> Option<Self>;
 }

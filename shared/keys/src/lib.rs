@@ -1,7 +1,8 @@
 //! Newest first on DynamoDB, as pure functions: ids, buckets, shards, keys and cursors.
 //!
-//! This crate is the whole key scheme of Lately. It knows no AWS, no clock and no random source: time and entropy are
-//! arguments, so tests can reach everything in it.
+//! These are the values that keys are made of. The keys themselves are in `lately-items`, beside what is stored under
+//! them. This crate knows no AWS, no clock and no random source: time and entropy are arguments, so tests can reach
+//! everything in it.
 //!
 //! # The scheme in one example
 //!
@@ -10,8 +11,7 @@
 //! it, newest first:
 //!
 //! ```
-//! use lately_keys::table::EventKey;
-//! use lately_keys::{BucketWidth, Generator, Shard, TableKey, Tick};
+//! use lately_keys::{Bucket, BucketWidth, Generator, Shard, Tick};
 //! use std::time::Duration;
 //!
 //! // The caller reads the clock and the random source.
@@ -21,9 +21,9 @@
 //! let id = Generator::new().next(clock, Shard::from(3), entropy)?;
 //! assert_eq!(id.to_string(), "0190868b-57e7-7000-80c0-0dd011ec70b5");
 //!
-//! let key = EventKey::new("posts".parse()?, BucketWidth::Day, id).encode();
-//! assert_eq!(key.pk, "EVENTS#posts#2024-07-06#SHARD3");
-//! assert_eq!(key.sk, "fe6f7974-a818-8fff-7f3f-f22fee138f4a");
+//! assert_eq!(Bucket::containing(BucketWidth::Day, id.at()).to_string(), "2024-07-06");
+//! assert_eq!(id.shard(), Shard::from(3));
+//! assert_eq!(id.sort_key().to_string(), "fe6f7974-a818-8fff-7f3f-f22fee138f4a");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -37,7 +37,9 @@
 //! | windows of time | [`Bucket`], [`BucketWidth`] |
 //! | splitting a hot partition | [`Shard`], [`ShardCount`] |
 //! | the shards of a time | [`Coverage`], [`Spread`] |
-//! | every key of the table | [`table`] |
+//! | public ids of sessions and erasures | [`SessionId`], [`ErasureId`] |
+//! | an issue's number, status and priority | [`IssueNumber`], [`IssueStatus`], [`IssuePriority`] |
+//! | a key as two texts | [`Key`], [`TableKey`], [`Place`] |
 //! | paging | [`Cursor`], [`Fingerprint`] |
 
 #![deny(missing_docs)]
@@ -49,18 +51,21 @@ mod cursor;
 mod fingerprint;
 mod generator;
 mod id;
+mod issue;
 mod key;
 pub mod limits;
 mod name;
+mod public_id;
+mod quota;
 mod shard;
 mod sort_key;
 mod source;
-pub mod table;
 mod text;
 mod time;
+mod word;
 
-#[cfg(test)]
-mod arbitrary;
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;
 
 pub use bucket::{Bucket, BucketError, BucketWidth, BucketWidthError, Buckets};
 pub use caller::{Caller, CallerError};
@@ -69,12 +74,16 @@ pub use cursor::{Cursor, CursorError, Malformed, Position};
 pub use fingerprint::{Fingerprint, FingerprintBuilder};
 pub use generator::{Exhausted, Generator};
 pub use id::{EventId, IdError, Tick};
+pub use issue::{IssueNumber, IssueNumberError, IssuePriority, IssueStatus, UnknownPriority, UnknownStatus};
 pub use key::{Key, Place, TableKey};
 pub use name::{Actor, App, Consumer, EventType, NameError, NameRule, Owner, Repo, Subject, Topic, User};
+pub use public_id::{ErasureId, ErasureIdError, SessionId, SessionIdError};
+pub use quota::QuotaKind;
 pub use shard::{Shard, ShardCount, ShardCountError};
 pub use sort_key::{SortKey, SortKeyError};
 pub use source::{Source, SourceError};
 pub use time::{Order, TimeError, UnixMillis};
+pub use word::UnknownWord;
 
 /// The README's example, run as a test.
 #[cfg(doctest)]

@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
-use lately_keys::table::IdempotencyKey;
+use lately_items::IdempotencyKey;
 
 use crate::code::Code;
 use crate::problem::Problem;

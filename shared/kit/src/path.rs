@@ -9,8 +9,10 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
-use lately_keys::table::{ErasureId, IssueNumber, SessionId};
-use lately_keys::{Actor, App, Consumer, EventId, Owner, Repo, Source, Subject, Topic, User};
+use lately_keys::{
+    Actor, App, Consumer, ErasureId, EventId, IssueNumber, Owner, Repo, SessionId, Source, Subject, Topic,
+    User,
+};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::problem::Problem;

@@ -16,7 +16,8 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
-use lately_keys::table::{QuotaHolder, QuotaKind};
+use lately_items::QuotaHolder;
+use lately_keys::QuotaKind;
 use lately_model::RequestsPerMinute;
 use lately_store::{QuotaError, QuotaHandle};
 

@@ -8,7 +8,7 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lately_keys::table::TokenHash;
+use lately_items::TokenHash;
 use sha2::{Digest, Sha256};
 
 use crate::entropy::{self, EntropyError};

@@ -1,7 +1,6 @@
 //! Ends: the deletion of a topic, and the erasure of an actor or a user.
 
-use lately_keys::table::ErasureId;
-use lately_keys::{Actor, Bucket, Topic, UnixMillis, User};
+use lately_keys::{Actor, Bucket, ErasureId, Topic, UnixMillis, User};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use lately_keys::table::QuotaKind;
+use lately_keys::QuotaKind;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

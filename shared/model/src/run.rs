@@ -1,7 +1,6 @@
 //! Report runs as lists show them, and the names of their files.
 
-use lately_keys::table::ConsumerKey;
-use lately_keys::{EventId, UnixMillis};
+use lately_keys::{Consumer, EventId, Topic, UnixMillis};
 use serde::{Deserialize, Serialize};
 
 use crate::revision::Revision;
@@ -19,13 +18,12 @@ use crate::run_spec::{GroupBy, SumField};
 ///
 /// ```
 /// use lately_keys::EventId;
-/// use lately_keys::table::ConsumerKey;
 /// use lately_model::{Revision, RunFiles};
 ///
-/// let consumer = ConsumerKey { topic: "billing".parse()?, name: "nightly".parse()? };
+/// let (topic, consumer) = ("billing".parse()?, "nightly".parse()?);
 /// let end = |at: &str| at.parse().map(EventId::last_of);
 /// let (from, to) = (end("2026-11-21T03:00:00Z")?, end("2026-11-21T03:15:00Z")?);
-/// let files = RunFiles::new(&consumer, Revision::new(7), from, to);
+/// let files = RunFiles::new(&topic, &consumer, Revision::new(7), from, to);
 /// assert_eq!(files.events(), "billing/nightly/7/20261121T030000.000Z--20261121T031500.000Z.ndjson");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -36,10 +34,15 @@ pub struct RunFiles {
 
 impl RunFiles {
     /// The files of a consumer's run over (`from`, `to`].
-    pub fn new(consumer: &ConsumerKey, incarnation: Revision, from: EventId, to: EventId) -> Self {
-        let ConsumerKey { topic, name } = consumer;
+    pub fn new(
+        topic: &Topic,
+        consumer: &Consumer,
+        incarnation: Revision,
+        from: EventId,
+        to: EventId,
+    ) -> Self {
         let time = |id: EventId| id.at().to_string().replace(['-', ':'], "");
-        Self { stem: format!("{topic}/{name}/{incarnation}/{}--{}", time(from), time(to)) }
+        Self { stem: format!("{topic}/{consumer}/{incarnation}/{}--{}", time(from), time(to)) }
     }
 
     /// The events, oldest first, one per line.
@@ -98,9 +101,9 @@ mod tests {
 
     #[test]
     fn a_runs_files_differ_only_in_their_endings() {
-        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
+        let (topic, consumer) = ("billing".parse().unwrap(), "nightly".parse().unwrap());
         let (from, to) = (EventId::first_of(UnixMillis::MIN), EventId::last_of(UnixMillis::MAX));
-        let files = RunFiles::new(&consumer, Revision::new(42), from, to);
+        let files = RunFiles::new(&topic, &consumer, Revision::new(42), from, to);
         let stem = "billing/nightly/42/19700101T000000.000Z--99991231T235959.999Z";
         assert_eq!(files.events(), format!("{stem}.ndjson"));
         assert_eq!(files.summary(), format!("{stem}.summary.json"));

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use lately_keys::table::SessionId;
-use lately_keys::{Topic, UnixMillis, User};
+use lately_keys::{SessionId, Topic, UnixMillis, User};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

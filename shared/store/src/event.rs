@@ -1,25 +1,13 @@
-//! One event: as it is stored, fetched by its id, deleted by its actor.
-//!
-//! ```text
-//! EVENTS#{topic}#{label}#SHARD{n} / {inverted id}
-//!   t S (type), a S (actor), s S? (subject), d S? (data, the client's JSON text), expires_at N?
-//!   v S? (letters: a in the view by actor, s in the view by subject, f fans out, p a post, i an import,
-//!         k written under an idempotency key), gsi1pk, gsi1sk (the view by type)
-//! ```
-//!
-//! When a request is accepted, Lately decides whether its events are imports, and stores the decision: a late landing
-//! does not change it. See docs/adr/0010-accepted-events.md.
-//!
-//! Attribute names are short: an event of up to about 900 bytes fits 1 KB, which is one write unit.
+//! One event: fetched by its id, deleted by its actor.
 
 use std::collections::HashMap;
 
-use lately_keys::table::{DeletedEventKey, EventKey, TypeViewKey};
-use lately_keys::{Actor, BucketWidth, EventId, SortKey, Subject, TableKey, UnixMillis};
-use lately_model::{AcceptedTimes, Data, Event, NewEvent, RetentionDays, TopicSettings};
-use lately_table::{Condition, Corrupt, Item, TableError};
+use lately_items::event::{KEYED, unless_over};
+use lately_items::{DeletedEventKey, EventKey};
+use lately_keys::{Actor, BucketWidth, EventId, TableKey};
+use lately_model::Event;
+use lately_table::{Condition, TableError};
 
-use crate::directory::entry::Entry;
 use crate::limits::DELETION_SECONDS;
 use crate::topic::TopicHandle;
 use crate::topic::error::TopicError;
@@ -130,101 +118,7 @@ impl TopicHandle<'_> {
     /// Notes the deletion of an event, before the event is deleted. From then on, no retry of the event's request
     /// writes the event again.
     pub(crate) async fn note_deletion(self, id: EventId) -> Result<(), TableError> {
-        let note = Item::at(&DeletedEventKey { topic: self.topic.clone(), id })
-            .with("expires_at", self.op.now().get() / 1000 + DELETION_SECONDS);
-        self.op.table.put(&note).await
+        let deleted = DeletedEventKey { topic: self.topic.clone(), id };
+        self.op.table.put(&deleted.item(self.op.now().get() / 1000 + DELETION_SECONDS)).await
     }
-}
-
-/// The letter of events that were written under an idempotency key.
-const KEYED: &str = "k";
-
-/// True if the event of an item was written under an idempotency key.
-pub(crate) fn is_keyed(item: &Item) -> Result<bool, Corrupt> {
-    Ok(item.optional_text("v")?.is_some_and(|letters| letters.contains(KEYED)))
-}
-
-/// The circumstances in which a request was first accepted. The letters of the request's events follow from them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Acceptance {
-    /// When the request arrived.
-    pub(crate) at: UnixMillis,
-    /// True if the request has an idempotency key, so that it may be retried.
-    pub(crate) is_keyed: bool,
-}
-
-impl Acceptance {
-    /// True if an event of the request is an import.
-    pub(crate) fn is_import(self, event: &NewEvent) -> bool {
-        event.at.is_some_and(|at| AcceptedTimes::new(self.at, None).is_import(at))
-    }
-
-    /// The letters that are stored with an event of the request.
-    pub(crate) fn letters(self, event: &NewEvent) -> [&'static str; 2] {
-        [if self.is_import(event) { "i" } else { "p" }, if self.is_keyed { KEYED } else { "" }]
-    }
-}
-
-/// True if an item has expired. TTL may not have removed it yet.
-pub(crate) fn is_over(item: &Item, now: UnixMillis) -> Result<bool, Corrupt> {
-    let expires_at: Option<u64> = item.optional_number("expires_at")?;
-    Ok(expires_at.is_some_and(|seconds| seconds <= now.get() / 1000))
-}
-
-/// The event of an item, unless the event has expired. The end is exact to the millisecond, as for pages, which know
-/// the retention.
-///
-/// The item stores the end in seconds, rounded up. A retention is whole days, so the event's end has the same
-/// milliseconds within a second as the event's own time.
-pub(crate) fn unless_over(item: &Item, now: UnixMillis) -> Result<Option<Event>, Corrupt> {
-    let event = decode(item)?;
-    let expires_at: Option<u64> = item.optional_number("expires_at")?;
-    let over = expires_at.is_some_and(|seconds| {
-        let early = (1000 - event.at().get() % 1000) % 1000;
-        seconds.saturating_mul(1000).saturating_sub(early) <= now.get()
-    });
-    Ok((!over).then_some(event))
-}
-
-/// The item of an event in a bucket, with the letters of its request's [`Acceptance`].
-pub(crate) fn encode(
-    event: &Event,
-    key: &EventKey,
-    entry: &Entry,
-    settings: &TopicSettings,
-    accepted: [&str; 2],
-) -> Item {
-    let views = [(settings.views.actor, "a"), (settings.views.subject, "s"), (settings.fan_out, "f")];
-    let views = views.into_iter().filter_map(|(wanted, letter)| wanted.then_some(letter));
-    let item = Item::at(key)
-        .with("t", event.event_type.as_str())
-        .with("a", event.actor.as_str())
-        .with_some("s", event.subject.as_ref().map(Subject::as_str))
-        .with_some("d", event.data.as_ref().map(Data::as_str))
-        .with("v", views.chain(accepted).collect::<String>())
-        .with_some("expires_at", settings.retention_days.map(|days| expiry(event.at(), days)));
-    match entry.types.are_kept() {
-        true => item.also_at(&TypeViewKey::new(key, event.event_type.clone())),
-        false => item,
-    }
-}
-
-/// When an event expires, in unix seconds. Rounded up, so that an event is kept for no less than its retention.
-pub(crate) fn expiry(at: UnixMillis, days: RetentionDays) -> u64 {
-    at.saturating_add(days.millis()).get().div_ceil(1000)
-}
-
-/// The event of an item that a read returned.
-///
-/// # Errors
-/// If the item is not an event.
-pub(crate) fn decode(item: &Item) -> Result<Event, Corrupt> {
-    let data = item.optional_text("d")?.map(|text| Data::from_stored(text.to_owned()));
-    Ok(Event {
-        id: item.parsed::<SortKey>("sk")?.id(),
-        event_type: item.parsed("t")?,
-        actor: item.parsed("a")?,
-        subject: item.optional_parsed("s")?,
-        data: data.transpose().map_err(|_| item.corrupt("d"))?,
-    })
 }

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lately_items::DirectoryEntry;
 use lately_keys::{Coverage, EventId, ShardCount, Spread};
 use lately_model::{AcceptedTimes, TopicSettings};
 
 use crate::directory::Directory;
-use crate::directory::entry::Entry;
 use crate::limits::{SOURCE_SHARDS, SPREAD_MILLIS};
 use crate::renewal::Spreading;
 use crate::source::SourceHandle;
@@ -22,7 +22,7 @@ impl Directory<'_> {
     /// writers of such events already know of more shards.
     ///
     /// Growth is optional: if it fails, the write that asked for it continues with the shards that there are.
-    pub(crate) async fn grow(self, settings: &TopicSettings, entry: &Entry, id: EventId) {
+    pub(crate) async fn grow(self, settings: &TopicSettings, entry: &DirectoryEntry, id: EventId) {
         let refused = id.at();
         let bucket = entry.bucket;
         let name = (self.topic.clone(), bucket);

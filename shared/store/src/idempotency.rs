@@ -12,12 +12,10 @@
 //! deleted since (`write.rs`); it judges the events' times as the first request did. An expired record counts as
 //! absent, and so does the record of a request to a topic of the same name that was deleted since.
 
-use lately_keys::table::{IdempotencyItemKey, IdempotencyKey};
+use lately_items::{IdempotencyItemKey, IdempotencyKey};
 use lately_keys::{Caller, EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Condition, Corrupt, Item, PutIf, TableError, Update, Value};
 
-use crate::event::is_over;
-use crate::id_list::{decode_ids, encode_ids};
 use crate::limits::{DELETION_SETTLE_SECONDS, IDEMPOTENCY_SECONDS};
 use crate::op::Op;
 
@@ -89,7 +87,7 @@ impl KeyedRequest<'_> {
     /// The record under the request's key, if there is one.
     pub(crate) async fn recorded(self) -> Result<Option<KeyRecord>, TableError> {
         match self.op.table.get(self.key().encode()).await? {
-            Some(item) if !is_over(&item, self.op.now())? => {
+            Some(item) if !item.is_over(self.op.now())? => {
                 Ok(Some(decode(&item)?).filter(|record| record.accepted_at >= self.since))
             }
             _ => Ok(None),
@@ -115,7 +113,7 @@ impl KeyedRequest<'_> {
 fn encode(key: &IdempotencyItemKey, record: &KeyRecord) -> Item {
     Item::at(key)
         .with("hash", Value::bytes(record.body_hash))
-        .with("ids", encode_ids(&record.ids))
+        .with("ids", Value::ids(&record.ids))
         .with("at", record.accepted_at.get())
         .with_flag("done", record.done)
         .with("expires_at", record.accepted_at.get() / 1000 + IDEMPOTENCY_SECONDS)
@@ -124,7 +122,7 @@ fn encode(key: &IdempotencyItemKey, record: &KeyRecord) -> Item {
 fn decode(item: &Item) -> Result<KeyRecord, Corrupt> {
     Ok(KeyRecord {
         body_hash: item.bytes("hash")?.try_into().map_err(|_| item.corrupt("hash"))?,
-        ids: decode_ids(item, "ids")?,
+        ids: item.ids("ids")?,
         accepted_at: item.millis("at")?,
         done: item.flag("done"),
     })

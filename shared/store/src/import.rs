@@ -8,13 +8,13 @@
 //! A throttled import does not grow the buckets: its events' ids name their shards, so new shards would take none of
 //! them. Importers must limit their rate to what their shards can take.
 
+use lately_items::Acceptance;
 use lately_keys::{EventId, ShardCount, UnixMillis};
 use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
 use lately_table::TableError;
 
 use crate::directory::Directory;
 use crate::erasure::ActorIsBeingErased;
-use crate::event::Acceptance;
 use crate::placing::EventWriter;
 use crate::placing::PlaceError;
 use crate::topic::TopicHandle;

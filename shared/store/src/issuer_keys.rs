@@ -9,7 +9,7 @@
 //! Only the authorizer reads it, and only for an issuer of its settings: an item never makes an issuer trusted. The names
 //! in the item must be those that were asked for, because a fingerprint has only 64 bits.
 
-use lately_keys::table::IssuerKeysKey;
+use lately_items::IssuerKeysKey;
 use lately_keys::{TableKey, UnixMillis};
 use lately_table::{Item, TableError};
 

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use lately_keys::ShardCount;
-use lately_keys::limits::{NAME_BYTES, SUBJECT_BYTES};
 use lately_model::PageSize;
 
 /// Entries that the comparison of a feed looks at together: their keys are one `BatchGetItem`.
@@ -186,16 +185,6 @@ pub const CACHED_ENTRIES: usize = 4_096;
 /// See [`CACHED_TOPICS`].
 pub const CACHED_DIRECTORY_PAGES: usize = 512;
 
-/// Largest entry of a source's timeline or a feed: one write unit.
-pub const ENTRY_BYTES: usize = 1024;
-
-/// The longest key of an entry, with the names of its attributes: a subject's timeline, and an inverted id.
-pub(crate) const ENTRY_KEY_BYTES: usize =
-    "pk".len() + "SOURCE#subject:#SHARD63".len() + SUBJECT_BYTES + "sk".len() + SORT_KEY_TEXT_BYTES;
-
-/// An inverted id as text.
-const SORT_KEY_TEXT_BYTES: usize = 36;
-
 /// Followers from which on a shard counts as crowded: a conflict there means load, and the source's shards are doubled.
 /// One shard takes about fifty follows a second, so a rush fills it to this number in a second or two.
 pub const CROWDED_SHARD: u64 = 64;
@@ -346,7 +335,6 @@ const _: () = {
     assert!(COMPARED_ENTRIES as usize <= lately_table::limits::BATCH_KEYS);
     assert!(POINTERS_AT_FIRST <= lately_table::limits::BATCH_KEYS);
     assert!(POINTERS_AT_FIRST == PAGE_BYTES / lately_model::limits::EVENT_BYTES);
-    assert!("FEED#".len() + NAME_BYTES <= "SOURCE#subject:".len() + SUBJECT_BYTES);
     assert!(QUERIES_PER_PAGE as usize >= 2 * lately_keys::limits::SHARDS as usize);
     assert!(SOURCE_SHARDS.get() <= 100, "the longest key of an entry has two digits for its shard");
     assert!(TYPES_PER_BUCKET * (lately_keys::limits::EVENT_TYPE_BYTES + 1) < 16 * 1024);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lately_keys::table::QuotaKey;
+use lately_items::{QuotaKey, StoredTopic};
 use lately_keys::{Topic, User};
 use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
@@ -15,7 +15,6 @@ use crate::live::loops::Loops;
 use crate::moments::{Aged, Moments};
 use crate::quota::block::Block;
 use crate::source::cache::SourceCache;
-use crate::topic::stored::StoredTopic;
 
 /// Busy partitions that a process remembers. It tries a forgotten partition again.
 const BUSY_PARTITIONS: usize = 4_096;

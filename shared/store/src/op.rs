@@ -21,7 +21,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lately_keys::table::QuotaHolder;
+use lately_items::QuotaHolder;
 use lately_keys::{Topic, UnixMillis};
 use lately_model::{RequestsPerMinute, Revision};
 use lately_table::{Ambient, Cost, Table};

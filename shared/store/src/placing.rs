@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::EventKey;
+use lately_items::event;
+use lately_items::{Acceptance, DirectoryEntry, EventKey, StoredTopic, oldest_kept};
 use lately_keys::{Bucket, Coverage, EventId, EventType, ShardCount, Tick, Topic, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{Event, NewEvent, TopicSettings};
@@ -16,11 +17,8 @@ use lately_table::limits::BATCHES_AT_ONCE;
 use lately_table::{Item, TableError, tick};
 
 use crate::directory::Directory;
-use crate::directory::entry::Entry;
 use crate::erasure::ActorIsBeingErased;
-use crate::event::{self, Acceptance};
 use crate::op::Op;
-use crate::topic::stored::{StoredTopic, oldest_kept};
 
 /// A shard from before the last doubling shows that there are too few shards only after an event was refused there this
 /// often. The waits between this many attempts are some 50 ms in all, on average.
@@ -30,7 +28,7 @@ const OLD_SHARD_ATTEMPTS: u32 = 3;
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) event: Event,
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) entry: Arc<DirectoryEntry>,
     pub(crate) item: Item,
 }
 
@@ -150,7 +148,7 @@ impl EventWriter<'_> {
     async fn cover_all<'a>(
         self,
         needed: impl Iterator<Item = (Bucket, &'a EventType)>,
-    ) -> Result<BTreeMap<UnixMillis, Arc<Entry>>, TableError> {
+    ) -> Result<BTreeMap<UnixMillis, Arc<DirectoryEntry>>, TableError> {
         let settings = self.settings;
         let topic = self.topic;
         let mut types: BTreeMap<UnixMillis, (Bucket, BTreeSet<EventType>)> = BTreeMap::new();

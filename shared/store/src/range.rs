@@ -14,14 +14,14 @@
 use std::collections::VecDeque;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::EventPartition;
+use lately_items::EventPartition;
+use lately_items::event::decode;
 use lately_keys::{Bucket, EventId, Order, Shard, Topic, UnixMillis};
 use lately_model::Event;
 use lately_table::{Cost, TableError};
 
 use crate::directory::Directory;
-use crate::directory::entry::DirectoryRange;
-use crate::event::decode;
+use crate::directory::range::DirectoryRange;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::latest::unit_of;

@@ -13,7 +13,7 @@
 
 use std::fmt::Debug;
 
-use lately_keys::table::{ProfileKey, SettingsKey};
+use lately_items::{ProfileKey, SettingsKey};
 use lately_keys::{Key, TableKey};
 use lately_model::{Document, Precondition, Revision};
 use lately_table::{Corrupt, Guarded, Item, REVISION, Rounds, TableError, entropy_u64, revision_of};

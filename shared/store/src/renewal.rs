@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use lately_keys::table::{EventPartition, SourcePartition};
+use lately_items::{EventPartition, SourcePartition};
 use lately_keys::{Bucket, Coverage, EventId, Order, Shard, ShardCount, Spread, Tick, UnixMillis};
 use lately_model::TopicSettings;
 use lately_table::{TableError, entropy_u64};

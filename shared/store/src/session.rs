@@ -26,15 +26,15 @@
 //! A user's sessions are listed in the table too, and this item is also written before the session. So a revocation of
 //! all of a user's sessions misses none that was created before it.
 
-use lately_keys::table::{SessionId, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey};
+use lately_items::{SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey};
 use lately_keys::{
-    Cursor, CursorError, Fingerprint, Key, Order, Place, Position, TableKey, Topic, UnixMillis, User,
+    Cursor, CursorError, Fingerprint, Key, Order, Place, Position, SessionId, TableKey, Topic, UnixMillis,
+    User,
 };
 use lately_model::{NewSession, PageSize, RateLimits, RequestsPerMinute, Session, SessionList, SessionQuery};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
 use crate::error::FindError;
-use crate::event::is_over;
 use crate::list::ListError;
 use crate::op::Op;
 
@@ -100,7 +100,7 @@ impl SessionsHandle<'_> {
     pub async fn find(self, hash: TokenHash) -> Result<Option<Session>, TableError> {
         let Some(item) = self.op.table.get(SessionKey { hash }.encode()).await? else { return Ok(None) };
         // The item's key must be the requested one. It is compared once more, in constant time.
-        if stored_hash(&item)? != hash || is_over(&item, self.op.now())? {
+        if stored_hash(&item)? != hash || item.is_over(self.op.now())? {
             return Ok(None);
         }
         Ok(Some(decode(&item)?))

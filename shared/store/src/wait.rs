@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use lately_keys::table::QuotaKind;
+use lately_keys::QuotaKind;
 use lately_model::{Page, WaitSeconds};
 use lately_table::{Ambient, entropy_u64};
 

@@ -14,16 +14,14 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::{DeletedEventKey, EventKey};
+use lately_items::{Acceptance, DeletedEventKey, EventKey, TimelineEntry, own_feed};
 use lately_keys::{EventId, TableKey, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent};
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
 
 use crate::directory::Directory;
-use crate::entry::{TimelineEntry, own_feed};
 use crate::erasure::ActorIsBeingErased;
-use crate::event::Acceptance;
 use crate::idempotency::KeyedRequest;
 use crate::idempotency::{Idempotency, KeyRecord};
 use crate::limits::OWN_ENTRY_SECONDS;

@@ -13,9 +13,9 @@ use lately_keys::Key;
 
 use crate::call::{Meaning, Refusal, Table, is_throttle, meaning, unavailable};
 use crate::error::TableError;
-use crate::item::{Corrupt, Item};
 use crate::limits::{BATCH_KEYS, BATCHES_AT_ONCE};
 use crate::single::is_range_hot;
+use lately_items::{Corrupt, Item};
 
 /// A write of one item.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::item::Corrupt;
+use lately_items::Corrupt;
 
 /// DynamoDB could not be reached, or refused the calls, until the operation's time was up.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::{Key, TableKey};
 
-use crate::item::{Item, Value};
+use lately_items::{Item, Value};
 
 type Name = Cow<'static, str>;
 
@@ -72,22 +72,22 @@ impl Condition {
 
     /// The attribute lies between two values, or is one of them.
     pub fn between(name: impl Into<Name>, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
-        Self(Term::Between(name.into(), least.into().0, greatest.into().0))
+        Self(Term::Between(name.into(), least.into().into_attribute(), greatest.into().into_attribute()))
     }
 
     /// The attribute begins with a text.
     pub fn begins_with(name: impl Into<Name>, prefix: impl Into<Value>) -> Self {
-        Self(Term::BeginsWith(name.into(), prefix.into().0))
+        Self(Term::BeginsWith(name.into(), prefix.into().into_attribute()))
     }
 
     /// The attribute is a set of this many members, or fewer.
     pub fn size_at_most(name: impl Into<Name>, members: u64) -> Self {
-        Self(Term::SizeAtMost(name.into(), Value::from(members).0))
+        Self(Term::SizeAtMost(name.into(), Value::from(members).into_attribute()))
     }
 
     /// The attribute does not exist, or is a text without this part, or a set without this member.
     pub fn lacks(name: impl Into<Name>, part: impl Into<Value>) -> Self {
-        Self(Term::Lacks(name.into(), part.into().0))
+        Self(Term::Lacks(name.into(), part.into().into_attribute()))
     }
 
     /// Both conditions hold.
@@ -113,7 +113,7 @@ impl Condition {
     }
 
     fn compared(name: impl Into<Name>, operator: &'static str, value: impl Into<Value>) -> Self {
-        Self(Term::Compared(name.into(), operator, value.into().0))
+        Self(Term::Compared(name.into(), operator, value.into().into_attribute()))
     }
 }
 
@@ -141,13 +141,13 @@ impl Update {
 
     /// Sets an attribute.
     pub fn set(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        self.set.push((name.into(), value.into().0));
+        self.set.push((name.into(), value.into().into_attribute()));
         self
     }
 
     /// Adds to a number, or adds members to a set.
     pub fn add(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        self.add.push((name.into(), value.into().0));
+        self.add.push((name.into(), value.into().into_attribute()));
         self
     }
 
@@ -159,7 +159,7 @@ impl Update {
 
     /// Takes members out of a set.
     pub fn take(mut self, name: impl Into<Name>, members: impl Into<Value>) -> Self {
-        self.take.push((name.into(), members.into().0));
+        self.take.push((name.into(), members.into().into_attribute()));
         self
     }
 
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(expression.condition.as_deref(), Some("(#0 = :4) AND (attribute_not_exists(#4))"));
         let names = expression.placeholders.names().unwrap();
         assert_eq!((names.len(), names["#0"].as_str(), names["#4"].as_str()), (5, "mode", "gone"));
-        assert_eq!(expression.placeholders.values().unwrap()[":1"], Value::from(7_u64).0);
+        assert_eq!(expression.placeholders.values().unwrap()[":1"], Value::from(7_u64).into_attribute());
         assert_eq!(expression.key, Item::under(key()));
     }
 

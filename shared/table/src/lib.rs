@@ -4,7 +4,7 @@
 //! the crate turns these into expression strings and attribute maps:
 //!
 //! ```
-//! # use lately_keys::table::{FeedEntryKey, RepositoryKey};
+//! # use lately_items::{FeedEntryKey, RepositoryKey};
 //! # use lately_keys::TableKey;
 //! # use lately_table::{Condition, Query, Table, TableError, Update};
 //! # async fn example(table: &Table, repository: &RepositoryKey) -> Result<(), TableError> {
@@ -24,7 +24,6 @@
 //!
 //! | for | see |
 //! | --- | --- |
-//! | items, attribute values | `item.rs` |
 //! | conditions, updates | `expression.rs` |
 //! | a table, and operations on it | `connection.rs` |
 //! | one call: its retries and its price | `call.rs`, `cost.rs`, `limits.rs` |
@@ -48,7 +47,6 @@ mod connection;
 mod cost;
 mod error;
 mod expression;
-mod item;
 pub mod limits;
 mod query;
 mod revision;
@@ -62,8 +60,8 @@ pub use connection::Connection;
 pub use cost::{Cost, Meter, Tally, Units};
 pub use error::{TableError, Unavailable};
 pub use expression::{Condition, Update};
-pub use item::{Corrupt, Item, Value};
+pub use lately_items::{Corrupt, Item, REVISION, Value, revision_of};
 pub use query::{Page, Query};
-pub use revision::{Guarded, REVISION, Rounds, revision_of};
+pub use revision::{Guarded, Rounds};
 pub use single::PutIf;
 pub use transaction::{Fault, Transacted, Transaction};

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, Select};
-use lately_keys::{Key, Place};
+use lately_keys::Place;
 
 use crate::call::{CallError, Table};
 use crate::error::TableError;
 use crate::expression::{Condition, Placeholders};
-use crate::item::{Item, Value};
+use lately_items::{Item, Value};
 
 /// The items of one partition that are to be read, in the order of their sort keys.
 #[derive(Clone, Debug)]
@@ -211,7 +211,8 @@ impl Table {
             None => [&*self.key_names[0], &*self.key_names[1]],
             Some(_) => [query.place.pk(), query.place.sk()],
         };
-        let is_pk = format!("{} = {}", placeholders.name(pk), placeholders.value(&query.pk.0));
+        let is_pk =
+            format!("{} = {}", placeholders.name(pk), placeholders.value(&query.pk.clone().into_attribute()));
         let Some(range) = query.range.clone() else { return is_pk };
         let sk = Cow::from(sk.to_owned());
         let in_range = match range {
@@ -252,12 +253,5 @@ impl Table {
             .map_err(CallError::unconditional)?;
         self.meter.read(answer.consumed_capacity());
         Ok(Page::of(answer.items, [answer.count, answer.scanned_count], answer.last_evaluated_key))
-    }
-}
-
-/// The start of a query that continues after an item of the table.
-impl From<Key> for Item {
-    fn from(key: Key) -> Self {
-        Self::under(key)
     }
 }

@@ -16,18 +16,15 @@
 //! This works only if each writer's item differs from every other writer's item, or if it does not matter which of them
 //! wrote an item. For this purpose, a document carries random bits of its write.
 
+use lately_items::{Corrupt, Item, REVISION, revision_of};
 use lately_keys::Key;
 use lately_model::Revision;
 
 use crate::call::{CallError, Meaning, Table, meaning, unavailable};
 use crate::error::TableError;
 use crate::expression::Condition;
-use crate::item::{Corrupt, Item};
 use crate::limits::CONFLICTS;
 use crate::single::in_the_way;
-
-/// The attribute that holds an item's revision.
-pub const REVISION: &str = "revision";
 
 /// The outcome of a write under a revision.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,14 +156,6 @@ fn outcome(there: Option<Item>, ours: &Item, next: Revision) -> Result<Guarded, 
         Some(there) if revision_of(&there)? == next => Guarded::Stale(Some(there)),
         _ => Guarded::Unknown,
     })
-}
-
-/// The revision of an item.
-///
-/// # Errors
-/// If the item has no revision.
-pub fn revision_of(item: &Item) -> Result<Revision, Corrupt> {
-    item.number(REVISION).map(Revision::new)
 }
 
 #[cfg(test)]

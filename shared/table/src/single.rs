@@ -13,7 +13,7 @@ use lately_keys::Key;
 use crate::call::{Attempts, CallError, Meaning, Refusal, Table, is_throttle, meaning, unavailable};
 use crate::error::TableError;
 use crate::expression::{Condition, Placeholders, Update, UpdateExpression};
-use crate::item::Item;
+use lately_items::Item;
 
 /// The outcome of a conditional put.
 #[derive(Clone, Debug, PartialEq)]

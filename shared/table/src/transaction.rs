@@ -13,7 +13,7 @@ use crate::ambient::Ambient;
 use crate::call::{Meaning, Table, meaning, unavailable};
 use crate::error::TableError;
 use crate::expression::{Condition, Placeholders, Update, UpdateExpression};
-use crate::item::Item;
+use lately_items::Item;
 
 /// Writes that are all made, or not at all. However often the transaction is retried, its writes are made once.
 #[derive(Clone, Debug)]

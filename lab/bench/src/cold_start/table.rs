@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use lately_engine::{Engine, Options};
-use lately_keys::table::ConsumerKey;
+use lately_items::ConsumerKey;
 use lately_keys::{Topic, UnixMillis};
 use lately_kit::clock;
 use lately_kit::world::World;

@@ -13,7 +13,7 @@ mod stopped;
 use std::path::PathBuf;
 
 use lately_client::Request;
-use lately_keys::table::IdempotencyKey;
+use lately_items::IdempotencyKey;
 use lately_keys::{Actor, EventType, Subject, Topic, UnixMillis};
 use serde::Serialize;
 use serde_json::value::RawValue;

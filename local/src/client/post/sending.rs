@@ -3,9 +3,9 @@
 use futures_util::StreamExt;
 use futures_util::stream;
 use lately_client::{Request, Response};
+use lately_items::IdempotencyKey;
 use lately_keys::Topic;
 use lately_keys::limits::IDEMPOTENCY_KEY_BYTES;
-use lately_keys::table::IdempotencyKey;
 use lately_kit::{clock, entropy};
 use serde::Deserialize;
 use serde_json::value::RawValue;

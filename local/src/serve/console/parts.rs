@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
-use lately_keys::table::ConsumerKey;
+use lately_items::ConsumerKey;
 use lately_pump::{Destination, PumpHandle};
 use lately_store::Store;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use lately_keys::table::ConsumerKey;
+use lately_items::ConsumerKey;
 use lately_keys::{Consumer, Topic, UnixMillis};
 use lately_kit::answer;
 use lately_kit::problem::Problem;

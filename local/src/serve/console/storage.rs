@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use lately_keys::table::{DirectoryKey, EventKey, EventPartition, FeedEntryKey, TopicKey, TypeViewKey};
+use lately_items::{DirectoryKey, EventKey, EventPartition, FeedEntryKey, TopicKey, TypeViewKey};
 use lately_keys::{
     Bucket, BucketWidth, Coverage, EventId, Key, Place, Shard, ShardCount, Source, Spread, TableKey, Topic,
     UnixMillis, User,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lately_keys::table::ConsumerKey;
+use lately_items::ConsumerKey;
 use lately_model::RunSpec;
 use lately_pump::{Destination, PumpFaults};
 use lately_report::{Outcome, Output, Report};

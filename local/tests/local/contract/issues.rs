@@ -108,7 +108,7 @@ async fn an_issue_is_opened_read_changed_closed_and_reopened() {
     let expected = expected.map(|(kind, actor, data)| (kind.to_owned(), actor.to_owned(), data));
     assert_eq!(events(&api).await, expected);
     // The actor of a token without a user is its session.
-    assert!(dev.parse::<lately_keys::table::SessionId>().is_ok(), "{dev}");
+    assert!(dev.parse::<lately_keys::SessionId>().is_ok(), "{dev}");
 }
 
 #[tokio::test]

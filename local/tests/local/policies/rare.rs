@@ -11,7 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::stream::Record;
-use lately_keys::table::{ConsumerKey, Timeline};
+use lately_items::{ConsumerKey, Timeline};
 use lately_kit::edge;
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::world::World;

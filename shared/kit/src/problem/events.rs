@@ -1,7 +1,7 @@
 //! The problems of topics, their events and their consumers.
 
+use lately_items::ConsumerKey;
 use lately_keys::Topic;
-use lately_keys::table::ConsumerKey;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
 use lately_store::limits::{CONSUMERS, OPEN_STREAMS};
 use lately_store::{

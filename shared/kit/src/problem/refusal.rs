@@ -1,7 +1,8 @@
 //! The problems of input that keys or model refuse.
 
-use lately_keys::table::{ErasureIdError, IssueNumberError, SessionIdError};
-use lately_keys::{CursorError, IdError, NameError, SourceError};
+use lately_keys::{
+    CursorError, ErasureIdError, IdError, IssueNumberError, NameError, SessionIdError, SourceError,
+};
 use lately_model::{BatchError, BodyError, TopicFault};
 
 use super::Problem;

@@ -1,6 +1,6 @@
 //! The bodies that open and change issues.
 
-use lately_keys::table::{IssuePriority, IssueStatus};
+use lately_keys::{IssuePriority, IssueStatus};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -12,7 +12,7 @@ use crate::fields;
 /// The body of `POST /repos/{owner}/{repo}/issues`: `{"title","body"?,"labels"?}`.
 ///
 /// ```
-/// use lately_keys::table::IssuePriority;
+/// use lately_keys::IssuePriority;
 /// use lately_model::NewIssue;
 ///
 /// let issue = NewIssue::parse(br#"{"title": "It is slow", "labels": ["enhancement"]}"#)?;
@@ -52,7 +52,7 @@ impl NewIssue {
 /// The body of `PATCH /repos/{owner}/{repo}/issues/{number}`: the fields to set. Absent fields stay as they are.
 ///
 /// ```
-/// use lately_keys::table::IssueStatus;
+/// use lately_keys::IssueStatus;
 /// use lately_model::IssueChange;
 ///
 /// let change = IssueChange::parse(br#"{"status": "closed", "body": null}"#)?;

@@ -4,8 +4,7 @@
 //! issues. The event names the changed fields and shows the issue as a list does. It leaves out the body, which may be
 //! as large as a whole event.
 
-use lately_keys::table::{IssueKey, IssueNumber, IssuePriority, IssueStatus, RepositoryKey};
-use lately_keys::{Actor, Subject};
+use lately_keys::{Actor, IssueNumber, IssuePriority, IssueStatus, Owner, Repo, Subject};
 use serde::{Deserialize, Serialize};
 
 use super::{Issue, IssueTitle};
@@ -54,16 +53,15 @@ pub fn issue_changed(before: &Issue, after: &Issue, by: &Actor) -> Option<NewEve
 }
 
 /// The issue that an event reports; `None` if the event reports none.
-pub fn reported_issue(event: &Event) -> Option<IssueKey> {
+pub fn reported_issue(event: &Event) -> Option<(Owner, Repo, IssueNumber)> {
     #[derive(Deserialize)]
     struct ReportedNumber {
         number: u32,
     }
 
     let (owner, repo) = event.subject.as_ref()?.as_str().strip_prefix("repo:")?.split_once(':')?;
-    let repository = RepositoryKey { owner: owner.parse().ok()?, repo: repo.parse().ok()? };
     let ReportedNumber { number } = serde_json::from_str(event.data.as_ref()?.as_str()).ok()?;
-    Some(IssueKey { repository, number: IssueNumber::try_from(number).ok()? })
+    Some((owner.parse().ok()?, repo.parse().ok()?, IssueNumber::try_from(number).ok()?))
 }
 
 fn changed(before: &Issue, after: &Issue) -> Vec<&'static str> {
@@ -89,7 +87,7 @@ fn issue_event(event_type: &str, issue: &Issue, changed: &[&'static str], by: &A
     NewEvent {
         event_type: event_type.parse().expect("a type of ours is one"),
         actor: by.clone(),
-        subject: Some(Subject::repository(&issue.repository.owner, &issue.repository.repo)),
+        subject: Some(Subject::repository(&issue.owner, &issue.repo)),
         data: Some(Data::of(&data)),
         at: None,
     }
@@ -134,8 +132,8 @@ mod tests {
     fn an_event_names_the_issue_that_it_reports() {
         let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
         let event = Event::of(issue_opened(&issue()), id);
-        let key = IssueKey { repository: issue().repository, number: issue().number };
-        assert_eq!(reported_issue(&event), Some(key));
+        let Issue { owner, repo, number, .. } = issue();
+        assert_eq!(reported_issue(&event), Some((owner, repo, number)));
         for (subject, data) in [
             ("octo:hello", r#"{"number":7}"#),
             ("repo:octo", r#"{"number":7}"#),

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use lately_keys::table::IssuePriority;
+use lately_keys::IssuePriority;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -40,7 +40,7 @@ impl FromStr for Label {
 /// An issue's labels: at most 20, without repetition, in the client's order.
 ///
 /// ```
-/// use lately_keys::table::IssuePriority;
+/// use lately_keys::IssuePriority;
 /// use lately_model::Labels;
 ///
 /// let labels = Labels::new(vec!["enhancement".parse()?, "critical".parse()?])?;

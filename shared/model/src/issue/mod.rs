@@ -9,8 +9,7 @@ mod label;
 mod query;
 mod text;
 
-use lately_keys::table::{IssueNumber, IssuePriority, IssueStatus, RepositoryKey};
-use lately_keys::{Actor, UnixMillis};
+use lately_keys::{Actor, IssueNumber, IssuePriority, IssueStatus, Owner, Repo, UnixMillis};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -26,8 +25,10 @@ pub use text::{IssueBody, IssueBodyError, IssueTitle, IssueTitleError};
 /// `{"owner","repo","number","title","body"?,"labels","status","priority","opened_by","opened_at","updated_at","revision"}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
+    /// The owner of the repository.
+    pub owner: Owner,
     /// The repository.
-    pub repository: RepositoryKey,
+    pub repo: Repo,
     /// The number in the repository.
     pub number: IssueNumber,
     /// The title: one line.
@@ -55,8 +56,8 @@ pub struct Issue {
 impl Serialize for Issue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut issue = serializer.serialize_struct("Issue", 11 + usize::from(self.body.is_some()))?;
-        issue.serialize_field("owner", &self.repository.owner)?;
-        issue.serialize_field("repo", &self.repository.repo)?;
+        issue.serialize_field("owner", &self.owner)?;
+        issue.serialize_field("repo", &self.repo)?;
         issue.serialize_field("number", &self.number.get())?;
         issue.serialize_field("title", &self.title)?;
         if let Some(body) = &self.body {
@@ -90,7 +91,8 @@ mod tests {
     pub(super) fn issue() -> Issue {
         let opened_at = "2026-11-20T09:30:00Z".parse().unwrap();
         Issue {
-            repository: RepositoryKey { owner: "octo".parse().unwrap(), repo: "hello".parse().unwrap() },
+            owner: "octo".parse().unwrap(),
+            repo: "hello".parse().unwrap(),
             number: "7".parse().unwrap(),
             title: "It says \"goodbye\"".parse().unwrap(),
             body: None,

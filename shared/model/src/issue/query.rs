@@ -1,7 +1,6 @@
 //! The query of a repository's issues.
 
-use lately_keys::Order;
-use lately_keys::table::{IssueNumber, IssuePriority, IssueStatus};
+use lately_keys::{IssueNumber, IssuePriority, IssueStatus, Order};
 
 use crate::fault::{FaultList, Faults};
 use crate::fields::Field;
@@ -33,7 +32,7 @@ pub struct IssuesAwaited {
 /// The query of a repository's issues.
 ///
 /// ```
-/// use lately_keys::table::IssueStatus;
+/// use lately_keys::IssueStatus;
 /// use lately_model::{IssueQuery, IssueView};
 ///
 /// let query = IssueQuery::parse("status=open&from=10&to=19&wait_for=12@1795167000000001")?;

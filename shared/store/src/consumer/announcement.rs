@@ -13,7 +13,7 @@
 //! creates both, and every later write requires the announcement of the same incarnation. So a process that wakes after
 //! its consumer was deleted brings nothing back.
 
-use lately_keys::table::{AnnouncementKey, AnyKey, ConsumerKey};
+use lately_items::{AnnouncementKey, AnyKey, ConsumerKey};
 use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
 use lately_model::Revision;
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};

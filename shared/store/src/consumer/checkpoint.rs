@@ -13,14 +13,13 @@
 //! A writer replaces the whole item under its revision. A writer that loses reads the item and decides again, so every
 //! decision must be safe to make twice.
 
+use lately_items::ConsumerKey;
 use lately_keys::limits::LATE_SHARDS;
-use lately_keys::table::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{BatchToken, Revision, SettleSeconds};
 use lately_table::{Condition, Corrupt, Item, REVISION, Value, revision_of};
 
 use crate::consumer::counters::Counters;
-use crate::id_list::{decode_ids, encode_ids};
 
 /// The use of a consumer, from its first use on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +142,7 @@ impl Checkpoint {
         let Some(Outstanding { batch, upto, late, dealt }) = &self.outstanding else { return item };
         item.with("batch", batch.to_string())
             .with("upto", upto.to_string())
-            .with("late", encode_ids(late))
+            .with("late", Value::ids(late))
             .with("dealt", dealt.encode())
     }
 
@@ -153,7 +152,7 @@ impl Checkpoint {
             Some(batch) => Some(Outstanding {
                 batch,
                 upto: item.parsed("upto")?,
-                late: decode_ids(item, "late")?,
+                late: item.ids("late")?,
                 // Without this attribute, the batch's partitions are looked through once more.
                 dealt: Counters::decode(item, "dealt")?,
             }),

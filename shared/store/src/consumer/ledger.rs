@@ -13,7 +13,7 @@
 //! A process that works for an earlier incarnation of a consumer must not change an entry of a later one.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{ConsumerKey, LateEventKey};
+use lately_items::{ConsumerKey, LateEventKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::Revision;
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};

@@ -38,7 +38,7 @@ mod position;
 mod remove;
 mod status;
 
-use lately_keys::table::ConsumerKey;
+use lately_items::ConsumerKey;
 use lately_keys::{CursorError, TableKey};
 use lately_table::{Guarded, Rounds, TableError};
 

@@ -18,6 +18,7 @@
 
 use std::collections::BTreeMap;
 
+use lately_items::StoredTopic;
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 use lately_table::limits::BATCH_KEYS;
@@ -32,7 +33,6 @@ use crate::latest::page::{PageDraft, PageEnd, PageItem};
 use crate::latest::span::{IdRange, Span};
 use crate::limits::{PAGE_BYTES, POINTERS_AT_FIRST};
 use crate::op::Op;
-use crate::topic::stored::StoredTopic;
 
 /// A poll's response.
 struct PreparedPoll {

@@ -10,7 +10,7 @@
 //! lets the entry expire.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{LateEventKey, LatePageKey, RunKey};
+use lately_items::{LateEventKey, LatePageKey, RunKey};
 use lately_keys::{Key, TableKey};
 use lately_model::Revision;
 use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};

@@ -1,5 +1,6 @@
 //! Creating and changing a consumer, and its view.
 
+use lately_items::StoredTopic;
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{ConsumerView, EventQuery, NewConsumer};
 use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
@@ -13,7 +14,6 @@ use crate::latest::page::PageDraft;
 use crate::latest::span::{IdRange, Span};
 use crate::limits::CONSUMERS;
 use crate::topic::error::TopicError;
-use crate::topic::stored::StoredTopic;
 
 impl ConsumerHandle<'_> {
     /// Creates a consumer, or changes its settle time. The `bool` says whether the consumer was created.

@@ -6,13 +6,14 @@ use lately_keys::Topic;
 use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 
-use crate::directory::entry::{DirectoryPage, DirectoryRange, Entry, EntryName};
+use crate::directory::range::{DirectoryPage, DirectoryRange, EntryName};
 use crate::limits::{CACHED_DIRECTORY_PAGES, CACHED_ENTRIES};
 use crate::moments::Aged;
+use lately_items::DirectoryEntry;
 
 #[derive(Debug)]
 pub(crate) struct DirectoryCache {
-    pub(crate) entries: Cache<EntryName, Arc<Entry>>,
+    pub(crate) entries: Cache<EntryName, Arc<DirectoryEntry>>,
     pub(super) pages: Cache<DirectoryRange, Arc<Aged<DirectoryPage>>>,
     /// The lock that is held while a bucket grows.
     pub(crate) growing: Mutex<()>,

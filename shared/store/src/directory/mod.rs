@@ -1,11 +1,5 @@
 //! The directory: the buckets of a topic that hold events, with the shards and types of each.
 //!
-//! ```text
-//! TOPIC#{topic} / BUCKET#{label}
-//!   base N, spreads S? (see `Coverage`), retention_days N?, expires_at N?
-//!   types SS? (the types in the bucket, if it keeps its `type` view), any_type BOOL? (there are more types)
-//! ```
-//!
 //! Three rules hold:
 //! - **D1** An entry that covers shard and type is durable before any event that needs it is written.
 //! - **D2** The coverage of an entry only grows. So a writer may remember an entry for ever, and a reader that reads
@@ -21,20 +15,17 @@
 //! that started in the middle of a bucket would not list the earlier events.
 
 pub(crate) mod cache;
-pub(crate) mod entry;
+pub(crate) mod range;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lately_keys::table::{DirectoryKey, TopicKey};
+use lately_items::{BucketTypes, DirectoryEntry, DirectoryKey, TopicKey};
 use lately_keys::{Bucket, Coverage, EventType, Order, ShardCount, Spread, TableKey, Topic, UnixMillis};
 use lately_model::{RetentionDays, TopicSettings};
 use lately_table::{Condition, PutIf, Query, Rounds, TableError, Update};
 
-use crate::directory::entry::{
-    DirectoryPage, DirectoryRange, Entry, EntryName, Types, carried_over, decode, encode, expiry, key,
-    type_set,
-};
+use crate::directory::range::{DirectoryPage, DirectoryRange, EntryName, carried_over, key};
 use crate::limits::{SPREAD_ATTEMPTS, TYPES_PER_BUCKET};
 use crate::moments::{Aged, Sent};
 use crate::op::Op;
@@ -88,7 +79,7 @@ impl Directory<'_> {
             .limit(limit)
             .consistent(true);
         let page = self.op.table.query(&query).await?;
-        let entries = page.items.iter().map(decode).collect::<Result<_, _>>()?;
+        let entries = page.items.iter().map(DirectoryEntry::decode).collect::<Result<_, _>>()?;
         Ok(DirectoryPage { entries, more: page.next.is_some() })
     }
 
@@ -98,7 +89,7 @@ impl Directory<'_> {
         settings: &TopicSettings,
         bucket: Bucket,
         types: &BTreeSet<EventType>,
-    ) -> Result<Arc<Entry>, TableError> {
+    ) -> Result<Arc<DirectoryEntry>, TableError> {
         let topic = self.topic;
         let name = (topic.clone(), bucket);
         let mut rounds = Rounds::of(&self.op.table, "the directory");
@@ -172,9 +163,9 @@ impl Directory<'_> {
     async fn put_spread(
         self,
         name: &EntryName,
-        entry: &Entry,
+        entry: &DirectoryEntry,
         spread: Spread,
-    ) -> Result<Option<Arc<Entry>>, TableError> {
+    ) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         let mut coverage = Coverage::clone(&entry.coverage);
         coverage.add(spread);
         let Some(text) = coverage.spreads_text() else { return Ok(None) };
@@ -201,16 +192,16 @@ impl Directory<'_> {
         };
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let page = self.op.table.query(&query.backward(true).limit(limit).consistent(true)).await?;
-        let entries = page.items.iter().map(decode).collect::<Result<_, _>>()?;
+        let entries = page.items.iter().map(DirectoryEntry::decode).collect::<Result<_, _>>()?;
         Ok(DirectoryPage { entries, more: page.next.is_some() })
     }
 
     /// Gives an entry another retention, if it has another one. `None` if the stored entry has changed.
     pub(crate) async fn keep(
         self,
-        entry: &Entry,
+        entry: &DirectoryEntry,
         retention: Option<RetentionDays>,
-    ) -> Result<Option<Arc<Entry>>, TableError> {
+    ) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         if entry.retention == retention {
             return Ok(Some(Arc::new(entry.clone())));
         }
@@ -218,25 +209,28 @@ impl Directory<'_> {
         let is_there = Condition::exists("base");
         let update = Update::of(&key(&name)).only_if(is_there);
         let update = match retention {
-            Some(days) => {
-                update.set("retention_days", days.get()).set("expires_at", expiry(entry.bucket, days))
-            }
+            Some(days) => update
+                .set("retention_days", days.get())
+                .set("expires_at", DirectoryEntry::expiry(entry.bucket, days)),
             None => update.remove("retention_days").remove("expires_at"),
         };
         self.update_entry(&name, &update).await
     }
 
     /// Reads an entry as it is stored.
-    pub(crate) async fn stored_entry(self, bucket: Bucket) -> Result<Option<Arc<Entry>>, TableError> {
+    pub(crate) async fn stored_entry(
+        self,
+        bucket: Bucket,
+    ) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         self.read_entry(&(self.topic.clone(), bucket)).await
     }
 
-    async fn read_entry(self, name: &EntryName) -> Result<Option<Arc<Entry>>, TableError> {
+    async fn read_entry(self, name: &EntryName) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         let Some(item) = self.op.table.get(key(name).encode()).await? else { return Ok(None) };
-        Ok(Some(self.remember_entry(name, decode(&item)?)))
+        Ok(Some(self.remember_entry(name, DirectoryEntry::decode(&item)?)))
     }
 
-    fn remember_entry(self, name: &EntryName, entry: Entry) -> Arc<Entry> {
+    fn remember_entry(self, name: &EntryName, entry: DirectoryEntry) -> Arc<DirectoryEntry> {
         let entry = Arc::new(entry);
         self.op.memory().directory.entries.insert(name.clone(), Arc::clone(&entry));
         entry
@@ -248,7 +242,7 @@ impl Directory<'_> {
         name: &EntryName,
         settings: &TopicSettings,
         types: &BTreeSet<EventType>,
-    ) -> Result<Option<Arc<Entry>>, TableError> {
+    ) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         let (topic, bucket) = name;
         let before = match bucket.previous() {
             None => None,
@@ -264,17 +258,17 @@ impl Directory<'_> {
         {
             coverage.add(spread);
         }
-        let entry = Entry {
+        let entry = DirectoryEntry {
             bucket: *bucket,
             coverage: Arc::new(coverage),
             types: match (settings.views.event_type, types.len() <= TYPES_PER_BUCKET) {
-                (false, _) => Types::NotKept,
-                (true, true) => Types::Listed(types.clone()),
-                (true, false) => Types::Any,
+                (false, _) => BucketTypes::NotKept,
+                (true, true) => BucketTypes::Listed(types.clone()),
+                (true, false) => BucketTypes::Any,
             },
             retention: settings.retention_days,
         };
-        let put = self.op.table.put_if(&encode(name, &entry), &Condition::no_item()).await?;
+        let put = self.op.table.put_if(&entry.encode(&name.0), &Condition::no_item()).await?;
         if put != PutIf::Done {
             return Ok(None);
         }
@@ -287,13 +281,13 @@ impl Directory<'_> {
     async fn add_types(
         self,
         name: &EntryName,
-        entry: &Entry,
+        entry: &DirectoryEntry,
         types: &BTreeSet<EventType>,
-    ) -> Result<Option<Arc<Entry>>, TableError> {
+    ) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         let missing: Vec<_> = types.iter().filter(|event_type| !entry.types.may_hold(event_type)).collect();
         let listed = match &entry.types {
-            Types::Listed(listed) => listed.len(),
-            Types::NotKept | Types::Any => 0,
+            BucketTypes::Listed(listed) => listed.len(),
+            BucketTypes::NotKept | BucketTypes::Any => 0,
         };
         // The entry may have been deleted and created again without the view, and other writers may have added types
         // that this process does not know. So the condition looks at the stored entry.
@@ -301,7 +295,7 @@ impl Directory<'_> {
         let update = Update::of(&key(name));
         let update = match TYPES_PER_BUCKET.checked_sub(missing.len()) {
             Some(room) if listed <= room => update
-                .add("types", type_set(missing))
+                .add("types", BucketTypes::set(missing))
                 .only_if(is_kept.and(Condition::size_at_most("types", room as u64))),
             _ => update.set("any_type", true).only_if(is_kept),
         };
@@ -309,9 +303,13 @@ impl Directory<'_> {
     }
 
     /// Updates an entry, and remembers the updated entry. `None` if the update's condition failed.
-    async fn update_entry(self, name: &EntryName, update: &Update) -> Result<Option<Arc<Entry>>, TableError> {
+    async fn update_entry(
+        self,
+        name: &EntryName,
+        update: &Update,
+    ) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         let Some(item) = self.op.table.update_and_get(update).await? else { return Ok(None) };
         self.op.memory().directory.forget_pages(&name.0);
-        Ok(Some(self.remember_entry(name, decode(&item)?)))
+        Ok(Some(self.remember_entry(name, DirectoryEntry::decode(&item)?)))
     }
 }

@@ -1,6 +1,6 @@
 //! Deleting a topic: how it begins, and what a client sees of it. Fan-out takes the steps.
 
-use lately_keys::table::{Ending, EndingStepKey};
+use lately_items::{Ending, EndingStepKey, StoredTopic};
 use lately_keys::{TableKey, Topic};
 use lately_model::{DeletionPreview, TopicDeletion};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction};
@@ -9,10 +9,8 @@ use crate::directory::Directory;
 use crate::ending::mark::{self, EndingMark};
 use crate::ending::step::DeletionStep;
 use crate::error::FindError;
-use crate::event::is_over;
 use crate::topic::TopicHandle;
 use crate::topic::error::{TopicError, TopicNotFound};
-use crate::topic::stored::StoredTopic;
 
 /// The entries of the directory that the preview of a deletion reads at once.
 const PREVIEW_ENTRIES: usize = 4_096;
@@ -95,7 +93,7 @@ impl TopicHandle<'_> {
         let key = EndingStepKey { topic: topic.clone(), ending: Ending::Deletion };
         let found = self.op.table.get(key.encode()).await?;
         let step = match found {
-            Some(item) if !is_over(&item, now).map_err(TableError::from)? => {
+            Some(item) if !item.is_over(now).map_err(TableError::from)? => {
                 DeletionStep::decode(&item).map_err(TableError::from)?
             }
             _ => return Err(DeletionError::NotFound(DeletionNotFound { topic: topic.clone() })),

@@ -7,13 +7,12 @@
 //!   begun N (milliseconds), retention_days N? (the new retention; forever if absent), expires_at N
 //! ```
 
-use lately_keys::table::{Ending, EndingMarkKey};
+use lately_items::{Ending, EndingMarkKey};
 use lately_keys::{TableKey, Topic, UnixMillis};
 use lately_model::RetentionDays;
 use lately_table::{Condition, Corrupt, Item, Update};
 
 use crate::limits::ENDING_MARK_SECONDS;
-use crate::topic::stored::retention_days;
 
 /// A change of all that a topic holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +32,7 @@ impl EndingMark {
     pub(crate) fn decode(ending: Ending, item: &Item) -> Result<Self, Corrupt> {
         Ok(match ending {
             Ending::Deletion => Self::Deletion { begun: item.millis("begun")?, is_done: item.flag("done") },
-            Ending::Retention => Self::Retention(retention_days(item, "retention_days")?),
+            Ending::Retention => Self::Retention(item.retention_days("retention_days")?),
         })
     }
 

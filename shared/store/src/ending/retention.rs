@@ -7,7 +7,7 @@
 //! Until the last step, the topic stores the *floor*: no older event is shown or accepted. So what was hidden stays hidden
 //! however far the steps have come. A change that begins before an earlier one is done takes over its floor.
 
-use lately_keys::table::{Ending, EndingStepKey};
+use lately_items::{Ending, EndingStepKey, RetentionFloor, StoredTopic, oldest_kept};
 use lately_keys::{TableKey, UnixMillis};
 use lately_model::RetentionChange;
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update};
@@ -15,7 +15,6 @@ use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transact
 use crate::ending::mark::EndingMark;
 use crate::ending::step::{RetentionStep, StepName};
 use crate::topic::TopicHandle;
-use crate::topic::stored::{RetentionFloor, StoredTopic, oldest_kept};
 
 impl TopicHandle<'_> {
     /// Replaces a topic by one with another retention, and begins the steps. Returns the topic; `None` if it has changed

@@ -15,13 +15,10 @@
 //!   rest S (all, from or none: the partitions that are not begun), at S?, shard N? (from this bucket and shard on)
 //! ```
 
-use lately_keys::table::{Ending, EndingStepKey};
+use lately_items::{Ending, EndingStepKey};
 use lately_keys::{Bucket, BucketWidth, EventId, Shard, Source, Topic, UnixMillis};
 use lately_model::{EndingState, RetentionDays, TopicDeletion};
 use lately_table::{Condition, Corrupt, Item, Value};
-
-use crate::id_list::{decode_ids, encode_ids};
-use crate::topic::stored::retention_days;
 
 /// The name of a step: when the ending began, and the step's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +103,7 @@ impl DeletionStep {
         self.name
             .item(topic, Ending::Deletion)
             .with("bucket", self.width.as_str())
-            .with("listed", encode_ids(&self.listed))
+            .with("listed", Value::ids(&self.listed))
             .with_some("over", (!over.is_empty()).then(|| over.join(" ")))
             .with_some("awaited", (!self.awaited.is_empty()).then(|| Value::list(awaited)))
             .with_some("since", self.waiting_since.map(UnixMillis::get))
@@ -125,7 +122,7 @@ impl DeletionStep {
         Ok(Self {
             name: StepName::of(item)?,
             width: item.parsed("bucket")?,
-            listed: decode_ids(item, "listed")?,
+            listed: item.ids("listed")?,
             over: over.map_err(|_| item.corrupt("over"))?,
             awaited: if item.has("awaited") { awaited(item)? } else { Vec::new() },
             waiting_since: item.optional_millis("since")?,
@@ -242,7 +239,7 @@ impl RetentionStep {
         };
         Ok(Self {
             name: StepName::of(item)?,
-            days: retention_days(item, "retention_days")?,
+            days: item.retention_days("retention_days")?,
             floor: item.millis("floor")?,
             open: open.ok_or_else(|| item.corrupt("open"))?,
             rest,

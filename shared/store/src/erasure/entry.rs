@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use lately_keys::table::{ErasureEntryKey, ErasureId};
-use lately_keys::{Actor, UnixMillis, User};
+use lately_items::ErasureEntryKey;
+use lately_keys::{Actor, ErasureId, UnixMillis, User};
 use lately_table::{Corrupt, Item};
 
 use crate::erasure::step::ErasureStep;

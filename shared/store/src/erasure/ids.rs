@@ -9,12 +9,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use lately_keys::EventId;
-use lately_keys::table::{ErasedPageKey, ErasureId};
-use lately_table::{Item, Query, TableError};
+use lately_items::{ErasedPageKey, ErasureStepKey};
+use lately_keys::{ErasureId, EventId};
+use lately_table::{Item, Query, TableError, Value};
 use sha2::{Digest, Sha256};
 
-use crate::id_list::{decode_ids, encode_ids};
 use crate::limits::ERASED_IDS_SECONDS;
 use crate::op::Op;
 
@@ -30,7 +29,7 @@ impl ErasedIds<'_> {
     pub(crate) async fn put_page(self, step: u32, ids: &[EventId]) -> Result<(), TableError> {
         let key = ErasedPageKey::new(self.erasure, step);
         let key = key.ok_or_else(|| TableError::unavailable("an erasure has too many steps"))?;
-        self.op.table.put(&Item::at(&key).with("e", encode_ids(ids)).with("expires_at", self.expiry())).await
+        self.op.table.put(&Item::at(&key).with("e", Value::ids(ids)).with("expires_at", self.expiry())).await
     }
 
     fn expiry(self) -> u64 {
@@ -39,14 +38,15 @@ impl ErasedIds<'_> {
 
     /// All ids: 16 bytes each in memory.
     pub(crate) async fn all(self) -> Result<BTreeSet<EventId>, TableError> {
-        let mut query =
-            Query::partition(self.erasure.partition()).begins_with(ErasedPageKey::PREFIX).consistent(true);
+        let mut query = Query::partition(ErasureStepKey::partition(self.erasure))
+            .begins_with(ErasedPageKey::PREFIX)
+            .consistent(true);
         let mut ids = BTreeSet::new();
         loop {
             let page = self.op.table.query(&query).await?;
             self.op.table.meter().items(page.items.len());
             for item in &page.items {
-                ids.extend(decode_ids(item, "e")?);
+                ids.extend(item.ids("e")?);
             }
             if page.next.is_none() {
                 return Ok(ids);

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use lately_keys::table::ErasureEntryKey;
+use lately_items::ErasureEntryKey;
 use lately_keys::{Fingerprint, Key, Order, Position};
 use lately_model::{ErasureList, ListQuery};
 use lately_table::{Query, TableError};
@@ -17,7 +17,6 @@ use lately_table::{Query, TableError};
 use crate::erasure::ErasuresHandle;
 use crate::erasure::entry::{ErasedActors, ErasureEntry};
 use crate::erasure::step::ErasureStep;
-use crate::event::is_over;
 use crate::limits::TOPIC_AGE;
 use crate::list::{ListError, Pager};
 use crate::moments::{Aged, Sent};
@@ -51,7 +50,7 @@ impl ErasuresHandle<'_> {
         let items = self.op.table.query_all(Query::partition(ErasureEntryKey::PARTITION).consistent(true));
         let mut entries = Vec::new();
         for item in items.await? {
-            if !is_over(&item, now)? {
+            if !item.is_over(now)? {
                 entries.push(ErasureEntry::decode(&item)?);
             }
         }

@@ -23,8 +23,7 @@ mod list;
 pub(crate) mod step;
 mod verify;
 
-use lately_keys::Actor;
-use lately_keys::table::ErasureId;
+use lately_keys::{Actor, ErasureId};
 use lately_model::{Erasure, NewErasure};
 use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 

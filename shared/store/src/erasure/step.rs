@@ -17,14 +17,12 @@
 //! The list is durable before its items are removed, and items are counted when they are listed. So each item is counted
 //! once, however often a step is repeated.
 
-use lately_keys::table::{ErasedNames, ErasureId, ErasureStepKey};
+use lately_items::{ErasedNames, ErasureStepKey};
 use lately_keys::{
-    Actor, Bucket, BucketWidth, EventId, Key, Shard, Source, TableKey, Topic, UnixMillis, User,
+    Actor, Bucket, BucketWidth, ErasureId, EventId, Key, Shard, Source, TableKey, Topic, UnixMillis, User,
 };
 use lately_model::{Erasure, ErasureCounts, ErasureState};
 use lately_table::{Condition, Corrupt, Item, Value};
-
-use crate::id_list::{decode_ids, encode_ids};
 
 /// The parts of an erasure, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,7 +219,7 @@ impl ErasureStep {
             .with_some("after", at.after.as_ref().map(User::as_str))
             .with_flag("again", self.again)
             .with_some("events", (!listed.events.is_empty()).then(|| Value::list(events)))
-            .with_some("feed", (!listed.feed.is_empty()).then(|| encode_ids(&listed.feed)))
+            .with_some("feed", (!listed.feed.is_empty()).then(|| Value::ids(&listed.feed)))
             .with_some("keys", keys(&listed.keys))
             .with_some("follows", names(&mut listed.follows.iter().map(ToString::to_string)))
             .with_some("followers", names(&mut listed.followers.iter().map(ToString::to_string)))
@@ -244,7 +242,7 @@ impl ErasureStep {
         };
         let listed = Listed {
             events: item.map_list("events")?.iter().map(ListedEvents::decode).collect::<Result<_, _>>()?,
-            feed: if item.has("feed") { decode_ids(item, "feed")? } else { Vec::new() },
+            feed: if item.has("feed") { item.ids("feed")? } else { Vec::new() },
             keys: keys_of(item, "keys")?,
             follows: parsed_list(item, "follows")?,
             followers: parsed_list(item, "followers")?,
@@ -309,12 +307,12 @@ impl ListedEvents {
             .with("o", self.topic.as_str())
             .with("b", self.width.as_str())
             .with_flag("k", self.is_keyed)
-            .with("e", encode_ids(&self.ids))
+            .with("e", Value::ids(&self.ids))
     }
 
     fn decode(map: &Item) -> Result<Self, Corrupt> {
         let (topic, width) = (map.parsed("o")?, map.parsed("b")?);
-        Ok(Self { topic, width, is_keyed: map.flag("k"), ids: decode_ids(map, "e")? })
+        Ok(Self { topic, width, is_keyed: map.flag("k"), ids: map.ids("e")? })
     }
 }
 

@@ -6,12 +6,11 @@
 
 use std::num::NonZeroU32;
 
-use lately_keys::table::{AnyKey, Backlog, ErasedNames, QuotaHolder, Timeline};
+use lately_items::{AnyKey, Backlog, ErasedNames, QuotaHolder, Timeline, TimelineEntry};
 use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
 use lately_model::{Erasure, ErasureReceipt};
 use lately_table::{Corrupt, Item, TableError};
 
-use crate::entry::TimelineEntry;
 use crate::erasure::ErasuresHandle;
 use crate::erasure::ids::{self, ErasedIds};
 use crate::issue::time_for;

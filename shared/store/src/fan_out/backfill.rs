@@ -3,15 +3,13 @@
 //! It runs after the follow landed, and reads the source's timeline consistently. So it finds every event whose fan-out
 //! did not find the follower.
 
-use lately_keys::table::FollowerKey;
+use lately_items::{FollowEdge, Follower, FollowerKey, TimelineEntry};
 use lately_keys::{EventId, UnixMillis};
 use lately_table::TableError;
 
-use crate::entry::TimelineEntry;
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::job::{Backfill, FeedWalk, Purpose};
 use crate::fan_out::walk::WalkStep;
-use crate::follow::{Edge, Follower};
 use crate::latest::span::IdRange;
 
 /// Older entries of a source that a backfill looks at, to find entries of topics that fan out.
@@ -27,7 +25,7 @@ impl FanOut<'_> {
     ) -> Result<(), TableError> {
         let FollowerKey { source, shard, user } = key;
         let Follower { since, backfill: wanted, .. } = *follower;
-        let follow = Edge { source: source.clone(), shard: *shard, since };
+        let follow = FollowEdge { source: source.clone(), shard: *shard, since };
         if self.op.user(&key.user).whole_follow(key).await? != Some(follow) {
             // This follow is over. A new follow has a record of its own.
             return Ok(());

@@ -32,11 +32,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{Backlog, BacklogKey, EventKey, Timeline};
+use lately_items::{Backlog, BacklogKey, EventKey, Timeline, TimelineEntry, own_feed, place_in_feed};
 use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, User};
 use lately_table::{Condition, Corrupt, PutIf, Query, Rounds, TableError, Write};
 
-use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::fan_out::batch::{FanOut, count, fresh_id};
 use crate::fan_out::deferred::{
     BacklogItem, DeferredEvent, DeferredEvents, DeferredTopic, DeferredWork, DeferredWrite,

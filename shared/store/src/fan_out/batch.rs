@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{Backlog, Job, JobPage};
+use lately_items::{Backlog, Job, JobPage};
 use lately_keys::{EventId, Key, UnixMillis};
 use lately_table::{Item, TableError, Write, entropy_u64, tick};
 use tokio::sync::Semaphore;

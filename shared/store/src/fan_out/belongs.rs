@@ -11,15 +11,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::FeedEntryKey;
+use lately_items::{FeedEntryKey, PullMarker, TimelineEntry, own_feed, place_in_feed};
 use lately_keys::{Key, Source, UnixMillis, User};
 use lately_table::{Rounds, TableError};
 
-use crate::entry::{TimelineEntry, own_feed, place_in_feed};
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::shard_page::ShardPage;
 use crate::limits::SHARDS_AT_ONCE;
-use crate::pull_marker::PullMarker;
 
 impl<'a> FanOut<'a> {
     /// A user's feed.
@@ -133,7 +131,7 @@ impl FeedMend<'_> {
         let Self { fan_out, user } = self;
         let mut keys = Vec::with_capacity(entries.len());
         for entry in &entries {
-            keys.push(entry.event_key(fan_out.op).await?);
+            keys.push(fan_out.op.event_key(entry).await?);
         }
         // A topic that does not exist has no events.
         let known: Vec<_> = keys.iter().flatten().cloned().collect();

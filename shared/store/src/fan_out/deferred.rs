@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lately_keys::table::{Backlog, BacklogKey, EventKey};
+use lately_items::{Backlog, BacklogKey, EventKey};
 use lately_keys::{BucketWidth, EventId, Topic, UnixMillis};
 use lately_table::{Corrupt, Item, Value};
 

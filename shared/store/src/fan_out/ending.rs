@@ -18,19 +18,19 @@
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{
-    DirectoryKey, Ending, EndingMarkKey, EndingStepKey, EventKey, EventPartition, Timeline, WatchKey,
+use lately_items::event::expiry;
+use lately_items::{
+    DirectoryEntry, DirectoryKey, Ending, EndingMarkKey, EndingStepKey, EventKey, EventPartition,
+    StoredTopic, Timeline, TimelineEntry, WatchKey, oldest_kept, places_at_source,
 };
 use lately_keys::{Bucket, EventId, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis};
 use lately_model::RetentionDays;
 use lately_table::{Condition, Item, Page, PutIf, Query, TableError, Update};
 
 use crate::directory::Directory;
-use crate::directory::entry::{DirectoryPage, Entry};
+use crate::directory::range::DirectoryPage;
 use crate::ending::mark::EndingMark;
 use crate::ending::step::{DeletionStep, RestOfTopic, RetentionPlace, RetentionStep, StepName};
-use crate::entry::{TimelineEntry, places_at_source};
-use crate::event::{expiry, is_over};
 use crate::fan_out::batch::FanOut;
 use crate::limits::{
     AWAITED_PLACES, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS, ENDING_EVENTS_PER_PARTITION,
@@ -38,7 +38,6 @@ use crate::limits::{
     WRITES_AT_ONCE,
 };
 use crate::op::Op;
-use crate::topic::stored::{StoredTopic, oldest_kept};
 
 /// The partitions in which a change of the retention writes at the same time.
 const PARTITIONS_AT_ONCE: usize = 8;
@@ -321,7 +320,7 @@ impl FanOut<'_> {
         let id = item.parsed::<SortKey>("sk")?.id();
         let now = self.op.now();
         let is_past = step.days.is_some_and(|days| id.at() < oldest_kept(days, now));
-        if is_past || id.at() < step.floor || is_over(item, now)? {
+        if is_past || id.at() < step.floor || item.is_over(now)? {
             return self.op.table.delete(item.key()?).await;
         }
         stamp_event(self.op, item.key()?, item.optional_number("expires_at")?, id, step.days).await
@@ -354,7 +353,7 @@ pub(super) async fn stamp(op: &Op, key: Key, expires_at: Option<u64>) -> Result<
 const PARTS: &str = "pk, sk, t, a, s, v";
 
 /// All shards that may hold events of an entry's bucket.
-fn shards_of(entry: &Entry) -> Vec<Shard> {
+fn shards_of(entry: &DirectoryEntry) -> Vec<Shard> {
     entry.coverage.shards_within(entry.bucket.first(), entry.bucket.last())
 }
 

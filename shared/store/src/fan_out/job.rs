@@ -21,7 +21,7 @@
 //! promotion's pages wait for each other, because the last page says that all are done. The pages of a cleanup and of a
 //! backfill are the steps of one walk (`walk.rs`): each step puts the next page when it ends.
 
-use lately_keys::table::{Job, JobKey, JobPage, JobTask};
+use lately_items::{Job, JobKey, JobPage, JobTask};
 use lately_keys::{BucketWidth, EventId, Topic, UnixMillis, User};
 use lately_table::{Corrupt, Item, TableError};
 

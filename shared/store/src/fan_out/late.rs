@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::{DeletedEventKey, DirectoryKey, LateEventKey};
+use lately_items::{DeletedEventKey, DirectoryKey, LateEventKey};
 use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
 
@@ -284,7 +284,7 @@ impl LateNotes<'_> {
         unnoted
     }
 
-    /// Counts entries that were noted, and returns their number. If the consumer was deleted meanwhile, the entries are
+    /// FollowerCounts entries that were noted, and returns their number. If the consumer was deleted meanwhile, the entries are
     /// dropped and the number is 0.
     async fn count_or_drop(
         &self,

@@ -7,11 +7,10 @@
 
 use std::collections::BTreeSet;
 
+use lately_items::{EventKey, Job, JobKey, TimelineEntry, place_in_feed};
 use lately_keys::TableKey;
-use lately_keys::table::{EventKey, Job, JobKey};
 use lately_table::{TableError, Write};
 
-use crate::entry::{TimelineEntry, place_in_feed};
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWrite;
 use crate::fan_out::job::{JobWork, PageTask, Task};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lately_keys::table::Backlog;
+use lately_items::Backlog;
 use lately_keys::{Key, UnixMillis};
 
 use crate::fan_out::record::{Change, Record, What};

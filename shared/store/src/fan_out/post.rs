@@ -13,18 +13,19 @@ use std::time::Duration;
 
 use futures_util::future;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{EventKey, Job, JobTask, Timeline};
+use lately_items::{
+    EventKey, FollowerCounts, Job, JobTask, Timeline, TimelineEntry, own_feed, place_at_source,
+    place_in_feed, places_at_source,
+};
 use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
-use crate::entry::{TimelineEntry, own_feed, place_at_source, place_in_feed, places_at_source};
 use crate::fan_out::batch::{FanOut, count};
 use crate::fan_out::deferred::{DeferredEvent, DeferredWrite};
 use crate::fan_out::ending::stamp;
 use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::shard_page::ShardPage;
-use crate::follow::Counts;
-use crate::limits::{SHARDS_AT_ONCE, TOLD_APART_MILLIS, WRITES_AT_ONCE};
+use crate::limits::{CLOCKS_APART_MILLIS, SHARDS_AT_ONCE, TOLD_APART_MILLIS, WRITES_AT_ONCE};
 use crate::renewal::Spreading;
 
 /// Fan-out leaves an event to jobs if it begins with the event when less than this is left before the deadline.
@@ -249,7 +250,7 @@ impl FanOut<'_> {
         let is_few = is_small && self.op.table.time_left() > FAN_OUT_RESERVE;
         let since = work.changed_at().saturating_sub(TOLD_APART_MILLIS);
         let is_asked =
-            |counts: &Counts| counts.here > 0 || (with_leavers && counts.may_have_left_since(since));
+            |counts: &FollowerCounts| counts.here > 0 || (with_leavers && may_have_left_since(counts, since));
         let asked = counts.iter().filter(|(_, counts)| is_asked(counts));
         let read: Vec<_> = asked
             .map(async |(&shard, counts)| {
@@ -278,4 +279,24 @@ impl FanOut<'_> {
 /// The job for a source's first follower shard. The jobs for the other shards differ only in the shard.
 fn jobs(task: JobTask, id: EventId, source: &Source) -> Job {
     Job { task, id, source: source.clone(), shard: 0.into() }
+}
+
+/// True if a follower may have left at a time or later.
+fn may_have_left_since(counts: &FollowerCounts, since: UnixMillis) -> bool {
+    let since = since.saturating_sub(CLOCKS_APART_MILLIS);
+    counts.left_at.is_some_and(|left_at| left_at >= since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leavers_since_a_time_allow_for_clock_differences() {
+        let at = |millis| UnixMillis::new(millis).unwrap();
+        let counts = |left_at| FollowerCounts { left_at, ..FollowerCounts::default() };
+        assert!(!may_have_left_since(&counts(None), at(100_000)));
+        assert!(may_have_left_since(&counts(Some(at(40_000))), at(100_000)));
+        assert!(!may_have_left_since(&counts(Some(at(39_999))), at(100_000)));
+    }
 }

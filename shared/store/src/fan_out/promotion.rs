@@ -11,20 +11,22 @@
 //! marker from the backfill. The stream record of each step begins the next step. So a promotion goes on wherever a
 //! process dies.
 
-use lately_keys::table::{FollowerCountKey, Job, JobTask};
+use lately_items::{FollowerCountKey, FollowerCounts, Job, JobTask, PushMode, StoredSource};
 use lately_keys::{Shard, Source, UnixMillis};
 use lately_table::TableError;
 
 use crate::fan_out::batch::{FanOut, count, fresh_id};
 use crate::fan_out::job::{JobWork, PageTask, Task};
-use crate::follow::Counts;
 use crate::limits::FOLLOWER_SHARDS;
-use crate::source::{PushMode, StoredSource};
 
 impl FanOut<'_> {
     /// Begins a promotion if the source has too many followers. The counts of all shards are read only if the counts of
     /// this shard suggest it.
-    pub(super) async fn counted(&self, key: &FollowerCountKey, counts: Counts) -> Result<(), TableError> {
+    pub(super) async fn counted(
+        &self,
+        key: &FollowerCountKey,
+        counts: FollowerCounts,
+    ) -> Result<(), TableError> {
         let FollowerCountKey { source, shard } = key;
         if counts.here == 1 && *shard != Shard::from(0) {
             self.op.source(source).keep().await?;

@@ -12,9 +12,9 @@
 use std::collections::HashMap;
 
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
-use lately_keys::table::{
-    AnyKey, BacklogKey, DirectoryKey, EndingStepKey, ErasureStepKey, EventKey, FollowerCountKey, FollowerKey,
-    JobKey,
+use lately_items::{
+    AnyKey, BacklogKey, DirectoryKey, EndingStepKey, ErasureStepKey, EventKey, Follower, FollowerCountKey,
+    FollowerCounts, FollowerKey, JobKey, PushMode, StoredSource, TimelineEntry,
 };
 use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, TimeError, UnixMillis};
 use lately_table::{Corrupt, Item};
@@ -22,11 +22,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::ending::step::StepName;
-use crate::entry::TimelineEntry;
 use crate::fan_out::job::JobWork;
-use crate::follow::{Counts, Follower};
 use crate::limits::WRITE_MILLIS;
-use crate::source::{PushMode, StoredSource};
 
 /// A record of the table's stream.
 #[derive(Debug)]
@@ -98,7 +95,7 @@ pub(super) enum What {
     /// A user no longer follows.
     Unfollowed(FollowerKey),
     /// The number of followers in a shard changed.
-    Counted(FollowerCountKey, Counts),
+    Counted(FollowerCountKey, FollowerCounts),
     /// A source's item changed.
     Source {
         source: Source,
@@ -290,7 +287,7 @@ impl ImageRecord {
                 Some(What::Followed(key, follower))
             }
             AnyKey::FollowerCount(key) if !removed => {
-                let (_, counts) = Counts::decode(self.after()?)?;
+                let (_, counts) = FollowerCounts::decode(self.after()?)?;
                 Some(What::Counted(key, counts))
             }
             AnyKey::SourceItem(key) if !removed => {

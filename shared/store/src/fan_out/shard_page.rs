@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use lately_keys::{EventId, Shard, Source, UnixMillis, User};
 use lately_table::TableError;
 
-use crate::follow::{Follower, FollowerRange};
+use crate::follow::FollowerRange;
 use crate::limits::TOLD_APART_MILLIS;
 use crate::op::Op;
-use crate::source::StoredSource;
+use lately_items::{Follower, StoredSource};
 
 /// Some followers of a shard.
 #[derive(Debug)]

@@ -13,15 +13,13 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lately_keys::table::EventKey;
+use lately_items::{EventKey, FollowerCounts, StoredSource};
 use lately_keys::{Key, Shard, ShardCount, Source, TableKey, UnixMillis, User};
 use lately_table::TableError;
 use tokio::sync;
 
 use crate::fan_out::shard_page::ShardPage;
-use crate::follow::Counts;
 use crate::op::Op;
-use crate::source::StoredSource;
 
 /// The reads of a batch.
 #[derive(Debug, Default)]
@@ -29,7 +27,7 @@ pub(super) struct SharedReads {
     /// Counts up when a rail asks, and when a read begins.
     moments: AtomicU64,
     sources: Reads<Source, StoredSource>,
-    counts: Reads<(Source, ShardCount), Arc<BTreeMap<Shard, Counts>>>,
+    counts: Reads<(Source, ShardCount), Arc<BTreeMap<Shard, FollowerCounts>>>,
     pages: Reads<(Source, Shard), Arc<ShardPage>>,
     gone: Reads<(Source, Shard, UnixMillis), Arc<BTreeSet<User>>>,
     /// Events about which rails have asked since the last look for events began.
@@ -52,7 +50,7 @@ impl SharedReads {
         op: &Op,
         source: &Source,
         shards: ShardCount,
-    ) -> Result<Arc<BTreeMap<Shard, Counts>>, TableError> {
+    ) -> Result<Arc<BTreeMap<Shard, FollowerCounts>>, TableError> {
         let read = async { Ok(Arc::new(op.source(source).counts(shards).await?)) };
         self.share(&self.counts, (source.clone(), shards), Box::pin(read)).await
     }

@@ -6,11 +6,10 @@
 //!
 //! Imports do not grow a timeline: their times lie apart, and each would need a spread of its own.
 
-use lately_keys::table::SourceEntryKey;
+use lately_items::{SourceEntryKey, place_at_source};
 use lately_keys::{EventId, Key, ShardCount, Source, TableKey};
 use lately_table::{Item, TableError, Write};
 
-use crate::entry::place_at_source;
 use crate::fan_out::batch::FanOut;
 
 /// An entry that is written to a source's timeline.

@@ -16,14 +16,13 @@
 
 use std::sync::Arc;
 
-use lately_keys::table::{BegunKey, FollowerKey, Job, JobKey, JobPage};
+use lately_items::{BegunKey, FollowEdge, FollowerKey, Job, JobKey, JobPage};
 use lately_keys::{Coverage, EventId, Source, UnixMillis};
 use lately_table::{Condition, Item, PutIf, TableError};
 
 use crate::fan_out::batch::{FanOut, fresh_id};
 use crate::fan_out::job::{Backfill, FeedWalk, JobWork, Purpose, Task};
 use crate::fan_out::page::JobStep;
-use crate::follow::Edge;
 
 impl FanOut<'_> {
     /// Begins a walk because of a change of a follower.
@@ -56,7 +55,7 @@ impl JobStep<'_> {
         let backfill = match walk.purpose {
             Purpose::Cleanup => None,
             Purpose::Backfill(Backfill { since, .. }) => {
-                let follow = Edge { source: job.source.clone(), shard: job.shard, since };
+                let follow = FollowEdge { source: job.source.clone(), shard: job.shard, since };
                 Some((follow, self.is_repeated().await?))
             }
         };
@@ -84,7 +83,7 @@ impl JobStep<'_> {
         JobWork { task: Task::Walk(rest), ..work.clone() }.put(op, job, next).await
     }
 
-    /// Marks that the step has begun. Returns true if an earlier attempt has marked it.
+    /// FeedMarks that the step has begun. Returns true if an earlier attempt has marked it.
     async fn is_repeated(self) -> Result<bool, TableError> {
         let mark = Item::at(&BegunKey(self.key.clone())).with("expires_at", self.work.expires_at);
         Ok(self.fan_out.op.table.put_if(&mark, &Condition::no_item()).await? != PutIf::Done)

@@ -7,7 +7,6 @@
 //!
 //! An event may be both pushed and pulled, or pulled from two sources. A page shows it once.
 
-pub(crate) mod marks;
 mod rebuild;
 mod seen;
 mod start;
@@ -19,12 +18,11 @@ pub use verify::{FeedFinding, FeedReport};
 use std::collections::BTreeMap;
 
 use futures_util::future::{try_join, try_join_all};
-use lately_keys::table::FeedEntryKey;
+use lately_items::{FeedEntryKey, TimelineEntry, place_in_feed};
 use lately_keys::{Actor, EventId, Fingerprint, Order, User};
 use lately_model::{EventQuery, FeedPage, FeedQuery, Page, PageUnread, TimelineEvent, WaitSeconds};
 use lately_table::TableError;
 
-use crate::entry::{TimelineEntry, place_in_feed};
 use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::span::Span;
 use crate::limits::WAITING_LOOK_TIME;

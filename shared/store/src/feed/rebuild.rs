@@ -11,9 +11,8 @@ use lately_keys::{Actor, EventId, Source};
 use lately_table::limits::BATCH_ITEMS;
 use lately_table::{Rounds, TableError};
 
-use crate::entry::{TimelineEntry, place_at_source, place_in_feed};
 use crate::feed::FeedHandle;
-use crate::pull_marker::PullMarker;
+use lately_items::{PullMarker, TimelineEntry, place_at_source, place_in_feed};
 
 impl FeedHandle<'_> {
     /// Puts the entries that belong to the feed, and deletes the other entries from it.
@@ -98,7 +97,7 @@ impl FeedHandle<'_> {
 
     /// True if an entry's event exists.
     async fn has_event(self, entry: &TimelineEntry) -> Result<bool, TableError> {
-        let Some(key) = entry.event_key(self.op).await? else { return Ok(false) };
+        let Some(key) = self.op.event_key(entry).await? else { return Ok(false) };
         Ok(!self.op.table.existing(&[key]).await?.is_empty())
     }
 

@@ -15,16 +15,14 @@ use std::collections::HashSet;
 
 use futures_util::future::try_join_all;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::FeedEntryKey;
+use lately_items::{FeedEntryKey, SeenMarkKey, TimelineEntry};
 use lately_keys::{Actor, EventId, Order, UnixMillis};
 use lately_model::Unread;
 use lately_model::limits::FUTURE_SECONDS;
 use lately_table::limits::UNITS_PER_REQUEST;
 use lately_table::{Condition, Query, TableError};
 
-use crate::entry::TimelineEntry;
 use crate::feed::FeedHandle;
-use crate::feed::marks::seen_mark;
 use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::QUERIES_AT_ONCE;
@@ -42,7 +40,7 @@ pub enum SeeError {
 }
 
 impl FeedHandle<'_> {
-    /// Marks a feed as seen up to an event and including it. If newer events are marked as seen already, nothing
+    /// FeedMarks a feed as seen up to an event and including it. If newer events are marked as seen already, nothing
     /// changes.
     pub async fn see(self, id: EventId) -> Result<(), SeeError> {
         // No event can be further in the future: no writer's clock is further ahead.
@@ -51,7 +49,7 @@ impl FeedHandle<'_> {
         }
         // The texts of ids sort as the ids do.
         let is_newer = Condition::no_item().or(Condition::below("id", id.to_string()));
-        self.op.table.put_if(&seen_mark(self.user, id), &is_newer).await?;
+        self.op.table.put_if(&SeenMarkKey { user: self.user.clone() }.item(id), &is_newer).await?;
         Ok(())
     }
 
@@ -90,7 +88,7 @@ impl FeedHandle<'_> {
         Ok(unread)
     }
 
-    /// Counts the feed's own entries, until its end or the bound of the request.
+    /// FollowerCounts the feed's own entries, until its end or the bound of the request.
     async fn count_pushed(self, ids: IdRange, now: UnixMillis) -> Result<Unread, TableError> {
         let query =
             Query::partition(FeedEntryKey::partition(self.user))
@@ -113,7 +111,7 @@ impl FeedHandle<'_> {
         }
     }
 
-    /// Counts the events that several partitions list, each event once. An event takes sixteen bytes of memory.
+    /// FollowerCounts the events that several partitions list, each event once. An event takes sixteen bytes of memory.
     async fn count_all(
         self,
         partitions: &[(String, IdRange)],

@@ -1,13 +1,11 @@
 //! Reads the start of a feed: its marks, and the first of its entries.
 
 use futures_util::future::try_join;
-use lately_keys::table::{FeedEntryKey, PullMarkerKey, SeenMarkKey};
+use lately_items::{FeedEntryKey, FeedMarks, PullMarkerKey, SeenMarkKey, TimelineEntry};
 use lately_keys::{EventId, Order, SortKey, TableKey, UnixMillis, User};
 use lately_table::{Item, Query, TableError};
 
-use crate::entry::TimelineEntry;
 use crate::feed::FeedHandle;
-use crate::feed::marks::Marks;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::latest::wave::Wave;
@@ -23,7 +21,7 @@ impl TimelineReading<'_> {
         wave: &mut Wave<TimelineEntry>,
         ids: IdRange,
         wanted: usize,
-    ) -> Result<Marks, TableError> {
+    ) -> Result<FeedMarks, TableError> {
         self.op.table.meter().round();
         let begins = self.order == Order::NewestFirst && ids.newest == EventId::last_of(UnixMillis::MAX);
         let asks = wave.asks(wanted, EXPECTED_EVENT_BYTES);
@@ -55,7 +53,7 @@ impl FeedHandle<'_> {
     /// All marks of a feed. With `after`, only those after this key.
     ///
     /// A user has at most some hundred marks. One query reads 1 MB, which is some thousand marks.
-    pub(crate) async fn marks(self, after: Option<Item>, consistent: bool) -> Result<Marks, TableError> {
+    pub(crate) async fn marks(self, after: Option<Item>, consistent: bool) -> Result<FeedMarks, TableError> {
         let last = SeenMarkKey { user: self.user.clone() }.encode();
         let query = Query::partition(last.pk)
             .between(PullMarkerKey::PREFIX, last.sk)
@@ -63,7 +61,7 @@ impl FeedHandle<'_> {
             .consistent(consistent);
         let items = self.op.table.query_all(query).await?;
         self.op.table.meter().items(items.len());
-        Ok(Marks::decode(&items)?)
+        Ok(FeedMarks::decode(&items)?)
     }
 
     /// The start of a feed, with one query: its marks, and the first entries of a range that begins with the newest
@@ -73,7 +71,7 @@ impl FeedHandle<'_> {
         self,
         range: &LaneRange<'_>,
         wanted: u32,
-    ) -> Result<(Marks, Option<LanePage<TimelineEntry>>), TableError> {
+    ) -> Result<(FeedMarks, Option<LanePage<TimelineEntry>>), TableError> {
         let user = self.user;
         let expected = self.op.memory().pulls.get(user).unwrap_or(0);
         // One more item, for the seen mark. Without such a mark, one more entry says whether the feed continues.
@@ -86,7 +84,7 @@ impl FeedHandle<'_> {
         self.op.table.meter().items(page.items.len());
         let marked = page.items.iter().take_while(|item| entry_id(item).is_none()).count();
         let (marks_read, entries) = page.items.split_at(marked);
-        let mut marks = Marks::decode(marks_read)?;
+        let mut marks = FeedMarks::decode(marks_read)?;
         let found = match page.next.as_ref().map(entry_id) {
             Some(None) => {
                 let rest = self.marks(page.next, range.consistent).await?;

@@ -16,15 +16,12 @@
 //! Memory is bounded: sources, their timelines and the feed are read page by page, and the findings of a page are
 //! handed on.
 
-use lately_keys::table::FeedEntryKey;
+use lately_items::{FeedEntryKey, FeedMarks, TimelineEntry, place_in_feed};
 use lately_keys::{Actor, EventId, Order, Source, UnixMillis, User};
 use lately_model::{FollowView, ListQuery, PageSize};
 use lately_table::TableError;
 
-use crate::entry::{TimelineEntry, place_in_feed};
-use crate::event::is_over;
 use crate::feed::FeedHandle;
-use crate::feed::marks::Marks;
 use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::COMPARED_ENTRIES;
@@ -103,7 +100,7 @@ struct Comparison<'a, Progress> {
     user: &'a User,
     mends: bool,
     /// The marks at the beginning, and the missing pull markers that were found since.
-    marks: Marks,
+    marks: FeedMarks,
     progress: Progress,
     report: FeedReport,
 }
@@ -181,7 +178,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         let (now, retention) = (op.now(), op.store.feeds().retention);
         entries.retain(|entry| {
             let pulled = entry.sources().any(|source| self.marks.pull(&source, entry.id));
-            let kept = matches!(is_over(&entry.in_feed(self.user, retention), now), Ok(false));
+            let kept = matches!(entry.in_feed(self.user, retention).is_over(now), Ok(false));
             entry.is_for_feeds() && !pulled && kept
         });
         let keys: Vec<_> = entries.iter().map(|entry| place_in_feed(entry.id, self.user)).collect();

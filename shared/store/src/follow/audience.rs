@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lately_keys::table::{FollowerKey, LeaverKey};
+use lately_items::{Follower, FollowerCounts, FollowerKey, LeaverKey};
 use lately_keys::{Shard, ShardCount, UnixMillis, User};
 use lately_table::{Item, Query, TableError};
 
-use crate::follow::{Counts, Follower};
 use crate::source::SourceHandle;
 
 /// Followers of one shard, by name.
@@ -33,13 +32,16 @@ const BEHIND_USERS: &str = "~";
 
 impl SourceHandle<'_> {
     /// The counts of all of a source's follower shards, read consistently.
-    pub(crate) async fn counts(self, shards: ShardCount) -> Result<BTreeMap<Shard, Counts>, TableError> {
+    pub(crate) async fn counts(
+        self,
+        shards: ShardCount,
+    ) -> Result<BTreeMap<Shard, FollowerCounts>, TableError> {
         let source = self.source;
-        let mut counts: BTreeMap<Shard, Counts> =
-            shards.shards().map(|shard| (shard, Counts::default())).collect();
-        let keys: Vec<_> = counts.keys().map(|shard| Counts::key(source, *shard)).collect();
+        let mut counts: BTreeMap<Shard, FollowerCounts> =
+            shards.shards().map(|shard| (shard, FollowerCounts::default())).collect();
+        let keys: Vec<_> = counts.keys().map(|shard| FollowerCounts::key(source, *shard)).collect();
         for item in self.op.table.get_many(&keys, true).await? {
-            let (shard, read) = Counts::decode(&item)?;
+            let (shard, read) = FollowerCounts::decode(&item)?;
             counts.insert(shard, read);
         }
         Ok(counts)

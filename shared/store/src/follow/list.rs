@@ -1,16 +1,15 @@
 //! Lists: the sources that a user follows, the followers of a source, and their number.
 
-use lately_keys::table::{FollowKey, ProfileKey};
+use lately_items::{FollowEdge, FollowKey, Follower, ProfileKey, PushMode};
 use lately_keys::{Fingerprint, Order, Position, Shard};
 use lately_model::{
     FollowView, FollowerList, FollowerView, FollowingList, ListQuery, SourceMode, SourceView,
 };
 use lately_table::{Item, Query, TableError};
 
+use crate::follow::FollowerRange;
 use crate::follow::UserHandle;
-use crate::follow::{Edge, Follower, FollowerRange};
 use crate::list::{ListError, Pager};
-use crate::source::PushMode;
 use crate::source::SourceHandle;
 
 impl UserHandle<'_> {
@@ -20,7 +19,7 @@ impl UserHandle<'_> {
         let list = Fingerprint::of("following").text(user.as_str()).finish();
         let pager = Pager { list, order: Order::OldestFirst };
         let after = pager.after(query, |position| match position {
-            Position::Source(source) => Some(Item::under(Edge::key(user, &source))),
+            Position::Source(source) => Some(Item::under(FollowEdge::key(user, &source))),
             _ => None,
         })?;
         let edges = Query::partition(ProfileKey::partition(user))
@@ -30,11 +29,12 @@ impl UserHandle<'_> {
         let page = self.op.table.query(&edges).await?;
         self.op.table.meter().items(page.items.len());
         self.op.table.meter().round();
-        let edges: Result<Vec<Edge>, _> = page.items.iter().map(Edge::decode).collect();
+        let edges: Result<Vec<FollowEdge>, _> = page.items.iter().map(FollowEdge::decode).collect();
         let edges = edges.map_err(TableError::from)?;
         let last = edges.last().filter(|_| page.next.is_some());
         let next = last.map(|last| pager.cursor(Position::Source(last.source.clone())));
-        let following = edges.into_iter().map(|Edge { source, since, .. }| FollowView { source, since });
+        let following =
+            edges.into_iter().map(|FollowEdge { source, since, .. }| FollowView { source, since });
         Ok(FollowingList { following: following.collect(), next })
     }
 }

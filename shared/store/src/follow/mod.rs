@@ -1,6 +1,6 @@
 //! Follow and unfollow.
 //!
-//! A follow is one transaction over three items (`edge.rs`). So each side exists exactly if the other does, and the
+//! A follow is one transaction over three items: the edge, the follower, and the counts of its shard. So each side exists exactly if the other does, and the
 //! counts are right. Fan-out changes the feed, when the table's stream shows it the follower.
 //!
 //! Each follow changes the counts of its shard, so a source that many users follow at once is busy. Then the number of
@@ -10,24 +10,22 @@
 //! ([`CROWDED_SHARD`]). A few users who follow and unfollow in a loop make conflicts, but never that many followers.
 
 mod audience;
-mod edge;
 mod list;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lately_keys::table::{FeedEntryKey, FollowerKey, PullMarkerKey};
+use lately_items::{
+    FeedEntryKey, FollowEdge, Follower, FollowerCounts, FollowerKey, PullMarkerKey, PushMode, TimelineEntry,
+};
 use lately_keys::{Shard, Source, UnixMillis, User};
 use lately_model::Backfill;
 use lately_table::{Condition, Fault, Query, TableError, Transacted, Transaction, Update, entropy_u64};
 
-use crate::entry::TimelineEntry;
 use crate::limits::{CROWDED_SHARD, PULL_SOURCES};
 use crate::op::Op;
-use crate::source::PushMode;
 use crate::source::SourceHandle;
 
 pub(crate) use audience::FollowerRange;
-pub(crate) use edge::{Counts, Edge, Follower, leaver};
 
 /// A source that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +97,7 @@ impl UserHandle<'_> {
                 }
             };
             if faults.iter().any(|fault| matches!(fault, Fault::Condition(_)))
-                && let Some(Edge { since, .. }) = self.edge(source).await?
+                && let Some(FollowEdge { since, .. }) = self.edge(source).await?
             {
                 let created = may_be_ours && since == follower.since;
                 return Ok(Followed { since, created });
@@ -124,8 +122,8 @@ impl SourceHandle<'_> {
         if faults.contains(&Fault::Throttled) || !faults.contains(&Fault::Conflict) {
             return Ok(faults.contains(&Fault::Throttled));
         }
-        let found = self.op.table.get_many(&[Counts::key(source, shard)], true).await?;
-        let counts = found.first().map(Counts::decode).transpose()?;
+        let found = self.op.table.get_many(&[FollowerCounts::key(source, shard)], true).await?;
+        let counts = found.first().map(FollowerCounts::decode).transpose()?;
         Ok(counts.is_some_and(|(_, counts)| counts.here >= CROWDED_SHARD))
     }
 }
@@ -147,10 +145,10 @@ impl UserHandle<'_> {
     }
 
     /// The edge from a user to a source, if the user follows it. The read is consistent.
-    pub(crate) async fn edge(self, source: &Source) -> Result<Option<Edge>, TableError> {
+    pub(crate) async fn edge(self, source: &Source) -> Result<Option<FollowEdge>, TableError> {
         let user = self.user;
-        let item = self.op.table.get(Edge::key(user, source)).await?;
-        Ok(item.as_ref().map(Edge::decode).transpose()?)
+        let item = self.op.table.get(FollowEdge::key(user, source)).await?;
+        Ok(item.as_ref().map(FollowEdge::decode).transpose()?)
     }
 
     /// The edge of a follower whose stream record has come. The read waits until the whole follow or unfollow is
@@ -159,20 +157,23 @@ impl UserHandle<'_> {
     /// The stream may deliver one item of a transaction before plain reads see the other items. A read in a transaction
     /// waits for them. From then on plain reads, also those of other processes, see the edge and the counts as they
     /// were written.
-    pub(crate) async fn whole_follow(self, follower: &FollowerKey) -> Result<Option<Edge>, TableError> {
+    pub(crate) async fn whole_follow(self, follower: &FollowerKey) -> Result<Option<FollowEdge>, TableError> {
         let FollowerKey { source, shard, user } = follower;
-        let keys = vec![Edge::key(user, source), Counts::key(source, *shard)];
+        let keys = vec![FollowEdge::key(user, source), FollowerCounts::key(source, *shard)];
         let mut items = self.op.table.get_together(keys).await?.into_iter();
-        Ok(items.next().flatten().as_ref().map(Edge::decode).transpose()?)
+        Ok(items.next().flatten().as_ref().map(FollowEdge::decode).transpose()?)
     }
 
     /// The follows of a user, by source, among the sources of some entries.
-    pub(crate) async fn edges(self, entries: &[TimelineEntry]) -> Result<BTreeMap<Source, Edge>, TableError> {
+    pub(crate) async fn edges(
+        self,
+        entries: &[TimelineEntry],
+    ) -> Result<BTreeMap<Source, FollowEdge>, TableError> {
         let user = self.user;
         let sources: BTreeSet<Source> = entries.iter().flat_map(TimelineEntry::sources).collect();
-        let keys: Vec<_> = sources.iter().map(|source| Edge::key(user, source)).collect();
+        let keys: Vec<_> = sources.iter().map(|source| FollowEdge::key(user, source)).collect();
         let edges = self.op.table.get_many(&keys, true).await?;
-        let edge = |item| Edge::decode(item).map(|edge| (edge.source.clone(), edge));
+        let edge = |item| FollowEdge::decode(item).map(|edge| (edge.source.clone(), edge));
         Ok(edges.iter().map(edge).collect::<Result<_, _>>()?)
     }
 
@@ -187,24 +188,25 @@ impl UserHandle<'_> {
     }
 
     fn follow_writes(self, source: &Source, shard: Shard, follower: &Follower) -> Transaction {
-        let edge = Edge { source: source.clone(), shard, since: follower.since };
-        let counts = Update::under(Counts::key(source, shard)).add("here", 1_u64).remove("expires_at");
+        let edge = FollowEdge { source: source.clone(), shard, since: follower.since };
+        let counts =
+            Update::under(FollowerCounts::key(source, shard)).add("here", 1_u64).remove("expires_at");
         Transaction::new(self.op.ambient())
             .put_if(edge.encode(self.user), Condition::no_item())
             .put(follower.encode(source, shard))
             .update(counts)
     }
 
-    fn unfollow_writes(self, edge: &Edge) -> Transaction {
-        let Edge { source, shard, since } = edge;
+    fn unfollow_writes(self, edge: &FollowEdge) -> Transaction {
+        let FollowEdge { source, shard, since } = edge;
         // The user may have followed again meanwhile, in another shard.
         let is_same = Condition::equals("n", shard.get()).and(Condition::equals("since", since.get()));
-        let counts = Update::under(Counts::key(source, *shard))
+        let counts = Update::under(FollowerCounts::key(source, *shard))
             .set("left_at", self.op.now().get())
             .add("here", -1_i64)
             .add("left", 1_u64);
         Transaction::new(self.op.ambient())
-            .delete_if(Edge::key(self.user, source), is_same)
+            .delete_if(FollowEdge::key(self.user, source), is_same)
             .delete(Follower::key(source, *shard, self.user))
             .update(counts)
     }

@@ -4,8 +4,8 @@
 //! The read costs a call, which cannot be saved: the priority, the index keys and the event depend on the whole issue,
 //! and not only on the change.
 
+use lately_items::IssueKey;
 use lately_keys::Actor;
-use lately_keys::table::IssueKey;
 use lately_model::{Issue, IssueChange, Precondition, Revision, issue_changed};
 use lately_table::{Rounds, TableError, Transaction};
 

@@ -1,7 +1,7 @@
 //! A page of issues: the numbers that it covers, and the issues that it takes from those that queries find. Pure.
 
-use lately_keys::table::{IssueNumber, RepositoryKey};
-use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position};
+use lately_items::RepositoryKey;
+use lately_keys::{Cursor, CursorError, Fingerprint, IssueNumber, Order, Position};
 use lately_model::{Issue, IssueList, IssueQuery, IssueView, Revision};
 
 use crate::issue::view;
@@ -151,7 +151,7 @@ fn fingerprint(repository: &RepositoryKey, query: &IssueQuery) -> Fingerprint {
 
 /// The bytes of an issue's JSON, or a few more.
 fn sent_bytes(issue: &Issue) -> usize {
-    let names = [issue.repository.owner.as_str(), issue.repository.repo.as_str(), issue.opened_by.as_str()];
+    let names = [issue.owner.as_str(), issue.repo.as_str(), issue.opened_by.as_str()];
     let names: usize = names.into_iter().map(str::len).sum();
     let labels: usize = issue.labels.iter().map(|label| json_bytes(label.as_str())).sum();
     let body = issue.body.as_ref().map_or(0, |body| json_bytes(body.as_str()));

@@ -7,8 +7,8 @@
 //!
 //! An index is behind the table. A client that has changed an issue can wait until the page shows the change.
 
-use lately_keys::table::{IssueKey, IssueNumber};
-use lately_keys::{CursorError, Order};
+use lately_items::IssueKey;
+use lately_keys::{CursorError, IssueNumber, Order};
 use lately_model::{Issue, IssueList, IssueQuery, IssueView, IssuesAwaited, Revision};
 use lately_table::{Page, Query, TableError};
 

@@ -12,7 +12,8 @@
 //!
 //! Two rules must hold: an upgraded item needs no further upgrade, and attributes that no step knows stay as they are.
 
-use lately_keys::table::{IssueKey, IssuePriority, IssuePriorityKey, IssueStatusKey};
+use lately_items::{IssueKey, IssuePriorityKey, IssueStatusKey};
+use lately_keys::IssuePriority;
 use lately_table::{Corrupt, Item, REVISION};
 
 use crate::issue::stored::{SCHEMA, decode_key, decode_labels};

@@ -23,8 +23,8 @@ mod upgrade;
 mod view;
 mod with_event;
 
+use lately_items::{IssueKey, RepositoryKey};
 use lately_keys::TableKey;
-use lately_keys::table::{IssueKey, RepositoryKey};
 use lately_model::Issue;
 use lately_table::TableError;
 

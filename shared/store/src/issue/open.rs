@@ -9,8 +9,8 @@
 //! an opener dies, or its response is lost, its number is given to nobody else. So numbers may have gaps, but are never
 //! given twice.
 
-use lately_keys::Actor;
-use lately_keys::table::{IssueNumber, IssueStatus, RepositoryKey};
+use lately_items::RepositoryKey;
+use lately_keys::{Actor, IssueNumber, IssueStatus};
 use lately_model::{Issue, NewIssue, issue_opened};
 use lately_table::{Condition, Rounds, TableError, Transaction, Update};
 
@@ -49,7 +49,8 @@ impl RepositoryHandle<'_> {
             let number = self.next_number().await?;
             let now = self.op.now();
             let issue = Issue {
-                repository: self.repository.clone(),
+                owner: self.repository.owner.clone(),
+                repo: self.repository.repo.clone(),
                 number,
                 title: new.title.clone(),
                 body: new.body.clone(),

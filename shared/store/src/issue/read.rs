@@ -1,11 +1,12 @@
 //! An issue that was read, in the current schema, and the update that changes its item. Pure.
 
+use lately_items::IssueKey;
 use lately_keys::TableKey;
 use lately_model::Issue;
 use lately_table::{Corrupt, Item, REVISION, Update};
 
 use crate::issue::migration::upgraded;
-use crate::issue::stored::{decode, encode, key_of};
+use crate::issue::stored::{decode, encode};
 
 /// The attributes that must not have changed between a read and the write that follows. The revision is not enough: a
 /// writer of an older schema changes some of the others without a new revision.
@@ -52,6 +53,6 @@ impl ReadIssue {
     }
 
     fn update_between(&self, wanted: &Item) -> Option<Update> {
-        Update::between(key_of(&self.issue).encode(), &self.stored, wanted, &BASIS)
+        Update::between(IssueKey::of(&self.issue).encode(), &self.stored, wanted, &BASIS)
     }
 }

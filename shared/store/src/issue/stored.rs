@@ -14,23 +14,20 @@
 //! item as it is stored: a write starts from the stored item, so it leaves attributes alone that this program does not
 //! know.
 
+use lately_items::{IssueKey, IssuePriorityKey, IssueStatusKey, RepositoryKey};
 use lately_keys::TableKey;
-use lately_keys::table::{IssueKey, IssuePriorityKey, IssueStatusKey};
 use lately_model::{Issue, IssueBody, Label, Labels};
 use lately_table::{Corrupt, Item, REVISION, Value, revision_of};
 
 /// The schema that this program writes.
 pub(super) const SCHEMA: u32 = 3;
 
-pub(super) fn key_of(issue: &Issue) -> IssueKey {
-    IssueKey { repository: issue.repository.clone(), number: issue.number }
-}
-
 /// The item of an issue.
 pub(super) fn encode(issue: &Issue) -> Item {
-    let IssueKey { repository, number } = key_of(issue);
+    let key = IssueKey::of(issue);
+    let IssueKey { repository, number } = key.clone();
     let (status, priority) = (issue.status, issue.priority);
-    Item::at(&key_of(issue))
+    Item::at(&key)
         .also_at(&IssueStatusKey { repository: repository.clone(), status, number })
         .also_at(&IssuePriorityKey { repository, priority, number })
         .with("schema", SCHEMA)
@@ -47,9 +44,10 @@ pub(super) fn encode(issue: &Issue) -> Item {
 }
 
 pub(super) fn decode(item: &Item) -> Result<Issue, Corrupt> {
-    let IssueKey { repository, number } = decode_key(item)?;
+    let IssueKey { repository: RepositoryKey { owner, repo }, number } = decode_key(item)?;
     Ok(Issue {
-        repository,
+        owner,
+        repo,
         number,
         title: item.parsed("title")?,
         body: item.optional_parsed("body")?,

@@ -14,7 +14,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::{IssueKey, IssueNumber};
+use lately_items::IssueKey;
+use lately_keys::IssueNumber;
 use lately_table::{Item, TableError, Update};
 
 use crate::issue::IssuesHandle;

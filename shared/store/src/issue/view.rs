@@ -1,7 +1,7 @@
 //! The views of issues, and their places: all issues in the table, those of a status or a priority in an index. Pure.
 
-use lately_keys::Place;
-use lately_keys::table::{IssueKey, IssueNumber, IssuePriorityKey, IssueStatusKey};
+use lately_items::{IssueKey, IssuePriorityKey, IssueStatusKey};
+use lately_keys::{IssueNumber, Place};
 use lately_model::{Issue, IssueView};
 
 /// The place of a view: the table or an index.

@@ -3,12 +3,12 @@
 //! All attempts send the same transaction token. So DynamoDB applies the transaction once, even if an attempt was
 //! applied and its response was lost, and a failed condition proves that the transaction was not applied.
 
+use lately_items::Acceptance;
 use lately_keys::Topic;
 use lately_model::{ISSUES_TOPIC, NewEvent, TopicSettings};
 use lately_table::{Fault, Item, TableError, Transacted, Transaction};
 
 use crate::erasure::ActorIsBeingErased;
-use crate::event::Acceptance;
 use crate::issue::IssuesHandle;
 use crate::placing::EventWriter;
 use crate::placing::{PlaceError, Placed};

@@ -31,6 +31,7 @@ pub(crate) mod wave;
 
 pub(crate) use ask::unit_of;
 
+use lately_items::StoredTopic;
 use lately_keys::{CursorError, EventType, Fingerprint, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, Page, WaitSeconds};
 use lately_table::TableError;
@@ -42,7 +43,6 @@ use crate::limits::{WAITING_LOOK_TIME, WAVE_BUCKETS};
 use crate::live::open::OpenStreamError;
 use crate::topic::TopicHandle;
 use crate::topic::error::TopicError;
-use crate::topic::stored::StoredTopic;
 use crate::wait::{PageWait, is_empty};
 
 /// Why the latest could not be read.

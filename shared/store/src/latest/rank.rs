@@ -1,5 +1,6 @@
 //! Ranks: ids in the order of a walk. An id that the walk reaches earlier has a lower rank. Pure.
 
+use lately_items::TimelineEntry;
 use lately_keys::{EventId, Order};
 use lately_model::Event;
 
@@ -7,6 +8,12 @@ use lately_model::Event;
 pub(crate) trait Ranked {
     /// The event's id.
     fn id(&self) -> EventId;
+}
+
+impl Ranked for TimelineEntry {
+    fn id(&self) -> EventId {
+        self.id
+    }
 }
 
 impl Ranked for Event {

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{EventPartition, TypeViewPartition};
+use lately_items::{EventPartition, StoredTopic, TypeViewPartition};
 use lately_keys::{EventType, Order, Place, Shard, Tick, Topic, UnixMillis};
 use lately_model::{Event, EventQuery};
 use lately_table::{Condition, TableError};
 
-use crate::event::decode;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::pace::{Pace, PaceName};
 use crate::latest::page::{Budget, PageEnd, PageItem};
@@ -17,7 +16,7 @@ use crate::latest::walk::{DirectoryStop, DirectoryWalk};
 use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane, bucket_end};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
-use crate::topic::stored::StoredTopic;
+use lately_items::event::decode;
 
 /// A page being read.
 pub(super) struct LatestReading<'a> {

@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use lately_items::{DirectoryEntry, StoredTopic};
 use lately_keys::{Bucket, Coverage, EventId, EventType, Order, Shard, Topic, UnixMillis};
 use lately_table::TableError;
 
 use crate::directory::Directory;
-use crate::directory::entry::{DirectoryRange, Entry};
+use crate::directory::range::DirectoryRange;
 use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::bucket_end;
 use crate::op::Op;
-use crate::topic::stored::StoredTopic;
 
 /// Directory queries of one page: 2,048 buckets looked at, even if most of them hold no wanted event.
 const DIRECTORY_QUERIES_PER_PAGE: u32 = 64;
@@ -109,9 +109,9 @@ impl DirectoryWalk {
     }
 
     /// The stop at a bucket; `None` if the bucket cannot hold a wanted event.
-    fn stop(&self, entry: &Entry) -> Option<DirectoryStop> {
+    fn stop(&self, entry: &DirectoryEntry) -> Option<DirectoryStop> {
         let wanted = self.event_type.as_ref().is_none_or(|event_type| entry.types.may_hold(event_type));
-        let Entry { bucket, ref coverage, ref types, .. } = *entry;
+        let DirectoryEntry { bucket, ref coverage, ref types, .. } = *entry;
         let oldest = bucket.first().max(entry.oldest_kept(self.span.now));
         let ids = self.span.ids?.within(oldest, bucket.last())?;
         let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use lately_keys::table::Timeline;
+use lately_items::Timeline;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::TimelineEvent;
 use tokio::sync::{OnceCell, broadcast};

@@ -34,7 +34,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lately_keys::table::Timeline;
+use lately_items::Timeline;
 use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position, Topic, UnixMillis};
 use lately_model::{EventQuery, LiveQuery, TimelineEvent};
 use tokio::sync::broadcast::Receiver;

@@ -9,8 +9,8 @@
 
 use std::time::Duration;
 
-use lately_keys::table::{QuotaHolder, QuotaKey, QuotaKind};
-use lately_keys::{TableKey, UnixMillis};
+use lately_items::{QuotaHolder, QuotaKey};
+use lately_keys::{QuotaKind, TableKey, UnixMillis};
 use lately_table::{Condition, Item, PutIf, TableError, entropy_u64};
 use tokio::runtime::Handle;
 

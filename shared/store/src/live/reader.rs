@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lately_keys::table::{FeedEntryKey, Timeline};
+use lately_items::{
+    FeedEntryKey, FeedMarks, StoredTopic, Timeline, TimelineEntry, place_in_feed, places_at_source,
+};
 use lately_keys::{EventId, EventType, Fingerprint, Order, Source, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, TimelineEvent};
 use lately_table::TableError;
 
-use crate::entry::{TimelineEntry, place_in_feed, places_at_source};
-use crate::feed::marks::Marks;
 use crate::latest::page::{Budget, DraftEnd, PageDraft, PageEnd, PageItem};
 use crate::latest::span::{IdRange, Span};
 use crate::limits::PAGE_BYTES;
@@ -21,7 +21,6 @@ use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
 use crate::topic::error::TopicNotFound;
-use crate::topic::stored::StoredTopic;
 
 /// Late events that one call reads: 6.4 MB at most.
 const LATE_PER_CALL: usize = 25;
@@ -58,7 +57,7 @@ pub(super) struct Reader {
     /// For a topic: its settings. A reader only needs those that never change.
     stored: Option<StoredTopic>,
     /// For a feed: its marks, and when they were read, by the monotonic clock.
-    marks: Option<(Marks, Duration)>,
+    marks: Option<(FeedMarks, Duration)>,
 }
 
 impl Reader {
@@ -150,7 +149,7 @@ impl Reader {
     pub(super) async fn refresh_marks(&mut self, op: &Op) -> Result<(), TableError> {
         let Timeline::Feed(user) = &self.timeline else { return Ok(()) };
         let now = op.ambient().monotonic();
-        let is_young = |(_, read): &(Marks, Duration)| now.saturating_sub(*read) < op.directory_age;
+        let is_young = |(_, read): &(FeedMarks, Duration)| now.saturating_sub(*read) < op.directory_age;
         if !self.marks.as_ref().is_some_and(is_young) {
             self.marks = Some((op.feed(user).marks(None, false).await?, now));
         }

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use lately_keys::table::Timeline;
+use lately_items::{StoredTopic, Timeline};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::TimelineEvent;
 use lately_model::limits::FUTURE_SECONDS;
@@ -36,7 +36,6 @@ use crate::live::window::{LiveWindow, MessageKind};
 use crate::op::Op;
 use crate::store::Store;
 use crate::topic::error::TopicError;
-use crate::topic::stored::StoredTopic;
 
 /// The pauses between the looks at a live timeline: each until nothing has come for so long.
 const BUSY_LOOKS: [(Duration, Duration); 3] = [

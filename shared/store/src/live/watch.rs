@@ -20,11 +20,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use lately_keys::table::{LateNoteKey, Timeline, WatchKey};
+use lately_items::{LateNoteKey, Timeline, WatchKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
-use lately_table::{Corrupt, Item, Query, TableError, entropy_u64, tick};
+use lately_table::{Corrupt, Item, Query, TableError, Value, entropy_u64, tick};
 
-use crate::id_list::{decode_ids, encode_ids};
 use crate::limits::{NOTED_AFTER_MILLIS, WATCH_MILLIS, WRITES_AT_ONCE};
 use crate::op::Op;
 
@@ -52,7 +51,7 @@ pub(crate) fn is_watched(watch: &Item, now: UnixMillis) -> Result<bool, Corrupt>
 /// The item of a note.
 fn note(timeline: &Timeline, id: EventId, events: &[EventId], now: UnixMillis) -> Item {
     let key = LateNoteKey { timeline: timeline.clone(), id };
-    Item::at(&key).with("e", encode_ids(events)).with("expires_at", now.get() / 1000 + NOTE_SECONDS)
+    Item::at(&key).with("e", Value::ids(events)).with("expires_at", now.get() / 1000 + NOTE_SECONDS)
 }
 
 /// A note, as a follower reads it.
@@ -96,7 +95,7 @@ impl LateNote {
     fn decode(item: &Item) -> Result<Self, Corrupt> {
         let LateNoteKey { id, .. } = item.key_as()?;
         let gone = item.optional_millis("gone")?;
-        Ok(Self { id, events: decode_ids(item, "e")?, gone })
+        Ok(Self { id, events: item.ids("e")?, gone })
     }
 }
 

@@ -13,7 +13,8 @@ pub(crate) mod block;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use lately_keys::table::{QuotaHolder, QuotaKey, QuotaKind};
+use lately_items::{QuotaHolder, QuotaKey};
+use lately_keys::QuotaKind;
 use lately_model::RequestsPerMinute;
 use lately_table::{TableError, Update};
 use tokio::sync::Mutex;

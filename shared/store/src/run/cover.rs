@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lately_keys::table::{ConsumerKey, RunKey};
+use lately_items::{ConsumerKey, RunKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::Revision;
 use lately_table::{Query, TableError};

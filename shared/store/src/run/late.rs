@@ -18,12 +18,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lately_items::LatePageKey;
 use lately_keys::EventId;
-use lately_keys::table::LatePageKey;
-use lately_table::{Condition, Corrupt, Item, Query, TableError};
+use lately_table::{Condition, Corrupt, Item, Query, TableError, Value};
 
 use crate::consumer::ledger::{Ledger, LedgerHandle, Unsettled};
-use crate::id_list::{decode_ids, encode_ids};
 use crate::limits::{LATE_PER_PAGE, LATE_PER_RUN};
 use crate::run::cover::Covering;
 use crate::run::{Run, RunHandle};
@@ -70,7 +69,7 @@ impl Pages {
             return Err(page.corrupt("a page of late events is missing"));
         }
         if page.has("ids") {
-            self.ids.extend(decode_ids(page, "ids")?);
+            self.ids.extend(page.ids("ids")?);
         }
         self.written += 1;
         self.complete = page.flag("last");
@@ -89,7 +88,7 @@ fn page(run: &Run, number_of_page: u32, ids: &[EventId], last: bool) -> Option<I
     let key = LatePageKey::new(run.consumer.clone(), run.to, number_of_page)?;
     let item = Item::at(&key)
         .with("incarnation", run.incarnation.get())
-        .with_some("ids", (!ids.is_empty()).then(|| encode_ids(ids)))
+        .with_some("ids", (!ids.is_empty()).then(|| Value::ids(ids)))
         .with_flag("last", last);
     Some(item)
 }

@@ -1,6 +1,6 @@
 //! A consumer's runs: one by its end, or a list, newest first.
 
-use lately_keys::table::RunKey;
+use lately_items::RunKey;
 use lately_keys::{EventId, Fingerprint, Order, Position, TableKey};
 use lately_model::{ListQuery, RunFiles, RunList, RunView};
 use lately_table::{Item, Query, TableError};
@@ -59,7 +59,7 @@ impl Run {
     /// The run as clients see it.
     pub fn view(self) -> RunView {
         let Self { from, to, announced_at, spec, committed, .. } = self;
-        let files = RunFiles::new(&self.consumer, self.incarnation, from, to);
+        let files = RunFiles::new(&self.consumer.topic, &self.consumer.name, self.incarnation, from, to);
         let files = committed.iter().flat_map(|_| [files.events(), files.summary()]).collect();
         let result = |of: fn(&CommittedRun) -> u64| committed.as_ref().map(of);
         RunView {

@@ -21,7 +21,7 @@ pub(crate) mod cover;
 mod late;
 mod list;
 
-use lately_keys::table::{ConsumerKey, RunKey};
+use lately_items::{ConsumerKey, RunKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{Revision, RunSpec, SumField};
 use lately_table::{Corrupt, Item, TableError};

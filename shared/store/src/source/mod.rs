@@ -1,14 +1,5 @@
 //! A source: the shards of its timeline and of its followers, and whether its events are pushed or pulled.
 //!
-//! ```text
-//! SOURCE#{source} / #SOURCE
-//!   spreads S? (of its timeline, see `Coverage`; absent means that all entries are in the first shard)
-//!   shards N? (of followers; absent means 1)
-//!   mode S? (absent: push; promoting; pull), promotion S (the id that marks the promotion's start),
-//!   unpromoted NS? (the follower shards whose pull markers are not all written), pull_from S? (an id)
-//!   expires_at N? (after an erasure of the actor, until the item changes or the source has a follower outside the first shard)
-//! ```
-//!
 //! Four rules hold:
 //! - A spread is durable before an entry is written to one of its shards, and the coverage only grows. So a writer may
 //!   remember it for ever, and a reader that reads the item consistently finds every entry that was there.
@@ -23,119 +14,19 @@
 
 pub(crate) mod cache;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use lately_keys::table::{SourceItemKey, SourcePartition};
-use lately_keys::{
-    Coverage, EventId, Key, Order, Shard, ShardCount, SortKey, Source, Spread, TableKey, UnixMillis,
-};
-use lately_model::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
+use lately_items::{PushMode, SourceItemKey, SourcePartition, StoredSource, TimelineEntry, places_at_source};
+use lately_keys::{Coverage, EventId, Key, Order, Shard, ShardCount, SortKey, Source, Spread, TableKey};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update, Value};
 
-use crate::entry::{TimelineEntry, places_at_source};
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::limits::{ENDING_MARK_SECONDS, FOLLOWER_SHARDS, SOURCE_AGE, SPREAD_ATTEMPTS};
 use crate::moments::{Aged, Sent};
 use crate::op::Op;
-use crate::pull_marker::PullMarker;
 use crate::source::cache::KnownSource;
-use crate::topic::stored::shard_count;
-
-/// A pull marker begins this long before its follow: the longest delay of an event that is not an import, plus the
-/// largest difference between two clocks.
-const PULL_OVERLAP_MILLIS: u64 = (IMPORT_SECONDS + FUTURE_SECONDS) * 1000;
-
-/// A source as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StoredSource {
-    /// The shards of the timeline.
-    pub(crate) coverage: Arc<Coverage>,
-    /// The shards of the followers.
-    pub(crate) shards: ShardCount,
-    pub(crate) mode: PushMode,
-}
-
-impl Default for StoredSource {
-    fn default() -> Self {
-        Self { coverage: Arc::new(Coverage::of_source()), shards: ShardCount::ONE, mode: PushMode::Push }
-    }
-}
-
-/// The way in which a source's events reach feeds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum PushMode {
-    /// Each event is copied into every follower's feed.
-    #[default]
-    Push,
-    /// Events are still copied, while pull markers are being written.
-    Promoting {
-        /// The id that marks the promotion's start.
-        promotion: EventId,
-        /// The follower shards whose markers are not all written yet. Shards that were added since are not among them:
-        /// a follower in such a shard found the source promoting, and has had a marker from the beginning.
-        unpromoted: BTreeSet<Shard>,
-    },
-    /// Events from an id on are read from the source's timeline.
-    Pull {
-        /// The id that marks the promotion's start.
-        promotion: EventId,
-        /// The first id whose event is pulled.
-        from: EventId,
-    },
-}
-
-impl StoredSource {
-    pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let shards = if item.has("shards") { shard_count(item, "shards")? } else { ShardCount::ONE };
-        let promotion = || item.parsed("promotion");
-        let mode = match item.optional_text("mode")? {
-            None => PushMode::Push,
-            Some(PROMOTING) => {
-                PushMode::Promoting { promotion: promotion()?, unpromoted: item.numbers("unpromoted")? }
-            }
-            Some(PULL) => PushMode::Pull { promotion: promotion()?, from: item.parsed("pull_from")? },
-            Some(_) => return Err(item.corrupt("mode")),
-        };
-        Ok(Self { coverage: Arc::new(coverage(item)?), shards, mode })
-    }
-
-    /// The marker in the feed of a user who has followed the source since a time; `None` while the source is pushed.
-    ///
-    /// An event from before the follow may land after it. It then belongs to the feed, unless it is so late that it is
-    /// an import. So a marker begins that much before the follow, and the feed also shows the source's last minute
-    /// before the follow, whatever number of older events the user asked for.
-    pub(crate) fn marker(&self, source: &Source, since: UnixMillis) -> Option<PullMarker> {
-        let promotion = match self.mode {
-            PushMode::Push => return None,
-            PushMode::Promoting { promotion, .. } | PushMode::Pull { promotion, .. } => promotion,
-        };
-        let followed = EventId::first_of(since.saturating_sub(PULL_OVERLAP_MILLIS));
-        Some(PullMarker { source: source.clone(), since: followed.max(promotion) })
-    }
-
-    /// True if an event of the source is copied into feeds.
-    pub(crate) fn pushes(&self, id: EventId) -> bool {
-        match self.mode {
-            PushMode::Push | PushMode::Promoting { .. } => true,
-            PushMode::Pull { from, .. } => id < from,
-        }
-    }
-
-    /// True if an event of the source may have been copied into the feeds of all its followers. Until the source was
-    /// pulled, its events were pushed whatever their ids. If a writer's clock was ahead, such an id may be higher than
-    /// the first pulled id.
-    pub(crate) fn may_have_pushed(&self, id: EventId) -> bool {
-        match self.mode {
-            PushMode::Push | PushMode::Promoting { .. } => true,
-            PushMode::Pull { from, .. } => {
-                id < EventId::first_of(from.at().saturating_add(PULL_OVERLAP_MILLIS))
-            }
-        }
-    }
-}
 
 /// One source and its followers, in one request.
 #[derive(Clone, Copy, Debug)]
@@ -185,7 +76,7 @@ impl SourceHandle<'_> {
     /// The coverage that an item holds, and that this process remembers from now on. A read that was not consistent may
     /// have missed spreads that the process knows.
     fn learn(self, item: Option<&Item>, sent: Sent) -> Result<Arc<Coverage>, Corrupt> {
-        let found = item.map(coverage).transpose()?.unwrap_or_else(Coverage::of_source);
+        let found = item.map(StoredSource::coverage_of).transpose()?.unwrap_or_else(Coverage::of_source);
         match item.is_some_and(|item| item.has("expires_at")) {
             true => Ok(Arc::new(found)),
             false => Ok(self.remember(found, item.is_some(), sent)),
@@ -358,7 +249,7 @@ impl SourceHandle<'_> {
     ) -> Result<bool, TableError> {
         let update = self
             .change()
-            .set("mode", PROMOTING)
+            .set("mode", PushMode::PROMOTING)
             .set("promotion", promotion.to_string())
             .set("unpromoted", Value::numbers(shards.shards()))
             .only_if(Condition::absent("mode").and(has_shards(shards)));
@@ -376,100 +267,20 @@ impl SourceHandle<'_> {
     pub(crate) async fn end_promotion(self, promotion: EventId, from: EventId) -> Result<(), TableError> {
         let update = self
             .change()
-            .set("mode", PULL)
+            .set("mode", PushMode::PULL)
             .set("pull_from", from.to_string())
             .only_if(is_promotion(promotion).and(Condition::absent("unpromoted")));
         self.op.table.update(&update).await.map(drop)
     }
 }
 
-/// The coverage of a source's timeline.
-fn coverage(item: &Item) -> Result<Coverage, Corrupt> {
-    match item.optional_text("spreads")? {
-        None => Ok(Coverage::of_source()),
-        Some(text) => Coverage::of_source().with_spreads(text).map_err(|_| item.corrupt("spreads")),
-    }
-}
-
-const PROMOTING: &str = "promoting";
-const PULL: &str = "pull";
-
 /// The condition that a promotion is under way.
 fn is_promotion(promotion: EventId) -> Condition {
-    Condition::equals("mode", PROMOTING).and(Condition::equals("promotion", promotion.to_string()))
+    Condition::equals("mode", PushMode::PROMOTING).and(Condition::equals("promotion", promotion.to_string()))
 }
 
 /// The condition that a source has this number of shards.
 fn has_shards(shards: ShardCount) -> Condition {
     let is_stored = Condition::equals("shards", shards.get());
     if shards == ShardCount::ONE { is_stored.or(Condition::absent("shards")) } else { is_stored }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PROMOTION: &str = "019cec36-3ac0-7000-8000-000000000000";
-    const FROM: &str = "019cec36-3ea8-7000-8000-000000000000";
-
-    fn promoting() -> Item {
-        Item::from([("mode", "promoting"), ("promotion", PROMOTION)])
-    }
-
-    fn pulled() -> StoredSource {
-        let item = Item::from([("mode", "pull"), ("promotion", PROMOTION), ("pull_from", FROM)]);
-        StoredSource::decode(&item).unwrap()
-    }
-
-    #[test]
-    fn each_mode_is_decoded() {
-        assert_eq!(StoredSource::decode(&Item::new()), Ok(StoredSource::default()));
-        let shards = ShardCount::new(8).unwrap();
-        let pushed = StoredSource { shards, ..StoredSource::default() };
-        assert_eq!(StoredSource::decode(&Item::new().with("shards", 8_u64)), Ok(pushed));
-        let (promotion, from) = (PROMOTION.parse().unwrap(), FROM.parse().unwrap());
-        let unpromoted = [0, 7].map(Shard::from).into();
-        let stored = StoredSource::decode(&promoting().with("unpromoted", Value::numbers([7, 0]))).unwrap();
-        assert_eq!(stored.mode, PushMode::Promoting { promotion, unpromoted });
-        assert_eq!(pulled().mode, PushMode::Pull { promotion, from });
-    }
-
-    #[test]
-    fn an_item_with_a_wrong_or_missing_attribute_is_corrupt() {
-        for item in [
-            promoting().with("unpromoted", Value::numbers([256])),
-            Item::from([("mode", "promoting")]),
-            Item::from([("mode", "pull"), ("promotion", PROMOTION)]),
-            Item::from([("mode", "neither")]),
-            Item::new().with("shards", 3_u64),
-            Item::from([("spreads", "5-4:2")]),
-        ] {
-            StoredSource::decode(&item).unwrap_err();
-        }
-    }
-
-    #[test]
-    fn an_event_is_pushed_or_pulled_by_its_id() {
-        let from: EventId = FROM.parse().unwrap();
-        let before = from.just_before().unwrap();
-        assert!(pulled().pushes(before) && !pulled().pushes(from));
-        assert!(StoredSource::default().pushes(from));
-        let after = |millis| EventId::first_of(from.at().saturating_add(millis));
-        assert!(pulled().may_have_pushed(after(64_999)) && !pulled().may_have_pushed(after(65_000)));
-    }
-
-    #[test]
-    fn a_marker_begins_at_the_promotion_or_shortly_before_the_follow() {
-        let source: Source = "actor:ada".parse().unwrap();
-        let promotion: EventId = PROMOTION.parse().unwrap();
-        let since = |followed: u64| {
-            let followed = UnixMillis::new(followed).unwrap();
-            pulled().marker(&source, followed).unwrap().since
-        };
-        let promoted_at = promotion.at().get();
-        assert_eq!(since(promoted_at), promotion);
-        assert_eq!(since(promoted_at + 65_000), promotion);
-        assert_eq!(since(promoted_at + 65_001).at().get(), promoted_at + 1);
-        assert_eq!(StoredSource::default().marker(&source, UnixMillis::MIN), None);
-    }
 }

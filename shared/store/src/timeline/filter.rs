@@ -2,7 +2,7 @@
 
 use lately_keys::{EventType, Topic, UnixMillis};
 
-use crate::entry::TimelineEntry;
+use lately_items::TimelineEntry;
 
 /// The entries that a client wants and may see.
 #[derive(Clone, Copy, Debug)]

@@ -21,7 +21,6 @@ use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent, WaitSeconds};
 use lately_table::TableError;
 
-use crate::entry::{TimelineEntry, place_at_source, places_at_source};
 use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::span::{NewestFirstWait, Span};
 use crate::limits::{WAITED_FOR_SECONDS, WAITING_LOOK_TIME};
@@ -30,6 +29,7 @@ use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
 use crate::wait::{PageWait, is_empty, wait_for};
+use lately_items::{TimelineEntry, place_at_source, places_at_source};
 
 /// Why a source's timeline or a feed could not be read.
 #[derive(Debug, thiserror::Error)]

@@ -12,17 +12,17 @@
 
 use std::collections::BTreeMap;
 
+use lately_items::event::unless_over;
 use lately_keys::{EventId, Key, SortKey, TableKey, Topic, UnixMillis};
 use lately_model::{Event, RetentionDays, TimelineEvent};
 use lately_table::TableError;
 use lately_table::limits::BATCH_KEYS;
 
-use crate::entry::TimelineEntry;
-use crate::event::unless_over;
 use crate::latest::page::PageItem;
 use crate::limits::POINTERS_AT_FIRST;
 use crate::timeline::reading::TimelineReading;
 use crate::topic::error::TopicError;
+use lately_items::TimelineEntry;
 
 /// The events of some entries.
 #[derive(Debug, Default)]

@@ -11,12 +11,11 @@ use std::sync::Arc;
 
 use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::SourcePartition;
+use lately_items::{SourcePartition, TimelineEntry};
 use lately_keys::{Coverage, EventId, Order, Source, UnixMillis};
 use lately_model::TimelineEvent;
 use lately_table::TableError;
 
-use crate::entry::TimelineEntry;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::span::IdRange;

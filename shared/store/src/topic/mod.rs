@@ -1,23 +1,12 @@
 //! Topics: created once, changed under a revision, cached for seconds.
 //!
-//! ```text
-//! TOPIC#{topic} / CONFIG
-//!   bucket S, retention_days N?, min_shards N, max_shards N, fan_out BOOL, views S ("actor subject type"),
-//!   created_at N (milliseconds), revision N, gsi1pk, gsi1sk
-//!   deleting N? (milliseconds: when the topic's deletion began; such a topic is in no list)
-//!   by_actor BOOL? (the view `actor` was on ever since the topic's creation, so actors' timelines list all events)
-//!   expires_at N? (of a deleted topic: from then on, its name is free)
-//!   floor N?, changed N? (milliseconds: while a change of the retention goes through the topic, no older event is shown or
-//!     accepted; and when the change began)
-//! ```
 
 pub(crate) mod error;
-pub(crate) mod stored;
 
 use std::sync::Arc;
 
-use lately_keys::table::{TopicKey, TopicListKey};
-use lately_keys::{Fingerprint, Order, Place, Position, Topic};
+use lately_items::{DirectoryEntry, EventKey, StoredTopic, TimelineEntry, TopicKey, TopicListKey};
+use lately_keys::{Fingerprint, Key, Order, Place, Position, TableKey, Topic};
 use lately_model::{
     BucketView, ListQuery, PageSize, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary,
     TopicView,
@@ -25,13 +14,12 @@ use lately_model::{
 use lately_table::{Guarded, Item, Query, Rounds, TableError};
 
 use crate::directory::Directory;
-use crate::directory::entry::{DirectoryRange, Entry};
+use crate::directory::range::DirectoryRange;
 use crate::limits::TOPIC_AGE;
 use crate::list::{ListError, Pager};
 use crate::moments::{Aged, Sent};
 use crate::op::Op;
 use crate::topic::error::{PutTopicError, TopicError, TopicNotFound};
-use crate::topic::stored::{StoredTopic, summary};
 
 /// One topic, in one request.
 #[derive(Clone, Copy, Debug)]
@@ -193,7 +181,8 @@ impl TopicHandle<'_> {
         let topic = self.topic;
         let range = DirectoryRange::all(topic.clone(), stored.settings.bucket, Order::NewestFirst);
         let page = Directory::of(self.op, range.topic()).read(&range).await?;
-        let view = |entry: &Entry| BucketView { label: entry.bucket, shards: entry.coverage.most_shards() };
+        let view =
+            |entry: &DirectoryEntry| BucketView { label: entry.bucket, shards: entry.coverage.most_shards() };
         Ok(TopicView {
             topic: topic.clone(),
             settings: stored.settings,
@@ -235,7 +224,7 @@ impl TopicsHandle<'_> {
         let page = self.op.table.query(&topics).await?;
         self.op.table.meter().items(page.items.len());
         self.op.table.meter().round();
-        let topics = page.items.iter().map(summary).collect::<Result<_, _>>()?;
+        let topics = page.items.iter().map(StoredTopic::summary).collect::<Result<_, _>>()?;
         Ok((topics, page.next.is_some()))
     }
 
@@ -253,10 +242,24 @@ impl TopicsHandle<'_> {
         let items = self.op.table.get_many(&keys, false).await?;
         self.op.table.meter().round();
         let listed = items.iter().filter(|item| !item.has("deleting"));
-        let mut topics = listed.map(summary).collect::<Result<Vec<_>, _>>()?;
+        let mut topics = listed.map(StoredTopic::summary).collect::<Result<Vec<_>, _>>()?;
         topics.sort_unstable_by(|one, other| one.topic.cmp(&other.topic));
         let more = topics.len() > usize::from(limit.get());
         topics.truncate(limit.get().into());
         Ok((topics, more))
+    }
+}
+
+impl Op {
+    /// The key of an entry's event; `None` if the event's topic no longer exists.
+    pub(crate) async fn event_key(&self, entry: &TimelineEntry) -> Result<Option<Key>, TableError> {
+        if let Some(key) = entry.pointer() {
+            return Ok(Some(key.encode()));
+        }
+        match self.topic(&entry.topic).settings().await {
+            Ok(settings) => Ok(Some(EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode())),
+            Err(TopicError::NotFound(_)) => Ok(None),
+            Err(TopicError::Table(error)) => Err(error),
+        }
     }
 }

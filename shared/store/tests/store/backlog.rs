@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Stall, Target, Throttle, When};
-use lately_keys::table::AnyKey;
+use lately_items::AnyKey;
 use lately_store::{Ambient, FeedSettings, Store};
 
 use crate::listed::{source, user};

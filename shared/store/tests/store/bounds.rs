@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::fault::{Faults, Network};
 use lately_engine::{Engine, Options};
-use lately_keys::table::{DirectoryKey, EventKey, LateEventKey};
+use lately_items::{DirectoryKey, EventKey, LateEventKey};
 use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, TableKey, Tick, UnixMillis};
 use lately_model::{EventQuery, NewConsumer, NewEvent, PollRequest};
 use lately_store::{Cost, FeedSettings, Store};

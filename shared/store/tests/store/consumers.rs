@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Options};
-use lately_keys::table::{AnyKey, ConsumerKey, LateEventKey};
+use lately_items::{AnyKey, ConsumerKey, LateEventKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{NewEvent, RunSpec};
 use lately_store::{Begun, CommittedRun, FanOutOutcome, LookUp, Run, Store};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use lately_items::{AnyKey, ConsumerKey};
 use lately_keys::EventId;
-use lately_keys::table::{AnyKey, ConsumerKey};
 use lately_model::{EndingState, FeedQuery, NewConsumer, NewEvent, PollRequest, SourceQuery, TopicDeletion};
 use lately_rig::for_each_seed;
 use lately_store::{DeletionError, FeedSettings, GetEventError, Idempotency, Store, Submission};

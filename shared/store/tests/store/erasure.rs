@@ -7,8 +7,8 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Stall, Target, Throttle, When};
-use lately_keys::table::{AnyKey, ConsumerKey, ErasureId, FollowerCountKey, TokenHash};
-use lately_keys::{EventId, TableKey, Topic};
+use lately_items::{AnyKey, ConsumerKey, FollowerCountKey, TokenHash};
+use lately_keys::{ErasureId, EventId, TableKey, Topic};
 use lately_model::{
     Document, Erasure, ErasureCounts, ErasureReceipt, ErasureState, ListQuery, NewConsumer, NewErasure,
     NewEvent, NewSession, PollRequest, Precondition,
@@ -83,7 +83,7 @@ async fn lived(settings: FeedSettings) -> Scene {
     for (n, who) in (0_u8..).zip(["ada", "bob"]) {
         let who = user(who);
         let document = Document::parse(br#"{"likes":"tea"}"#).unwrap();
-        let profile = lately_keys::table::ProfileKey { user: who.clone() };
+        let profile = lately_items::ProfileKey { user: who.clone() };
         op.record(&profile).put(&document, Precondition::Absent).await.unwrap();
         let session = format!(r#"{{"user":"{who}","scopes":["read"],"ttl_seconds":3600}}"#);
         let session = NewSession::parse(session.as_bytes()).unwrap();
@@ -579,7 +579,7 @@ async fn lived_shortly(settings: FeedSettings) -> Scene {
         scene.post(topic, vec![NewEvent { at, ..by(actor, Some("s")) }]).await;
     }
     issues::open(&scene.store, r#"{"title":"of ada"}"#).await;
-    let profile = lately_keys::table::ProfileKey { user: user("ada") };
+    let profile = lately_items::ProfileKey { user: user("ada") };
     op.record(&profile).put(&Document::parse(b"{}").unwrap(), Precondition::Absent).await.unwrap();
     let session = NewSession::parse(br#"{"user":"ada","scopes":["read"],"ttl_seconds":3600}"#).unwrap();
     op.sessions().create(&session, TokenHash::from([1; 32])).await.unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target};
-use lately_keys::table::{AnyKey, SourceEntryKey};
+use lately_items::{AnyKey, SourceEntryKey};
 use lately_model::{EventQuery, FeedQuery};
 use lately_store::{FeedSettings, Store};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Options};
-use lately_keys::table::{FollowerCountKey, FollowerKey, SourceItemKey};
+use lately_items::{FollowerCountKey, FollowerKey, SourceItemKey};
 use lately_keys::{Key, Shard, TableKey};
 use lately_model::Backfill;
 use lately_store::{FanOutOutcome, FeedSettings, Record, Store};

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::{Engine, Operation, Options};
-use lately_keys::table::{AnyKey, SourceItemKey};
+use lately_items::{AnyKey, SourceItemKey};
 use lately_keys::{Source, TableKey, User};
 use lately_model::{Backfill, ListQuery, PageSize};
 use lately_store::limits::CROWDED_SHARD;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
 use lately_engine::{Engine, Operation, Options, PartitionLimits};
-use lately_keys::table::DirectoryKey;
+use lately_items::DirectoryKey;
 use lately_keys::{Coverage, TableKey, Topic};
 use lately_store::Store;
 use tokio::task::JoinSet;

@@ -71,7 +71,7 @@ async fn operations_cost_their_stated_calls_and_units() {
         let units = if query.starts_with("consistent") { "3.0" } else { "1.5" };
         assert_eq!(cost.of_read(), format!("read_units={units}, calls=1, items=51, rounds=1"), "{query}");
     }
-    let nowhere = lately_keys::table::RepositoryKey { repo: "world".parse().unwrap(), ..repository() };
+    let nowhere = lately_items::RepositoryKey { repo: "world".parse().unwrap(), ..repository() };
     let op = store.op();
     let page = op.repository(&nowhere).list(&asking("")).await.unwrap();
     let cost = op.cost();

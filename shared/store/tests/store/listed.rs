@@ -5,7 +5,7 @@
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
-use lately_keys::table::{EventKey, FeedEntryKey, FollowKey, PullMarkerKey, SourceEntryKey, SourceItemKey};
+use lately_items::{EventKey, FeedEntryKey, FollowKey, PullMarkerKey, SourceEntryKey, SourceItemKey};
 use lately_keys::{BucketWidth, EventId, Key, Shard, Source, TableKey, Tick, UnixMillis, User};
 use lately_model::{Event, TimelineEvent};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
-use lately_keys::table::{AnyKey, Timeline};
+use lately_items::{AnyKey, Timeline};
 use lately_keys::{EventId, Topic};
 use lately_model::{EventQuery, FeedQuery, LiveQuery, NewEvent, SourceQuery};
 use lately_store::{FeedSettings, LiveError, LiveFollower, LiveMessage, Store, Tally, TopicError, Units};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use lately_engine::{Engine, Lag, Options};
-use lately_keys::table::EventKey;
+use lately_items::EventKey;
 use lately_keys::{BucketWidth, EventId, ShardCount, TableKey, Tick};
 use lately_store::Store;
 

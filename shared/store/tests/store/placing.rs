@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures_util::future::{Either, join_all, select};
 use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target};
 use lately_engine::{Engine, Options, PartitionLimits};
-use lately_keys::table::DirectoryKey;
+use lately_items::DirectoryKey;
 use lately_keys::{EventId, Order, TableKey, Topic};
 use lately_model::{EventQuery, NewEvent, PageSize};
 use lately_rig::connection;

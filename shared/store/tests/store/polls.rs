@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lately_engine::fault::{Fault, Faults, Moment, Target};
-use lately_keys::table::ConsumerKey;
+use lately_items::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{Event, NewConsumer, NewEvent, PollRequest, Polled, RunSpec, Seek, SeekTo, SettleSeconds};
 use lately_store::limits::CONSUMERS;

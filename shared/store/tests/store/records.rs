@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::{Engine, Lag, Operation, Options};
-use lately_keys::table::{ProfileKey, SettingsKey};
+use lately_items::{ProfileKey, SettingsKey};
 use lately_model::{Document, Precondition, Revision};
 use lately_store::{DocumentKey, GetDocumentError, Store, StoredDocument, WriteDocumentError};
 use lately_table::limits::CONFLICTS;

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use futures_util::future;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target, When};
-use lately_keys::table::{AnyKey, LateEventKey};
+use lately_items::{AnyKey, LateEventKey};
 use lately_keys::{EventId, Key, TableKey, Tick};
 use lately_model::{GroupBy, RunSpec};
 use lately_store::{Begun, Progress, Run, RunError, Store};

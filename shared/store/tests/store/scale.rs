@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use lately_engine::Engine;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
-use lately_keys::table::{DirectoryKey, EventKey};
+use lately_items::{DirectoryKey, EventKey};
 use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, TableKey, Tick, Topic, UnixMillis};
 use lately_model::{EventQuery, NewEvent};
 use lately_store::{Cost, Idempotency, Store, Submission};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Options};
-use lately_keys::table::AnyKey;
+use lately_items::AnyKey;
 use lately_keys::{EventId, Topic};
 use lately_model::{Backfill, NewEvent};
 use lately_store::{FanOutOutcome, FeedSettings, Record, Store};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle};
 use lately_engine::{Lag, Operation, Options};
-use lately_keys::TableKey;
-use lately_keys::table::{SessionId, SessionKey, TokenHash};
+use lately_items::{SessionKey, TokenHash};
+use lately_keys::{SessionId, TableKey};
 use lately_model::{NewSession, Session, SessionQuery};
 use lately_store::{SessionError, Store};
 

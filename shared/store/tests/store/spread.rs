@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lately_engine::{Options, PartitionLimits};
-use lately_keys::table::{AnyKey, SourceEntryKey, SourceItemKey};
+use lately_items::{AnyKey, SourceEntryKey, SourceItemKey};
 use lately_keys::{EventId, Order, ShardCount, Spread, TableKey, UnixMillis};
 use lately_model::{EventQuery, FeedQuery, NewEvent, PageSize, SourceQuery};
 use lately_store::{FeedSettings, Store};

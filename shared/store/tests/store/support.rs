@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::{Engine, Options};
-use lately_keys::table::{DirectoryKey, EventKey};
+use lately_items::{DirectoryKey, EventKey};
 use lately_keys::{Bucket, Coverage, EventId, ShardCount, Spread, TableKey, Topic};
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
 pub(crate) use lately_rig::{BUDGET, TABLE, World, connection, engine, seeds};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::join;
 use lately_engine::Engine;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
-use lately_keys::table::FeedEntryKey;
+use lately_items::FeedEntryKey;
 use lately_keys::{EventId, Source, TableKey, UnixMillis, User};
 use lately_store::{FeedFinding, FeedReport, FeedSettings, Store};
 

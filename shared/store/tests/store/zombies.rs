@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
-use lately_keys::table::AnyKey;
+use lately_items::AnyKey;
 use lately_model::{ListQuery, NewConsumer, RunSpec};
 use lately_store::{ConsumerError, Progress, Run, RunError, TableError};
 

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle};
+use lately_items::{AnyKey, ConsumerKey};
 use lately_keys::EventId;
-use lately_keys::table::{AnyKey, ConsumerKey};
 use lately_model::{NewConsumer, NewEvent, PollRequest};
 use lately_report::{Outcome, Report};
 use lately_rig::for_each_seed;

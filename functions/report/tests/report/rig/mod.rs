@@ -12,7 +12,7 @@ use futures_util::TryStreamExt;
 use lately_engine::fault::{Faults, FaultyClient};
 use lately_engine::stream::{Record as StreamRecord, SequenceNumber};
 use lately_engine::{Engine, Options};
-use lately_keys::table::{ConsumerKey, RunKey};
+use lately_items::{ConsumerKey, RunKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_model::{NewEvent, RunSpec, TopicChange};
 use lately_report::{Outcome, Output, Report, ReportError, Summary};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lately_keys::table::EventKey;
+use lately_items::EventKey;
 use lately_keys::{BucketWidth, TableKey, Topic};
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::problem::Problem;

@@ -4,18 +4,17 @@
 use std::collections::{BTreeMap, HashSet};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{
-    EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey, SourcePartition, UserSessionKey,
+use lately_items::event::{decode, is_keyed};
+use lately_items::{
+    BEFORE_ENTRIES, DirectoryEntry, EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey,
+    RepositoryKey, SourcePartition, TimelineEntry, UserSessionKey, place_in_feed, places_at_source,
 };
 use lately_keys::{Actor, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis, User};
 use lately_model::{ISSUES_TOPIC, reported_issue};
 use lately_table::{Condition, Item, Query, TableError};
 
 use crate::directory::Directory;
-use crate::directory::entry::Entry;
-use crate::entry::{BEFORE_ENTRIES, TimelineEntry, place_in_feed, places_at_source};
 use crate::erasure::step::{ErasureStep, ListedEvents, Place, Stage};
-use crate::event::{decode, is_keyed};
 use crate::fan_out::erasure::ErasureRun;
 use crate::follow::FollowerRange;
 use crate::limits::{
@@ -264,8 +263,10 @@ impl ErasureRun<'_> {
         let events = op.table.get_many(&events, true).await?;
         let mut issues: Vec<Key> = Vec::new();
         for event in &events {
-            let issue = reported_issue(&decode(event)?);
-            issues.extend(issue.as_ref().map(IssueKey::encode).filter(|key| !issues.contains(key)));
+            let issue = reported_issue(&decode(event)?).map(|(owner, repo, number)| {
+                IssueKey { repository: RepositoryKey { owner, repo }, number }.encode()
+            });
+            issues.extend(issue.filter(|key| !issues.contains(key)));
         }
         for issue in op.table.get_parts(&issues, "pk, sk, opened_by").await? {
             if issue.optional_text("opened_by")? == Some(actor.as_str()) {
@@ -352,7 +353,7 @@ impl ErasureRun<'_> {
 }
 
 /// Goes to an older bucket of the same topic, or ends the walk through the topic.
-fn enter_older(at: &mut Place, older: Option<&Entry>) {
+fn enter_older(at: &mut Place, older: Option<&DirectoryEntry>) {
     *at = Place { topic: at.topic.take(), bucket: older.map(|entry| entry.bucket), ..Place::of(at.stage) };
 }
 

@@ -12,7 +12,7 @@ mod find;
 pub(super) mod inserted;
 mod remove;
 
-use lately_keys::table::ErasureStepKey;
+use lately_items::ErasureStepKey;
 use lately_table::{TableError, Transaction};
 
 use crate::erasure::entry::ErasureEntry;

@@ -1,11 +1,10 @@
 //! The removal of what a step lists. Everything here may be done twice.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::table::{EventKey, FollowerCountKey, IssueKey, LateEventKey};
+use lately_items::{EventKey, FollowerCountKey, IssueKey, LateEventKey, place_in_feed};
 use lately_keys::{Actor, Key, Source, TableKey, User};
 use lately_table::{Condition, TableError, Update};
 
-use crate::entry::place_in_feed;
 use crate::erasure::ids::ErasedIds;
 use crate::erasure::step::{Listed, ListedEvents};
 use crate::fan_out::erasure::ErasureRun;

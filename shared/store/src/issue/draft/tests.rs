@@ -1,5 +1,4 @@
-use lately_keys::UnixMillis;
-use lately_keys::table::IssueStatus;
+use lately_keys::{IssueStatus, UnixMillis};
 use lately_model::{Labels, Revision};
 use proptest::prelude::*;
 
@@ -11,7 +10,8 @@ fn repository() -> RepositoryKey {
 
 fn issue(number: u32, body: usize) -> Issue {
     Issue {
-        repository: repository(),
+        owner: "octo".parse().unwrap(),
+        repo: "hello".parse().unwrap(),
         number: number.try_into().unwrap(),
         title: "t".parse().unwrap(),
         body: Some("\"".repeat(body).parse().unwrap()),
@@ -70,7 +70,8 @@ fn a_page_ends_at_its_byte_limit_but_takes_one_issue() {
 fn the_estimated_size_of_an_issue_is_never_too_small() {
     let longest = "x".repeat(60);
     let mut large = issue(99_999_999, 1_000);
-    large.repository = RepositoryKey { owner: longest.parse().unwrap(), repo: longest.parse().unwrap() };
+    large.owner = longest.parse().unwrap();
+    large.repo = longest.parse().unwrap();
     large.opened_by = longest.parse().unwrap();
     large.title = "\"\\".repeat(128).parse().unwrap();
     large.body = Some("a\"\\\n\r\té".repeat(100).parse().unwrap());

@@ -419,7 +419,7 @@ async fn the_migration_keeps_its_rate_and_reports_progress() {
     let store = store(engine.client(), &world);
     // The migration also looks at other items, which are no issues.
     for user in 0..20 {
-        let key = lately_keys::table::ProfileKey { user: format!("u{user}").parse().unwrap() };
+        let key = lately_items::ProfileKey { user: format!("u{user}").parse().unwrap() };
         let document = lately_model::Document::parse(b"{}").unwrap();
         store.op().record(&key).put(&document, Precondition::None).await.unwrap();
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::Engine;
 use lately_engine::fault::FaultyClient;
-use lately_keys::table::{EventKey, IssueKey, RepositoryKey};
+use lately_items::{EventKey, IssueKey, RepositoryKey};
 use lately_keys::{Actor, EventId, TableKey};
 use lately_model::{Issue, IssueChange, IssueQuery, NewIssue, Precondition, Revision};
 use lately_store::{ChangeIssueError, Store};

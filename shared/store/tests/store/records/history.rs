@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use lately_engine::{Engine, Options};
+use lately_items::{AnyKey, IssueKey};
 use lately_keys::TableKey;
-use lately_keys::table::{AnyKey, IssueKey};
 use lately_model::{Precondition, Revision};
 use lately_store::{
     ChangeIssueError, DocumentKey, GetDocumentError, GetIssueError, Store, WriteDocumentError,

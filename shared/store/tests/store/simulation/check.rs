@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lately_engine::Engine;
-use lately_keys::table::AnyKey;
+use lately_items::AnyKey;
 use lately_keys::{EventId, Source, User};
 use lately_model::{EndingState, EventQuery, FeedQuery, SourceQuery};
 use lately_store::Store;

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use lately_engine::stream::EventName;
+use lately_items::AnyKey;
 use lately_keys::EventId;
-use lately_keys::table::AnyKey;
 use lately_model::{ErasureReceipt, ErasureState, NewErasure};
 use lately_rig::for_each_seed;
 use lately_store::{ErasureTrace, Store};

@@ -20,7 +20,7 @@ use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle};
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Lag, Options};
-use lately_keys::table::{EventKey, Timeline};
+use lately_items::{EventKey, Timeline};
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position, TableKey, Topic, UnixMillis};
 use lately_model::{Backfill, LiveQuery, NewEvent};
 use lately_rig::for_each_seed;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lately_engine::Engine;
 use lately_engine::stream::EventName;
-use lately_keys::table::AnyKey;
+use lately_items::AnyKey;
 use lately_keys::{EventId, Shard, Source, Topic, UnixMillis, User};
 
 use crate::scene::key;

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Target, Throttle};
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Lag, Operation, Options};
-use lately_keys::table::{AnyKey, Timeline};
+use lately_items::{AnyKey, Timeline};
 use lately_keys::{EventId, Source, Topic, User};
 use lately_model::{Backfill, LiveQuery, NewErasure, NewEvent};
 use lately_store::{Ambient, FeedSettings, Record, Store};

@@ -1,0 +1,188 @@
+//! A topic's directory: one entry for each bucket that contains events.
+//!
+//! ```text
+//! table   pk  TOPIC#{topic}    sk  BUCKET#{label}
+//!   base N, spreads S? (see `Coverage`), retention_days N?, expires_at N?
+//!   types SS? (the types in the bucket, if it keeps its `type` view), any_type BOOL? (there are more types)
+//! ```
+//!
+//! Labels of one topic have one width, so a partition's entries sort as their time does.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use lately_keys::{Bucket, Coverage, EventType, Topic, UnixMillis};
+use lately_model::RetentionDays;
+
+use crate::item::{Corrupt, Item, Value};
+use crate::key::key;
+use crate::topic::oldest_kept;
+
+/// A directory entry expires this long after the last of its events.
+const DIRECTORY_GRACE_SECONDS: u64 = 30 * 24 * 60 * 60;
+
+key! {
+    /// The item that describes a bucket.
+    pub struct DirectoryKey {
+        /// The topic.
+        pub topic: Topic,
+        /// The bucket.
+        pub bucket: Bucket,
+    }
+    Table: pk "TOPIC#{topic}" sk "BUCKET#{bucket}"
+    const PREFIX
+    fn sort_key(bucket: Bucket)
+}
+
+/// The directory's entry for a bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryEntry {
+    /// The bucket.
+    pub bucket: Bucket,
+    /// The shards that hold its events, at each time of the bucket.
+    pub coverage: Arc<Coverage>,
+    /// The types of its events.
+    pub types: BucketTypes,
+    /// The longest retention of its events; `None` is for ever.
+    pub retention: Option<RetentionDays>,
+}
+
+/// The types of events that a bucket holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BucketTypes {
+    /// The bucket does not keep the `type` view.
+    NotKept,
+    /// The bucket keeps the view, and holds events of these types.
+    Listed(BTreeSet<EventType>),
+    /// The bucket keeps the view, and holds too many types to list.
+    Any,
+}
+
+impl BucketTypes {
+    /// Types as a part of the attribute `types`.
+    pub fn set<'a>(types: impl IntoIterator<Item = &'a EventType>) -> Value {
+        Value::texts(types.into_iter().map(EventType::as_str))
+    }
+
+    /// True if events are listed by type in the bucket.
+    pub const fn are_kept(&self) -> bool {
+        !matches!(self, Self::NotKept)
+    }
+
+    /// True if the bucket may hold events of a type.
+    pub fn may_hold(&self, event_type: &EventType) -> bool {
+        match self {
+            Self::Listed(types) => types.contains(event_type),
+            Self::NotKept | Self::Any => true,
+        }
+    }
+}
+
+impl DirectoryEntry {
+    /// The first millisecond whose events are still kept.
+    pub fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
+        self.retention.map_or(UnixMillis::MIN, |days| oldest_kept(days, now))
+    }
+
+    /// True if the entry stays at least as long as events under a retention.
+    pub fn outlives(&self, retention: Option<RetentionDays>) -> bool {
+        longer(self.retention, retention) == self.retention
+    }
+
+    /// True if the entry covers events of all these types.
+    pub fn covers(&self, types: &BTreeSet<EventType>) -> bool {
+        types.iter().all(|event_type| self.types.may_hold(event_type))
+    }
+
+    /// The key of a topic's entry for this bucket.
+    pub fn key(&self, topic: &Topic) -> DirectoryKey {
+        DirectoryKey { topic: topic.clone(), bucket: self.bucket }
+    }
+
+    /// When the entry of a bucket expires, in unix seconds: after all of its events.
+    pub fn expiry(bucket: Bucket, days: RetentionDays) -> u64 {
+        bucket.last().saturating_add(days.millis()).get() / 1000 + DIRECTORY_GRACE_SECONDS
+    }
+
+    /// The item of a topic's entry.
+    pub fn encode(&self, topic: &Topic) -> Item {
+        let item = Item::at(&self.key(topic))
+            .with("base", self.coverage.base().get())
+            .with_some("spreads", self.coverage.spreads_text());
+        let item = match &self.types {
+            BucketTypes::NotKept => item,
+            BucketTypes::Listed(types) => item.with("types", BucketTypes::set(types)),
+            BucketTypes::Any => item.with("any_type", true),
+        };
+        let Some(days) = self.retention else { return item };
+        item.with("retention_days", days.get()).with("expires_at", Self::expiry(self.bucket, days))
+    }
+
+    /// The entry of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+        let DirectoryKey { bucket, .. } = item.key_as()?;
+        let types = match item.texts("types")? {
+            _ if item.flag("any_type") => BucketTypes::Any,
+            None => BucketTypes::NotKept,
+            Some(texts) => {
+                let mut types = BTreeSet::new();
+                for text in texts {
+                    types.insert(text.parse().map_err(|_| item.corrupt("types"))?);
+                }
+                BucketTypes::Listed(types)
+            }
+        };
+        let coverage = Coverage::new(bucket, item.shard_count("base")?);
+        let coverage = match item.optional_text("spreads")? {
+            Some(spreads) => coverage.with_spreads(spreads).map_err(|_| item.corrupt("spreads"))?,
+            None => coverage,
+        };
+        Ok(Self {
+            bucket,
+            coverage: Arc::new(coverage),
+            types,
+            retention: item.retention_days("retention_days")?,
+        })
+    }
+}
+
+/// The longer of two retentions. `None` is for ever.
+fn longer(one: Option<RetentionDays>, other: Option<RetentionDays>) -> Option<RetentionDays> {
+    one.zip(other).map(|(one, other)| one.max(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes() {
+        let bucket: Bucket = "2024-07-12".parse().unwrap();
+        let coverage = Coverage::new(bucket, 4.try_into().unwrap());
+        let entry = DirectoryEntry {
+            bucket,
+            coverage: Arc::new(coverage),
+            types: BucketTypes::Listed(["like".parse().unwrap(), "note".parse().unwrap()].into()),
+            retention: Some(RetentionDays::new(1).unwrap()),
+        };
+        let key = || Item::from([("pk", "TOPIC#posts"), ("sk", "BUCKET#2024-07-12")]).with("base", 4_u64);
+        let item = key()
+            .with("types", Value::texts(["like", "note"]))
+            .with("retention_days", 1_u64)
+            .with("expires_at", 1_723_507_199_u64);
+        let topic = "posts".parse().unwrap();
+        assert_eq!(entry.encode(&topic), item);
+        assert_eq!(DirectoryEntry::decode(&item).as_ref(), Ok(&entry));
+
+        let spreads = "4;0-9";
+        let any = DirectoryEntry { types: BucketTypes::Any, retention: None, ..entry.clone() };
+        assert_eq!(any.encode(&topic), key().with("any_type", true));
+        assert_eq!(DirectoryEntry::decode(&key().with("any_type", true)), Ok(any));
+        let not_kept = DirectoryEntry { types: BucketTypes::NotKept, retention: None, ..entry };
+        assert_eq!(not_kept.encode(&topic), key());
+        DirectoryEntry::decode(&key().with("spreads", spreads)).unwrap_err();
+    }
+}

@@ -1,0 +1,107 @@
+//! The erasure of an actor or a user: its steps, the ids that it erased, and its entry in the list of erasures.
+//!
+//! ```text
+//! table   pk  JOB#ERASURE#{erasure}                                     sk  STEP               the next step, then the receipt
+//!                                                                       sk  IDS#{8 digits}     a page of erased ids
+//!         pk  ERASURES                                                  sk  {erasure}          the names, and the end
+//! ```
+//!
+//! The list has one partition, because writers and fan-out read all of it. It is usually empty.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest, Sha256};
+
+use lately_keys::limits::ERASED_PAGE;
+use lately_keys::{Actor, ErasureId, User};
+
+use crate::TokenHash;
+use crate::form::EightDigits;
+use crate::key::key;
+
+key! {
+    /// The item with an erasure's next step. When the erasure is done, it is the receipt.
+    #[derive(Copy)]
+    pub struct ErasureStepKey {
+        /// The erasure.
+        pub erasure: ErasureId,
+    }
+    Table: pk "JOB#ERASURE#{erasure}" sk "STEP"
+    fn partition(erasure: ErasureId)
+}
+
+key! {
+    /// The item with a page of the ids that an erasure has erased.
+    #[derive(Copy)]
+    pub struct ErasedPageKey {
+        erasure: ErasureId,
+        page: u32 as EightDigits,
+    }
+    Table: pk "JOB#ERASURE#{erasure}" sk "IDS#{page}"
+    const PREFIX
+}
+
+impl ErasedPageKey {
+    /// The key of a page; `None` above page 99,999,999.
+    pub fn new(erasure: ErasureId, page: u32) -> Option<Self> {
+        (page <= ERASED_PAGE).then_some(Self { erasure, page })
+    }
+}
+
+/// The SHA-256 of the names that an erasure erases. It stays when the names are forgotten.
+///
+/// ```
+/// use lately_items::ErasedNames;
+///
+/// let names = ErasedNames::of(Some(&"ada".parse()?), None);
+/// assert_eq!(names, ErasedNames::of(Some(&"ada".parse()?), None));
+/// assert_ne!(names, ErasedNames::of(None, Some(&"ada".parse()?)));
+/// # Ok::<(), lately_keys::NameError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ErasedNames([u8; 32]);
+
+impl ErasedNames {
+    /// The hash of an actor's and a user's name.
+    pub fn of(actor: Option<&Actor>, user: Option<&User>) -> Self {
+        let line =
+            |kind: &str, name: Option<&str>| name.map(|name| format!("{kind}:{name}\n")).unwrap_or_default();
+        let actor = line("actor", actor.map(Actor::as_str));
+        Self(Sha256::digest(actor + &line("user", user.map(User::as_str))).into())
+    }
+}
+
+impl fmt::Display for ErasedNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for ErasedNames {
+    type Err = ErasedNamesError;
+
+    fn from_str(text: &str) -> Result<Self, ErasedNamesError> {
+        TokenHash::parse(text).map(|hash| Self(*hash.as_bytes())).ok_or(ErasedNamesError)
+    }
+}
+
+/// The text is not a hash of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be 64 hexadecimal digits in lower case")]
+pub struct ErasedNamesError;
+
+key! {
+    /// The entry of an erasure in the list of all erasures.
+    #[derive(Copy)]
+    pub struct ErasureEntryKey {
+        /// The erasure.
+        pub erasure: ErasureId,
+    }
+    Table: pk "ERASURES" sk "{erasure}"
+}
+
+impl ErasureEntryKey {
+    /// The partition of the list.
+    pub const PARTITION: &str = "ERASURES";
+}

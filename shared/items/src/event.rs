@@ -1,0 +1,268 @@
+//! An event, and its entry in the `type` view.
+//!
+//! ```text
+//! table   pk  EVENTS#{topic}#{label}#SHARD{n}       sk  {inverted id}
+//! gsi1    pk  TYPE#{topic}#{label}#{type}#SHARD{n}  sk  {inverted id}
+//!   t S (type), a S (actor), s S? (subject), d S? (data, the client's JSON text), expires_at N?
+//!   v S? (letters: a in the view by actor, s in the view by subject, f fans out, p a post, i an import,
+//!         k written under an idempotency key), gsi1pk, gsi1sk (the view by type)
+//! ```
+//!
+//! Both keys are pure functions of the topic and the id (and, for the view, the type): the label is the label of the
+//! bucket of the id's time, and the shard is in the id.
+//!
+//! When a request is accepted, Lately decides whether its events are imports, and stores the decision: a late landing
+//! does not change it. See docs/adr/0010-accepted-events.md.
+//!
+//! Attribute names are short: an event of up to about 900 bytes fits 1 KB, which is one write unit.
+
+use lately_keys::{Bucket, BucketWidth, EventId, EventType, Shard, SortKey, Subject, Topic, UnixMillis};
+use lately_model::{AcceptedTimes, Data, Event, NewEvent, RetentionDays, TopicSettings};
+
+use crate::directory::DirectoryEntry;
+use crate::form::NewestFirst;
+use crate::item::{Corrupt, Item};
+use crate::key::key;
+
+key! {
+    /// One shard of one bucket of a topic. Its text is the partition key of the events in it.
+    pub struct EventPartition {
+        /// The topic.
+        pub topic: Topic,
+        /// The bucket.
+        pub bucket: Bucket,
+        /// The shard.
+        pub shard: Shard,
+    }
+    text "EVENTS#{topic}#{bucket}#SHARD{shard}"
+}
+
+impl EventPartition {
+    /// True if this partition holds the topic's event with this id.
+    pub fn holds(&self, id: EventId) -> bool {
+        holds(self.bucket, self.shard, id)
+    }
+}
+
+fn holds(bucket: Bucket, shard: Shard, id: EventId) -> bool {
+    bucket.contains(id.at()) && shard == id.shard()
+}
+
+key! {
+    /// The item that is an event.
+    pub struct EventKey {
+        partition: EventPartition,
+        id: EventId as NewestFirst,
+    }
+    Table: pk "{partition}" sk "{id}"
+    if |key| key.partition.holds(key.id)
+}
+
+impl EventKey {
+    /// The key of an event, derived from its id.
+    pub fn new(topic: Topic, width: BucketWidth, id: EventId) -> Self {
+        let bucket = Bucket::containing(width, id.at());
+        Self { partition: EventPartition { topic, bucket, shard: id.shard() }, id }
+    }
+
+    /// The partition that holds the event.
+    pub const fn partition(&self) -> &EventPartition {
+        &self.partition
+    }
+
+    /// The event's id.
+    pub const fn id(&self) -> EventId {
+        self.id
+    }
+}
+
+key! {
+    /// One shard of the events of one type in one bucket. Its text is the index's partition key.
+    pub struct TypeViewPartition {
+        /// The topic.
+        pub topic: Topic,
+        /// The bucket.
+        pub bucket: Bucket,
+        /// The type of all events in it.
+        pub event_type: EventType,
+        /// The shard.
+        pub shard: Shard,
+    }
+    text "TYPE#{topic}#{bucket}#{event_type}#SHARD{shard}"
+}
+
+key! {
+    /// An event's entry in the `type` view.
+    pub struct TypeViewKey {
+        partition: TypeViewPartition,
+        id: EventId as NewestFirst,
+    }
+    Gsi1: pk "{partition}" sk "{id}"
+    if |key| holds(key.partition.bucket, key.partition.shard, key.id)
+}
+
+impl TypeViewKey {
+    /// The entry of an event with this key and type.
+    pub fn new(event: &EventKey, event_type: EventType) -> Self {
+        let EventPartition { topic, bucket, shard } = event.partition.clone();
+        Self { partition: TypeViewPartition { topic, bucket, event_type, shard }, id: event.id }
+    }
+
+    /// The index partition that lists the event.
+    pub const fn partition(&self) -> &TypeViewPartition {
+        &self.partition
+    }
+
+    /// The event's id.
+    pub const fn id(&self) -> EventId {
+        self.id
+    }
+}
+
+/// The letter of events that were written under an idempotency key.
+pub const KEYED: &str = "k";
+
+/// True if the event of an item was written under an idempotency key.
+///
+/// # Errors
+/// If the item has another form.
+pub fn is_keyed(item: &Item) -> Result<bool, Corrupt> {
+    Ok(item.optional_text("v")?.is_some_and(|letters| letters.contains(KEYED)))
+}
+
+/// The circumstances in which a request was first accepted. The letters of the request's events follow from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acceptance {
+    /// When the request arrived.
+    pub at: UnixMillis,
+    /// True if the request has an idempotency key, so that it may be retried.
+    pub is_keyed: bool,
+}
+
+impl Acceptance {
+    /// True if an event of the request is an import.
+    pub fn is_import(self, event: &NewEvent) -> bool {
+        event.at.is_some_and(|at| AcceptedTimes::new(self.at, None).is_import(at))
+    }
+
+    /// The letters that are stored with an event of the request.
+    pub fn letters(self, event: &NewEvent) -> [&'static str; 2] {
+        [if self.is_import(event) { "i" } else { "p" }, if self.is_keyed { KEYED } else { "" }]
+    }
+}
+
+/// The event of an item, unless the event has expired. The end is exact to the millisecond, as for pages, which know
+/// the retention.
+///
+/// The item stores the end in seconds, rounded up. A retention is whole days, so the event's end has the same
+/// milliseconds within a second as the event's own time.
+///
+/// # Errors
+/// If the item has another form.
+pub fn unless_over(item: &Item, now: UnixMillis) -> Result<Option<Event>, Corrupt> {
+    let event = decode(item)?;
+    let expires_at: Option<u64> = item.optional_number("expires_at")?;
+    let over = expires_at.is_some_and(|seconds| {
+        let early = (1000 - event.at().get() % 1000) % 1000;
+        seconds.saturating_mul(1000).saturating_sub(early) <= now.get()
+    });
+    Ok((!over).then_some(event))
+}
+
+/// The item of an event in a bucket, with the letters of its request's [`Acceptance`].
+pub fn encode(
+    event: &Event,
+    key: &EventKey,
+    entry: &DirectoryEntry,
+    settings: &TopicSettings,
+    accepted: [&str; 2],
+) -> Item {
+    let views = [(settings.views.actor, "a"), (settings.views.subject, "s"), (settings.fan_out, "f")];
+    let views = views.into_iter().filter_map(|(wanted, letter)| wanted.then_some(letter));
+    let item = Item::at(key)
+        .with("t", event.event_type.as_str())
+        .with("a", event.actor.as_str())
+        .with_some("s", event.subject.as_ref().map(Subject::as_str))
+        .with_some("d", event.data.as_ref().map(Data::as_str))
+        .with("v", views.chain(accepted).collect::<String>())
+        .with_some("expires_at", settings.retention_days.map(|days| expiry(event.at(), days)));
+    match entry.types.are_kept() {
+        true => item.also_at(&TypeViewKey::new(key, event.event_type.clone())),
+        false => item,
+    }
+}
+
+/// When an event expires, in unix seconds. Rounded up, so that an event is kept for no less than its retention.
+pub fn expiry(at: UnixMillis, days: RetentionDays) -> u64 {
+    at.saturating_add(days.millis()).get().div_ceil(1000)
+}
+
+/// The event of an item that a read returned.
+///
+/// # Errors
+/// If the item is not an event.
+pub fn decode(item: &Item) -> Result<Event, Corrupt> {
+    let data = item.optional_text("d")?.map(|text| Data::from_stored(text.to_owned()));
+    Ok(Event {
+        id: item.parsed::<SortKey>("sk")?.id(),
+        event_type: item.parsed("t")?,
+        actor: item.parsed("a")?,
+        subject: item.optional_parsed("s")?,
+        data: data.transpose().map_err(|_| item.corrupt("d"))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lately_keys::Coverage;
+    use lately_model::Views;
+
+    use super::*;
+    use crate::directory::BucketTypes;
+
+    #[test]
+    fn golden_bytes() {
+        let id: EventId = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
+        let event = Event {
+            id,
+            event_type: "note".parse().unwrap(),
+            actor: "ada".parse().unwrap(),
+            subject: "x".parse().ok(),
+            data: Some(Data::from_stored("1.10".to_owned()).unwrap()),
+        };
+        let settings = TopicSettings {
+            bucket: BucketWidth::Day,
+            retention_days: Some(RetentionDays::new(1).unwrap()),
+            min_shards: 1.try_into().unwrap(),
+            max_shards: 1.try_into().unwrap(),
+            fan_out: true,
+            views: Views { actor: true, subject: true, event_type: true },
+        };
+        let key = EventKey::new("posts".parse().unwrap(), BucketWidth::Day, id);
+        let bucket = key.partition().bucket;
+        let entry = DirectoryEntry {
+            bucket,
+            coverage: Arc::new(Coverage::new(bucket, settings.min_shards)),
+            types: BucketTypes::Any,
+            retention: settings.retention_days,
+        };
+        let inverted = "fe6f5b32-2c18-8ddd-6066-0248b01118ad";
+        let item = Item::from([("pk", "EVENTS#posts#2024-07-12#SHARD126"), ("sk", inverted)])
+            .with("gsi1pk", "TYPE#posts#2024-07-12#note#SHARD126")
+            .with("gsi1sk", inverted)
+            .with("t", "note")
+            .with("a", "ada")
+            .with("s", "x")
+            .with("d", "1.10")
+            .with("v", "asfpk")
+            .with("expires_at", 1_720_838_271_u64);
+        assert_eq!(encode(&event, &key, &entry, &settings, ["p", KEYED]), item);
+        assert_eq!(decode(&item).as_ref(), Ok(&event));
+        assert_eq!(is_keyed(&item), Ok(true));
+        let end = id.at().saturating_add(24 * 60 * 60 * 1000);
+        assert_eq!(unless_over(&item, end), Ok(None));
+        assert_eq!(unless_over(&item, end.saturating_sub(1)), Ok(Some(event)));
+    }
+}

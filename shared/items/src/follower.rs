@@ -1,0 +1,170 @@
+//! A follow edge in the source's partitions: the followers of a source, spread over shards. Each shard has its own
+//! counts.
+//!
+//! ```text
+//! table   pk  FOLLOWERS#{source}#{n}    sk  #COUNT                 the numbers of followers here and of leavers
+//!   here N (followers now), left N (all who ever left), left_at N? (the last),
+//!   expires_at N? (of an erased actor, until somebody follows again)
+//!                                       sk  #LEFT#{time}#{user}    a leaver: a user who no longer follows
+//!   expires_at N
+//!                                       sk  {user}                 a follower
+//!   since N (milliseconds), k N (how many older events the user wants)
+//! ```
+//!
+//! A user's name starts with a letter or a digit, so the counts come first and are never mistaken for a user. Leavers
+//! are sorted by the time at which they unfollowed.
+
+use lately_keys::{Key, Shard, Source, TableKey, UnixMillis, User};
+
+use crate::item::{Corrupt, Item};
+use crate::key::key;
+
+key! {
+    /// The item that says that a source has a follower.
+    pub struct FollowerKey {
+        /// The followed source.
+        pub source: Source,
+        /// The shard that the follow was written to; the follow edge remembers it.
+        pub shard: Shard,
+        /// The follower.
+        pub user: User,
+    }
+    Table: pk "FOLLOWERS#{source}#{shard}" sk "{user}"
+    fn partition(source: &Source, shard: Shard)
+}
+
+/// A follow as the source's follower shard holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Follower {
+    /// The follower.
+    pub user: User,
+    /// When the follow began.
+    pub since: UnixMillis,
+    /// The number of events from before the follow that the user wants.
+    pub backfill: u16,
+}
+
+impl Follower {
+    /// The follower's item.
+    pub fn encode(&self, source: &Source, shard: Shard) -> Item {
+        Item::under(Self::key(source, shard, &self.user))
+            .with("since", self.since.get())
+            .with("k", self.backfill)
+    }
+
+    /// The key of a follower.
+    pub fn key(source: &Source, shard: Shard, user: &User) -> Key {
+        FollowerKey { source: source.clone(), shard, user: user.clone() }.encode()
+    }
+
+    /// The follower of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+        Ok(Self { user: item.parsed("sk")?, since: item.millis("since")?, backfill: item.number("k")? })
+    }
+}
+
+key! {
+    /// The item that counts one shard of a source's followers.
+    pub struct FollowerCountKey {
+        /// The followed source.
+        pub source: Source,
+        /// The shard that is counted.
+        pub shard: Shard,
+    }
+    Table: pk "FOLLOWERS#{source}#{shard}" sk "#COUNT"
+}
+
+/// The numbers of followers and leavers of one shard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FollowerCounts {
+    /// Followers now.
+    pub here: u64,
+    /// The number of times that a follower has left.
+    pub left: u64,
+    /// When the last follower left, by the clock of the process that wrote it. `None` if no follower has left.
+    pub left_at: Option<UnixMillis>,
+}
+
+impl FollowerCounts {
+    /// The key of a shard's counts.
+    pub fn key(source: &Source, shard: Shard) -> Key {
+        FollowerCountKey { source: source.clone(), shard }.encode()
+    }
+
+    /// The counts and their shard.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<(Shard, Self), Corrupt> {
+        let FollowerCountKey { shard, .. } = item.key_as()?;
+        let count = |name| Ok(item.optional_number(name)?.unwrap_or(0));
+        let left_at = item.has("left_at").then(|| item.millis("left_at")).transpose()?;
+        Ok((shard, Self { here: count("here")?, left: count("left")?, left_at }))
+    }
+}
+
+key! {
+    /// The item that says that a user followed a source until a time.
+    pub struct LeaverKey {
+        /// The formerly followed source.
+        pub source: Source,
+        /// The shard that the follower was in.
+        pub shard: Shard,
+        /// When the follower unfollowed.
+        pub at: UnixMillis,
+        /// The former follower.
+        pub user: User,
+    }
+    Table: pk "FOLLOWERS#{source}#{shard}" sk "#LEFT#{at}#{user}"
+    const PREFIX
+}
+
+impl LeaverKey {
+    /// The item that says that a follower left. It stays until the stream holds no record from before the unfollow:
+    /// up to a time in unix seconds.
+    pub fn item(&self, expires_at: u64) -> Item {
+        Item::at(self).with("expires_at", expires_at)
+    }
+
+    /// A bound below the sort keys of all who unfollowed at this time or later.
+    pub fn since(at: UnixMillis) -> String {
+        format!("#LEFT#{at}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PK: &str = "FOLLOWERS#actor:ada#7";
+
+    fn item(sk: &str, numbers: &[(&str, u64)]) -> Item {
+        let key = Item::from([("pk", PK), ("sk", sk)]);
+        numbers.iter().fold(key, |item, (name, number)| item.with(*name, *number))
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let (user, source): (User, Source) = ("bob".parse().unwrap(), "actor:ada".parse().unwrap());
+        let since = UnixMillis::new(1_720_244_197_351).unwrap();
+        let follower = Follower { user: user.clone(), since, backfill: 50 };
+        let stored = item("bob", &[("since", since.get()), ("k", 50)]);
+        assert_eq!(follower.encode(&source, 7.into()), stored);
+        assert_eq!(Follower::decode(&stored), Ok(follower));
+        Follower::decode(&item("bob", &[("since", u64::MAX), ("k", 1)])).unwrap_err();
+
+        assert_eq!(Item::under(FollowerCounts::key(&source, 7.into())), item("#COUNT", &[]));
+        let counts = FollowerCounts { here: 3, left: 2, left_at: Some(since) };
+        let stored = [("here", 3), ("left", 2), ("left_at", since.get())];
+        assert_eq!(FollowerCounts::decode(&item("#COUNT", &stored)), Ok((7.into(), counts)));
+        assert_eq!(FollowerCounts::decode(&item("#COUNT", &[])), Ok((7.into(), FollowerCounts::default())));
+        FollowerCounts::decode(&item("bob", &[])).unwrap_err();
+
+        let key = LeaverKey { source, shard: 7.into(), at: since, user };
+        let stored = item("#LEFT#2024-07-06T05:36:37.351Z#bob", &[("expires_at", 1_720_416_997)]);
+        assert_eq!(key.item(1_720_416_997), stored);
+    }
+}

@@ -1,0 +1,88 @@
+//! Every item that Lately stores, one file each: its keys, its attributes, and how it is stored. Pure.
+//!
+//! The table has the keys `pk` and `sk` and two indexes, `gsi1` and `gsi2`. Each file here draws the layout of its item,
+//! declares the item's keys (`key.rs` shows how), and encodes and decodes its attributes. No other code composes key text.
+//! `ARCHITECTURE.md` draws the whole table.
+//!
+//! ```
+//! use lately_items::{AnyKey, EventKey};
+//! use lately_keys::{BucketWidth, TableKey};
+//!
+//! let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse()?;
+//! let key = EventKey::new("posts".parse()?, BucketWidth::Day, id);
+//! let text = key.encode();
+//! assert_eq!(text.pk, "EVENTS#posts#2024-07-12#SHARD126");
+//! assert_eq!(text.sk, "fe6f5b32-2c18-8ddd-6066-0248b01118ad");
+//! assert_eq!(AnyKey::decode(&text.pk, &text.sk), Some(AnyKey::Event(key)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![deny(missing_docs)]
+
+mod announcement;
+mod any_key;
+mod backlog;
+mod consumer;
+mod deleted;
+mod directory;
+mod ending;
+mod erasure;
+pub mod event;
+mod feed;
+mod follow;
+mod follower;
+mod form;
+mod idempotency;
+mod issue;
+mod issuer;
+mod item;
+mod job;
+mod key;
+mod late;
+mod late_page;
+pub mod limits;
+mod live;
+mod profile;
+mod quota;
+mod repository;
+mod run;
+mod session;
+mod settings;
+mod source;
+mod timeline_entry;
+mod topic;
+
+pub use self::{
+    announcement::*,
+    any_key::AnyKey,
+    backlog::*,
+    consumer::*,
+    deleted::*,
+    directory::*,
+    ending::*,
+    erasure::*,
+    event::{Acceptance, EventKey, EventPartition, TypeViewKey, TypeViewPartition},
+    feed::*,
+    follow::*,
+    follower::*,
+    idempotency::*,
+    issue::*,
+    issuer::*,
+    item::{Corrupt, Item, REVISION, Value, revision_of},
+    job::*,
+    late::*,
+    late_page::*,
+    live::*,
+    profile::*,
+    quota::*,
+    repository::*,
+    run::*,
+    session::*,
+    settings::*,
+    source::*,
+    timeline_entry::*,
+    topic::*,
+};
+
+#[cfg(test)]
+mod tests;

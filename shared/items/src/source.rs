@@ -1,0 +1,284 @@
+//! A source's timeline, and the item that says how feeds read the source.
+//!
+//! ```text
+//! table   pk  SOURCE#{source}             sk  {inverted id}    an entry of its timeline: see timeline_entry.rs
+//!                                         sk  #SOURCE          its spreads, its mode and its follower shards
+//!   spreads S? (of its timeline, see `Coverage`; absent means that all entries are in the first shard)
+//!   shards N? (of followers; absent means 1)
+//!   mode S? (absent: push; promoting; pull), promotion S (the id that marks the promotion's start),
+//!   unpromoted NS? (the follower shards whose pull markers are not all written), pull_from S? (an id)
+//!   expires_at N? (after an erasure of the actor, until the item changes or the source has a follower outside the first shard)
+//!         pk  SOURCE#{source}#SHARD{n}    sk  {inverted id}    an entry of a busy time, n from 1
+//! ```
+//!
+//! `#` sorts before every digit, so the item comes before the entries of the first shard. One query reads both.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use lately_keys::{Coverage, EventId, Key, Place, Shard, ShardCount, Source, TableKey, UnixMillis};
+use lately_model::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
+
+use crate::feed::PullMarker;
+use crate::form::{Form, NewestFirst};
+use crate::item::{Corrupt, Item};
+use crate::key::{exact, key};
+
+/// One partition of a source's timeline.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourcePartition {
+    /// The source.
+    pub source: Source,
+    /// The shard. The first shard's partition also holds the source's item.
+    pub shard: Shard,
+}
+
+impl SourcePartition {
+    fn parse(pk: &str) -> Option<Self> {
+        let text = pk.strip_prefix("SOURCE#")?;
+        let (source, shard) = match text.split_once("#SHARD") {
+            None => (text, 0.into()),
+            Some((source, shard)) => (source, shard.parse().ok()?),
+        };
+        Some(Self { source: source.parse().ok()?, shard })
+    }
+}
+
+impl fmt::Display for SourcePartition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, shard } = self;
+        match shard.get() {
+            0 => write!(f, "SOURCE#{source}"),
+            shard => write!(f, "SOURCE#{source}#SHARD{shard}"),
+        }
+    }
+}
+
+/// An event in the timeline of one of its sources.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourceEntryKey {
+    /// The source.
+    pub source: Source,
+    /// The shard of the timeline.
+    pub shard: Shard,
+    /// The event.
+    pub id: EventId,
+}
+
+impl TableKey for SourceEntryKey {
+    const PLACE: Place = Place::Table;
+
+    fn encode(&self) -> Key {
+        let partition = SourcePartition { source: self.source.clone(), shard: self.shard };
+        Key { pk: partition.to_string(), sk: self.id.sort_key().to_string() }
+    }
+
+    fn decode(pk: &str, sk: &str) -> Option<Self> {
+        let SourcePartition { source, shard } = SourcePartition::parse(pk)?;
+        exact(Self { source, shard, id: NewestFirst::read(sk)? }, pk, sk)
+    }
+}
+
+key! {
+    /// The item of a source: the spreads of its timeline, its mode (push or pull) and the number of shards of its
+    /// followers.
+    pub struct SourceItemKey {
+        /// The source.
+        pub source: Source,
+    }
+    Table: pk "SOURCE#{source}" sk "#SOURCE"
+}
+
+impl SourceItemKey {
+    /// The item's sort key, which comes before those of all entries.
+    pub const SORT_KEY: &str = "#SOURCE";
+}
+
+/// A pull marker begins this long before its follow: the longest delay of an event that is not an import, plus the
+/// largest difference between two clocks.
+const PULL_OVERLAP_MILLIS: u64 = (IMPORT_SECONDS + FUTURE_SECONDS) * 1000;
+
+/// A source as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredSource {
+    /// The shards of the timeline.
+    pub coverage: Arc<Coverage>,
+    /// The shards of the followers.
+    pub shards: ShardCount,
+    /// The way in which its events reach feeds.
+    pub mode: PushMode,
+}
+
+impl Default for StoredSource {
+    fn default() -> Self {
+        Self { coverage: Arc::new(Coverage::of_source()), shards: ShardCount::ONE, mode: PushMode::Push }
+    }
+}
+
+/// The way in which a source's events reach feeds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PushMode {
+    /// Each event is copied into every follower's feed.
+    #[default]
+    Push,
+    /// Events are still copied, while pull markers are being written.
+    Promoting {
+        /// The id that marks the promotion's start.
+        promotion: EventId,
+        /// The follower shards whose markers are not all written yet. Shards that were added since are not among them:
+        /// a follower in such a shard found the source promoting, and has had a marker from the beginning.
+        unpromoted: BTreeSet<Shard>,
+    },
+    /// Events from an id on are read from the source's timeline.
+    Pull {
+        /// The id that marks the promotion's start.
+        promotion: EventId,
+        /// The first id whose event is pulled.
+        from: EventId,
+    },
+}
+
+impl PushMode {
+    /// The stored word of [`PushMode::Promoting`].
+    pub const PROMOTING: &str = "promoting";
+    /// The stored word of [`PushMode::Pull`].
+    pub const PULL: &str = "pull";
+}
+
+impl StoredSource {
+    /// The source of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+        let shards = if item.has("shards") { item.shard_count("shards")? } else { ShardCount::ONE };
+        let promotion = || item.parsed("promotion");
+        let mode = match item.optional_text("mode")? {
+            None => PushMode::Push,
+            Some(PushMode::PROMOTING) => {
+                PushMode::Promoting { promotion: promotion()?, unpromoted: item.numbers("unpromoted")? }
+            }
+            Some(PushMode::PULL) => {
+                PushMode::Pull { promotion: promotion()?, from: item.parsed("pull_from")? }
+            }
+            Some(_) => return Err(item.corrupt("mode")),
+        };
+        Ok(Self { coverage: Arc::new(Self::coverage_of(item)?), shards, mode })
+    }
+
+    /// The coverage of the timeline, in the source's item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn coverage_of(item: &Item) -> Result<Coverage, Corrupt> {
+        match item.optional_text("spreads")? {
+            None => Ok(Coverage::of_source()),
+            Some(text) => Coverage::of_source().with_spreads(text).map_err(|_| item.corrupt("spreads")),
+        }
+    }
+
+    /// The marker in the feed of a user who has followed the source since a time; `None` while the source is pushed.
+    ///
+    /// An event from before the follow may land after it. It then belongs to the feed, unless it is so late that it is
+    /// an import. So a marker begins that much before the follow, and the feed also shows the source's last minute
+    /// before the follow, whatever number of older events the user asked for.
+    pub fn marker(&self, source: &Source, since: UnixMillis) -> Option<PullMarker> {
+        let promotion = match self.mode {
+            PushMode::Push => return None,
+            PushMode::Promoting { promotion, .. } | PushMode::Pull { promotion, .. } => promotion,
+        };
+        let followed = EventId::first_of(since.saturating_sub(PULL_OVERLAP_MILLIS));
+        Some(PullMarker { source: source.clone(), since: followed.max(promotion) })
+    }
+
+    /// True if an event of the source is copied into feeds.
+    pub fn pushes(&self, id: EventId) -> bool {
+        match self.mode {
+            PushMode::Push | PushMode::Promoting { .. } => true,
+            PushMode::Pull { from, .. } => id < from,
+        }
+    }
+
+    /// True if an event of the source may have been copied into the feeds of all its followers. Until the source was
+    /// pulled, its events were pushed whatever their ids. If a writer's clock was ahead, such an id may be higher than
+    /// the first pulled id.
+    pub fn may_have_pushed(&self, id: EventId) -> bool {
+        match self.mode {
+            PushMode::Push | PushMode::Promoting { .. } => true,
+            PushMode::Pull { from, .. } => {
+                id < EventId::first_of(from.at().saturating_add(PULL_OVERLAP_MILLIS))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::Value;
+
+    const PROMOTION: &str = "019cec36-3ac0-7000-8000-000000000000";
+    const FROM: &str = "019cec36-3ea8-7000-8000-000000000000";
+
+    fn promoting() -> Item {
+        Item::from([("mode", "promoting"), ("promotion", PROMOTION)])
+    }
+
+    fn pulled() -> StoredSource {
+        let item = Item::from([("mode", "pull"), ("promotion", PROMOTION), ("pull_from", FROM)]);
+        StoredSource::decode(&item).unwrap()
+    }
+
+    #[test]
+    fn each_mode_is_decoded() {
+        assert_eq!(StoredSource::decode(&Item::new()), Ok(StoredSource::default()));
+        let shards = ShardCount::new(8).unwrap();
+        let pushed = StoredSource { shards, ..StoredSource::default() };
+        assert_eq!(StoredSource::decode(&Item::new().with("shards", 8_u64)), Ok(pushed));
+        let (promotion, from) = (PROMOTION.parse().unwrap(), FROM.parse().unwrap());
+        let unpromoted = [0, 7].map(Shard::from).into();
+        let stored = StoredSource::decode(&promoting().with("unpromoted", Value::numbers([7, 0]))).unwrap();
+        assert_eq!(stored.mode, PushMode::Promoting { promotion, unpromoted });
+        assert_eq!(pulled().mode, PushMode::Pull { promotion, from });
+    }
+
+    #[test]
+    fn an_item_with_a_wrong_or_missing_attribute_is_corrupt() {
+        for item in [
+            promoting().with("unpromoted", Value::numbers([256])),
+            Item::from([("mode", "promoting")]),
+            Item::from([("mode", "pull"), ("promotion", PROMOTION)]),
+            Item::from([("mode", "neither")]),
+            Item::new().with("shards", 3_u64),
+            Item::from([("spreads", "5-4:2")]),
+        ] {
+            StoredSource::decode(&item).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn an_event_is_pushed_or_pulled_by_its_id() {
+        let from: EventId = FROM.parse().unwrap();
+        let before = from.just_before().unwrap();
+        assert!(pulled().pushes(before) && !pulled().pushes(from));
+        assert!(StoredSource::default().pushes(from));
+        let after = |millis| EventId::first_of(from.at().saturating_add(millis));
+        assert!(pulled().may_have_pushed(after(64_999)) && !pulled().may_have_pushed(after(65_000)));
+    }
+
+    #[test]
+    fn a_marker_begins_at_the_promotion_or_shortly_before_the_follow() {
+        let source: Source = "actor:ada".parse().unwrap();
+        let promotion: EventId = PROMOTION.parse().unwrap();
+        let since = |followed: u64| {
+            let followed = UnixMillis::new(followed).unwrap();
+            pulled().marker(&source, followed).unwrap().since
+        };
+        let promoted_at = promotion.at().get();
+        assert_eq!(since(promoted_at), promotion);
+        assert_eq!(since(promoted_at + 65_000), promotion);
+        assert_eq!(since(promoted_at + 65_001).at().get(), promoted_at + 1);
+        assert_eq!(StoredSource::default().marker(&source, UnixMillis::MIN), None);
+    }
+}
