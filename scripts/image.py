@@ -25,7 +25,7 @@ def libraries(program):
     return re.findall(r"(/\S+) \(0x", done.stdout)
 
 
-def layer(program):
+def layer(program, licences):
     """The root's files, as the bytes of a tar file. They do not depend on the time or the place of the build."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
@@ -51,13 +51,13 @@ def layer(program):
             add(library, pathlib.Path(library).read_bytes(), mode=0o755)
         if needed and GLIBC.exists():
             add(str(GLIBC), GLIBC.read_bytes())
-        for licence in ("LICENSE-APACHE", "LICENSE-MIT"):
-            add(f"/usr/share/doc/lately/{licence}", pathlib.Path(licence).read_bytes())
+        for licence in licences:
+            add(f"/usr/share/doc/lately/{licence.name}", licence.read_bytes())
         add("/lately", pathlib.Path(program).read_bytes(), mode=0o755)
     return out.getvalue()
 
 
-def write(path, program, version, architecture):
+def write(path, program, licences, version, architecture):
     """Writes the image `lately` to a file."""
     blobs = {}
 
@@ -69,7 +69,7 @@ def write(path, program, version, architecture):
     def text(value):
         return json.dumps(value, indent=1).encode()
 
-    root = layer(program)
+    root = layer(program, licences)
     packed = blob(f"{MEDIA}.layer.v1.tar+gzip", gzip.compress(root, compresslevel=6, mtime=0))
     settings = {
         "architecture": architecture,

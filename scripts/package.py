@@ -13,10 +13,13 @@ import tempfile
 import tomllib
 
 import image
+import licences
 
 BIN = pathlib.Path(sys.executable).parent
 SOURCES = pathlib.Path("local/packages")
 LICENCES = ("LICENSE-APACHE", "LICENSE-MIT")
+# The licences of the crates that the program contains.
+THIRD_PARTY = "LICENSE-THIRD-PARTY"
 VERSION = tomllib.loads(pathlib.Path("Cargo.toml").read_text())["workspace"]["package"]["version"]
 # A machine as Docker, Node.js and Rust call it.
 MACHINES = {"x86_64": ("amd64", "x64", "x86_64"), "aarch64": ("arm64", "arm64", "aarch64")}
@@ -45,7 +48,7 @@ def copied(folder, *files):
 
 def wheel(program, out, work):
     """A wheel with the program as its script."""
-    sources = [SOURCES / "README.md", *(SOURCES / "wheel").iterdir(), *LICENCES, program]
+    sources = [SOURCES / "README.md", *(SOURCES / "wheel").iterdir(), *LICENCES, work / THIRD_PARTY, program]
     folder = copied(work / "wheel", *sources)
     environment = {**os.environ, "LATELY_VERSION": VERSION}
     run(BIN / "hatchling", "build", "-t", "wheel", cwd=folder, env=environment)
@@ -68,7 +71,7 @@ def npm(program, out, work):
     command = copied(work / "npm", SOURCES / "README.md", SOURCES / "npm/lately.js", *LICENCES)
     optional = {package(name): VERSION for name in PLATFORMS}
     (command / "package.json").write_text(json.dumps(described | {"optionalDependencies": optional}, indent=2))
-    carrier = copied(work / "npm-platform", *LICENCES, program)
+    carrier = copied(work / "npm-platform", *LICENCES, work / THIRD_PARTY, program)
     name = f"{SYSTEM}-{NODE}"
     about = {
         "name": package(name),
@@ -89,14 +92,16 @@ def npm(program, out, work):
 
 def archive(program, out, work):
     target = f"{RUST}-{'apple-darwin' if SYSTEM == 'darwin' else 'unknown-linux-gnu'}"
-    folder = copied(work / f"lately-{VERSION}-{target}", SOURCES / "README.md", *LICENCES, program)
+    files = [SOURCES / "README.md", *LICENCES, work / THIRD_PARTY, program]
+    folder = copied(work / f"lately-{VERSION}-{target}", *files)
     with tarfile.open(out / f"{folder.name}.tar.gz", "w:gz", compresslevel=6) as tar:
         tar.add(folder, folder.name)
 
 
-def container(program, out, _):
+def container(program, out, work):
     if SYSTEM == "linux":
-        image.write(out / f"lately-{VERSION}-linux-{DOCKER}.image.tar", program, VERSION, DOCKER)
+        texts = [*map(pathlib.Path, LICENCES), work / THIRD_PARTY]
+        image.write(out / f"lately-{VERSION}-linux-{DOCKER}.image.tar", program, texts, VERSION, DOCKER)
 
 
 def sums(out):
@@ -116,6 +121,7 @@ def main(program, out):
         work = pathlib.Path(work)
         # All packages call the program so.
         shutil.copy(program, work / "lately")
+        (work / THIRD_PARTY).write_text(licences.text("lately"))
         if SYSTEM == "linux":
             # A debug build without its names of symbols. A release build has none.
             run("strip", work / "lately")

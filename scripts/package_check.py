@@ -13,12 +13,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import urllib.request
+import zipfile
 
 import image
-from package import VERSION, run
+from package import THIRD_PARTY, VERSION, run
 from processes import end, free_ports, until
 
 BIN = pathlib.Path(sys.executable).parent.resolve()
@@ -175,6 +177,7 @@ def container(packages, folder):
         )
     root = folder / "root"
     config = image.unpack(file, root)
+    assert (root / "usr/share/doc/lately" / THIRD_PARTY).exists(), f"the image lacks {THIRD_PARTY}"
     print("  without Docker: the image's root, with chroot")
     as_user = (
         ["chroot", f"--userspec={config['User']}"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "chroot"]
@@ -188,8 +191,25 @@ def container(packages, folder):
     return Installed(folder, ["env", *(f"{name}={value}" for name, value in given.items()), *inside])
 
 
+def check_licences(packages):
+    """Each archive that carries the program has the licences of the crates in it. `container` checks the image."""
+    for file in packages.iterdir():
+        if file.suffix == ".whl":
+            with zipfile.ZipFile(file) as opened:
+                texts = [opened.read(name) for name in opened.namelist() if name.endswith(THIRD_PARTY)]
+        elif file.suffix in (".tgz", ".gz"):
+            with tarfile.open(file) as opened:
+                members = [member for member in opened if member.name.endswith(THIRD_PARTY)]
+                texts = [opened.extractfile(member).read() for member in members]
+        else:
+            continue
+        is_caller = file.name == f"lately-cli-{VERSION}.tgz"
+        assert is_caller or (len(texts) == 1 and b"\ntokio " in texts[0]), f"{file.name} lacks {THIRD_PARTY}"
+
+
 def main(packages):
     packages = pathlib.Path(packages).resolve()
+    check_licences(packages)
     ways = {"archive": unpacked, "pip install": pip, "uvx": uvx, "pipx run": pipx, "npm install": npm, "npx": npx}
     if list(packages.glob("*.image.tar")):
         ways["image"] = container

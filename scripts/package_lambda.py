@@ -11,6 +11,8 @@ import sys
 import tomllib
 import zipfile
 
+import licences
+
 BUILT = pathlib.Path(".aws-sam/build")
 SAM = pathlib.Path("target/tools/sam/bin/sam")
 VERSION = tomllib.loads(pathlib.Path("Cargo.toml").read_text())["workspace"]["package"]["version"]
@@ -52,6 +54,8 @@ def main(architecture):
     (folder / "template.yaml").write_text(template)
     for file in ("samconfig.toml", "LICENSE-APACHE", "LICENSE-MIT"):
         shutil.copy(file, folder)
+    programs = [f"lately-{manifest.parent.name}" for manifest in pathlib.Path("functions").glob("*/Cargo.toml")]
+    (folder / "LICENSE-THIRD-PARTY").write_text(licences.text(*programs))
     subprocess.run([SAM.resolve(), "validate", "--lint", "--template", "template.yaml"], cwd=folder, check=True)
     archive = shutil.make_archive(str(folder), "zip", out, folder.name)
     for file in (*sorted(folder.glob("*.zip")), pathlib.Path(archive)):
