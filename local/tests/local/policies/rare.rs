@@ -178,7 +178,7 @@ pub(super) async fn records(watched: &WitnessedSystem) {
     }
     let target = Target::operation(Operation::TransactWriteItems).partition("EVENTS#");
     for fault in [Fault::TransactionConflict, Fault::Throttle(Throttle::TableKeyRange)] {
-        let hot = hurt(api, target.clone(), 2, fault);
+        let hot = hurt(api, target.clone(), 3, fault);
         let issues = api.serving(lately_records::routes(records.store(&hot)));
         issues.call("ada", "POST /repos/octo/hello/issues", r#"{"title":"t"}"#).await.is_ok(201);
     }
