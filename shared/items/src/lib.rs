@@ -40,6 +40,7 @@ mod job;
 mod key;
 mod late;
 mod late_page;
+mod ledger_counters;
 pub mod limits;
 mod live;
 mod profile;
@@ -72,6 +73,7 @@ pub use self::{
     job::*,
     late::*,
     late_page::*,
+    ledger_counters::*,
     live::*,
     profile::*,
     quota::*,

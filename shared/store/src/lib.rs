@@ -88,6 +88,7 @@ pub use issue::{
     MigrationReport, OpenIssueError, RepositoryHandle,
 };
 pub use issuer_keys::{IssuerKeysHandle, StoredKeys};
+pub use lately_items::{CommittedRun, Progress, Run};
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
 pub use latest::LatestError;
 pub use latest::span::NewestFirstWait;
@@ -101,7 +102,7 @@ pub use range::Range;
 pub use record::{
     DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, StoredDocument, WriteDocumentError,
 };
-pub use run::{Begun, CommittedRun, LateError, LookUp, Progress, Run, RunError, RunHandle, RunsHandle};
+pub use run::{Begun, LateError, LookUp, RunError, RunHandle, RunsHandle};
 pub use session::{SessionError, SessionNotFound, SessionsHandle};
 pub use settings::FeedSettings;
 pub use source::SourceHandle;

@@ -83,7 +83,7 @@ impl JobStep<'_> {
         JobWork { task: Task::Walk(rest), ..work.clone() }.put(op, job, next).await
     }
 
-    /// FeedMarks that the step has begun. Returns true if an earlier attempt has marked it.
+    /// Marks that the step has begun. Returns true if an earlier attempt has marked it.
     async fn is_repeated(self) -> Result<bool, TableError> {
         let mark = Item::at(&BegunKey(self.key.clone())).with("expires_at", self.work.expires_at);
         Ok(self.fan_out.op.table.put_if(&mark, &Condition::no_item()).await? != PutIf::Done)
