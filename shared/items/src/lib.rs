@@ -26,7 +26,9 @@ mod consumer;
 mod deleted;
 mod directory;
 mod ending;
+mod ending_step;
 mod erasure;
+mod erasure_step;
 pub mod event;
 mod feed;
 mod follow;
@@ -61,7 +63,9 @@ pub use self::{
     deleted::*,
     directory::*,
     ending::*,
+    ending_step::*,
     erasure::*,
+    erasure_step::*,
     event::{Acceptance, EventKey, EventPartition, TypeViewKey, TypeViewPartition},
     feed::*,
     follow::*,

@@ -12,11 +12,12 @@
 //! deleted since (`write.rs`); it judges the events' times as the first request did. An expired record counts as
 //! absent, and so does the record of a request to a topic of the same name that was deleted since.
 
+use lately_items::limits::IDEMPOTENCY_SECONDS;
 use lately_items::{IdempotencyItemKey, IdempotencyKey};
 use lately_keys::{Caller, EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Condition, Corrupt, Item, PutIf, TableError, Update, Value};
 
-use crate::limits::{DELETION_SETTLE_SECONDS, IDEMPOTENCY_SECONDS};
+use crate::limits::DELETION_SETTLE_SECONDS;
 use crate::op::Op;
 
 /// The part of a request by which a retry is recognized.

@@ -10,10 +10,10 @@
 //! in the item must be those that were asked for, because a fingerprint has only 64 bits.
 
 use lately_items::IssuerKeysKey;
+use lately_items::limits::ISSUER_KEYS_SECONDS;
 use lately_keys::{TableKey, UnixMillis};
 use lately_table::{Item, TableError};
 
-use crate::limits::ISSUER_KEYS_SECONDS;
 use crate::op::Op;
 
 /// The stored keys of an issuer.

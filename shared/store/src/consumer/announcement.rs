@@ -5,7 +5,7 @@
 //! its consumer was deleted brings nothing back.
 
 use lately_items::{
-    Announcement, AnnouncementKey, AnyKey, Checkpoint, ConsumerKey, ConsumerMode, LedgerCounters,
+    Announcement, AnnouncementKey, AnyKey, Checkpoint, ConsumerKey, ConsumerMode, EndingMark, LedgerCounters,
 };
 use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
 use lately_model::Revision;
@@ -13,7 +13,6 @@ use lately_table::{Condition, Query, TableError, Update};
 
 use crate::consumer::is_of;
 use crate::consumer::ledger::{Ledger, LedgerHandle};
-use crate::ending::mark::EndingMark;
 use crate::live::watch::is_watched;
 use crate::op::Op;
 use crate::topic::TopicHandle;
