@@ -25,6 +25,7 @@ mod backlog;
 mod consumer;
 mod deleted;
 mod directory;
+mod document;
 mod ending;
 mod ending_step;
 mod erasure;
@@ -35,7 +36,8 @@ mod follow;
 mod follower;
 mod form;
 mod idempotency;
-mod issue;
+pub mod issue;
+mod issue_schema;
 mod issuer;
 mod item;
 mod job;
@@ -49,7 +51,7 @@ mod profile;
 mod quota;
 mod repository;
 mod run;
-mod session;
+pub mod session;
 mod settings;
 mod source;
 mod timeline_entry;
@@ -62,6 +64,7 @@ pub use self::{
     consumer::*,
     deleted::*,
     directory::*,
+    document::*,
     ending::*,
     ending_step::*,
     erasure::*,
@@ -71,7 +74,8 @@ pub use self::{
     follow::*,
     follower::*,
     idempotency::*,
-    issue::*,
+    issue::{IssueKey, IssuePriorityKey, IssueStatusKey},
+    issue_schema::*,
     issuer::*,
     item::{Corrupt, Item, REVISION, Value, revision_of},
     job::*,
@@ -83,7 +87,7 @@ pub use self::{
     quota::*,
     repository::*,
     run::*,
-    session::*,
+    session::{SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey},
     settings::*,
     source::*,
     timeline_entry::*,

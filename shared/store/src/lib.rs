@@ -87,8 +87,9 @@ pub use issue::{
     ChangeIssueError, GetIssueError, IssueHandle, IssueNotFound, IssuesError, IssuesHandle, MigrationPlan,
     MigrationReport, OpenIssueError, RepositoryHandle,
 };
-pub use issuer_keys::{IssuerKeysHandle, StoredKeys};
+pub use issuer_keys::IssuerKeysHandle;
 pub use lately_items::{CommittedRun, Progress, Run};
+pub use lately_items::{StoredDocument, StoredKeys};
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
 pub use latest::LatestError;
 pub use latest::span::NewestFirstWait;
@@ -99,9 +100,7 @@ pub use live::{LiveFollower, LiveMessage};
 pub use op::{Op, Waiter};
 pub use quota::{QuotaError, QuotaHandle};
 pub use range::Range;
-pub use record::{
-    DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, StoredDocument, WriteDocumentError,
-};
+pub use record::{DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, WriteDocumentError};
 pub use run::{Begun, LateError, LookUp, RunError, RunHandle, RunsHandle};
 pub use session::{SessionError, SessionNotFound, SessionsHandle};
 pub use settings::FeedSettings;

@@ -6,6 +6,7 @@
 
 use lately_items::{
     Announcement, AnnouncementKey, AnyKey, Checkpoint, ConsumerKey, ConsumerMode, EndingMark, LedgerCounters,
+    WatchKey,
 };
 use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
 use lately_model::Revision;
@@ -13,7 +14,6 @@ use lately_table::{Condition, Query, TableError, Update};
 
 use crate::consumer::is_of;
 use crate::consumer::ledger::{Ledger, LedgerHandle};
-use crate::live::watch::is_watched;
 use crate::op::Op;
 use crate::topic::TopicHandle;
 
@@ -40,7 +40,7 @@ impl TopicHandle<'_> {
         for item in &items {
             let key = item.key()?;
             match AnyKey::decode(&key.pk, &key.sk) {
-                Some(AnyKey::Watch(_)) => announced.is_watched = is_watched(item, now)?,
+                Some(AnyKey::Watch(_)) => announced.is_watched = WatchKey::is_watched(item, now)?,
                 Some(AnyKey::EndingMark(key)) => announced.marks.push(EndingMark::decode(key.ending, item)?),
                 _ if item.flag(Announcement::ENDED) => {
                     announced.ended.push(Announcement::decode(item)?.consumer)

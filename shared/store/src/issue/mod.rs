@@ -15,21 +15,18 @@
 mod change;
 mod draft;
 mod list;
-mod migration;
 mod open;
 mod read;
-mod stored;
 mod upgrade;
 mod view;
 mod with_event;
 
-use lately_items::{IssueKey, RepositoryKey};
+use lately_items::{IssueKey, ReadIssue, RepositoryKey};
 use lately_keys::TableKey;
 use lately_model::Issue;
 use lately_table::TableError;
 
 use crate::error::FindError;
-use crate::issue::read::ReadIssue;
 use crate::op::Op;
 
 pub use change::ChangeIssueError;

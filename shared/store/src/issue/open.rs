@@ -10,13 +10,13 @@
 //! given twice.
 
 use lately_items::RepositoryKey;
+use lately_items::issue::encode;
 use lately_keys::{Actor, IssueNumber, IssueStatus};
 use lately_model::{Issue, NewIssue, issue_opened};
 use lately_table::{Condition, Rounds, TableError, Transaction, Update};
 
 use crate::erasure::ActorIsBeingErased;
 use crate::issue::RepositoryHandle;
-use crate::issue::stored::encode;
 use crate::issue::with_event::IssueWrite;
 
 /// Why an issue was not opened.

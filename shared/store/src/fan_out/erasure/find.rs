@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event::{decode, is_keyed};
+use lately_items::session::keys_of_listed;
 use lately_items::{
     BEFORE_ENTRIES, DirectoryEntry, ErasurePlace, ErasureStage, ErasureStep, EventKey, EventPartition,
     FeedEntryKey, FollowKey, IssueKey, ListedEvents, ProfileKey, RepositoryKey, SourcePartition,
@@ -21,7 +22,6 @@ use crate::limits::{
     AWAITED_PLACES, ENDING_PAUSE, ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASURE_TOPICS_AT_ONCE,
     WRITES_AT_ONCE,
 };
-use crate::session::keys_of_listed;
 use crate::topic::error::TopicError;
 
 /// The most sessions, or notes of live timelines, that one step of an erasure deletes. A session is three items.
