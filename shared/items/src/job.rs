@@ -118,6 +118,13 @@ key! {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BegunKey(pub JobKey);
 
+impl BegunKey {
+    /// The mark's item, which expires with its page.
+    pub fn item(&self, expires_at: u64) -> Item {
+        Item::at(self).with("expires_at", expires_at)
+    }
+}
+
 impl TableKey for BegunKey {
     const PLACE: Place = Place::Table;
 

@@ -26,7 +26,6 @@
 //! | following | `follow/`, `source/` |
 //! | erasing an actor or a user | `erasure/` |
 //! | the work that follows from the table's stream | `fan_out/` |
-//! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
 //! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs` |
 //! | following a timeline live | `live/` |
 //! | the deletion of a topic, and another retention | `ending/` |

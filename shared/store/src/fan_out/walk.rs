@@ -21,7 +21,7 @@ use lately_items::{
     WalkPurpose,
 };
 use lately_keys::{Coverage, EventId, Source, UnixMillis};
-use lately_table::{Condition, Item, PutIf, TableError};
+use lately_table::{Condition, PutIf, TableError};
 
 use crate::fan_out::batch::{FanOut, fresh_id};
 use crate::fan_out::page::JobStep;
@@ -88,7 +88,7 @@ impl JobStep<'_> {
 
     /// Marks that the step has begun. Returns true if an earlier attempt has marked it.
     async fn is_repeated(self) -> Result<bool, TableError> {
-        let mark = Item::at(&BegunKey(self.key.clone())).with("expires_at", self.work.expires_at);
+        let mark = BegunKey(self.key.clone()).item(self.work.expires_at);
         Ok(self.fan_out.op.table.put_if(&mark, &Condition::no_item()).await? != PutIf::Done)
     }
 }
