@@ -25,7 +25,7 @@ pub const STORE_TIMEOUT: Duration = Duration::from_secs(1);
 pub const KEYS_FRESH: Duration = Duration::from_secs(60 * 60);
 
 /// Age up to which keys are used while the issuer does not respond.
-pub const KEYS_STALE: Duration = Duration::from_secs(lately_store::limits::ISSUER_KEYS_SECONDS);
+pub const KEYS_STALE: Duration = Duration::from_secs(lately_items::limits::ISSUER_KEYS_SECONDS);
 
 /// Pause between two fetches while there are keys to use. Anyone can send tokens with unknown keys, so their number
 /// must not matter to the issuer.

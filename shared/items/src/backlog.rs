@@ -2,15 +2,19 @@
 //!
 //! ```text
 //! table   pk  JOB#BACKLOG#SOURCE#{source}   or   JOB#BACKLOG#FEED#{user}    sk  {id}
+//!   o S?, b S? (topic and bucket width of events that were written; absent: the events were deleted)
+//!   e B (for each event 21 bytes: its id, when it was changed in unix seconds, 1 if its topic fans out)
+//!   step N (how often the item was put)
 //! ```
 //!
 //! The id is made together with the item. It is not inverted, so the oldest item is the first.
 
 use std::fmt;
 
-use lately_keys::{EventId, Key, Source, TableKey, User};
+use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, UnixMillis, User};
 
 use crate::form::{Form, Text};
+use crate::item::{Corrupt, Item, Value};
 use crate::key::key;
 use crate::{FeedEntryKey, SourceEntryKey};
 
@@ -71,4 +75,116 @@ key! {
         pub id: EventId,
     }
     Table: pk "{backlog}" sk "{id}"
+}
+
+/// An event in a backlog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeferredEvent {
+    /// The event.
+    pub id: EventId,
+    /// When the event was written or deleted, in whole seconds.
+    pub at: UnixMillis,
+    /// True if the event's topic fans out. If not, the event is in no feed.
+    pub fans_out: bool,
+}
+
+/// The topic and the bucket width of all events of an item; `None` if they were deleted.
+pub type DeferredTopic = Option<(Topic, BucketWidth)>;
+
+/// An item of a backlog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BacklogItem {
+    /// The item's key.
+    pub key: BacklogKey,
+    /// The topic of the events.
+    pub written: DeferredTopic,
+    /// The events.
+    pub events: Vec<DeferredEvent>,
+    /// The number of the step that works on it.
+    pub step: u64,
+}
+
+/// The bytes of one event: its id, its time, and whether its topic fans out.
+const EVENT_BYTES: usize = 16 + 4 + 1;
+
+impl BacklogItem {
+    /// The item.
+    pub fn encode(&self) -> Item {
+        let mut bytes = Vec::with_capacity(self.events.len() * EVENT_BYTES);
+        for DeferredEvent { id, at, fans_out } in &self.events {
+            bytes.extend(id.as_uuid().as_bytes());
+            bytes.extend(u32::try_from(at.get() / 1000).unwrap_or(u32::MAX).to_be_bytes());
+            bytes.push(u8::from(*fans_out));
+        }
+        Item::at(&self.key)
+            .with_some("o", self.written.as_ref().map(|(topic, _)| topic.as_str()))
+            .with_some("b", self.written.as_ref().map(|(_, width)| width.as_str()))
+            .with("e", Value::bytes(bytes))
+            .with("step", self.step)
+    }
+
+    /// The backlog's item of a stored item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+        let topic = item.optional_parsed("o")?;
+        let written = topic.map(|topic| Ok((topic, item.parsed("b")?))).transpose()?;
+        let events: Option<Vec<_>> = item.bytes("e")?.chunks(EVENT_BYTES).map(deferred_event).collect();
+        Ok(Self {
+            key: item.key_as()?,
+            written,
+            events: events.ok_or_else(|| item.corrupt("e"))?,
+            step: item.number("step")?,
+        })
+    }
+}
+
+fn deferred_event(bytes: &[u8]) -> Option<DeferredEvent> {
+    let bytes: &[u8; EVENT_BYTES] = bytes.try_into().ok()?;
+    let (id, rest) = bytes.split_first_chunk::<16>()?;
+    let (seconds, rest) = rest.split_first_chunk::<4>()?;
+    let id = EventId::from_slice(id)?;
+    let at = UnixMillis::new(u64::from(u32::from_be_bytes(*seconds)) * 1000).ok()?;
+    Some(DeferredEvent { id, at, fans_out: rest == [1] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+
+    fn item(written: DeferredTopic) -> BacklogItem {
+        let id = ID.parse().unwrap();
+        let event =
+            |at: u64, fans_out| DeferredEvent { id, at: UnixMillis::new(at * 1000).unwrap(), fans_out };
+        let key = BacklogKey { backlog: Backlog::Source("actor:ada".parse().unwrap()), id };
+        BacklogItem { key, written, events: vec![event(1, true), event(1_720_800_000, false)], step: 3 }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let stored = item(Some(("posts".parse().unwrap(), BucketWidth::Hour))).encode();
+        let id: EventId = ID.parse().unwrap();
+        let id = id.as_uuid();
+        let events =
+            [&id.as_bytes()[..], &[0, 0, 0, 1, 1], id.as_bytes(), &[0x66, 0x91, 0x53, 0, 0]].concat();
+        let expected = Item::from([("pk", "JOB#BACKLOG#SOURCE#actor:ada"), ("sk", ID)])
+            .with("o", "posts")
+            .with("b", "hour")
+            .with("e", Value::bytes(events))
+            .with("step", 3_u64);
+        assert_eq!(stored, expected);
+    }
+
+    #[test]
+    fn an_item_decodes_to_itself() {
+        for written in [None, Some(("posts".parse().unwrap(), BucketWidth::Month))] {
+            let item = item(written);
+            assert_eq!(BacklogItem::decode(&item.encode()), Ok(item));
+        }
+        let cut = item(None).encode().with("e", Value::bytes([1; 22]));
+        assert!(BacklogItem::decode(&cut).is_err());
+    }
 }

@@ -2,13 +2,26 @@
 //!
 //! ```text
 //! table   pk  CONSUMER#{topic}#{name}    sk  CHECKPOINT
+//!   incarnation N (the unix microseconds of its creation), revision N, settle N (seconds)
+//!   start S (an id: no event at or before it is ever given), position S (all events at or before it are committed)
+//!   mode S? (polls | runs, from the first use on), known L (16 N: the ledger's counters that are dealt with)
+//!   running S? (the end of the run under way), last S? (the batch that was committed last), deleting BOOL?
+//!   the outstanding batch:  batch S, upto S (an id), late B (ids, 16 bytes each), dealt L (16 N)
+//!   sweeps L? of M: shard N, count N, behind S (an id): a partition that was looked through in part
 //! ```
 //!
 //! It shares a partition with the consumer's report runs ([`RunKey`](crate::RunKey)).
+//!
+//! A writer replaces the whole item under its revision. A writer that loses reads the item and decides again, so every
+//! decision must be safe to make twice.
 
-use lately_keys::{Consumer, Topic};
+use lately_keys::limits::LATE_SHARDS;
+use lately_keys::{Consumer, EventId, Topic, UnixMillis};
+use lately_model::{BatchToken, Revision, SettleSeconds};
 
+use crate::item::{Corrupt, Item, REVISION, Value, revision_of};
 use crate::key::key;
+use crate::ledger_counters::LedgerCounters;
 
 key! {
     /// The item of a consumer. Its text is the partition of the consumer and its runs.
@@ -20,4 +33,271 @@ key! {
     }
     text "CONSUMER#{topic}#{name}"
     Table: pk text sk "CHECKPOINT"
+}
+
+/// The use of a consumer, from its first use on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConsumerMode {
+    /// Clients poll its events, in batches.
+    Polls,
+    /// Runs report its events.
+    Runs,
+}
+
+impl ConsumerMode {
+    /// The stored word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Polls => "polls",
+            Self::Runs => "runs",
+        }
+    }
+
+    /// The mode of an item; `None` before the first use.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn of(item: &Item) -> Result<Option<Self>, Corrupt> {
+        match item.optional_text("mode")? {
+            None => Ok(None),
+            Some("polls") => Ok(Some(Self::Polls)),
+            Some("runs") => Ok(Some(Self::Runs)),
+            Some(_) => Err(item.corrupt("mode")),
+        }
+    }
+}
+
+/// A consumer as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The consumer.
+    pub consumer: ConsumerKey,
+    /// Tells this consumer from the others that ever had its name.
+    pub incarnation: Revision,
+    /// The revision of this state.
+    pub revision: Revision,
+    /// The time that an event has to land, before the consumer reads past it.
+    pub settle: SettleSeconds,
+    /// No event at or before it is ever given.
+    pub start: EventId,
+    /// All events at or before it are committed.
+    pub position: EventId,
+    /// The use of the consumer.
+    pub mode: Option<ConsumerMode>,
+    /// The ledger's counters that are dealt with.
+    pub known: LedgerCounters,
+    /// The end of the run under way.
+    pub running: Option<EventId>,
+    /// The batch that was given out.
+    pub outstanding: Option<Outstanding>,
+    /// At most one for each partition.
+    pub sweeps: Vec<Sweep>,
+    /// The batch that was committed last.
+    pub last: Option<BatchToken>,
+    /// True if the consumer is being deleted.
+    pub deleting: bool,
+}
+
+/// A partition of the late ledger that is too long to be looked through at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    /// The partition.
+    pub shard: u8,
+    /// The partition's counter when the sweep began at the first entry.
+    pub count: u64,
+    /// All entries at or before this id that had landed by then are settled.
+    pub behind: EventId,
+}
+
+/// A batch that was given out and is not committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outstanding {
+    /// The batch's name.
+    pub batch: BatchToken,
+    /// The batch goes up to this event.
+    pub upto: EventId,
+    /// Its events from behind the position, oldest first.
+    pub late: Vec<EventId>,
+    /// The counters that are dealt with once the batch is committed.
+    pub dealt: LedgerCounters,
+}
+
+/// The position before all events. It excludes a single id: the lowest id of the first millisecond of 1970.
+pub const fn beginning() -> EventId {
+    EventId::first_of(UnixMillis::MIN)
+}
+
+impl Checkpoint {
+    /// A consumer that is being created.
+    pub fn new(consumer: &ConsumerKey, start: EventId, settle: SettleSeconds, incarnation: Revision) -> Self {
+        Self {
+            consumer: consumer.clone(),
+            incarnation,
+            revision: incarnation,
+            settle,
+            start,
+            position: start,
+            mode: None,
+            known: LedgerCounters::default(),
+            running: None,
+            outstanding: None,
+            sweeps: Vec::new(),
+            last: None,
+            deleting: false,
+        }
+    }
+
+    /// The last id whose event has had the time to land.
+    pub fn watermark(&self, now: UnixMillis) -> EventId {
+        EventId::last_of(now.saturating_sub(self.settle.millis()))
+    }
+
+    /// The consumer's item.
+    pub fn encode(&self) -> Item {
+        let sweeps = (!self.sweeps.is_empty()).then(|| Value::list(self.sweeps.iter().map(Sweep::encode)));
+        let item = Item::at(&self.consumer)
+            .with("incarnation", self.incarnation.get())
+            .with(REVISION, self.revision.get())
+            .with("settle", self.settle.get())
+            .with("start", self.start.to_string())
+            .with("position", self.position.to_string())
+            .with("known", self.known.encode())
+            .with_some("mode", self.mode.map(ConsumerMode::as_str))
+            .with_some("running", self.running.map(|running| running.to_string()))
+            .with_some("last", self.last.map(|last| last.to_string()))
+            .with_flag("deleting", self.deleting)
+            .with_some("sweeps", sweeps);
+        let Some(Outstanding { batch, upto, late, dealt }) = &self.outstanding else { return item };
+        item.with("batch", batch.to_string())
+            .with("upto", upto.to_string())
+            .with("late", Value::ids(late))
+            .with("dealt", dealt.encode())
+    }
+
+    /// The consumer of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+        let outstanding = match item.optional_parsed("batch")? {
+            None => None,
+            Some(batch) => Some(Outstanding {
+                batch,
+                upto: item.parsed("upto")?,
+                late: item.ids("late")?,
+                // Without this attribute, the batch's partitions are looked through once more.
+                dealt: LedgerCounters::decode(item, "dealt")?,
+            }),
+        };
+        let settle = SettleSeconds::new(item.number("settle")?);
+        Ok(Self {
+            consumer: item.key_as()?,
+            incarnation: item.incarnation()?,
+            revision: revision_of(item)?,
+            settle: settle.map_err(|_| item.corrupt("settle"))?,
+            start: item.parsed("start")?,
+            position: item.parsed("position")?,
+            mode: ConsumerMode::of(item)?,
+            known: LedgerCounters::decode(item, "known")?,
+            running: item.optional_parsed("running")?,
+            outstanding,
+            sweeps: item.map_list("sweeps")?.iter().map(Sweep::decode).collect::<Result<_, _>>()?,
+            last: item.optional_parsed("last")?,
+            deleting: item.flag("deleting"),
+        })
+    }
+}
+
+impl Sweep {
+    fn encode(&self) -> Item {
+        let Self { shard, count, behind } = self;
+        Item::new().with("shard", *shard).with("count", *count).with("behind", behind.to_string())
+    }
+
+    fn decode(map: &Item) -> Result<Self, Corrupt> {
+        let shard = Some(map.number("shard")?).filter(|shard| *shard < LATE_SHARDS);
+        Ok(Self {
+            shard: shard.ok_or_else(|| map.corrupt("shard"))?,
+            count: map.number("count")?,
+            behind: map.parsed("behind")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+
+    fn checkpoint() -> Checkpoint {
+        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
+        Checkpoint::new(&consumer, beginning(), SettleSeconds::default(), Revision::new(7))
+    }
+
+    /// Asserts that a checkpoint is stored as an item, and read back.
+    fn assert_stored(checkpoint: &Checkpoint, item: &Item) {
+        assert_eq!(checkpoint.encode(), *item);
+        assert_eq!(Checkpoint::decode(item).as_ref(), Ok(checkpoint));
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let zeros = || Value::list([0_u64; 16]);
+        let before_all = "00000000-0000-7000-8000-000000000000";
+        let new = Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", "CHECKPOINT")])
+            .with("incarnation", 7_u64)
+            .with("revision", 7_u64)
+            .with("settle", 10_u64)
+            .with("start", before_all)
+            .with("position", before_all)
+            .with("known", zeros());
+        assert_stored(&checkpoint(), &new);
+        let runs = Checkpoint { mode: Some(ConsumerMode::Runs), ..checkpoint() };
+        assert_stored(&runs, &new.clone().with("mode", "runs"));
+
+        let id: EventId = ID.parse().unwrap();
+        let all = Checkpoint {
+            mode: Some(ConsumerMode::Polls),
+            running: Some(id),
+            last: Some(BatchToken::new(Revision::new(7), Revision::new(8))),
+            deleting: true,
+            outstanding: Some(Outstanding {
+                batch: BatchToken::new(Revision::new(7), Revision::new(9)),
+                upto: id,
+                late: vec![id],
+                dealt: LedgerCounters::default(),
+            }),
+            sweeps: vec![Sweep { shard: 3, count: 17, behind: id }],
+            ..checkpoint()
+        };
+        let bytes =
+            [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
+        let sweep = Item::new().with("shard", 3_u64).with("count", 17_u64).with("behind", ID);
+        let stored = new
+            .with("mode", "polls")
+            .with("running", ID)
+            .with("last", "7-8")
+            .with("deleting", true)
+            .with("batch", "7-9")
+            .with("upto", ID)
+            .with("late", Value::bytes(bytes))
+            .with("dealt", zeros())
+            .with("sweeps", Value::list([sweep]));
+        assert_stored(&all, &stored);
+    }
+
+    #[test]
+    fn an_item_with_a_wrong_attribute_is_corrupt() {
+        for (name, value) in [
+            ("settle", Value::from(3_601_u64)),
+            ("mode", "both".into()),
+            ("known", Value::list([0_u64; 0])),
+            ("position", "x".into()),
+            ("batch", "1-1".into()),
+            ("sweeps", Value::list([1_u64])),
+        ] {
+            Checkpoint::decode(&checkpoint().encode().with(name, value)).unwrap_err();
+        }
+    }
 }

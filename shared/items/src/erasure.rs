@@ -1,12 +1,10 @@
-//! The erasure of an actor or a user: its steps, the ids that it erased, and its entry in the list of erasures.
+//! The erasure of an actor or a user: the keys of its steps, and the ids that it erased.
 //!
 //! ```text
-//! table   pk  JOB#ERASURE#{erasure}                                     sk  STEP               the next step, then the receipt
+//! table   pk  JOB#ERASURE#{erasure}                                     sk  STEP               the next step, then the receipt: see erasure_step.rs
 //!                                                                       sk  IDS#{8 digits}     a page of erased ids
-//!         pk  ERASURES                                                  sk  {erasure}          the names, and the end
+//!   e B (16 bytes for each event that a step erased), expires_at N
 //! ```
-//!
-//! The list has one partition, because writers and fan-out read all of it. It is usually empty.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,10 +12,11 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 
 use lately_keys::limits::ERASED_PAGE;
-use lately_keys::{Actor, ErasureId, User};
+use lately_keys::{Actor, ErasureId, EventId, User};
 
 use crate::TokenHash;
 use crate::form::EightDigits;
+use crate::item::{Corrupt, Item, Value};
 use crate::key::key;
 
 key! {
@@ -46,6 +45,19 @@ impl ErasedPageKey {
     /// The key of a page; `None` above page 99,999,999.
     pub fn new(erasure: ErasureId, page: u32) -> Option<Self> {
         (page <= ERASED_PAGE).then_some(Self { erasure, page })
+    }
+
+    /// The item of a page. It expires at this time, in unix seconds.
+    pub fn item(&self, ids: &[EventId], expires_at: u64) -> Item {
+        Item::at(self).with("e", Value::ids(ids)).with("expires_at", expires_at)
+    }
+
+    /// The ids on a page.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn ids_of(item: &Item) -> Result<Vec<EventId>, Corrupt> {
+        item.ids("e")
     }
 }
 
@@ -90,18 +102,3 @@ impl FromStr for ErasedNames {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be 64 hexadecimal digits in lower case")]
 pub struct ErasedNamesError;
-
-key! {
-    /// The entry of an erasure in the list of all erasures.
-    #[derive(Copy)]
-    pub struct ErasureEntryKey {
-        /// The erasure.
-        pub erasure: ErasureId,
-    }
-    Table: pk "ERASURES" sk "{erasure}"
-}
-
-impl ErasureEntryKey {
-    /// The partition of the list.
-    pub const PARTITION: &str = "ERASURES";
-}

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! table   pk  IDEMPOTENCY#{caller}#{topic}#{key}    sk  the same
+//!   hash B (SHA-256 of the body), ids B (16 bytes each), at N (when the request came, in milliseconds), done BOOL?,
+//!   expires_at N
 //! ```
 //!
 //! The client's key comes last, because it alone may contain a `#`.
@@ -10,9 +12,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use lately_keys::limits::IDEMPOTENCY_KEY_BYTES;
-use lately_keys::{Caller, Topic};
+use lately_keys::{Caller, EventId, Topic, UnixMillis};
 
+use crate::item::{Corrupt, Item, Value};
 use crate::key::key;
+use crate::limits::IDEMPOTENCY_SECONDS;
 
 /// The value of an `Idempotency-Key` header: 1 to 128 printable ASCII characters.
 ///
@@ -57,4 +61,75 @@ key! {
         pub key: IdempotencyKey,
     }
     Table: pk "IDEMPOTENCY#{caller}#{topic}#{key}" sk "IDEMPOTENCY#{caller}#{topic}#{key}"
+}
+
+/// A request as it is recorded under its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRecord {
+    /// The SHA-256 of the request's body.
+    pub body_hash: [u8; 32],
+    /// The ids of the request's events.
+    pub ids: Vec<EventId>,
+    /// When the request came.
+    pub accepted_at: UnixMillis,
+    /// True if all events are written.
+    pub done: bool,
+}
+
+impl KeyRecord {
+    /// The record's item.
+    pub fn encode(&self, key: &IdempotencyItemKey) -> Item {
+        Item::at(key)
+            .with("hash", Value::bytes(self.body_hash))
+            .with("ids", Value::ids(&self.ids))
+            .with("at", self.accepted_at.get())
+            .with_flag("done", self.done)
+            .with("expires_at", self.accepted_at.get() / 1000 + IDEMPOTENCY_SECONDS)
+    }
+
+    /// The record of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+        Ok(Self {
+            body_hash: item.bytes("hash")?.try_into().map_err(|_| item.corrupt("hash"))?,
+            ids: item.ids("ids")?,
+            accepted_at: item.millis("at")?,
+            done: item.flag("done"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> IdempotencyItemKey {
+        let (caller, topic, key) = ("user:ada".parse(), "posts".parse(), "k".parse());
+        IdempotencyItemKey { caller: caller.unwrap(), topic: topic.unwrap(), key: key.unwrap() }
+    }
+
+    fn record() -> KeyRecord {
+        KeyRecord {
+            body_hash: [7; 32],
+            ids: vec!["0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap()],
+            accepted_at: UnixMillis::new(1_720_781_000_123).unwrap(),
+            done: false,
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let id =
+            [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
+        let key_text = "IDEMPOTENCY#user:ada#posts#k";
+        let expected = Item::from([("pk", key_text), ("sk", key_text)])
+            .with("hash", Value::bytes([7; 32]))
+            .with("ids", Value::bytes(id))
+            .with("at", 1_720_781_000_123_u64)
+            .with("expires_at", 1_720_867_400_u64);
+        assert_eq!(record().encode(&key()), expected);
+        assert_eq!(KeyRecord::decode(&expected), Ok(record()));
+    }
 }

@@ -4,15 +4,26 @@
 //! table   pk  REPO#{owner}#{repo}    sk  ISSUE#{8 digits}
 //! gsi1    pk  REPO#{owner}#{repo}    sk  ISSUE#{OPEN|CLOSED}#{8 digits}
 //! gsi2    pk  REPO#{owner}#{repo}    sk  PRIORITY#{HIGH|MEDIUM|LOW}#{8 digits}
+//!   title S, body S?, labels L of S?, status S (open, closed), opened_by S, opened_at N (milliseconds), gsi1pk, gsi1sk
+//!   since schema 2: schema N (absent: 1), revision N, updated_at N (milliseconds)
+//!   since schema 3: priority S (high, medium, low), by_hand BOOL? (someone set the priority, so it ignores labels),
+//!                   gsi2pk, gsi2sk
 //! ```
 //!
 //! Numbers have eight digits, so that text sorts as numbers do.
+//!
+//! The attribute names are those of existing tables, and not short: older writers and readers know them.
+//!
+//! Two rules must hold. The keys of both indexes follow from status and priority. And an issue that was read keeps its
+//! item as it is stored: a write starts from the stored item, so it leaves attributes alone that this program does not
+//! know.
 
-use lately_keys::{IssueNumber, IssuePriority, IssueStatus};
-use lately_model::Issue;
+use lately_keys::{IssueNumber, IssuePriority, IssueStatus, TableKey};
+use lately_model::{Issue, IssueBody, Label, Labels};
 
 use crate::RepositoryKey;
 use crate::form::{Capitals, EightDigits};
+use crate::item::{Corrupt, Item, REVISION, Value, revision_of};
 use crate::key::key;
 
 key! {
@@ -61,4 +72,116 @@ key! {
     }
     Gsi2: pk "{repository}" sk "PRIORITY#{priority}#{number}"
     fn sort_key(priority: IssuePriority as Capitals, number: IssueNumber as EightDigits)
+}
+
+/// The schema that this program writes.
+pub const SCHEMA: u32 = 3;
+
+/// The item of an issue.
+pub fn encode(issue: &Issue) -> Item {
+    let key = IssueKey::of(issue);
+    let IssueKey { repository, number } = key.clone();
+    let (status, priority) = (issue.status, issue.priority);
+    Item::at(&key)
+        .also_at(&IssueStatusKey { repository: repository.clone(), status, number })
+        .also_at(&IssuePriorityKey { repository, priority, number })
+        .with("schema", SCHEMA)
+        .with("title", issue.title.as_str())
+        .with_some("body", issue.body.as_ref().map(IssueBody::as_str))
+        .with("labels", Value::list(issue.labels.iter().map(Label::as_str)))
+        .with("status", status.as_str())
+        .with("priority", priority.as_str())
+        .with_flag("by_hand", issue.priority_by_hand)
+        .with("opened_by", issue.opened_by.as_str())
+        .with("opened_at", issue.opened_at.get())
+        .with("updated_at", issue.updated_at.get())
+        .with(REVISION, issue.revision.get())
+}
+
+/// The issue of an item in the current schema.
+///
+/// # Errors
+/// If the item has another form.
+pub fn decode(item: &Item) -> Result<Issue, Corrupt> {
+    let IssueKey { repository: RepositoryKey { owner, repo }, number } = decode_key(item)?;
+    Ok(Issue {
+        owner,
+        repo,
+        number,
+        title: item.parsed("title")?,
+        body: item.optional_parsed("body")?,
+        labels: decode_labels(item)?,
+        status: item.parsed("status")?,
+        priority: item.parsed("priority")?,
+        priority_by_hand: item.flag("by_hand"),
+        opened_by: item.parsed("opened_by")?,
+        opened_at: item.millis("opened_at")?,
+        updated_at: item.millis("updated_at")?,
+        revision: revision_of(item)?,
+    })
+}
+
+/// The key of an issue's item.
+///
+/// # Errors
+/// If the item has another form.
+pub fn decode_key(item: &Item) -> Result<IssueKey, Corrupt> {
+    IssueKey::decode(item.text("pk")?, item.text("sk")?).ok_or_else(|| item.corrupt("sk"))
+}
+
+/// The labels of an issue's item.
+///
+/// # Errors
+/// If the item has another form.
+pub fn decode_labels(item: &Item) -> Result<Labels, Corrupt> {
+    let labels = item.text_list("labels")?.into_iter().map(str::parse).collect::<Result<Vec<Label>, _>>();
+    labels.ok().and_then(|labels| Labels::new(labels).ok()).ok_or_else(|| item.corrupt("labels"))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use lately_keys::UnixMillis;
+    use lately_model::Revision;
+
+    use super::*;
+
+    pub(crate) fn issue() -> Issue {
+        Issue {
+            owner: "octo".parse().unwrap(),
+            repo: "hello".parse().unwrap(),
+            number: IssueNumber::try_from(7).unwrap(),
+            title: "It says hello".parse().unwrap(),
+            body: "Why?".parse().ok(),
+            labels: Labels::new(vec!["ui".parse().unwrap()]).unwrap(),
+            status: IssueStatus::Open,
+            priority: IssuePriority::High,
+            priority_by_hand: true,
+            opened_by: "ada".parse().unwrap(),
+            opened_at: UnixMillis::new(5).unwrap(),
+            updated_at: UnixMillis::new(6).unwrap(),
+            revision: Revision::new(9),
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let repository = "REPO#octo#hello";
+        let item = Item::from([("pk", repository), ("gsi1pk", repository), ("gsi2pk", repository)])
+            .with("sk", "ISSUE#00000007")
+            .with("gsi1sk", "ISSUE#OPEN#00000007")
+            .with("gsi2sk", "PRIORITY#HIGH#00000007")
+            .with("schema", 3_u64)
+            .with("title", "It says hello")
+            .with("body", "Why?")
+            .with("labels", Value::list(["ui"]))
+            .with("status", "open")
+            .with("priority", "high")
+            .with("by_hand", true)
+            .with("opened_by", "ada")
+            .with("opened_at", 5_u64)
+            .with("updated_at", 6_u64)
+            .with("revision", 9_u64);
+        assert_eq!(encode(&issue()), item);
+        assert_eq!(decode(&item), Ok(issue()));
+    }
 }

@@ -330,6 +330,14 @@ impl Item {
         ids.ok_or_else(|| self.corrupt(name))
     }
 
+    /// The incarnation of the consumer that the item belongs to.
+    ///
+    /// # Errors
+    /// If the attribute is missing, or no number.
+    pub fn incarnation(&self) -> Result<Revision, Corrupt> {
+        self.number("incarnation").map(Revision::new)
+    }
+
     /// A number of shards.
     pub fn shard_count(&self, name: &'static str) -> Result<ShardCount, Corrupt> {
         ShardCount::new(self.number(name)?).map_err(|_| self.corrupt(name))

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! table   pk  LATE#{topic}#{name}#{0..15}    sk  {id}
+//!   incarnation N
+//!   by S? (the run, by its end, or the batch that settled the entry), expires_at N? (only once it is settled)
 //! ```
 //!
 //! The partition is the id's last four bits, which are random. So a large import into the past is spread over sixteen
@@ -10,9 +12,11 @@
 
 use lately_keys::limits::LATE_SHARDS;
 use lately_keys::{EventId, Key, Place, TableKey};
+use lately_model::Revision;
 
 use crate::ConsumerKey;
 use crate::form::{Form, Text};
+use crate::item::{Corrupt, Item};
 use crate::key::{exact, read, values};
 
 /// The item that lists a late event for a consumer.
@@ -38,6 +42,24 @@ impl LateEventKey {
     }
 }
 
+impl LateEventKey {
+    /// The attribute of a settled entry.
+    pub const BY: &str = "by";
+
+    /// The item of an entry that is not settled.
+    pub fn item(&self, incarnation: Revision) -> Item {
+        Item::at(self).with("incarnation", incarnation.get())
+    }
+
+    /// True if an entry belongs to this incarnation and is not settled.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn is_unsettled(entry: &Item, ours: Revision) -> Result<bool, Corrupt> {
+        Ok(entry.incarnation()? == ours && entry.optional_text(Self::BY)?.is_none())
+    }
+}
+
 impl TableKey for LateEventKey {
     const PLACE: Place = Place::Table;
 
@@ -51,5 +73,30 @@ impl TableKey for LateEventKey {
         let values = values("LATE#{topic}#{name}#{shard}", pk)?;
         let (topic, name) = (read::<Text, _>(&values, "topic")?, read::<Text, _>(&values, "name")?);
         exact(Self { consumer: ConsumerKey { topic, name }, id: Text::read(sk)? }, pk, sk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes() {
+        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
+        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+        let expected = Item::from([("pk", "LATE#billing#nightly#2"), ("sk", id)]).with("incarnation", 7_u64);
+        assert_eq!(LateEventKey::partitions(&consumer).nth(2).as_deref(), Some("LATE#billing#nightly#2"));
+        let key = LateEventKey { consumer, id: id.parse().unwrap() };
+        assert_eq!(key.item(Revision::new(7)), expected);
+    }
+
+    #[test]
+    fn an_entry_is_unsettled_only_for_its_own_incarnation() {
+        let entry = |incarnation: u64| Item::new().with("incarnation", incarnation);
+        let ours = Revision::new(7);
+        assert_eq!(LateEventKey::is_unsettled(&entry(7), ours), Ok(true));
+        assert_eq!(LateEventKey::is_unsettled(&entry(7).with("by", "7-8"), ours), Ok(false));
+        assert_eq!(LateEventKey::is_unsettled(&entry(8), ours), Ok(false), "the consumer was created again");
+        LateEventKey::is_unsettled(&Item::new(), ours).unwrap_err();
     }
 }

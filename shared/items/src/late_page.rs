@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! table   pk  CONSUMER#{topic}#{name}    sk  LATE#{id of the run's end}#{page, 8 digits}
+//!   incarnation N, ids B? (16 bytes each), last BOOL? (this is the last page)
 //! ```
 //!
 //! It shares a partition with the run ([`RunKey`](crate::RunKey)). Pages sort by number, so one query reads a run's
@@ -9,9 +10,11 @@
 
 use lately_keys::EventId;
 use lately_keys::limits::LATE_PAGE;
+use lately_model::Revision;
 
 use crate::ConsumerKey;
 use crate::form::EightDigits;
+use crate::item::{Corrupt, Item, Value};
 use crate::key::key;
 
 key! {
@@ -36,8 +39,59 @@ impl LatePageKey {
         format!("LATE#{to}#")
     }
 
+    /// The item of a page.
+    pub fn item(&self, incarnation: Revision, ids: &[EventId], last: bool) -> Item {
+        Item::at(self)
+            .with("incarnation", incarnation.get())
+            .with_some("ids", (!ids.is_empty()).then(|| Value::ids(ids)))
+            .with_flag("last", last)
+    }
+}
+
+/// A page of a run's late events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LatePage {
     /// The page's number, counted from 0.
-    pub const fn page(&self) -> u32 {
-        self.page
+    pub number: u32,
+    /// The late events.
+    pub ids: Vec<EventId>,
+    /// True if no page comes after it.
+    pub last: bool,
+}
+
+impl LatePage {
+    /// The page of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+        let LatePageKey { page, .. } = item.key_as()?;
+        let ids = if item.has("ids") { item.ids("ids")? } else { Vec::new() };
+        Ok(Self { number: page, ids, last: item.flag("last") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes() {
+        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
+        let key = |page| LatePageKey::new(consumer.clone(), id.parse().unwrap(), page).unwrap();
+        let stored = |page: &str| {
+            Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", format!("LATE#{id}#{page}").as_str())])
+                .with("incarnation", 7_u64)
+        };
+        let bytes =
+            [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
+        let full = stored("00000003").with("ids", Value::bytes(bytes));
+        let ids = vec![id.parse().unwrap()];
+        assert_eq!(key(3).item(Revision::new(7), &ids, false), full);
+        assert_eq!(LatePage::decode(&full), Ok(LatePage { number: 3, ids, last: false }));
+        let last = stored("00000000").with("last", true);
+        assert_eq!(key(0).item(Revision::new(7), &[], true), last);
+        assert_eq!(LatePage::decode(&last), Ok(LatePage { number: 0, ids: vec![], last: true }));
     }
 }

@@ -4,6 +4,41 @@
 //! declares the item's keys (`key.rs` shows how), and encodes and decodes its attributes. No other code composes key text.
 //! `ARCHITECTURE.md` draws the whole table.
 //!
+//! # The items
+//!
+//! | item | file | who writes it | who reads it |
+//! | --- | --- | --- | --- |
+//! | topic | `topic.rs` | topics | everything |
+//! | directory entry | `directory.rs` | writes of events | pages, walks, the console |
+//! | event | `event.rs` | writes of events | pages, fan-out |
+//! | note of a deleted event | `deleted.rs` | deletions of events | retries of writes |
+//! | idempotency record | `idempotency.rs` | writes of events | retries of writes |
+//! | entry of a timeline or a feed | `timeline_entry.rs` | fan-out | timelines, feeds |
+//! | source | `source.rs` | fan-out, follows | timelines, feeds, fan-out |
+//! | pull marker, seen mark | `feed.rs` | fan-out; users who read their feed | feeds |
+//! | follow edge | `follow.rs` | follows | feeds, fan-out |
+//! | follower, counts of a shard, leaver | `follower.rs` | follows, fan-out | fan-out |
+//! | page of a job, mark of a page that began | `job.rs` | fan-out | fan-out |
+//! | backlog | `backlog.rs` | fan-out | fan-out |
+//! | mark and step of a deletion, or of another retention | `ending.rs`, `ending_step.rs` | topics, fan-out | fan-out, topics |
+//! | step, erased ids and list of erasures | `erasure_step.rs`, `erasure.rs`, `erasure_entry.rs` | erasures, fan-out | fan-out, writes of events |
+//! | consumer | `consumer.rs` | consumers, report runs | consumers, report runs |
+//! | announcement, with the counters of the late ledger | `announcement.rs`, `ledger_counters.rs` | consumers, fan-out | fan-out, consumers |
+//! | entry of the late ledger | `late.rs` | fan-out | consumers, report runs |
+//! | report run, page of its late events | `run.rs`, `late_page.rs` | report runs | report runs |
+//! | watch and note of a live timeline | `live.rs` | live streams; fan-out | fan-out; live streams |
+//! | profile, settings | `profile.rs`, `settings.rs`, `document.rs` | records | records |
+//! | repository, issue | `repository.rs`, `issue.rs`, `issue_schema.rs` | issues | issues |
+//! | session | `session.rs` | sessions | the authorizer |
+//! | quota, open stream | `quota.rs` | every function; live streams | the same |
+//! | keys of an issuer of JWTs | `issuer.rs` | the authorizer | the authorizer |
+//!
+//! # A file
+//!
+//! A file has its parts in this order: the layout, the keys (`key!`), the struct with `encode` and `decode`, and a test of the
+//! stored bytes. `decode` fails with [`Corrupt`] if the item has another form. Stored bytes never change, so these tests
+//! never do. Decisions about an item that need no call are here too; calls, conditions and updates are in the store.
+//!
 //! ```
 //! use lately_items::{AnyKey, EventKey};
 //! use lately_keys::{BucketWidth, TableKey};
@@ -25,28 +60,34 @@ mod backlog;
 mod consumer;
 mod deleted;
 mod directory;
+mod document;
 mod ending;
+mod ending_step;
 mod erasure;
+mod erasure_entry;
+mod erasure_step;
 pub mod event;
 mod feed;
 mod follow;
 mod follower;
 mod form;
 mod idempotency;
-mod issue;
+pub mod issue;
+mod issue_schema;
 mod issuer;
 mod item;
 mod job;
 mod key;
 mod late;
 mod late_page;
+mod ledger_counters;
 pub mod limits;
 mod live;
 mod profile;
 mod quota;
 mod repository;
 mod run;
-mod session;
+pub mod session;
 mod settings;
 mod source;
 mod timeline_entry;
@@ -59,25 +100,31 @@ pub use self::{
     consumer::*,
     deleted::*,
     directory::*,
+    document::*,
     ending::*,
+    ending_step::*,
     erasure::*,
+    erasure_entry::*,
+    erasure_step::*,
     event::{Acceptance, EventKey, EventPartition, TypeViewKey, TypeViewPartition},
     feed::*,
     follow::*,
     follower::*,
     idempotency::*,
-    issue::*,
+    issue::{IssueKey, IssuePriorityKey, IssueStatusKey},
+    issue_schema::*,
     issuer::*,
     item::{Corrupt, Item, REVISION, Value, revision_of},
     job::*,
     late::*,
     late_page::*,
+    ledger_counters::*,
     live::*,
     profile::*,
     quota::*,
     repository::*,
     run::*,
-    session::*,
+    session::{SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey},
     settings::*,
     source::*,
     timeline_entry::*,

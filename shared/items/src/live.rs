@@ -4,6 +4,9 @@
 //! table   pk  ANNOUNCED#{topic}                                                     sk  #WATCH   of a topic
 //!         pk  LIVE#SOURCE#{source}   or   LIVE#FEED#{user}                          sk  #WATCH   of the others
 //!         pk  LIVE#TOPIC#{topic}   or   LIVE#SOURCE#{source}   or   LIVE#FEED#{user}    sk  {id}     a note
+//!   a watch: until N (milliseconds: the timeline is followed at least until then), expires_at N
+//!   a note: e B (the ids of late events: 16 bytes each), expires_at N,
+//!     gone N? (the topic that was created at this time, in milliseconds, is being deleted)
 //! ```
 //!
 //! A topic's watch stands beside the announcements, because fan-out reads these for every new event anyway. The id of a
@@ -11,10 +14,11 @@
 
 use std::fmt;
 
-use lately_keys::{EventId, Source, Topic, User};
+use lately_keys::{EventId, Source, Topic, UnixMillis, User};
 
 use crate::AnnouncementKey;
 use crate::form::{Form, Text};
+use crate::item::{Corrupt, Item, Value};
 use crate::key::key;
 
 /// A timeline that can be followed live.
@@ -63,6 +67,19 @@ key! {
 impl WatchKey {
     /// The sort key of every watch. It sorts before every name.
     pub const SORT_KEY: &str = "#WATCH";
+
+    /// The item of a watch that holds until a time.
+    pub fn item(&self, until: UnixMillis) -> Item {
+        Item::at(self).with("until", until.get()).with("expires_at", until.get() / 1000 + 1)
+    }
+
+    /// True if the item of a watch says that its timeline is followed now.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn is_watched(watch: &Item, now: UnixMillis) -> Result<bool, Corrupt> {
+        Ok(watch.number::<u64>("until")? >= now.get())
+    }
 }
 
 /// The partition of a timeline's watch.
@@ -93,4 +110,66 @@ key! {
         pub id: EventId,
     }
     Table: pk "{timeline}" sk "{id}"
+}
+
+impl LateNoteKey {
+    /// The item of a note of late events. It expires at this time, in unix seconds.
+    pub fn item(&self, events: &[EventId], expires_at: u64) -> Item {
+        Item::at(self).with("e", Value::ids(events)).with("expires_at", expires_at)
+    }
+}
+
+/// A note, as a follower reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LateNote {
+    /// The note's own id.
+    pub id: EventId,
+    /// The late events.
+    pub events: Vec<EventId>,
+    /// When the topic was created that is being deleted.
+    pub gone: Option<UnixMillis>,
+}
+
+impl LateNote {
+    /// The attribute of a note that says that the topic is being deleted.
+    pub const GONE: &str = "gone";
+
+    /// The note of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+        let LateNoteKey { id, .. } = item.key_as()?;
+        Ok(Self { id, events: item.ids("e")?, gone: item.optional_millis(Self::GONE)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes() {
+        let timeline = Timeline::Topic("posts".parse().unwrap());
+        let millis = |millis| UnixMillis::new(millis).unwrap();
+        let item = WatchKey { timeline: timeline.clone() }.item(millis(1_120_500));
+        let expected = Item::from([("pk", "ANNOUNCED#posts"), ("sk", "#WATCH")])
+            .with("until", 1_120_500_u64)
+            .with("expires_at", 1_121_u64);
+        assert_eq!(item, expected);
+        let at = |now| WatchKey::is_watched(&item, millis(now));
+        assert_eq!((at(1_120_500), at(1_120_501)), (Ok(true), Ok(false)));
+
+        let text = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+        let id: EventId = text.parse().unwrap();
+        let events = vec![id, EventId::first_of(millis(5))];
+        let item = LateNoteKey { timeline, id }.item(&events, 4_600);
+        let bytes = [*events[0].as_uuid().as_bytes(), *events[1].as_uuid().as_bytes()].concat();
+        let expected = Item::from([("pk", "LIVE#TOPIC#posts"), ("sk", text)])
+            .with("e", Value::bytes(bytes))
+            .with("expires_at", 4_600_u64);
+        assert_eq!(item, expected);
+        assert_eq!(LateNote::decode(&item), Ok(LateNote { id, events, gone: None }));
+        assert!(LateNote::decode(&item.with("e", Value::bytes([1; 17]))).is_err());
+    }
 }

@@ -4,6 +4,8 @@
 //! table   pk  QUOTA#session:{id}#{writes|reads}                                                     sk  {minute}
 //! table   pk  QUOTA#jwt:{user}:{fingerprint of the issuer, 16 hexadecimal digits}#{writes|reads}    sk  {minute}
 //! table   pk  QUOTA#{…}#streams                                                                     sk  {number}
+//!   writes, reads: taken N (so many requests are permitted already), expires_at N
+//!   streams: until N (milliseconds: the stream's end), expires_at N
 //! ```
 //!
 //! A minute is the number of whole minutes since 1970. A stream's number is below the number of streams that a caller may
@@ -14,9 +16,10 @@
 
 use std::fmt;
 
-use lately_keys::{Fingerprint, QuotaKind, SessionId, User};
+use lately_keys::{Fingerprint, QuotaKind, SessionId, UnixMillis, User};
 
 use crate::form::{Form, Hex, Text};
+use crate::item::{Corrupt, Item};
 use crate::key::key;
 
 /// The tokens that share a quota.
@@ -77,4 +80,45 @@ key! {
         pub number: u64,
     }
     Table: pk "QUOTA#{holder}#{kind}" sk "{number}"
+}
+
+impl QuotaKey {
+    /// The attribute with the number of requests that are permitted already.
+    pub const TAKEN: &str = "taken";
+
+    /// The attribute with the end of an open stream.
+    pub const UNTIL: &str = "until";
+
+    /// The item of a stream that is open until a time.
+    pub fn stream(&self, until: UnixMillis) -> Item {
+        Item::at(self).with(Self::UNTIL, until.get()).with("expires_at", until.get() / 1_000 + 1)
+    }
+
+    /// The end of an open stream, in milliseconds.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn stream_end(item: &Item) -> Result<u64, Corrupt> {
+        item.number(Self::UNTIL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes_of_a_stream() {
+        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+        let key = QuotaKey {
+            holder: QuotaHolder::Session(id.parse().unwrap()),
+            kind: QuotaKind::Streams,
+            number: 3,
+        };
+        let item = Item::from([("pk", format!("QUOTA#session:{id}#streams")), ("sk", "3".to_owned())])
+            .with("until", 5_500_u64)
+            .with("expires_at", 6_u64);
+        assert_eq!(key.stream(UnixMillis::new(5_500).unwrap()), item);
+        assert_eq!(QuotaKey::stream_end(&item), Ok(5_500));
+    }
 }

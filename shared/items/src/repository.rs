@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! table   pk  REPO#{owner}#{repo}    sk  REPO
+//!   last N (the last number that was taken)
 //! ```
 //!
 //! It shares a partition with its issues ([`IssueKey`](crate::IssueKey)).
@@ -21,4 +22,9 @@ key! {
     }
     text "REPO#{owner}#{repo}"
     Table: pk text sk "REPO"
+}
+
+impl RepositoryKey {
+    /// The attribute with the last issue number that was taken.
+    pub const LAST: &str = "last";
 }

@@ -2,15 +2,25 @@
 //!
 //! ```text
 //! table   pk  CONSUMER#{topic}#{name}    sk  RUN#{id of the range's end}
+//!   incarnation N, from S (an id), announced_at N (milliseconds), group_by S, sum S?
+//!   seen L, known L (16 N each: the ledger's counters when the run was announced, and those that were dealt with then)
+//!   lease N (the end of the lease, in milliseconds; 0 if any process may continue at once), holder N (random bits)
+//!   while it is under way:  progress S? (an object's name), progress_at S? (an id), progress_events N?
+//!   once it is committed:   attempt S, events N, late N, bytes N, committed_at N
 //! ```
+//!
+//! A run never expires: an import into the past looks up the run that covers an event, however old.
 //!
 //! The id is not inverted, so runs sort by their ends, oldest first. The run that covers an id is the first run at or
 //! after the id.
 
-use lately_keys::EventId;
+use lately_keys::{EventId, UnixMillis};
+use lately_model::{Revision, RunFiles, RunSpec, RunView, SumField};
 
 use crate::ConsumerKey;
+use crate::item::{Corrupt, Item};
 use crate::key::key;
+use crate::ledger_counters::LedgerCounters;
 
 key! {
     /// The item of a report run.
@@ -23,4 +33,211 @@ key! {
     Table: pk "{consumer}" sk "RUN#{to}"
     const PREFIX
     fn sort_key(to: EventId)
+}
+
+/// A report run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The consumer.
+    pub consumer: ConsumerKey,
+    /// The incarnation of the consumer.
+    pub incarnation: Revision,
+    /// The run reports the events after this id …
+    pub from: EventId,
+    /// … up to this id.
+    pub to: EventId,
+    /// When the run was announced, by the clock of the process that did.
+    pub announced_at: UnixMillis,
+    /// The grouping and the sum of the run's summary.
+    pub spec: RunSpec,
+    /// The run's progress, if a process has stored any.
+    pub progress: Option<Progress>,
+    /// The run's result, once it is committed.
+    pub committed: Option<CommittedRun>,
+    /// The end of the lease. At 1970, any process may continue the run at once.
+    pub lease: UnixMillis,
+    /// Random bits of the process that holds the lease.
+    pub holder: u64,
+    /// The ledger's counters when the run was announced.
+    pub seen: LedgerCounters,
+    /// The ledger's counters that were dealt with then.
+    pub known: LedgerCounters,
+}
+
+/// The progress of a run, and the object that holds the intermediate result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The object's name.
+    pub object: String,
+    /// All events up to this one are processed.
+    pub position: EventId,
+    /// The number of processed events.
+    pub events: u64,
+}
+
+/// The result of a committed run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommittedRun {
+    /// The attempt whose files are the run's.
+    pub attempt: String,
+    /// The number of events that the run reports, late ones included.
+    pub events: u64,
+    /// The number of late events among them.
+    pub late: u64,
+    /// The size of the events' file.
+    pub bytes: u64,
+    /// When the run was committed, by the clock of the process that did.
+    pub committed_at: UnixMillis,
+}
+
+impl Run {
+    /// The key of the run.
+    pub fn key(&self) -> RunKey {
+        RunKey { consumer: self.consumer.clone(), to: self.to }
+    }
+
+    /// The partitions of the ledger that this run looks at.
+    pub fn touched(&self) -> Vec<u8> {
+        self.seen.risen_since(&self.known)
+    }
+
+    /// The item of a run that is being begun: it has no progress yet.
+    pub fn encode(&self) -> Item {
+        Item::at(&self.key())
+            .with("incarnation", self.incarnation.get())
+            .with("from", self.from.to_string())
+            .with("announced_at", self.announced_at.get())
+            .with("group_by", self.spec.group_by.as_str())
+            .with_some("sum", self.spec.sum.as_ref().map(SumField::as_str))
+            .with("seen", self.seen.encode())
+            .with("known", self.known.encode())
+            .with("lease", self.lease.get())
+            .with("holder", self.holder)
+    }
+
+    /// The run of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+        let RunKey { consumer, to } = item.key_as()?;
+        let progress = match item.optional_text("progress")? {
+            None => None,
+            Some(object) => Some(Progress {
+                object: object.to_owned(),
+                position: item.parsed("progress_at")?,
+                events: item.number("progress_events")?,
+            }),
+        };
+        let committed = match item.optional_text("attempt")? {
+            None => None,
+            Some(attempt) => Some(CommittedRun {
+                attempt: attempt.to_owned(),
+                events: item.number("events")?,
+                late: item.number("late")?,
+                bytes: item.number("bytes")?,
+                committed_at: item.millis("committed_at")?,
+            }),
+        };
+        Ok(Self {
+            consumer,
+            incarnation: item.incarnation()?,
+            from: item.parsed("from")?,
+            to,
+            announced_at: item.millis("announced_at")?,
+            spec: RunSpec { group_by: item.parsed("group_by")?, sum: item.optional_parsed("sum")? },
+            progress,
+            committed,
+            lease: item.millis("lease")?,
+            holder: item.number("holder")?,
+            seen: LedgerCounters::decode(item, "seen")?,
+            known: LedgerCounters::decode(item, "known")?,
+        })
+    }
+
+    /// The run as clients see it.
+    pub fn view(self) -> RunView {
+        let Self { from, to, announced_at, spec, committed, .. } = self;
+        let files = RunFiles::new(&self.consumer.topic, &self.consumer.name, self.incarnation, from, to);
+        let files = committed.iter().flat_map(|_| [files.events(), files.summary()]).collect();
+        let result = |of: fn(&CommittedRun) -> u64| committed.as_ref().map(of);
+        RunView {
+            from,
+            to,
+            announced_at,
+            committed_at: committed.as_ref().map(|committed| committed.committed_at),
+            events: result(|committed| committed.events),
+            late: result(|committed| committed.late),
+            bytes: result(|committed| committed.bytes),
+            group_by: spec.group_by,
+            sum: spec.sum,
+            files,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use lately_model::GroupBy;
+
+    use super::*;
+    use crate::item::Value;
+
+    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+
+    pub(crate) fn run() -> Run {
+        Run {
+            consumer: ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() },
+            incarnation: Revision::new(7),
+            from: EventId::first_of(UnixMillis::MIN),
+            to: ID.parse().unwrap(),
+            announced_at: UnixMillis::new(8).unwrap(),
+            spec: RunSpec { group_by: GroupBy::Type, sum: Some("amount".parse().unwrap()) },
+            progress: None,
+            committed: None,
+            lease: UnixMillis::new(9).unwrap(),
+            holder: u64::MAX,
+            seen: LedgerCounters::default(),
+            known: LedgerCounters::default(),
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let zeros = || Value::list([0_u64; 16]);
+        let expected = Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", format!("RUN#{ID}").as_str())])
+            .with("incarnation", 7_u64)
+            .with("from", "00000000-0000-7000-8000-000000000000")
+            .with("announced_at", 8_u64)
+            .with("group_by", "type")
+            .with("sum", "amount")
+            .with("seen", zeros())
+            .with("known", zeros())
+            .with("lease", 9_u64)
+            .with("holder", u64::MAX);
+        assert_eq!(run().encode(), expected);
+        assert_eq!(Run::decode(&expected), Ok(run()));
+    }
+
+    #[test]
+    fn progress_and_commit_are_decoded() {
+        let mut item = run()
+            .encode()
+            .with("progress", "a/b")
+            .with("progress_at", ID)
+            .with("progress_events", 5_u64)
+            .with("attempt", "0123")
+            .with("events", 6_u64)
+            .with("late", 2_u64)
+            .with("bytes", 99_u64)
+            .with("committed_at", 10_u64);
+        let progress = Progress { object: "a/b".to_owned(), position: ID.parse().unwrap(), events: 5 };
+        let committed_at = UnixMillis::new(10).unwrap();
+        let committed =
+            CommittedRun { attempt: "0123".to_owned(), events: 6, late: 2, bytes: 99, committed_at };
+        let expected = Run { progress: Some(progress), committed: Some(committed), ..run() };
+        assert_eq!(Run::decode(&item), Ok(expected));
+        item.remove("progress_at");
+        Run::decode(&item).unwrap_err();
+    }
 }

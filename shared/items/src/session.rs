@@ -2,8 +2,12 @@
 //!
 //! ```text
 //! table   pk  SESSION#{hash of the token, 64 hexadecimal digits}    sk  the same
+//!   user S?, scopes S ("read write"), topics S? ("billing posts"), created_at N (milliseconds), expires_at N,
+//!   writes_per_minute N?, reads_per_minute N?, gsi1pk, gsi1sk
 //! table   pk  SESSION#{id}                                          sk  the same
+//!   hash S (of the token), expires_at N
 //! table   pk  SESSIONS#{user}                                       sk  {id}
+//!   hash S (of the token), expires_at N
 //! gsi1    pk  SESSIONS                                              sk  {id}
 //! ```
 //!
@@ -14,11 +18,12 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use lately_keys::{Key, SessionId, TableKey, Topic, UnixMillis, User};
+use lately_model::{RateLimits, RequestsPerMinute, Session};
 use subtle::ConstantTimeEq;
 
-use lately_keys::{SessionId, User};
-
 use crate::form::{Form, Text};
+use crate::item::{Corrupt, Item};
 use crate::key::key;
 
 /// The SHA-256 of a session's token. Its text is lower-case hexadecimal.
@@ -122,4 +127,157 @@ key! {
 impl SessionListKey {
     /// The index partition that lists all sessions.
     pub const PARTITION: &str = "SESSIONS";
+}
+
+/// The keys of the items of a session: its item in its user's list, which is given, the session itself, and its name.
+///
+/// # Errors
+/// If the item has another form.
+pub fn keys_of_listed(item: &Item) -> Result<[Key; 3], Corrupt> {
+    let UserSessionKey { id, .. } = item.key_as()?;
+    Ok([item.key()?, SessionKey { hash: decode_hash(item)? }.encode(), SessionNameKey { id }.encode()])
+}
+
+/// The hash of the token of a session's item.
+///
+/// # Errors
+/// If the item has another form.
+pub fn stored_hash(item: &Item) -> Result<TokenHash, Corrupt> {
+    let key = SessionKey::decode(item.text("pk")?, item.text("sk")?);
+    Ok(key.ok_or_else(|| item.corrupt("key"))?.hash)
+}
+
+/// The item that a session's id is looked up by.
+pub fn encode_name(session: &Session, hash: TokenHash) -> Item {
+    Item::at(&SessionNameKey { id: session.id })
+        .with("hash", hash.to_string())
+        .with("expires_at", session.expires_at.get() / 1000)
+}
+
+/// A session's entry in the list of its user's sessions.
+pub fn encode_listed(user: &User, session: &Session, hash: TokenHash) -> Item {
+    Item::at(&UserSessionKey { user: user.clone(), id: session.id })
+        .with("hash", hash.to_string())
+        .with("expires_at", session.expires_at.get() / 1000)
+}
+
+/// The id of an item of a list: of a session in the index, or of an entry in its user's list.
+///
+/// # Errors
+/// If the item has another form.
+pub fn listed_id(item: &Item) -> Result<SessionId, Corrupt> {
+    match item.optional_parsed("gsi1sk")? {
+        Some(id) => Ok(id),
+        None => item.parsed("sk"),
+    }
+}
+
+/// The hash in an item that names a session, or lists it.
+///
+/// # Errors
+/// If the item has another form.
+pub fn decode_hash(item: &Item) -> Result<TokenHash, Corrupt> {
+    TokenHash::parse(item.text("hash")?).ok_or_else(|| item.corrupt("hash"))
+}
+
+/// The item of a session.
+pub fn encode(session: &Session, hash: TokenHash) -> Item {
+    let topics = session.topics.as_ref().map(|topics| topics.iter().map(Topic::as_str).collect::<Vec<_>>());
+    Item::at(&SessionKey { hash })
+        .also_at(&SessionListKey { id: session.id })
+        .with_some("user", session.user.as_ref().map(User::as_str))
+        .with("scopes", session.scopes.to_string())
+        .with_some("topics", topics.map(|topics| topics.join(" ")))
+        .with("created_at", session.created_at.get())
+        .with("expires_at", session.expires_at.get() / 1000)
+        .with_some("writes_per_minute", session.limits.writes_per_minute.map(RequestsPerMinute::get))
+        .with_some("reads_per_minute", session.limits.reads_per_minute.map(RequestsPerMinute::get))
+}
+
+fn decode_limit(item: &Item, name: &'static str) -> Result<Option<RequestsPerMinute>, Corrupt> {
+    let limit = item.optional_number(name)?.map(RequestsPerMinute::new);
+    limit.transpose().map_err(|_| item.corrupt(name))
+}
+
+/// The session of an item.
+///
+/// # Errors
+/// If the item has another form.
+pub fn decode(item: &Item) -> Result<Session, Corrupt> {
+    let expires_at = item.number::<u64>("expires_at")?.checked_mul(1000);
+    let expires_at = expires_at.and_then(|millis| UnixMillis::new(millis).ok());
+    let topics = item.optional_text("topics")?.map(|topics| topics.split(' ').map(str::parse).collect());
+    Ok(Session {
+        id: item.parsed("gsi1sk")?,
+        user: item.optional_parsed("user")?,
+        scopes: item.parsed("scopes")?,
+        topics: topics.transpose().map_err(|_| item.corrupt("topics"))?,
+        created_at: item.millis("created_at")?,
+        expires_at: expires_at.ok_or_else(|| item.corrupt("expires_at"))?,
+        limits: RateLimits {
+            writes_per_minute: decode_limit(item, "writes_per_minute")?,
+            reads_per_minute: decode_limit(item, "reads_per_minute")?,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes_of_a_sessions_name_and_entry() {
+        let hash = TokenHash::from([0xab; 32]);
+        let session = Session {
+            id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap(),
+            user: None,
+            scopes: "read".parse().unwrap(),
+            topics: None,
+            created_at: UnixMillis::MIN,
+            expires_at: UnixMillis::new(1_720_900_000_000).unwrap(),
+            limits: RateLimits::default(),
+        };
+        let key = "SESSION#0190a4cd-d3e7-7222-9f99-fdb74feee752";
+        let expected = Item::from([("pk", key), ("sk", key)])
+            .with("hash", "ab".repeat(32))
+            .with("expires_at", 1_720_900_000_u64);
+        let item = encode_name(&session, hash);
+        assert_eq!(item, expected);
+        assert_eq!(decode_hash(&item), Ok(hash));
+        let entry = encode_listed(&"ada".parse().unwrap(), &session, hash);
+        let expected = Item::from([("pk", "SESSIONS#ada"), ("sk", "0190a4cd-d3e7-7222-9f99-fdb74feee752")])
+            .with("hash", "ab".repeat(32))
+            .with("expires_at", 1_720_900_000_u64);
+        assert_eq!(entry, expected);
+        assert_eq!((listed_id(&entry), decode_hash(&entry)), (Ok(session.id), Ok(hash)));
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let hash = TokenHash::from([0xab; 32]);
+        let session = Session {
+            id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap(),
+            user: "ada".parse().ok(),
+            scopes: "read write".parse().unwrap(),
+            topics: Some(["billing".parse().unwrap(), "posts".parse().unwrap()].into_iter().collect()),
+            created_at: UnixMillis::new(5).unwrap(),
+            expires_at: UnixMillis::new(1_720_900_000_000).unwrap(),
+            limits: RateLimits {
+                writes_per_minute: RequestsPerMinute::new(600).ok(),
+                reads_per_minute: None,
+            },
+        };
+        let key = format!("SESSION#{}", "ab".repeat(32));
+        let expected = Item::from([("pk", &*key), ("sk", &*key), ("gsi1pk", "SESSIONS")])
+            .with("gsi1sk", "0190a4cd-d3e7-7222-9f99-fdb74feee752")
+            .with("user", "ada")
+            .with("scopes", "read write")
+            .with("topics", "billing posts")
+            .with("created_at", 5_u64)
+            .with("expires_at", 1_720_900_000_u64)
+            .with("writes_per_minute", 600_u64);
+        assert_eq!(encode(&session, hash), expected);
+        assert_eq!(decode(&expected), Ok(session));
+        assert_eq!(stored_hash(&expected), Ok(hash));
+    }
 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use lately_items::event::{KEYED, unless_over};
+use lately_items::limits::DELETION_SECONDS;
 use lately_items::{DeletedEventKey, EventKey};
 use lately_keys::{Actor, BucketWidth, EventId, TableKey};
 use lately_model::Event;
 use lately_table::{Condition, TableError};
 
-use crate::limits::DELETION_SECONDS;
 use crate::topic::TopicHandle;
 use crate::topic::error::TopicError;
 

@@ -1,22 +1,16 @@
 //! Idempotency: a retry under the same key gets the response of the first request.
 //!
-//! ```text
-//! IDEMPOTENCY#{caller}#{topic}#{key}
-//!   hash B (SHA-256 of the body), ids B (16 bytes each), at N (when the request came, in milliseconds), done BOOL?,
-//!   expires_at N
-//! ```
-//!
 //! A request first writes its record, conditionally, with the ids that its events will have. It marks the record `done`
 //! after all events are written. A retry that finds the record done responds from the record. A retry that finds the
 //! record not done writes the missing events under the same ids, except for events that were written and have been
 //! deleted since (`write.rs`); it judges the events' times as the first request did. An expired record counts as
 //! absent, and so does the record of a request to a topic of the same name that was deleted since.
 
-use lately_items::{IdempotencyItemKey, IdempotencyKey};
+use lately_items::{IdempotencyItemKey, IdempotencyKey, KeyRecord};
 use lately_keys::{Caller, EventId, TableKey, Topic, UnixMillis};
-use lately_table::{Condition, Corrupt, Item, PutIf, TableError, Update, Value};
+use lately_table::{Condition, PutIf, TableError, Update};
 
-use crate::limits::{DELETION_SETTLE_SECONDS, IDEMPOTENCY_SECONDS};
+use crate::limits::DELETION_SETTLE_SECONDS;
 use crate::op::Op;
 
 /// The part of a request by which a retry is recognized.
@@ -28,15 +22,6 @@ pub struct Idempotency {
     pub key: IdempotencyKey,
     /// The SHA-256 of the request's body.
     pub body_hash: [u8; 32],
-}
-
-/// A request as it is recorded under its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeyRecord {
-    pub(crate) body_hash: [u8; 32],
-    pub(crate) ids: Vec<EventId>,
-    pub(crate) accepted_at: UnixMillis,
-    pub(crate) done: bool,
 }
 
 /// A request to a topic with an idempotency key.
@@ -74,9 +59,9 @@ impl KeyedRequest<'_> {
         let is_over = Condition::at_most("expires_at", accepted_at.get() / 1000);
         let is_of_earlier = Condition::below("at", self.since.get());
         let is_free = Condition::no_item().or(is_over).or(is_of_earlier);
-        let found = match self.op.table.put_if(&encode(&self.key(), &wanted), &is_free).await? {
+        let found = match self.op.table.put_if(&wanted.encode(&self.key()), &is_free).await? {
             PutIf::Done => return Ok(None),
-            PutIf::Refused(Some(there)) => decode(&there)?,
+            PutIf::Refused(Some(there)) => KeyRecord::decode(&there)?,
             // DynamoDB did not return the record, so read the record.
             PutIf::Refused(None) => self.recorded().await?.unwrap_or_else(|| wanted.clone()),
         };
@@ -88,7 +73,7 @@ impl KeyedRequest<'_> {
     pub(crate) async fn recorded(self) -> Result<Option<KeyRecord>, TableError> {
         match self.op.table.get(self.key().encode()).await? {
             Some(item) if !item.is_over(self.op.now())? => {
-                Ok(Some(decode(&item)?).filter(|record| record.accepted_at >= self.since))
+                Ok(Some(KeyRecord::decode(&item)?).filter(|record| record.accepted_at >= self.since))
             }
             _ => Ok(None),
         }
@@ -107,56 +92,5 @@ impl KeyedRequest<'_> {
     fn key(self) -> IdempotencyItemKey {
         let Idempotency { caller, key, .. } = self.idempotency.clone();
         IdempotencyItemKey { caller, topic: self.topic.clone(), key }
-    }
-}
-
-fn encode(key: &IdempotencyItemKey, record: &KeyRecord) -> Item {
-    Item::at(key)
-        .with("hash", Value::bytes(record.body_hash))
-        .with("ids", Value::ids(&record.ids))
-        .with("at", record.accepted_at.get())
-        .with_flag("done", record.done)
-        .with("expires_at", record.accepted_at.get() / 1000 + IDEMPOTENCY_SECONDS)
-}
-
-fn decode(item: &Item) -> Result<KeyRecord, Corrupt> {
-    Ok(KeyRecord {
-        body_hash: item.bytes("hash")?.try_into().map_err(|_| item.corrupt("hash"))?,
-        ids: item.ids("ids")?,
-        accepted_at: item.millis("at")?,
-        done: item.flag("done"),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key() -> IdempotencyItemKey {
-        let (caller, topic, key) = ("user:ada".parse(), "posts".parse(), "k".parse());
-        IdempotencyItemKey { caller: caller.unwrap(), topic: topic.unwrap(), key: key.unwrap() }
-    }
-
-    fn record() -> KeyRecord {
-        KeyRecord {
-            body_hash: [7; 32],
-            ids: vec!["0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap()],
-            accepted_at: UnixMillis::new(1_720_781_000_123).unwrap(),
-            done: false,
-        }
-    }
-
-    #[test]
-    fn golden_bytes() {
-        let id =
-            [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
-        let key_text = "IDEMPOTENCY#user:ada#posts#k";
-        let expected = Item::from([("pk", key_text), ("sk", key_text)])
-            .with("hash", Value::bytes([7; 32]))
-            .with("ids", Value::bytes(id))
-            .with("at", 1_720_781_000_123_u64)
-            .with("expires_at", 1_720_867_400_u64);
-        assert_eq!(encode(&key(), &record()), expected);
-        assert_eq!(decode(&expected), Ok(record()));
     }
 }

@@ -26,7 +26,6 @@
 //! | following | `follow/`, `source/` |
 //! | erasing an actor or a user | `erasure/` |
 //! | the work that follows from the table's stream | `fan_out/` |
-//! | entries of timelines and feeds, and marks | `entry.rs`, `pull_marker.rs` |
 //! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs` |
 //! | following a timeline live | `live/` |
 //! | the deletion of a topic, and another retention | `ending/` |
@@ -87,7 +86,9 @@ pub use issue::{
     ChangeIssueError, GetIssueError, IssueHandle, IssueNotFound, IssuesError, IssuesHandle, MigrationPlan,
     MigrationReport, OpenIssueError, RepositoryHandle,
 };
-pub use issuer_keys::{IssuerKeysHandle, StoredKeys};
+pub use issuer_keys::IssuerKeysHandle;
+pub use lately_items::{CommittedRun, Progress, Run};
+pub use lately_items::{StoredDocument, StoredKeys};
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
 pub use latest::LatestError;
 pub use latest::span::NewestFirstWait;
@@ -98,10 +99,8 @@ pub use live::{LiveFollower, LiveMessage};
 pub use op::{Op, Waiter};
 pub use quota::{QuotaError, QuotaHandle};
 pub use range::Range;
-pub use record::{
-    DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, StoredDocument, WriteDocumentError,
-};
-pub use run::{Begun, CommittedRun, LateError, LookUp, Progress, Run, RunError, RunHandle, RunsHandle};
+pub use record::{DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, WriteDocumentError};
+pub use run::{Begun, LateError, LookUp, RunError, RunHandle, RunsHandle};
 pub use session::{SessionError, SessionNotFound, SessionsHandle};
 pub use settings::FeedSettings;
 pub use source::SourceHandle;

@@ -47,7 +47,7 @@ pub const DIRECTORY_AGE: Duration = Duration::from_secs(1);
 pub const TOPIC_AGE: Duration = Duration::from_secs(2);
 
 /// A process uses its knowledge of a source's shards for this long. An item of an erased actor lasts longer
-/// ([`ENDING_MARK_SECONDS`]).
+/// ([`ENDING_MARK_SECONDS`](lately_items::limits::ENDING_MARK_SECONDS)).
 pub const SOURCE_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The most events that one step of a topic's deletion, or of a change of its retention, takes: a list of 64 KB.
@@ -79,11 +79,6 @@ pub const DELETION_SETTLE_SECONDS: u64 = 60;
 
 /// The outcome of a deletion is shown for this long.
 pub const DELETION_SHOWN_SECONDS: u64 = 24 * 60 * 60;
-
-/// Fan-out recognises events that are written to a deleted topic, with an earlier retention, or by an erased actor, for
-/// this long, and users who unfollowed a source. The stream holds a record for a day. Items that still name
-/// an erased person expire after this time, too.
-pub const ENDING_MARK_SECONDS: u64 = 2 * 24 * 60 * 60;
 
 /// The most events or entries that one step of an erasure lists.
 pub const ERASED_EVENTS_PER_STEP: u32 = 500;
@@ -129,9 +124,6 @@ pub const NOTE_OVERLAP_MILLIS: u64 = 8_000;
 /// a client needs to connect again.
 pub const RESUMED_MILLIS: u64 = 60_000;
 
-/// The age up to which the keys of an issuer of JWTs are stored and used, while the issuer does not respond.
-pub const ISSUER_KEYS_SECONDS: u64 = 24 * 60 * 60;
-
 /// DynamoDB may carry out an attempt to write an event this long after the event's time, although the attempt has timed
 /// out and a later one has succeeded.
 pub const WRITE_MILLIS: u64 = 15_000;
@@ -166,13 +158,6 @@ pub const SETTLED_EVERY: Duration = Duration::from_secs(10);
 /// The time for each look of a page that waits. The last look begins when the wait is over.
 pub const WAITING_LOOK_TIME: Duration = Duration::from_secs(3);
 
-/// An idempotency key is remembered for this long.
-pub const IDEMPOTENCY_SECONDS: u64 = 24 * 60 * 60;
-
-/// The deletion of an event that came under an idempotency key is remembered for this long: longer than any retry of
-/// its request can last. The key was recorded before the deletion, so one more day is plenty.
-pub const DELETION_SECONDS: u64 = 2 * IDEMPOTENCY_SECONDS;
-
 /// An author's own entry expires after this, if fan-out has not replaced it: the stream keeps the record that makes
 /// fan-out do so for just as long.
 pub const OWN_ENTRY_SECONDS: u64 = 24 * 60 * 60;
@@ -203,9 +188,6 @@ pub const FAN_OUT_LIMIT: u64 = 10_000;
 
 /// Followers to whom an event's own stream record pushes. A larger audience is left to jobs, which run in parallel.
 pub const AUDIENCE: u16 = 100;
-
-/// A job expires after this. A job whose record fails is retried for a day.
-pub const JOB_SECONDS: u64 = 2 * 24 * 60 * 60;
 
 /// Consumers of a topic. Every batch of stream records with events of the topic reads the announcements of all of them:
 /// at most 50 KB, thirteen read units.

@@ -8,7 +8,7 @@ use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 
 use crate::directory::cache::DirectoryCache;
-use crate::erasure::entry::ErasedActors;
+use crate::erasure::actors::ErasedActors;
 use crate::latest::pace::{Pace, PaceName};
 use crate::limits::{CACHED_ENTRIES, CACHED_TOPICS, QUOTAS_REMEMBERED};
 use crate::live::loops::Loops;

@@ -1,11 +1,5 @@
 //! Documents under a key, changed under a revision: profiles and settings.
 //!
-//! ```text
-//! USER#{user} / PROFILE
-//! SETTINGS#{app} / same
-//!   d S (the document, the client's own text), revision N, w N (random bits of the write)
-//! ```
-//!
 //! A read and a write are one call each. A write replaces only the revision that the writer has seen. If the condition
 //! fails, DynamoDB returns the item, so the same call says why the write failed. The bits `w` differ in every write:
 //! after an ambiguous attempt, they distinguish our own write from another writer's write of the same text. Without
@@ -13,10 +7,10 @@
 
 use std::fmt::Debug;
 
-use lately_items::{ProfileKey, SettingsKey};
+use lately_items::{ProfileKey, SettingsKey, StoredDocument};
 use lately_keys::{Key, TableKey};
 use lately_model::{Document, Precondition, Revision};
-use lately_table::{Corrupt, Guarded, Item, REVISION, Rounds, TableError, entropy_u64, revision_of};
+use lately_table::{Guarded, Item, Rounds, TableError, entropy_u64, revision_of};
 
 use crate::error::FindError;
 use crate::op::Op;
@@ -26,15 +20,6 @@ pub trait DocumentKey: TableKey + Debug + Sync {}
 
 impl DocumentKey for ProfileKey {}
 impl DocumentKey for SettingsKey {}
-
-/// A document as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredDocument {
-    /// The record's revision.
-    pub revision: Revision,
-    /// The document, as the client sent it.
-    pub document: Document,
-}
 
 /// The record has no document: nobody wrote one, or it was deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -144,7 +129,7 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
             match self.op.table.put_revised(&item, replaced).await? {
                 Guarded::Written => return Ok(Some(StoredDocument { revision, document })),
                 // The failed write has returned the item, so a read is not needed.
-                Guarded::Stale(there) => known = there.as_ref().map(decode).transpose()?,
+                Guarded::Stale(there) => known = there.as_ref().map(StoredDocument::decode).transpose()?,
                 // The stored document may contain our own write, and `update` would then apply its change twice.
                 Guarded::Unknown => return Err(unknown()),
             }
@@ -154,23 +139,15 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
 
     async fn find(self, consistent: bool) -> Result<Option<StoredDocument>, TableError> {
         let item = self.op.table.read(self.key.encode(), consistent).await?;
-        Ok(item.as_ref().map(decode).transpose()?)
+        Ok(item.as_ref().map(StoredDocument::decode).transpose()?)
     }
 
     /// The item that follows the known revision, or the first item, and its revision.
     fn next_item(self, document: &Document, known: Option<Revision>) -> (Revision, Item) {
         let revision = known.map_or_else(|| self.op.first_revision(), Revision::next);
-        let item = Item::at(self.key)
-            .with("d", document.as_str())
-            .with(REVISION, revision.get())
-            .with("w", entropy_u64(self.op.ambient()));
-        (revision, item)
+        let stored = StoredDocument { revision, document: document.clone() };
+        (revision, stored.encode(self.key, entropy_u64(self.op.ambient())))
     }
-}
-
-fn decode(item: &Item) -> Result<StoredDocument, Corrupt> {
-    let document = Document::from_stored(item.text("d")?.to_owned()).map_err(|_| item.corrupt("d"))?;
-    Ok(StoredDocument { revision: revision_of(item)?, document })
 }
 
 /// The reason why a write was refused, according to the stored item.

@@ -1,37 +1,21 @@
 //! Sessions: found by their token's hash, listed and revoked by their id.
 //!
-//! ```text
-//! SESSION#{hash of the token} / same
-//!   user S?, scopes S ("read write"), topics S? ("billing posts"), created_at N (milliseconds), expires_at N,
-//!   writes_per_minute N?, reads_per_minute N?, gsi1pk, gsi1sk
-//! ```
-//!
 //! A token is refused once its session has ended, whether or not TTL has removed the session's item. So one conditional
 //! update revokes a session: it sets the session's end to now. A second revocation finds the session ended.
-//!
-//! ```text
-//! SESSION#{id} / same
-//!   hash S (of the token), expires_at N
-//! ```
 //!
 //! A session's id is looked up in the table, which is read consistently. So a session that is not found by its id was
 //! never created or has ended, and a client that revokes a session hears that the session has ended only if it has. The
 //! item of the id is written first, so that every session has one.
 //!
-//! ```text
-//! SESSIONS#{user} / {id}
-//!   hash S (of the token), expires_at N
-//! ```
-//!
 //! A user's sessions are listed in the table too, and this item is also written before the session. So a revocation of
 //! all of a user's sessions misses none that was created before it.
 
+use lately_items::session;
 use lately_items::{SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey};
 use lately_keys::{
-    Cursor, CursorError, Fingerprint, Key, Order, Place, Position, SessionId, TableKey, Topic, UnixMillis,
-    User,
+    Cursor, CursorError, Fingerprint, Order, Place, Position, SessionId, TableKey, UnixMillis, User,
 };
-use lately_model::{NewSession, PageSize, RateLimits, RequestsPerMinute, Session, SessionList, SessionQuery};
+use lately_model::{NewSession, PageSize, Session, SessionList, SessionQuery};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
 use crate::error::FindError;
@@ -87,11 +71,11 @@ impl SessionsHandle<'_> {
             expires_at: UnixMillis::new(seconds * 1000).unwrap_or(UnixMillis::MAX),
             limits: new.limits,
         };
-        self.op.table.put(&encode_name(&session, hash)).await?;
+        self.op.table.put(&session::encode_name(&session, hash)).await?;
         if let Some(user) = &session.user {
-            self.op.table.put(&encode_listed(user, &session, hash)).await?;
+            self.op.table.put(&session::encode_listed(user, &session, hash)).await?;
         }
-        self.op.table.put(&encode(&session, hash)).await?;
+        self.op.table.put(&session::encode(&session, hash)).await?;
         Ok(session)
     }
 
@@ -100,10 +84,10 @@ impl SessionsHandle<'_> {
     pub async fn find(self, hash: TokenHash) -> Result<Option<Session>, TableError> {
         let Some(item) = self.op.table.get(SessionKey { hash }.encode()).await? else { return Ok(None) };
         // The item's key must be the requested one. It is compared once more, in constant time.
-        if stored_hash(&item)? != hash || item.is_over(self.op.now())? {
+        if session::stored_hash(&item)? != hash || item.is_over(self.op.now())? {
             return Ok(None);
         }
-        Ok(Some(decode(&item)?))
+        Ok(Some(session::decode(&item)?))
     }
 
     /// A session by its id.
@@ -138,8 +122,10 @@ impl SessionsHandle<'_> {
         loop {
             let StoredSessions { sessions, next } = self.of_user(user, after, PageSize::MAX).await?;
             let now = self.op.now();
-            for session in &sessions {
-                if decode(session)?.expires_at > now && self.end(stored_hash(session)?).await? {
+            for stored in &sessions {
+                if session::decode(stored)?.expires_at > now
+                    && self.end(session::stored_hash(stored)?).await?
+                {
                     revoked += 1;
                 }
             }
@@ -167,7 +153,7 @@ impl SessionsHandle<'_> {
             Some(user) => self.of_user(user, after, query.limit).await?,
         };
         let now = self.op.now();
-        let sessions: Result<Vec<_>, _> = listed.sessions.iter().map(decode).collect();
+        let sessions: Result<Vec<_>, _> = listed.sessions.iter().map(session::decode).collect();
         let mut sessions = sessions.map_err(TableError::from)?;
         sessions.retain(|session| session.expires_at > now);
         let next = listed.next.map(|id| {
@@ -201,8 +187,10 @@ impl SessionsHandle<'_> {
     ) -> Result<StoredSessions, TableError> {
         let entries = Query::partition(UserSessionKey::partition(user)).consistent(true);
         let (entries, next) = self.page(entries, after, limit).await?;
-        let keys: Result<Vec<_>, Corrupt> =
-            entries.iter().map(|entry| Ok(SessionKey { hash: decode_hash(entry)? }.encode())).collect();
+        let keys: Result<Vec<_>, Corrupt> = entries
+            .iter()
+            .map(|entry| Ok(SessionKey { hash: session::decode_hash(entry)? }.encode()))
+            .collect();
         let mut sessions = self.op.table.get_many(&keys?, true).await?;
         sessions.sort_by_cached_key(|session| session.text("gsi1sk").map(str::to_owned).ok());
         sessions.reverse();
@@ -222,117 +210,13 @@ impl SessionsHandle<'_> {
         self.op.table.meter().items(page.items.len());
         self.op.table.meter().round();
         let last = page.items.last().filter(|_| page.next.is_some());
-        let next = last.map(listed_id).transpose()?;
+        let next = last.map(session::listed_id).transpose()?;
         Ok((page.items, next))
     }
 
     /// The hash that a session is stored under; `None` if the session was never created, or TTL has removed it.
     async fn hash_of(self, id: SessionId) -> Result<Option<TokenHash>, TableError> {
         let name = self.op.table.get(SessionNameKey { id }.encode()).await?;
-        Ok(name.as_ref().map(decode_hash).transpose()?)
-    }
-}
-
-/// The keys of the items of a session: its item in its user's list, which is given, the session itself, and its name.
-pub(crate) fn keys_of_listed(item: &Item) -> Result<[Key; 3], Corrupt> {
-    let UserSessionKey { id, .. } = item.key_as()?;
-    Ok([item.key()?, SessionKey { hash: decode_hash(item)? }.encode(), SessionNameKey { id }.encode()])
-}
-
-fn stored_hash(item: &Item) -> Result<TokenHash, Corrupt> {
-    let key = SessionKey::decode(item.text("pk")?, item.text("sk")?);
-    Ok(key.ok_or_else(|| item.corrupt("key"))?.hash)
-}
-
-fn encode_name(session: &Session, hash: TokenHash) -> Item {
-    Item::at(&SessionNameKey { id: session.id })
-        .with("hash", hash.to_string())
-        .with("expires_at", session.expires_at.get() / 1000)
-}
-
-/// A session's entry in the list of its user's sessions.
-fn encode_listed(user: &User, session: &Session, hash: TokenHash) -> Item {
-    Item::at(&UserSessionKey { user: user.clone(), id: session.id })
-        .with("hash", hash.to_string())
-        .with("expires_at", session.expires_at.get() / 1000)
-}
-
-/// The id of an item of a list: of a session in the index, or of an entry in its user's list.
-fn listed_id(item: &Item) -> Result<SessionId, Corrupt> {
-    match item.optional_parsed("gsi1sk")? {
-        Some(id) => Ok(id),
-        None => item.parsed("sk"),
-    }
-}
-
-fn decode_hash(item: &Item) -> Result<TokenHash, Corrupt> {
-    TokenHash::parse(item.text("hash")?).ok_or_else(|| item.corrupt("hash"))
-}
-
-fn encode(session: &Session, hash: TokenHash) -> Item {
-    let topics = session.topics.as_ref().map(|topics| topics.iter().map(Topic::as_str).collect::<Vec<_>>());
-    Item::at(&SessionKey { hash })
-        .also_at(&SessionListKey { id: session.id })
-        .with_some("user", session.user.as_ref().map(User::as_str))
-        .with("scopes", session.scopes.to_string())
-        .with_some("topics", topics.map(|topics| topics.join(" ")))
-        .with("created_at", session.created_at.get())
-        .with("expires_at", session.expires_at.get() / 1000)
-        .with_some("writes_per_minute", session.limits.writes_per_minute.map(RequestsPerMinute::get))
-        .with_some("reads_per_minute", session.limits.reads_per_minute.map(RequestsPerMinute::get))
-}
-
-fn decode_limit(item: &Item, name: &'static str) -> Result<Option<RequestsPerMinute>, Corrupt> {
-    let limit = item.optional_number(name)?.map(RequestsPerMinute::new);
-    limit.transpose().map_err(|_| item.corrupt(name))
-}
-
-fn decode(item: &Item) -> Result<Session, Corrupt> {
-    let expires_at = item.number::<u64>("expires_at")?.checked_mul(1000);
-    let expires_at = expires_at.and_then(|millis| UnixMillis::new(millis).ok());
-    let topics = item.optional_text("topics")?.map(|topics| topics.split(' ').map(str::parse).collect());
-    Ok(Session {
-        id: item.parsed("gsi1sk")?,
-        user: item.optional_parsed("user")?,
-        scopes: item.parsed("scopes")?,
-        topics: topics.transpose().map_err(|_| item.corrupt("topics"))?,
-        created_at: item.millis("created_at")?,
-        expires_at: expires_at.ok_or_else(|| item.corrupt("expires_at"))?,
-        limits: RateLimits {
-            writes_per_minute: decode_limit(item, "writes_per_minute")?,
-            reads_per_minute: decode_limit(item, "reads_per_minute")?,
-        },
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn golden_bytes_of_a_sessions_name_and_entry() {
-        let hash = TokenHash::from([0xab; 32]);
-        let session = Session {
-            id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap(),
-            user: None,
-            scopes: "read".parse().unwrap(),
-            topics: None,
-            created_at: UnixMillis::MIN,
-            expires_at: UnixMillis::new(1_720_900_000_000).unwrap(),
-            limits: RateLimits::default(),
-        };
-        let key = "SESSION#0190a4cd-d3e7-7222-9f99-fdb74feee752";
-        let expected = Item::from([("pk", key), ("sk", key)])
-            .with("hash", "ab".repeat(32))
-            .with("expires_at", 1_720_900_000_u64);
-        let item = encode_name(&session, hash);
-        assert_eq!(item, expected);
-        assert_eq!(decode_hash(&item), Ok(hash));
-        let entry = encode_listed(&"ada".parse().unwrap(), &session, hash);
-        let expected = Item::from([("pk", "SESSIONS#ada"), ("sk", "0190a4cd-d3e7-7222-9f99-fdb74feee752")])
-            .with("hash", "ab".repeat(32))
-            .with("expires_at", 1_720_900_000_u64);
-        assert_eq!(entry, expected);
-        assert_eq!((listed_id(&entry), decode_hash(&entry)), (Ok(session.id), Ok(hash)));
+        Ok(name.as_ref().map(session::decode_hash).transpose()?)
     }
 }

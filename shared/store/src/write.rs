@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
-use lately_items::{Acceptance, DeletedEventKey, EventKey, TimelineEntry, own_feed};
+use lately_items::{Acceptance, DeletedEventKey, EventKey, KeyRecord, TimelineEntry, own_feed};
 use lately_keys::{EventId, TableKey, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent};
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
@@ -22,8 +22,7 @@ use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
 
 use crate::directory::Directory;
 use crate::erasure::ActorIsBeingErased;
-use crate::idempotency::KeyedRequest;
-use crate::idempotency::{Idempotency, KeyRecord};
+use crate::idempotency::{Idempotency, KeyedRequest};
 use crate::limits::OWN_ENTRY_SECONDS;
 use crate::placing::{EventWriter, PlaceError, Placed};
 use crate::renewal::Spreading;

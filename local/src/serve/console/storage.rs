@@ -7,10 +7,11 @@ use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use lately_items::{DirectoryKey, EventKey, EventPartition, FeedEntryKey, TopicKey, TypeViewKey};
+use lately_items::{
+    DirectoryEntry, DirectoryKey, EventKey, EventPartition, FeedEntryKey, TopicKey, TypeViewKey,
+};
 use lately_keys::{
-    Bucket, BucketWidth, Coverage, EventId, Key, Place, Shard, ShardCount, Source, Spread, TableKey, Topic,
-    UnixMillis, User,
+    Bucket, BucketWidth, EventId, Key, Place, Shard, Source, Spread, TableKey, Topic, UnixMillis, User,
 };
 use lately_kit::answer;
 use lately_kit::code::Code;
@@ -138,20 +139,13 @@ impl ConsoleState {
     /// The contents of a bucket.
     async fn bucket(&self, topic: &Topic, entry: &Item) -> Result<StoredBucketView, Problem> {
         let corrupt = || Problem::new(Code::Unavailable, "A directory entry cannot be read.");
-        let key = text(entry, "pk").zip(text(entry, "sk"));
-        let key = key.and_then(|(pk, sk)| DirectoryKey::decode(pk, sk)).ok_or_else(corrupt)?;
-        let number =
-            |name| entry.get(name)?.as_n().ok()?.parse().ok().and_then(|n: u16| ShardCount::new(n).ok());
-        let coverage = Coverage::new(key.bucket, number("base").ok_or_else(corrupt)?);
-        let coverage = match text(entry, "spreads") {
-            Some(spreads) => coverage.with_spreads(spreads).map_err(|_| corrupt())?,
-            None => coverage,
-        };
-        let mut types = entry.get("types").and_then(|types| types.as_ss().ok()).cloned().unwrap_or_default();
+        let item = lately_items::Item::from(entry.clone());
+        let DirectoryEntry { bucket, coverage, .. } = DirectoryEntry::decode(&item).map_err(|_| corrupt())?;
+        let mut types = item.texts("types").map_err(|_| corrupt())?.unwrap_or_default().to_vec();
         types.sort();
         let mut counts = Vec::new();
         for shard in coverage.most_shards().shards() {
-            counts.push(self.count(topic, key.bucket, shard).await?);
+            counts.push(self.count(topic, bucket, shard).await?);
         }
         let capped = counts.iter().any(|count| *count >= COUNTED);
         let spread = |spread: &Spread| SpreadView {
@@ -160,7 +154,7 @@ impl ConsoleState {
             shards: spread.shards.get(),
         };
         Ok(StoredBucketView {
-            label: key.bucket,
+            label: bucket,
             shards: coverage.most_shards().get(),
             base: coverage.base().get(),
             spreads: coverage.spreads().iter().map(spread).collect(),

@@ -1,74 +1,21 @@
 //! A consumer's announcement: the id up to which the consumer reads, stored before it reads.
 //!
-//! ```text
-//! ANNOUNCED#{topic} / {name}
-//!   incarnation N, start S (an id), to S (an id: the end of the range that is being read, or was read last)
-//!   mode S?
-//!   from S? (an id: where the last run begins), at N? (when that run was announced, by the reader's clock)
-//!   l0 … l15 N? (how often an entry was put into each partition of the late ledger)
-//!   ended BOOL? (the consumer is being deleted: the announcement counts as absent)
-//! ```
-//!
 //! An announcement exists as long as its consumer does, so the announcements list a topic's consumers. One transaction
 //! creates both, and every later write requires the announcement of the same incarnation. So a process that wakes after
 //! its consumer was deleted brings nothing back.
 
-use lately_items::{AnnouncementKey, AnyKey, ConsumerKey};
+use lately_items::{
+    Announcement, AnnouncementKey, AnyKey, Checkpoint, ConsumerKey, ConsumerMode, EndingMark, LedgerCounters,
+    WatchKey,
+};
 use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
 use lately_model::Revision;
-use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
+use lately_table::{Condition, Query, TableError, Update};
 
-use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, incarnation, is_of};
-use crate::consumer::counters::Counters;
+use crate::consumer::is_of;
 use crate::consumer::ledger::{Ledger, LedgerHandle};
-use crate::ending::mark::EndingMark;
-use crate::live::watch::is_watched;
 use crate::op::Op;
 use crate::topic::TopicHandle;
-
-/// A consumer's announcement, as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Announcement {
-    pub(crate) consumer: ConsumerKey,
-    pub(crate) incarnation: Revision,
-    pub(crate) start: EventId,
-    pub(crate) to: EventId,
-    /// For a consumer that produces reports: where the run begins, and when the run was announced.
-    pub(crate) run: Option<(EventId, UnixMillis)>,
-    pub(crate) counters: Counters,
-}
-
-impl Announcement {
-    fn key(consumer: &ConsumerKey) -> AnnouncementKey {
-        let ConsumerKey { topic, name } = consumer.clone();
-        AnnouncementKey { topic, name }
-    }
-
-    /// The announcement of a consumer that is being created, and has read nothing yet.
-    pub(crate) fn first(checkpoint: &Checkpoint) -> Item {
-        let Checkpoint { consumer, incarnation, start, .. } = checkpoint;
-        Item::at(&Self::key(consumer))
-            .with("incarnation", incarnation.get())
-            .with("start", start.to_string())
-            .with("to", start.to_string())
-    }
-
-    fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let AnnouncementKey { topic, name } = item.key_as()?;
-        let run = match ConsumerMode::of(item)? {
-            Some(ConsumerMode::Runs) => Some((item.parsed("from")?, item.millis("at")?)),
-            Some(ConsumerMode::Polls) | None => None,
-        };
-        Ok(Self {
-            consumer: ConsumerKey { topic, name },
-            incarnation: incarnation(item)?,
-            start: item.parsed("start")?,
-            to: item.parsed("to")?,
-            run,
-            counters: Counters::of_attributes(item)?,
-        })
-    }
-}
 
 impl TopicHandle<'_> {
     /// A topic's consumers, by name, and whether each has begun to report. The read is consistent.
@@ -93,9 +40,11 @@ impl TopicHandle<'_> {
         for item in &items {
             let key = item.key()?;
             match AnyKey::decode(&key.pk, &key.sk) {
-                Some(AnyKey::Watch(_)) => announced.is_watched = is_watched(item, now)?,
+                Some(AnyKey::Watch(_)) => announced.is_watched = WatchKey::is_watched(item, now)?,
                 Some(AnyKey::EndingMark(key)) => announced.marks.push(EndingMark::decode(key.ending, item)?),
-                _ if item.flag(ENDED) => announced.ended.push(Announcement::decode(item)?.consumer),
+                _ if item.flag(Announcement::ENDED) => {
+                    announced.ended.push(Announcement::decode(item)?.consumer)
+                }
                 _ => announced.consumers.push(Announcement::decode(item)?),
             }
         }
@@ -141,7 +90,8 @@ impl AnnouncementHandle<'_> {
 
     /// The announcement, unless the consumer has been deleted. The read is consistent.
     pub(crate) async fn find(self) -> Result<Option<Announcement>, TableError> {
-        let item = self.op.table.get(self.key().encode()).await?.filter(|item| !item.flag(ENDED));
+        let item =
+            self.op.table.get(self.key().encode()).await?.filter(|item| !item.flag(Announcement::ENDED));
         let found = item.as_ref().map(Announcement::decode).transpose()?;
         Ok(found.filter(|found| found.incarnation == self.checkpoint.incarnation))
     }
@@ -157,14 +107,14 @@ impl AnnouncementHandle<'_> {
     }
 
     /// Announces that a poll reads up to an id, and reads the counters. `None` if the consumer has been deleted.
-    pub(crate) async fn announce_poll(self, to: EventId) -> Result<Option<Counters>, TableError> {
+    pub(crate) async fn announce_poll(self, to: EventId) -> Result<Option<LedgerCounters>, TableError> {
         let to = to.to_string();
         let update = Update::of(&self.key())
             .set("to", to.as_str())
             .set("mode", ConsumerMode::Polls.as_str())
             .only_if(self.is_ours().and(Condition::below("to", to)));
         match self.op.table.update_and_get(&update).await? {
-            Some(item) => Ok(Some(Counters::of_attributes(&item)?)),
+            Some(item) => Ok(Some(LedgerCounters::of_attributes(&item)?)),
             // The id was announced already, or there is no announcement of this incarnation.
             None => Ok(self.find().await?.map(|found| found.counters)),
         }
@@ -182,7 +132,11 @@ impl AnnouncementHandle<'_> {
     /// Ends the announcement, unless it belongs to a later incarnation. From then on, it counts as absent.
     pub(crate) async fn end(self) -> Result<(), TableError> {
         let is_ours = Condition::at_most("incarnation", self.checkpoint.incarnation.get());
-        self.op.table.update(&Update::of(&self.key()).set(ENDED, true).only_if(is_ours)).await.map(drop)
+        self.op
+            .table
+            .update(&Update::of(&self.key()).set(Announcement::ENDED, true).only_if(is_ours))
+            .await
+            .map(drop)
     }
 }
 
@@ -192,46 +146,13 @@ impl LedgerHandle<'_> {
     pub(crate) async fn count(self, shards: &[u8]) -> Result<bool, TableError> {
         let Ledger { consumer, incarnation } = self.ledger;
         let update = Update::of(&Announcement::key(consumer)).only_if(goes_on(incarnation));
-        let attributes = shards.iter().map(|shard| Counters::attribute(*shard));
+        let attributes = shards.iter().map(|shard| LedgerCounters::attribute(*shard));
         let update = attributes.fold(update, |update, attribute| update.add(attribute, 1_u64));
         self.op.table.update(&update).await
     }
 }
 
-/// The attribute of an announcement whose consumer is being deleted.
-const ENDED: &str = "ended";
-
 /// The condition that an announcement is the one of an incarnation, and that its consumer is not being deleted.
 fn goes_on(incarnation: Revision) -> Condition {
-    is_of(incarnation).and(Condition::absent(ENDED))
-}
-
-#[cfg(test)]
-mod tests {
-    use lately_model::SettleSeconds;
-
-    use super::*;
-
-    #[test]
-    fn golden_bytes() {
-        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
-        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-        let start: EventId = id.parse().unwrap();
-        let checkpoint = Checkpoint::new(&consumer, start, SettleSeconds::default(), Revision::new(7));
-        let item = Announcement::first(&checkpoint);
-        let expected =
-            Item::from([("pk", "ANNOUNCED#billing"), ("sk", "nightly"), ("start", id), ("to", id)])
-                .with("incarnation", 7_u64);
-        assert_eq!(item, expected);
-        let incarnation = checkpoint.incarnation;
-        let counters = Counters::default();
-        let first = Announcement { consumer, incarnation, start, to: start, run: None, counters };
-        assert_eq!(Announcement::decode(&item).as_ref(), Ok(&first));
-
-        let item = item.with("mode", "runs").with("from", id).with("at", 8_u64).with("l15", 3_u64);
-        let announced = Announcement::decode(&item).unwrap();
-        assert_eq!(announced.run, Some((start, UnixMillis::new(8).unwrap())));
-        assert_eq!(announced.counters.risen_since(&counters), [15]);
-        assert_eq!(Announcement::decode(&item.with("mode", "polls")).unwrap().run, None);
-    }
+    is_of(incarnation).and(Condition::absent(Announcement::ENDED))
 }

@@ -1,11 +1,5 @@
 //! A consumer's late ledger: the events that landed behind an id that the consumer had announced.
 //!
-//! ```text
-//! LATE#{topic}#{name}#{0..15} / {id}
-//!   incarnation N
-//!   by S? (the run, by its end, or the batch that settled the entry), expires_at N? (only once it is settled)
-//! ```
-//!
 //! Fan-out creates an entry. A run or a batch settles it, once it has given the event or knows which run or batch did.
 //! A settled entry is not deleted at once, because the record that created it may be delivered again. An entry that is
 //! not settled never expires.
@@ -13,12 +7,12 @@
 //! A process that works for an earlier incarnation of a consumer must not change an entry of a later one.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{ConsumerKey, LateEventKey};
+use lately_items::{ConsumerKey, LateEventKey, Run};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::Revision;
-use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
+use lately_table::{Condition, Item, Query, TableError, Update};
 
-use crate::consumer::checkpoint::{incarnation, is_of};
+use crate::consumer::is_of;
 use crate::limits::{REDELIVERED_SECONDS, WRITES_AT_ONCE};
 use crate::op::Op;
 
@@ -59,6 +53,13 @@ pub(crate) enum WalkEnding {
     Cut,
 }
 
+impl<'a> Ledger<'a> {
+    /// The ledger of a run's consumer.
+    pub(crate) const fn of_run(run: &'a Run) -> Self {
+        Self { consumer: &run.consumer, incarnation: run.incarnation }
+    }
+}
+
 impl Ledger<'_> {
     fn key(self, id: EventId) -> LateEventKey {
         LateEventKey { consumer: self.consumer.clone(), id }
@@ -66,7 +67,7 @@ impl Ledger<'_> {
 
     /// An entry that is not settled.
     fn entry(self, id: EventId) -> Item {
-        Item::at(&self.key(id)).with("incarnation", self.incarnation.get())
+        self.key(id).item(self.incarnation)
     }
 
     fn partition(self, shard: u8) -> Option<String> {
@@ -101,7 +102,7 @@ impl LedgerHandle<'_> {
         let put = self.op.table.put_if(&self.ledger.entry(id), &is_new).await?;
         Ok(match put.in_the_way()? {
             None => true,
-            Some(there) => is_unsettled(&there, incarnation)?,
+            Some(there) => LateEventKey::is_unsettled(&there, incarnation)?,
         })
     }
 
@@ -112,7 +113,8 @@ impl LedgerHandle<'_> {
         let drops: Vec<_> = ids
             .iter()
             .map(async |id| {
-                let item = self.ledger.entry(*id).with("by", "deleted").with("expires_at", expires_at);
+                let item =
+                    self.ledger.entry(*id).with(LateEventKey::BY, "deleted").with("expires_at", expires_at);
                 self.op.table.put_if(&item, &self.ledger.is_ours()).await.map(drop)
             })
             .collect();
@@ -160,7 +162,7 @@ impl LedgerHandle<'_> {
     ) -> Result<Unsettled, TableError> {
         let query = Query::partition(self.ledger.partition(shard).unwrap_or_default())
             .up_to(upto.to_string())
-            .filter(self.ledger.is_ours().and(Condition::absent("by")))
+            .filter(self.ledger.is_ours().and(Condition::absent(LateEventKey::BY)))
             .start(after.map(|id| Item::at(&self.ledger.key(id))))
             .consistent(true);
         let page = self.op.table.query(&query).await?;
@@ -175,7 +177,7 @@ impl LedgerHandle<'_> {
         let expires_at = self.op.now().get() / 1000 + REDELIVERED_SECONDS;
         let settle = |id: &EventId| {
             let update = Update::of(&self.ledger.key(*id))
-                .set("by", by)
+                .set(LateEventKey::BY, by)
                 .set("expires_at", expires_at)
                 .only_if(self.ledger.is_ours());
             async move { self.op.table.update(&update).await.map(drop) }
@@ -209,33 +211,3 @@ impl LedgerHandle<'_> {
 
 /// The last possible id.
 const LAST: EventId = EventId::last_of(UnixMillis::MAX);
-
-/// True if an entry belongs to this incarnation and is not settled.
-fn is_unsettled(entry: &Item, ours: Revision) -> Result<bool, Corrupt> {
-    Ok(incarnation(entry)? == ours && entry.optional_text("by")?.is_none())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn golden_bytes() {
-        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
-        let ledger = Ledger { consumer: &consumer, incarnation: Revision::new(7) };
-        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-        let expected = Item::from([("pk", "LATE#billing#nightly#2"), ("sk", id)]).with("incarnation", 7_u64);
-        assert_eq!(ledger.entry(id.parse().unwrap()), expected);
-        assert_eq!(ledger.partition(2).as_deref(), Some("LATE#billing#nightly#2"));
-    }
-
-    #[test]
-    fn an_entry_is_unsettled_only_for_its_own_incarnation() {
-        let entry = |incarnation: u64| Item::new().with("incarnation", incarnation);
-        let ours = Revision::new(7);
-        assert_eq!(is_unsettled(&entry(7), ours), Ok(true));
-        assert_eq!(is_unsettled(&entry(7).with("by", "7-8"), ours), Ok(false));
-        assert_eq!(is_unsettled(&entry(8), ours), Ok(false), "the consumer was created again");
-        is_unsettled(&Item::new(), ours).unwrap_err();
-    }
-}

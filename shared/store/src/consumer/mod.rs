@@ -10,7 +10,7 @@
 //!   announcements. An event at or before `to` is a *candidate*: the consumer may have read past it before it landed.
 //!   No such event is missed: if it landed after the announcement was made, fan-out reads that announcement. Fan-out
 //!   notes the candidate in the ledger, and then counts the candidate's partition.
-//! - **Counters** (`counters.rs`): a reader looks only at partitions whose counters rose since it last settled all
+//! - **Counters** (`items/ledger_counters.rs`): a reader looks only at partitions whose counters rose since it last settled all
 //!   their entries.
 //!
 //! The reader decides about each candidate. A report looks the event up in the files of the run that covers it
@@ -18,7 +18,7 @@
 //!
 //! | for | see |
 //! | --- | --- |
-//! | a consumer's state, and how it changes | `checkpoint.rs` |
+//! | a consumer's state, and how it changes | `items/consumer.rs` |
 //! | creating a consumer, and its view | `status.rs` |
 //! | the next batch | `poll.rs` |
 //! | committing a batch, and seeking | `position.rs` |
@@ -30,19 +30,17 @@
 //! names it.
 
 pub(crate) mod announcement;
-pub(crate) mod checkpoint;
-pub(crate) mod counters;
 pub(crate) mod ledger;
 mod poll;
 mod position;
 mod remove;
 mod status;
 
-use lately_items::ConsumerKey;
+use lately_items::{Checkpoint, ConsumerKey};
 use lately_keys::{CursorError, TableKey};
-use lately_table::{Guarded, Rounds, TableError};
+use lately_model::Revision;
+use lately_table::{Condition, Guarded, Rounds, TableError};
 
-use crate::consumer::checkpoint::Checkpoint;
 use crate::limits::CONSUMERS;
 use crate::op::Op;
 use crate::topic::error::TopicError;
@@ -136,4 +134,9 @@ impl ConsumerHandle<'_> {
             rounds.lose()?;
         }
     }
+}
+
+/// The condition that an item belongs to an incarnation of a consumer.
+pub(crate) fn is_of(incarnation: Revision) -> Condition {
+    Condition::equals("incarnation", incarnation.get())
 }

@@ -18,15 +18,13 @@
 
 use std::collections::BTreeMap;
 
-use lately_items::StoredTopic;
+use lately_items::{Checkpoint, ConsumerMode, LedgerCounters, Outstanding, StoredTopic, Sweep};
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 use lately_table::limits::BATCH_KEYS;
 use lately_table::{Guarded, Rounds, TableError};
 
 use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, Outstanding, Sweep};
-use crate::consumer::counters::Counters;
 use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
 use crate::consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound, existing};
 use crate::latest::page::{PageDraft, PageEnd, PageItem};
@@ -52,7 +50,7 @@ struct Late {
     /// True if there are more late events.
     more: bool,
     /// The counters that are dealt with once these events are committed.
-    dealt: Counters,
+    dealt: LedgerCounters,
     /// The partitions that were looked through in part.
     sweeps: Vec<Sweep>,
 }
@@ -199,7 +197,7 @@ impl Polling<'_> {
 
     /// The events of the unsettled entries up to the position, oldest first, as many as may be given. Entries of
     /// deleted events are settled.
-    async fn late_events(self, seen: &Counters, limit: usize) -> Result<Late, TableError> {
+    async fn late_events(self, seen: &LedgerCounters, limit: usize) -> Result<Late, TableError> {
         let stored = self.stored;
         let checkpoint = self.checkpoint;
         let consumer = &checkpoint.consumer;
@@ -244,7 +242,7 @@ impl Polling<'_> {
 
     /// Finds the unsettled entries of the partitions whose counters rose, until the request may read no more. It begins
     /// with a random partition, so that each partition gets its turn.
-    async fn waiting(self, seen: &Counters, limit: usize) -> Result<UnsettledEntries, TableError> {
+    async fn waiting(self, seen: &LedgerCounters, limit: usize) -> Result<UnsettledEntries, TableError> {
         let Checkpoint { consumer, incarnation, known, position, sweeps, .. } = self.checkpoint;
         let ledger = LedgerHandle::of(self.op, Ledger { consumer, incarnation: *incarnation });
         let mut risen = seen.risen_since(known);

@@ -1,10 +1,10 @@
 //! Moving a consumer's position: to the end of a committed batch, or to the target of a seek.
 
+use lately_items::{Checkpoint, ConsumerMode, beginning};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{BatchToken, ConsumerView, Seek, SeekTo};
 
 use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, beginning};
 use crate::consumer::ledger::{Ledger, LedgerHandle};
 use crate::consumer::{ConsumerError, ConsumerHandle, existing};
 

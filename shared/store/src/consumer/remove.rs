@@ -10,14 +10,13 @@
 //! lets the entry expire.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{LateEventKey, LatePageKey, RunKey};
+use lately_items::{Checkpoint, LateEventKey, LatePageKey, RunKey};
 use lately_keys::{Key, TableKey};
 use lately_model::Revision;
 use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};
 
 use crate::consumer::ConsumerHandle;
 use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::checkpoint::{Checkpoint, incarnation};
 use crate::limits::WRITES_AT_ONCE;
 
 impl ConsumerHandle<'_> {
@@ -79,7 +78,7 @@ impl ConsumerHandle<'_> {
             self.op.table.meter().items(page.items.len());
             let mut keys = Vec::new();
             for item in &page.items {
-                if incarnation(item)? <= ours {
+                if item.incarnation()? <= ours {
                     keys.push(item.key()?);
                 }
             }

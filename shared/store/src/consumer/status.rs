@@ -1,12 +1,11 @@
 //! Creating and changing a consumer, and its view.
 
-use lately_items::StoredTopic;
+use lately_items::{Announcement, Checkpoint, StoredTopic, beginning};
 use lately_keys::{EventId, Fingerprint, Order};
 use lately_model::{ConsumerView, EventQuery, NewConsumer};
 use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 
-use crate::consumer::announcement::{Announcement, AnnouncementHandle};
-use crate::consumer::checkpoint::{Checkpoint, beginning};
+use crate::consumer::announcement::AnnouncementHandle;
 use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
 use crate::consumer::position::before;
 use crate::consumer::{ConsumerError, ConsumerHandle, existing};

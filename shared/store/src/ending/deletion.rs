@@ -1,13 +1,11 @@
 //! Deleting a topic: how it begins, and what a client sees of it. Fan-out takes the steps.
 
-use lately_items::{Ending, EndingStepKey, StoredTopic};
+use lately_items::{DeletionStep, Ending, EndingMark, EndingStepKey, StoredTopic};
 use lately_keys::{TableKey, Topic};
 use lately_model::{DeletionPreview, TopicDeletion};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction};
 
 use crate::directory::Directory;
-use crate::ending::mark::{self, EndingMark};
-use crate::ending::step::DeletionStep;
 use crate::error::FindError;
 use crate::topic::TopicHandle;
 use crate::topic::error::{TopicError, TopicNotFound};
@@ -103,6 +101,6 @@ impl TopicHandle<'_> {
 
     /// Removes what is left of an earlier topic of this name: its mark, which would delete the new topic's events.
     pub(crate) async fn forget_deletion(self) -> Result<(), TableError> {
-        self.op.table.delete(mark::place(self.topic, Ending::Deletion)).await
+        self.op.table.delete(Ending::Deletion.mark_of(self.topic).encode()).await
     }
 }

@@ -12,10 +12,15 @@
 //! - The mark beside the announcements is durable before the walk begins. An event that landed before the mark is found
 //!   by the walk, which reads consistently. An event that lands later meets the mark, because fan-out reads the
 //!   announcements after the event has landed.
+use lately_items::StepName;
+use lately_table::Condition;
 
 mod deletion;
-pub(crate) mod mark;
 mod retention;
-pub(crate) mod step;
 
 pub use deletion::{DeletionError, DeletionNotFound};
+
+/// The condition that a stored step is this one.
+pub(crate) fn is_stored(name: StepName) -> Condition {
+    Condition::equals("begun", name.begun.get()).and(Condition::equals("step", name.number))
+}

@@ -7,13 +7,14 @@
 //! Until the last step, the topic stores the *floor*: no older event is shown or accepted. So what was hidden stays hidden
 //! however far the steps have come. A change that begins before an earlier one is done takes over its floor.
 
-use lately_items::{Ending, EndingStepKey, RetentionFloor, StoredTopic, oldest_kept};
+use lately_items::{
+    Ending, EndingMark, EndingStepKey, RetentionFloor, RetentionStep, StepName, StoredTopic, oldest_kept,
+};
 use lately_keys::{TableKey, UnixMillis};
 use lately_model::RetentionChange;
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update};
 
-use crate::ending::mark::EndingMark;
-use crate::ending::step::{RetentionStep, StepName};
+use crate::ending::is_stored;
 use crate::topic::TopicHandle;
 
 impl TopicHandle<'_> {
@@ -68,7 +69,7 @@ impl TopicHandle<'_> {
             rounds.lose_and_pause().await?;
         }
         self.op.memory().forget_topic(self.topic);
-        self.op.table.delete_if(self.retention_step(), &name.is_stored()).await.map(drop)
+        self.op.table.delete_if(self.retention_step(), &is_stored(name)).await.map(drop)
     }
 
     fn retention_step(self) -> lately_keys::Key {

@@ -1,9 +1,5 @@
 //! The ids that an erasure has erased, and their hash.
 //!
-//! ```text
-//! JOB#ERASURE#{id} / IDS#{8 digits}    e B (16 bytes for each event that a step erased), expires_at N
-//! ```
-//!
 //! Two steps may list the same event. The hash is over the set of all ids, so each id counts once.
 
 use std::collections::BTreeSet;
@@ -11,7 +7,7 @@ use std::fmt::Write;
 
 use lately_items::{ErasedPageKey, ErasureStepKey};
 use lately_keys::{ErasureId, EventId};
-use lately_table::{Item, Query, TableError, Value};
+use lately_table::{Query, TableError};
 use sha2::{Digest, Sha256};
 
 use crate::limits::ERASED_IDS_SECONDS;
@@ -29,7 +25,7 @@ impl ErasedIds<'_> {
     pub(crate) async fn put_page(self, step: u32, ids: &[EventId]) -> Result<(), TableError> {
         let key = ErasedPageKey::new(self.erasure, step);
         let key = key.ok_or_else(|| TableError::unavailable("an erasure has too many steps"))?;
-        self.op.table.put(&Item::at(&key).with("e", Value::ids(ids)).with("expires_at", self.expiry())).await
+        self.op.table.put(&key.item(ids, self.expiry())).await
     }
 
     fn expiry(self) -> u64 {
@@ -46,7 +42,7 @@ impl ErasedIds<'_> {
             let page = self.op.table.query(&query).await?;
             self.op.table.meter().items(page.items.len());
             for item in &page.items {
-                ids.extend(item.ids("e")?);
+                ids.extend(ErasedPageKey::ids_of(item)?);
             }
             if page.next.is_none() {
                 return Ok(ids);

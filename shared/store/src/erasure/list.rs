@@ -9,14 +9,14 @@
 
 use std::sync::Arc;
 
-use lately_items::ErasureEntryKey;
+use lately_items::{ErasureEntry, ErasureEntryKey, ErasureStep};
 use lately_keys::{Fingerprint, Key, Order, Position};
 use lately_model::{ErasureList, ListQuery};
 use lately_table::{Query, TableError};
 
 use crate::erasure::ErasuresHandle;
-use crate::erasure::entry::{ErasedActors, ErasureEntry};
-use crate::erasure::step::ErasureStep;
+use crate::erasure::actors::ErasedActors;
+use crate::erasure::view;
 use crate::limits::TOPIC_AGE;
 use crate::list::{ListError, Pager};
 use crate::moments::{Aged, Sent};
@@ -37,7 +37,7 @@ impl ErasuresHandle<'_> {
         let keys: Vec<Key> = ids.iter().map(|id| ErasureStep::key(*id)).collect();
         let steps = self.op.table.get_many(&keys, true).await?;
         let steps: Result<Vec<_>, _> = steps.iter().map(ErasureStep::decode).collect();
-        let mut erasures: Vec<_> = steps.map_err(TableError::from)?.iter().map(ErasureStep::view).collect();
+        let mut erasures: Vec<_> = steps.map_err(TableError::from)?.iter().map(view).collect();
         erasures.sort_by_key(|erasure| std::cmp::Reverse(erasure.id));
         self.op.table.meter().items(erasures.len());
         let next = ids.last().filter(|_| more).map(|last| pager.cursor(Position::Erasure(*last)));

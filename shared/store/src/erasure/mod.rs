@@ -17,18 +17,16 @@
 //! - An actor's timeline lists all events of a topic only if the topic kept the view `actor` ever since its creation.
 //!   All other topics are walked through by their directories.
 
-pub(crate) mod entry;
+pub(crate) mod actors;
 pub(crate) mod ids;
 mod list;
-pub(crate) mod step;
 mod verify;
 
+use lately_items::{ErasureEntry, ErasureStep};
 use lately_keys::{Actor, ErasureId};
-use lately_model::{Erasure, NewErasure};
+use lately_model::{Erasure, ErasureState, NewErasure};
 use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 
-use crate::erasure::entry::ErasureEntry;
-use crate::erasure::step::ErasureStep;
 use crate::error::FindError;
 use crate::op::Op;
 
@@ -77,7 +75,7 @@ impl ErasuresHandle<'_> {
             if let Some(entry) = running.find(|entry| entry.actor == new.actor && entry.user == new.user)
                 && let Some(step) = self.step(entry.erasure).await?
             {
-                return Ok(step.view());
+                return Ok(view(&step));
             }
             let now = self.op.now();
             let id = ErasureId::new(now, self.op.ambient().entropy());
@@ -86,7 +84,7 @@ impl ErasuresHandle<'_> {
                 .put_if(first.encode(), Condition::no_item())
                 .put(ErasureEntry::of(&first, None).encode());
             if self.op.table.transact(&transaction).await? == Transacted::Done {
-                return Ok(first.view());
+                return Ok(view(&first));
             }
             // An attempt of this request may have been applied: the next round finds the erasure.
             rounds.lose_and_pause().await?;
@@ -96,7 +94,7 @@ impl ErasuresHandle<'_> {
     /// An erasure: how far it has come, or its receipt.
     pub async fn get(self, id: ErasureId) -> Result<Erasure, ErasureError> {
         let step = self.step(id).await?.ok_or(ErasureError::NotFound(ErasureNotFound { id }))?;
-        Ok(step.view())
+        Ok(view(&step))
     }
 
     /// The next step of an erasure. The read is consistent.
@@ -105,3 +103,28 @@ impl ErasuresHandle<'_> {
         Ok(item.as_ref().map(ErasureStep::decode).transpose()?)
     }
 }
+
+/// The erasure as a client sees it.
+fn view(step: &ErasureStep) -> Erasure {
+    let finished = step.finished.as_ref();
+    Erasure {
+        id: step.erasure,
+        state: if finished.is_some() { ErasureState::Done } else { ErasureState::Erasing },
+        counts: step.counts,
+        ids_sha256: finished.map(|finished| finished.ids_sha256.clone()),
+        started_at: step.begun,
+        finished_at: finished.map(|finished| finished.at),
+        not_covered: NOT_COVERED.map(str::to_owned).to_vec(),
+    }
+}
+
+/// The data that an erasure does not reach, as its receipt says.
+const NOT_COVERED: [&str; 5] = [
+    "report files",
+    "backups, point-in-time recovery and exports of the table",
+    "stream records that fan-out gave up on, until they are redriven or expire",
+    "idempotency records, notes of deleted events and of unfollows, quotas, notes of live timelines, marks of \
+     fan-out jobs, the numbers and shards of an erased actor's followers, and the entry in the list of erasures: they expire \
+     within three days",
+    "data of others that mentions the person",
+];

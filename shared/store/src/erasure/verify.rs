@@ -13,6 +13,7 @@ use lately_table::{Corrupt, Item, TableError};
 
 use crate::erasure::ErasuresHandle;
 use crate::erasure::ids::{self, ErasedIds};
+use crate::erasure::view;
 use crate::issue::time_for;
 use crate::limits::MIGRATION_PAGE;
 use crate::op::Op;
@@ -124,7 +125,7 @@ impl ErasuresHandle<'_> {
         let stored = op.erasures().step(erasure.id).await?;
         let is_same = stored.map(|step| {
             let names = ErasedNames::of(actor.as_ref(), user.as_ref());
-            let Erasure { state, counts, ids_sha256, finished_at, .. } = step.view();
+            let Erasure { state, counts, ids_sha256, finished_at, .. } = view(&step);
             let stored = (state, counts, ids_sha256, finished_at, step.names);
             stored == (erasure.state, erasure.counts, erasure.ids_sha256.clone(), erasure.finished_at, names)
         });

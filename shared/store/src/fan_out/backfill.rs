@@ -3,12 +3,11 @@
 //! It runs after the follow landed, and reads the source's timeline consistently. So it finds every event whose fan-out
 //! did not find the follower.
 
-use lately_items::{FollowEdge, Follower, FollowerKey, TimelineEntry};
+use lately_items::{BackfillRest, FeedWalk, FollowEdge, Follower, FollowerKey, TimelineEntry, WalkPurpose};
 use lately_keys::{EventId, UnixMillis};
 use lately_table::TableError;
 
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::job::{Backfill, FeedWalk, Purpose};
 use crate::fan_out::walk::WalkStep;
 use crate::latest::span::IdRange;
 
@@ -38,7 +37,7 @@ impl FanOut<'_> {
         // The feed pulls the newer entries by its marker. The newest of the older entries are copied, also from a
         // source that is pulled.
         let behind = pulled_from.map(|from| from.max(EventId::first_of(since)));
-        let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at: 0 });
+        let purpose = WalkPurpose::Backfill(BackfillRest { since, wanted, looked_at: 0 });
         let walk = FeedWalk { user: user.clone(), behind, purpose };
         self.begin_walk(key, id, at, walk, Some(stored.coverage)).await
     }
@@ -50,11 +49,11 @@ impl WalkStep<'_> {
     pub(super) async fn copy_some(
         self,
         walk: FeedWalk,
-        backfill: Backfill,
+        backfill: BackfillRest,
     ) -> Result<Option<FeedWalk>, TableError> {
         let Self { fan_out, source, coverage } = self;
         let op = fan_out.op;
-        let Backfill { since, wanted, looked_at } = backfill;
+        let BackfillRest { since, wanted, looked_at } = backfill;
         let followed_at = EventId::first_of(since);
         let oldest = if wanted == 0 { followed_at } else { EventId::first_of(UnixMillis::MIN) };
         let newest = walk.behind.map_or(Some(EventId::last_of(UnixMillis::MAX)), EventId::just_before);
@@ -85,7 +84,7 @@ impl WalkStep<'_> {
         if behind < followed_at && (wanted == 0 || looked_at >= BACKFILL_ENTRIES) {
             return Ok(None);
         }
-        let purpose = Purpose::Backfill(Backfill { since, wanted, looked_at });
+        let purpose = WalkPurpose::Backfill(BackfillRest { since, wanted, looked_at });
         Ok(Some(FeedWalk { user: walk.user, behind: Some(behind), purpose }))
     }
 }

@@ -1,12 +1,5 @@
 //! Backlogs: writes that wait because their partition takes no more writes now.
 //!
-//! ```text
-//! JOB#BACKLOG#SOURCE#{source} or JOB#BACKLOG#FEED#{user} / {id}
-//!   o S?, b S? (topic and bucket width of events that were written; absent: the events were deleted)
-//!   e B (for each event 21 bytes: its id, when it was changed in unix seconds, 1 if its topic fans out)
-//!   step N (how often the item was put)
-//! ```
-//!
 //! A timeline and a feed are one partition each, which takes 1,000 writes a second. A busy actor or feed must not hold
 //! up all others whose records are in the same lane of the stream (a quarter of a shard, read batch by batch). So after
 //! some attempts (`writer.rs`) a batch of records leaves such writes to a backlog: it puts one item for each busy
@@ -32,14 +25,15 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{Backlog, BacklogKey, EventKey, Timeline, TimelineEntry, own_feed, place_in_feed};
+use lately_items::{
+    Backlog, BacklogItem, BacklogKey, DeferredEvent, DeferredTopic, EventKey, Timeline, TimelineEntry,
+    own_feed, place_in_feed,
+};
 use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, User};
 use lately_table::{Condition, Corrupt, PutIf, Query, Rounds, TableError, Write};
 
 use crate::fan_out::batch::{FanOut, count, fresh_id};
-use crate::fan_out::deferred::{
-    BacklogItem, DeferredEvent, DeferredEvents, DeferredTopic, DeferredWork, DeferredWrite,
-};
+use crate::fan_out::deferred::{DeferredEvents, DeferredWork, DeferredWrite};
 use crate::fan_out::spread::in_first_shard;
 use crate::limits::{BACKLOG_EVENTS_PER_STEP, BUSY_FOR, RAILS_AT_ONCE, WRITES_AT_ONCE};
 use crate::op::Op;

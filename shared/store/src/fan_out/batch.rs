@@ -3,13 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{Backlog, Job, JobPage};
+use lately_items::{Backlog, Job, JobPage, JobWork};
 use lately_keys::{EventId, Key, UnixMillis};
 use lately_table::{Item, TableError, Write, entropy_u64, tick};
 use tokio::sync::Semaphore;
 
 use crate::fan_out::deferred::DeferredWork;
-use crate::fan_out::job::JobWork;
 use crate::fan_out::shared::SharedReads;
 use crate::fan_out::writer::Writer;
 use crate::limits::WRITES_AT_ONCE;
@@ -83,7 +82,10 @@ impl FanOut<'_> {
 
     /// Puts the first page of each of some jobs.
     pub(super) async fn put_first_pages(&self, jobs: Vec<Job>, work: &JobWork) -> Result<(), TableError> {
-        let puts: Vec<_> = jobs.iter().map(|job| work.put(self.op, job, JobPage::default())).collect();
+        let puts: Vec<_> = jobs
+            .iter()
+            .map(async |job| self.op.table.put(&work.encode(job, JobPage::default())).await)
+            .collect();
         stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
         count(&self.done.jobs, jobs.len());
         Ok(())

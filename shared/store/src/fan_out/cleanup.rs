@@ -9,15 +9,16 @@
 //! The walk takes place even if the user follows the source again by now. An event that was deleted between the two
 //! follows was removed only from the feeds of the followers at that time, so not from this user's feed.
 
-use lately_items::{BEFORE_ENTRIES, FeedEntryKey, FollowerKey, LeaverKey, TimelineEntry};
+use lately_items::limits::ENDING_MARK_SECONDS;
+use lately_items::{
+    BEFORE_ENTRIES, FeedEntryKey, FeedWalk, FollowerKey, LeaverKey, TimelineEntry, WalkPurpose,
+};
 use lately_keys::{EventId, Source, UnixMillis};
 use lately_table::{Condition, Query, TableError};
 
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::job::{FeedWalk, Purpose};
 use crate::fan_out::walk::WalkStep;
 use crate::lane::LanePage;
-use crate::limits::ENDING_MARK_SECONDS;
 
 impl FanOut<'_> {
     /// Begins to remove from a user's feed the entries of a source that the user no longer follows.
@@ -32,7 +33,7 @@ impl FanOut<'_> {
         self.op.table.put(&leaver_key.item(at.get() / 1000 + ENDING_MARK_SECONDS)).await?;
         self.op.user(&key.user).whole_follow(key).await?;
         self.feed(user).settle_marker(source).await?;
-        let walk = FeedWalk { user: user.clone(), behind: None, purpose: Purpose::Cleanup };
+        let walk = FeedWalk { user: user.clone(), behind: None, purpose: WalkPurpose::Cleanup };
         self.begin_walk(key, id, at, walk, None).await
     }
 }

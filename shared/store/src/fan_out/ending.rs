@@ -20,8 +20,9 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event::expiry;
 use lately_items::{
-    DirectoryEntry, DirectoryKey, Ending, EndingMarkKey, EndingStepKey, EventKey, EventPartition,
-    StoredTopic, Timeline, TimelineEntry, WatchKey, oldest_kept, places_at_source,
+    DeletionStep, DirectoryEntry, DirectoryKey, Ending, EndingMark, EndingMarkKey, EndingStepKey, EventKey,
+    EventPartition, RestOfTopic, RetentionPlace, RetentionStep, StepName, StoredTopic, Timeline,
+    TimelineEntry, WatchKey, oldest_kept, places_at_source,
 };
 use lately_keys::{Bucket, EventId, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis};
 use lately_model::RetentionDays;
@@ -29,8 +30,7 @@ use lately_table::{Condition, Item, Page, PutIf, Query, TableError, Update};
 
 use crate::directory::Directory;
 use crate::directory::range::DirectoryPage;
-use crate::ending::mark::EndingMark;
-use crate::ending::step::{DeletionStep, RestOfTopic, RetentionPlace, RetentionStep, StepName};
+use crate::ending::is_stored;
 use crate::fan_out::batch::FanOut;
 use crate::limits::{
     AWAITED_PLACES, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS, ENDING_EVENTS_PER_PARTITION,
@@ -76,7 +76,7 @@ impl FanOut<'_> {
                 }
             }
         };
-        match self.op.table.put_if(&next, &name.is_stored()).await? {
+        match self.op.table.put_if(&next, &is_stored(name)).await? {
             PutIf::Done => Ok(()),
             // Another process has taken the step, or an earlier attempt of this put was applied.
             PutIf::Refused(_) => Ok(()),
@@ -217,7 +217,7 @@ impl FanOut<'_> {
     /// Ends a deletion, if the directory is still empty after the mark says that it is.
     async fn finish(&self, topic: &Topic, next: &mut DeletionStep) -> Result<(), TableError> {
         let (begun, now) = (next.name.begun, self.op.now());
-        self.op.table.update(&EndingMark::finish_deletion(topic, begun, now)).await?;
+        self.op.table.update(&finished_deletion(topic, begun, now)).await?;
         if !Directory::of(self.op, topic).remaining(None, 1).await?.entries.is_empty() {
             return Ok(());
         }
@@ -361,4 +361,12 @@ fn shards_of(entry: &DirectoryEntry) -> Vec<Shard> {
 fn events_of_each(partitions: usize) -> u32 {
     let each = (ENDING_EVENTS_PER_STEP / partitions.max(1)).min(ENDING_EVENTS_PER_PARTITION);
     u32::try_from(each).unwrap_or(u32::MAX)
+}
+
+/// Notes in the mark of a deletion that no entry of the directory is left.
+fn finished_deletion(topic: &Topic, begun: UnixMillis, now: UnixMillis) -> Update {
+    Update::of(&Ending::Deletion.mark_of(topic))
+        .set("done", true)
+        .set("expires_at", EndingMark::expiry(now))
+        .only_if(Condition::equals("begun", begun.get()))
 }

@@ -25,15 +25,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{self, StreamExt};
-use lately_items::{DeletedEventKey, DirectoryKey, LateEventKey};
+use lately_items::{Announcement, DeletedEventKey, DirectoryKey, EndingMark, LateEventKey};
 use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
 
-use crate::consumer::announcement::Announcement;
 use crate::consumer::ledger::Ledger;
 use crate::consumer::ledger::LedgerHandle;
-use crate::ending::mark::EndingMark;
-use crate::erasure::entry::ErasedActors;
+use crate::erasure::actors::ErasedActors;
 use crate::fan_out::batch::{Done, count};
 use crate::fan_out::ending::stamp_event;
 use crate::fan_out::erasure::inserted::erase_event;
@@ -284,7 +282,7 @@ impl LateNotes<'_> {
         unnoted
     }
 
-    /// FollowerCounts entries that were noted, and returns their number. If the consumer was deleted meanwhile, the entries are
+    /// Counts entries that were noted, and returns their number. If the consumer was deleted meanwhile, the entries are
     /// dropped and the number is 0.
     async fn count_or_drop(
         &self,

@@ -40,7 +40,6 @@ mod cleanup;
 mod deferred;
 mod ending;
 mod erasure;
-mod job;
 mod late;
 mod page;
 mod plan;

@@ -7,13 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use lately_items::{EventKey, Job, JobKey, TimelineEntry, place_in_feed};
+use lately_items::{EventKey, Job, JobKey, JobKind, JobWork, PageTask, TimelineEntry, place_in_feed};
 use lately_keys::TableKey;
 use lately_table::{TableError, Write};
 
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWrite;
-use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::shard_page::ShardPage;
 
 /// One step of a job: a page of it.
@@ -38,8 +37,8 @@ impl JobStep<'_> {
     async fn work(self) -> Result<(), TableError> {
         let Self { fan_out, key: JobKey { job, page: number }, work } = self;
         let task = match &work.task {
-            Task::Page(task) => task,
-            Task::Walk(walk) => return self.walk(walk.clone(), None).await,
+            JobKind::Page(task) => task,
+            JobKind::Walk(walk) => return self.walk(walk.clone(), None).await,
         };
         let Job { source, shard, .. } = job;
         let page = ShardPage::read(fan_out.op, source, *shard, work.after.clone()).await?;
@@ -54,7 +53,7 @@ impl JobStep<'_> {
         if let Some((number, next)) = &next
             && !matches!(task, PageTask::Promote)
         {
-            next.put(fan_out.op, job, *number).await?;
+            fan_out.op.table.put(&next.encode(job, *number)).await?;
         }
         match task {
             PageTask::Push(topic, width) => {
@@ -83,7 +82,7 @@ impl JobStep<'_> {
                     fan_out.feed(user).settle_marker(source).await?;
                 }
                 match &next {
-                    Some((number, next)) => next.put(fan_out.op, job, *number).await,
+                    Some((number, next)) => fan_out.op.table.put(&next.encode(job, *number)).await,
                     None => fan_out.op.source(source).promote_shard(*shard, job.id).await,
                 }
             }

@@ -14,16 +14,15 @@ use std::time::Duration;
 use futures_util::future;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{
-    EventKey, FollowerCounts, Job, JobTask, Timeline, TimelineEntry, own_feed, place_at_source,
-    place_in_feed, places_at_source,
+    DeferredEvent, EventKey, FollowerCounts, Job, JobKind, JobTask, JobWork, PageTask, Timeline,
+    TimelineEntry, own_feed, place_at_source, place_in_feed, places_at_source,
 };
 use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
 use crate::fan_out::batch::{FanOut, count};
-use crate::fan_out::deferred::{DeferredEvent, DeferredWrite};
+use crate::fan_out::deferred::DeferredWrite;
 use crate::fan_out::ending::stamp;
-use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::fan_out::shard_page::ShardPage;
 use crate::limits::{CLOCKS_APART_MILLIS, SHARDS_AT_ONCE, TOLD_APART_MILLIS, WRITES_AT_ONCE};
 use crate::renewal::Spreading;
@@ -75,7 +74,7 @@ impl FanOut<'_> {
         let mut pages = Vec::new();
         if entry.is_for_feeds() {
             let task = PageTask::Push(entry.topic.clone(), key.partition().bucket.width());
-            let work = JobWork::first(Task::Page(task), at);
+            let work = JobWork::first(JobKind::Page(task), at);
             for source in &sources {
                 let stored = self.reads.stored(self.op, source).await?;
                 if stored.pushes(entry.id) {
@@ -148,7 +147,7 @@ impl FanOut<'_> {
             self.restamp(&places, entry.expires_at).await?;
             if entry.fans_out {
                 let task = PageTask::Restamp(entry.topic.clone(), key.partition().bucket.width());
-                let work = JobWork::first(Task::Page(task), at);
+                let work = JobWork::first(JobKind::Page(task), at);
                 let shards = self.reads.stored(self.op, &source).await?.shards;
                 let jobs = jobs(JobTask::Restamp, entry.id, &source);
                 pages.extend(self.few_or_jobs(jobs, shards, &work, false).await?);
@@ -217,7 +216,7 @@ impl FanOut<'_> {
         if !fans_out {
             return Ok(());
         }
-        let work = JobWork::first(Task::Page(PageTask::Remove), at);
+        let work = JobWork::first(JobKind::Page(PageTask::Remove), at);
         let (mut pages, mut users) = (Vec::new(), BTreeSet::new());
         for (source, stored) in &found {
             let jobs = jobs(JobTask::Remove, id, source);

@@ -11,12 +11,13 @@
 //! marker from the backfill. The stream record of each step begins the next step. So a promotion goes on wherever a
 //! process dies.
 
-use lately_items::{FollowerCountKey, FollowerCounts, Job, JobTask, PushMode, StoredSource};
+use lately_items::{
+    FollowerCountKey, FollowerCounts, Job, JobKind, JobTask, JobWork, PageTask, PushMode, StoredSource,
+};
 use lately_keys::{Shard, Source, UnixMillis};
 use lately_table::TableError;
 
 use crate::fan_out::batch::{FanOut, count, fresh_id};
-use crate::fan_out::job::{JobWork, PageTask, Task};
 use crate::limits::FOLLOWER_SHARDS;
 
 impl FanOut<'_> {
@@ -59,7 +60,7 @@ impl FanOut<'_> {
     ) -> Result<(), TableError> {
         let PushMode::Promoting { promotion, unpromoted } = &stored.mode else { return Ok(()) };
         if was_pushed {
-            let work = JobWork::first(Task::Page(PageTask::Promote), at);
+            let work = JobWork::first(JobKind::Page(PageTask::Promote), at);
             let (task, id) = (JobTask::Promote, *promotion);
             let jobs = unpromoted.iter().map(|shard| Job { task, id, source: source.clone(), shard: *shard });
             self.put_first_pages(jobs.collect(), &work).await?;

@@ -14,15 +14,13 @@ use std::collections::HashMap;
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
 use lately_items::{
     AnyKey, BacklogKey, DirectoryKey, EndingStepKey, ErasureStepKey, EventKey, Follower, FollowerCountKey,
-    FollowerCounts, FollowerKey, JobKey, PushMode, StoredSource, TimelineEntry,
+    FollowerCounts, FollowerKey, JobKey, JobWork, PushMode, StepName, StoredSource, TimelineEntry,
 };
 use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, TimeError, UnixMillis};
 use lately_table::{Corrupt, Item};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::ending::step::StepName;
-use crate::fan_out::job::JobWork;
 use crate::limits::WRITE_MILLIS;
 
 /// A record of the table's stream.

@@ -16,12 +16,14 @@
 
 use std::sync::Arc;
 
-use lately_items::{BegunKey, FollowEdge, FollowerKey, Job, JobKey, JobPage};
+use lately_items::{
+    BackfillRest, BegunKey, FeedWalk, FollowEdge, FollowerKey, Job, JobKey, JobKind, JobPage, JobWork,
+    WalkPurpose,
+};
 use lately_keys::{Coverage, EventId, Source, UnixMillis};
-use lately_table::{Condition, Item, PutIf, TableError};
+use lately_table::{Condition, PutIf, TableError};
 
 use crate::fan_out::batch::{FanOut, fresh_id};
-use crate::fan_out::job::{Backfill, FeedWalk, JobWork, Purpose, Task};
 use crate::fan_out::page::JobStep;
 
 impl FanOut<'_> {
@@ -36,7 +38,7 @@ impl FanOut<'_> {
     ) -> Result<(), TableError> {
         let FollowerKey { source, shard, .. } = key;
         let job = Job { task: walk.task(), id, source: source.clone(), shard: *shard };
-        let work = JobWork::first(Task::Walk(walk.clone()), at);
+        let work = JobWork::first(JobKind::Walk(walk.clone()), at);
         let key = JobKey { job, page: JobPage::default() };
         JobStep { fan_out: *self, key: &key, work: &work }.walk(walk, coverage).await
     }
@@ -53,8 +55,8 @@ impl JobStep<'_> {
         let Self { fan_out: FanOut { op, .. }, key: JobKey { job, page }, work } = self;
         let user = walk.user.clone();
         let backfill = match walk.purpose {
-            Purpose::Cleanup => None,
-            Purpose::Backfill(Backfill { since, .. }) => {
+            WalkPurpose::Cleanup => None,
+            WalkPurpose::Backfill(BackfillRest { since, .. }) => {
                 let follow = FollowEdge { source: job.source.clone(), shard: job.shard, since };
                 Some((follow, self.is_repeated().await?))
             }
@@ -69,23 +71,24 @@ impl JobStep<'_> {
         if let Some((follow, is_repeated)) = backfill {
             let is_over = op.user(&user).edge(&job.source).await? != Some(follow);
             if is_repeated || is_over {
-                let cleanup = FeedWalk { user, behind: None, purpose: Purpose::Cleanup };
+                let cleanup = FeedWalk { user, behind: None, purpose: WalkPurpose::Cleanup };
                 // The job has a new id. Another delivery may have begun the same cleanup before this one wrote, and a
                 // put of the same page would begin nothing.
                 let job = Job { task: cleanup.task(), id: fresh_id(op)?, ..job.clone() };
-                let work = JobWork { task: Task::Walk(cleanup), ..work.clone() };
-                work.put(op, &job, JobPage::default()).await?;
+                let work = JobWork { task: JobKind::Walk(cleanup), ..work.clone() };
+                op.table.put(&work.encode(&job, JobPage::default())).await?;
             }
             rest = rest.filter(|_| !is_over);
         }
         let Some(rest) = rest else { return Ok(()) };
         let next = page.next().ok_or_else(|| TableError::unavailable("a job has too many pages"))?;
-        JobWork { task: Task::Walk(rest), ..work.clone() }.put(op, job, next).await
+        let work = JobWork { task: JobKind::Walk(rest), ..work.clone() };
+        op.table.put(&work.encode(job, next)).await
     }
 
-    /// FeedMarks that the step has begun. Returns true if an earlier attempt has marked it.
+    /// Marks that the step has begun. Returns true if an earlier attempt has marked it.
     async fn is_repeated(self) -> Result<bool, TableError> {
-        let mark = Item::at(&BegunKey(self.key.clone())).with("expires_at", self.work.expires_at);
+        let mark = BegunKey(self.key.clone()).item(self.work.expires_at);
         Ok(self.fan_out.op.table.put_if(&mark, &Condition::no_item()).await? != PutIf::Done)
     }
 }
@@ -104,8 +107,8 @@ impl WalkStep<'_> {
     async fn take(self, mut walk: FeedWalk) -> Result<Option<FeedWalk>, TableError> {
         for _ in 0..self.fan_out.op.store.feeds().queries_per_step {
             let rest = match walk.purpose {
-                Purpose::Cleanup => self.clean_some(walk).await?,
-                Purpose::Backfill(backfill) => self.copy_some(walk, backfill).await?,
+                WalkPurpose::Cleanup => self.clean_some(walk).await?,
+                WalkPurpose::Backfill(backfill) => self.copy_some(walk, backfill).await?,
             };
             match rest {
                 Some(rest) => walk = rest,

@@ -1,6 +1,6 @@
 //! Feeds: the timeline of one user, made of entries that were pushed into the feed and entries that the feed pulls.
 //!
-//! The feed's own partition holds the pushed entries. The marks there (`marks.rs`) name the sources that the feed
+//! The feed's own partition holds the pushed entries. The marks there (`items/feed.rs`) name the sources that the feed
 //! pulls, and a page merges the timelines of these sources by id. The partition starts with the marks, then the newest
 //! entries. So the first page takes one query, and one more for each source that the feed pulls. A page that starts
 //! elsewhere reads the marks beside its entries.

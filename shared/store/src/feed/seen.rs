@@ -40,7 +40,7 @@ pub enum SeeError {
 }
 
 impl FeedHandle<'_> {
-    /// FeedMarks a feed as seen up to an event and including it. If newer events are marked as seen already, nothing
+    /// Marks a feed as seen up to an event and including it. If newer events are marked as seen already, nothing
     /// changes.
     pub async fn see(self, id: EventId) -> Result<(), SeeError> {
         // No event can be further in the future: no writer's clock is further ahead.
@@ -88,7 +88,7 @@ impl FeedHandle<'_> {
         Ok(unread)
     }
 
-    /// FollowerCounts the feed's own entries, until its end or the bound of the request.
+    /// Counts the feed's own entries, until its end or the bound of the request.
     async fn count_pushed(self, ids: IdRange, now: UnixMillis) -> Result<Unread, TableError> {
         let query =
             Query::partition(FeedEntryKey::partition(self.user))
@@ -111,7 +111,7 @@ impl FeedHandle<'_> {
         }
     }
 
-    /// FollowerCounts the events that several partitions list, each event once. An event takes sixteen bytes of memory.
+    /// Counts the events that several partitions list, each event once. An event takes sixteen bytes of memory.
     async fn count_all(
         self,
         partitions: &[(String, IdRange)],

@@ -4,7 +4,7 @@
 //! The read costs a call, which cannot be saved: the priority, the index keys and the event depend on the whole issue,
 //! and not only on the change.
 
-use lately_items::IssueKey;
+use lately_items::{IssueKey, ReadIssue};
 use lately_keys::Actor;
 use lately_model::{Issue, IssueChange, Precondition, Revision, issue_changed};
 use lately_table::{Rounds, TableError, Transaction};
@@ -12,7 +12,7 @@ use lately_table::{Rounds, TableError, Transaction};
 use crate::erasure::ActorIsBeingErased;
 use crate::issue::IssueHandle;
 use crate::issue::IssueNotFound;
-use crate::issue::read::ReadIssue;
+use crate::issue::read::update_to;
 use crate::issue::with_event::IssueWrite;
 
 /// Why an issue was not changed.
@@ -91,7 +91,7 @@ impl IssueHandle<'_> {
             };
             let next = Issue { updated_at: self.op.now(), revision: read.issue.revision.next(), ..next };
             let topic = self.op.issues().topic().await?;
-            let update = read.update_to(&next).expect("a change sets a revision, at least");
+            let update = update_to(&read, &next).expect("a change sets a revision, at least");
             let write = Transaction::new(self.op.ambient()).update(update);
             match self.op.issues().write_and_tell(write, event, &topic).await? {
                 IssueWrite::Written => return Ok(next),

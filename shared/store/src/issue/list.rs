@@ -7,14 +7,13 @@
 //!
 //! An index is behind the table. A client that has changed an issue can wait until the page shows the change.
 
-use lately_items::IssueKey;
+use lately_items::{IssueKey, ReadIssue};
 use lately_keys::{CursorError, IssueNumber, Order};
 use lately_model::{Issue, IssueList, IssueQuery, IssueView, IssuesAwaited, Revision};
 use lately_table::{Page, Query, TableError};
 
 use crate::issue::RepositoryHandle;
 use crate::issue::draft::IssueDraft;
-use crate::issue::read::ReadIssue;
 use crate::issue::view;
 use crate::limits::ISSUE_QUERIES;
 use crate::wait::wait_for;

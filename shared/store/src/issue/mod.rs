@@ -1,7 +1,8 @@
 //! Issues: opened under a number, read, listed, changed under a revision. An event reports each change.
 //!
-//! - **Stored** (`stored.rs`, `read.rs`, pure): the item of an issue, and the update that changes it.
-//! - **Migration** (`migration.rs`, pure): the steps from an item of an older schema to the current schema.
+//! - **Stored** (`items/issue.rs`, `items/issue_schema.rs`, pure): the item of an issue, and the steps from an item of an
+//!   older schema to the current schema.
+//! - **Update** (`read.rs`, pure): the update that changes an issue's item.
 //! - **Upgrade** (`upgrade.rs`): stores upgraded items: the items that a request reads, and the items that nobody
 //!   reads.
 //! - **Events** (`with_event.rs`): writes an issue and its event, both or neither.
@@ -15,21 +16,18 @@
 mod change;
 mod draft;
 mod list;
-mod migration;
 mod open;
 mod read;
-mod stored;
 mod upgrade;
 mod view;
 mod with_event;
 
-use lately_items::{IssueKey, RepositoryKey};
+use lately_items::{IssueKey, ReadIssue, RepositoryKey};
 use lately_keys::TableKey;
 use lately_model::Issue;
 use lately_table::TableError;
 
 use crate::error::FindError;
-use crate::issue::read::ReadIssue;
 use crate::op::Op;
 
 pub use change::ChangeIssueError;

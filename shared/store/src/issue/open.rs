@@ -1,22 +1,17 @@
 //! Opening an issue under the repository's next number.
 //!
-//! ```text
-//! REPO#{owner}#{repo} / REPO
-//!   last N (the last number that was taken)
-//! ```
-//!
 //! One call increments the counter and returns its value, so openers need not look for the numbers that others took. If
 //! an opener dies, or its response is lost, its number is given to nobody else. So numbers may have gaps, but are never
 //! given twice.
 
 use lately_items::RepositoryKey;
+use lately_items::issue::encode;
 use lately_keys::{Actor, IssueNumber, IssueStatus};
 use lately_model::{Issue, NewIssue, issue_opened};
 use lately_table::{Condition, Rounds, TableError, Transaction, Update};
 
 use crate::erasure::ActorIsBeingErased;
 use crate::issue::RepositoryHandle;
-use crate::issue::stored::encode;
 use crate::issue::with_event::IssueWrite;
 
 /// Why an issue was not opened.
@@ -76,11 +71,12 @@ impl RepositoryHandle<'_> {
 
     /// Takes the repository's next number.
     async fn next_number(self) -> Result<IssueNumber, OpenIssueError> {
-        let has_numbers = Condition::absent("last").or(Condition::below("last", IssueNumber::MAX.get()));
-        let next = Update::of(self.repository).add("last", 1_u64).only_if(has_numbers);
+        let has_numbers = Condition::absent(RepositoryKey::LAST)
+            .or(Condition::below(RepositoryKey::LAST, IssueNumber::MAX.get()));
+        let next = Update::of(self.repository).add(RepositoryKey::LAST, 1_u64).only_if(has_numbers);
         let Some(counter) = self.op.table.update_and_get(&next).await? else {
             return Err(OpenIssueError::TooManyIssues { repository: self.repository.clone() });
         };
-        Ok(counter.number("last").map_err(TableError::from)?)
+        Ok(counter.number(RepositoryKey::LAST).map_err(TableError::from)?)
     }
 }

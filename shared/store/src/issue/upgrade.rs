@@ -14,20 +14,20 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use lately_items::IssueKey;
+use lately_items::issue::SCHEMA;
+use lately_items::schema_of;
+use lately_items::{IssueKey, ReadIssue};
 use lately_keys::IssueNumber;
 use lately_table::{Item, TableError, Update};
 
 use crate::issue::IssuesHandle;
-use crate::issue::migration::schema_of;
-use crate::issue::read::ReadIssue;
-use crate::issue::stored::SCHEMA;
+use crate::issue::read::upgrade;
 use crate::limits::{MIGRATION_PAGE, WRITE_BACKS_AT_ONCE, WRITE_BACKS_PER_PAGE};
 
 impl IssuesHandle<'_> {
     /// Writes back the upgraded ones of some issues that were read, up to [`WRITE_BACKS_PER_PAGE`].
     pub(super) async fn write_back(self, read: &[ReadIssue]) {
-        let upgrades = read.iter().filter_map(ReadIssue::upgrade).take(WRITE_BACKS_PER_PAGE);
+        let upgrades = read.iter().filter_map(upgrade).take(WRITE_BACKS_PER_PAGE);
         let writes: Vec<_> = upgrades.map(|upgrade| self.try_write_back(upgrade)).collect();
         stream::iter(writes).buffer_unordered(WRITE_BACKS_AT_ONCE).collect::<()>().await;
     }
@@ -154,7 +154,7 @@ impl IssuesHandle<'_> {
                 return Outcome::Failed;
             }
         };
-        let Some(upgrade) = read.upgrade() else { return Outcome::Current };
+        let Some(upgrade) = upgrade(&read) else { return Outcome::Current };
         if !plan.run {
             return Outcome::ToUpgrade;
         }

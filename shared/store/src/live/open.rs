@@ -1,9 +1,5 @@
 //! The open streams of a caller, over all processes.
 //!
-//! ```text
-//! QUOTA#{holder}#streams / {0 … OPEN_STREAMS - 1}     until N (milliseconds), expires_at N
-//! ```
-//!
 //! Each open stream holds one of the caller's items. Lambda does not notice that a client has gone, so there the item
 //! is held until the stream's own end, as the execution is.
 
@@ -11,7 +7,7 @@ use std::time::Duration;
 
 use lately_items::{QuotaHolder, QuotaKey};
 use lately_keys::{QuotaKind, TableKey, UnixMillis};
-use lately_table::{Condition, Item, PutIf, TableError, entropy_u64};
+use lately_table::{Condition, PutIf, TableError, entropy_u64};
 use tokio::runtime::Handle;
 
 use crate::limits::OPEN_STREAMS;
@@ -46,16 +42,15 @@ impl Op {
     ) -> Result<OpenStream, OpenStreamError> {
         let now = self.now();
         let until = now.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-        let is_free = Condition::no_item().or(Condition::at_most("until", now.get()));
+        let is_free = Condition::no_item().or(Condition::at_most(QuotaKey::UNTIL, now.get()));
         let first = entropy_u64(self.ambient()) % OPEN_STREAMS;
         let mut ends = Vec::new();
         for number in (first..OPEN_STREAMS).chain(0..first) {
             let key = QuotaKey { holder: holder.clone(), kind: QuotaKind::Streams, number };
-            let item = Item::at(&key).with("until", until.get()).with("expires_at", until.get() / 1_000 + 1);
-            match self.table.put_if(&item, &is_free).await? {
+            match self.table.put_if(&key.stream(until), &is_free).await? {
                 PutIf::Done => return Ok(OpenStream { op: self.clone(), key, until, is_open: true }),
                 PutIf::Refused(Some(taken)) => {
-                    ends.push(taken.number::<u64>("until").map_err(TableError::from)?);
+                    ends.push(QuotaKey::stream_end(&taken).map_err(TableError::from)?);
                 }
                 PutIf::Refused(None) => {}
             }
@@ -82,7 +77,7 @@ impl Drop for OpenStream {
 }
 
 async fn close(op: Op, key: QuotaKey, until: UnixMillis) {
-    let is_ours = Condition::equals("until", until.get());
+    let is_ours = Condition::equals(QuotaKey::UNTIL, until.get());
     if let Err(error) = op.step().table.delete_if(key.encode(), &is_ours).await {
         tracing::warn!(%error, "a closed stream still counts");
     }

@@ -1,13 +1,5 @@
 //! Late events of live timelines: the watch that followers put, and the notes that fan-out writes for them.
 //!
-//! ```text
-//! ANNOUNCED#{topic} / #WATCH   or   LIVE#… / #WATCH
-//!   until N (milliseconds: the timeline is followed at least until then), expires_at N
-//! LIVE#… / {id of the note}
-//!   e B (the ids of late events: 16 bytes each), expires_at N
-//!   gone N? (the topic that was created at this time, in milliseconds, is being deleted)
-//! ```
-//!
 //! A follower reads a timeline behind its settled position only. So it needs to hear of events that arrive before that
 //! position. The order of the steps makes this safe: a follower puts its watch, and then reads the timeline; fan-out
 //! writes an entry, and then reads the watch consistently. So one of the two sides sees the other.
@@ -20,9 +12,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use lately_items::{LateNoteKey, Timeline, WatchKey};
+use lately_items::{LateNote, LateNoteKey, Timeline, WatchKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
-use lately_table::{Corrupt, Item, Query, TableError, Value, entropy_u64, tick};
+use lately_table::{Item, Query, TableError, entropy_u64, tick};
 
 use crate::limits::{NOTED_AFTER_MILLIS, WATCH_MILLIS, WRITES_AT_ONCE};
 use crate::op::Op;
@@ -38,29 +30,13 @@ const NOTE_EVENTS: usize = 4_096;
 
 /// The item of a watch that begins or is renewed now.
 pub(super) fn watch(timeline: &Timeline, now: UnixMillis) -> Item {
-    let until = now.saturating_add(WATCH_MILLIS).get();
-    let key = WatchKey { timeline: timeline.clone() };
-    Item::at(&key).with("until", until).with("expires_at", until / 1000 + 1)
-}
-
-/// True if the item of a watch says that its timeline is followed now.
-pub(crate) fn is_watched(watch: &Item, now: UnixMillis) -> Result<bool, Corrupt> {
-    Ok(watch.number::<u64>("until")? >= now.get())
+    WatchKey { timeline: timeline.clone() }.item(now.saturating_add(WATCH_MILLIS))
 }
 
 /// The item of a note.
 fn note(timeline: &Timeline, id: EventId, events: &[EventId], now: UnixMillis) -> Item {
     let key = LateNoteKey { timeline: timeline.clone(), id };
-    Item::at(&key).with("e", Value::ids(events)).with("expires_at", now.get() / 1000 + NOTE_SECONDS)
-}
-
-/// A note, as a follower reads it.
-#[derive(Debug)]
-pub(super) struct LateNote {
-    pub(super) id: EventId,
-    pub(super) events: Vec<EventId>,
-    /// When the topic was created that is being deleted.
-    pub(super) gone: Option<UnixMillis>,
+    key.item(events, now.get() / 1000 + NOTE_SECONDS)
 }
 
 /// The ids of entries that were written late, by their timelines. Collected for a batch of records.
@@ -91,14 +67,6 @@ impl LateEntries {
     }
 }
 
-impl LateNote {
-    fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let LateNoteKey { id, .. } = item.key_as()?;
-        let gone = item.optional_millis("gone")?;
-        Ok(Self { id, events: item.ids("e")?, gone })
-    }
-}
-
 impl Op {
     /// Puts a note for each timeline that is followed live.
     pub(crate) async fn note_late(&self, late: &LateEntries) {
@@ -126,7 +94,7 @@ impl Op {
         let watches: Vec<_> = timelines.cloned().map(|timeline| WatchKey { timeline }.encode()).collect();
         let mut followed = Vec::new();
         for watch in self.table.get_many(&watches, true).await? {
-            if is_watched(&watch, self.now())? {
+            if WatchKey::is_watched(&watch, self.now())? {
                 followed.push(watch.key_as::<WatchKey>()?.timeline);
             }
         }
@@ -156,7 +124,7 @@ impl Op {
     /// The item of the note that tells followers that their topic, created at this time, is being deleted.
     pub(crate) fn end_note(&self, topic: &Topic, created_at: UnixMillis) -> Result<Item, TableError> {
         let note = note(&Timeline::Topic(topic.clone()), self.note_id()?, &[], self.now());
-        Ok(note.with("gone", created_at.get()))
+        Ok(note.with(LateNote::GONE, created_at.get()))
     }
 
     fn note_id(&self) -> Result<EventId, TableError> {
@@ -176,39 +144,5 @@ impl Op {
         // Each batch of records puts one note, so ten seconds' notes are one query.
         let items = self.table.query_all(query).await?;
         Ok(items.iter().map(LateNote::decode).collect::<Result<_, _>>()?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use lately_table::Value;
-
-    use super::*;
-
-    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-
-    #[test]
-    fn golden_bytes() {
-        let (timeline, now) =
-            (Timeline::Topic("posts".parse().unwrap()), UnixMillis::new(1_000_500).unwrap());
-        let item = watch(&timeline, now);
-        let expected = Item::from([("pk", "ANNOUNCED#posts"), ("sk", "#WATCH")])
-            .with("until", 1_120_500_u64)
-            .with("expires_at", 1_121_u64);
-        assert_eq!(item, expected);
-        let until = |millis| is_watched(&item, UnixMillis::new(millis).unwrap());
-        assert_eq!((until(1_120_500), until(1_120_501)), (Ok(true), Ok(false)));
-
-        let id: EventId = ID.parse().unwrap();
-        let events = [id, EventId::first_of(now)];
-        let item = note(&timeline, id, &events, now);
-        let bytes = [*events[0].as_uuid().as_bytes(), *events[1].as_uuid().as_bytes()].concat();
-        let expected = Item::from([("pk", "LIVE#TOPIC#posts"), ("sk", ID)])
-            .with("e", Value::bytes(bytes))
-            .with("expires_at", 1_000 + NOTE_SECONDS);
-        assert_eq!(item, expected);
-        let decoded = LateNote::decode(&item).unwrap();
-        assert_eq!((decoded.id, &decoded.events[..]), (id, &events[..]));
-        assert!(LateNote::decode(&item.with("e", Value::bytes([1; 17]))).is_err());
     }
 }

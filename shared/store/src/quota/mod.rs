@@ -1,9 +1,5 @@
 //! Quotas: the writes and reads a minute that a caller may make, over all processes.
 //!
-//! ```text
-//! QUOTA#{holder}#{writes|reads} / {minute}     taken N, expires_at N
-//! ```
-//!
 //! A process adds a block to the item of the minute, without a condition, and the new value says how much of the block
 //! lies below the limit: so much it may permit without another call. All additions are in one order, so no minute has
 //! more than the limit. An addition whose outcome is not known loses its block. `docs/adr/0018-quotas.md` says more.
@@ -110,13 +106,13 @@ impl QuotaHandle<'_> {
     async fn refill(self, key: &QuotaKey, block: &mut Block, count: u32) -> Result<(), TableError> {
         let size = (self.limit / QUOTA_BLOCKS).max(1).max(count - block.left);
         let expires_at = (key.number + QUOTA_MINUTES) * 60;
-        let update = Update::of(key).add("taken", size).set("expires_at", expires_at);
+        let update = Update::of(key).add(QuotaKey::TAKEN, size).set("expires_at", expires_at);
         let mut attempts = self.op.table.attempts();
         let updated = timeout(QUOTA_TIMEOUT, attempts.update(&update)).await;
         let late = |_| Ok(Err(TableError::unavailable("a quota's item did not answer in time")));
         match updated.unwrap_or_else(late)? {
             Ok(item) => {
-                block.taken = item.number("taken")?;
+                block.taken = item.number(QuotaKey::TAKEN)?;
                 block.left += self.limit.saturating_sub(block.taken.saturating_sub(size)).min(size);
             }
             Err(error) => {

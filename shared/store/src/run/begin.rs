@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use lately_items::{Checkpoint, ConsumerMode, Progress, Run, beginning};
 use lately_keys::UnixMillis;
 use lately_model::{RunSpec, SettleSeconds};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update, entropy_u64};
 
 use crate::consumer::ConsumerNotFound;
 use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::checkpoint::{Checkpoint, ConsumerMode, beginning};
-use crate::run::{Progress, Run, RunError, RunHandle, RunsHandle};
+use crate::run::{RunError, RunHandle, RunsHandle};
 
 /// The next work for a consumer that produces reports.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! The end of a run: one attempt is committed, and then the run is finished.
 
+use lately_items::{Checkpoint, CommittedRun, Run};
 use lately_table::{Condition, TableError, Update};
 
 use crate::consumer::ConsumerNotFound;
-use crate::consumer::checkpoint::{Checkpoint, is_of};
-use crate::consumer::ledger::LedgerHandle;
-use crate::run::{CommittedRun, Run, RunError, RunHandle};
+use crate::consumer::is_of;
+use crate::consumer::ledger::{Ledger, LedgerHandle};
+use crate::run::{RunError, RunHandle};
 
 impl RunHandle<'_> {
     /// Commits a run with an attempt, unless an attempt has been committed already. Returns the committed run: its
@@ -52,7 +53,7 @@ impl RunHandle<'_> {
         let op = self.op.step();
         // A partition can hold entries that did not fit into the list, that lie in this run's own range, or that came
         // since. So only a look at the partition shows that all its entries are settled.
-        let settled = LedgerHandle::of(&op, run.ledger()).settled_shards(run.touched()).await?;
+        let settled = LedgerHandle::of(&op, Ledger::of_run(run)).settled_shards(run.touched()).await?;
         let checkpoint = op.consumer(&run.consumer).checkpoint().await?;
         let finish = |found: &Checkpoint| {
             let is_ours = found.incarnation == run.incarnation && found.running == Some(run.to);

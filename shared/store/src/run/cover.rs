@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use lately_items::{ConsumerKey, RunKey};
+use lately_items::{ConsumerKey, Run, RunKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::Revision;
 use lately_table::{Query, TableError};
 
 use crate::op::Op;
-use crate::run::{Run, RunsHandle};
+use crate::run::RunsHandle;
 
 /// Runs that a process remembers while it looks up late events: some hundred KB.
 const COVERING_RUNS: usize = 256;

@@ -1,10 +1,5 @@
 //! The late events that a run reports: they landed behind earlier runs, and are in none of their files.
 //!
-//! ```text
-//! CONSUMER#{topic}#{name} / LATE#{to}#{page}
-//!   incarnation N, ids B? (16 bytes each), last BOOL? (this is the last page)
-//! ```
-//!
 //! A candidate is in the ledger because it *may* have landed too late. The file of the run that covers it decides, and
 //! never changes: a candidate that is in the file is settled at once; this run reports the others.
 //!
@@ -18,14 +13,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lately_items::LatePageKey;
+use lately_items::{LatePage, LatePageKey, Run};
 use lately_keys::EventId;
-use lately_table::{Condition, Corrupt, Item, Query, TableError, Value};
+use lately_table::{Condition, Corrupt, Item, Query, TableError};
 
 use crate::consumer::ledger::{Ledger, LedgerHandle, Unsettled};
 use crate::limits::{LATE_PER_PAGE, LATE_PER_RUN};
+use crate::run::RunHandle;
 use crate::run::cover::Covering;
-use crate::run::{Run, RunHandle};
 
 /// Why a run's late events could not be listed.
 #[derive(Debug, thiserror::Error)]
@@ -65,14 +60,13 @@ pub(super) struct Pages {
 impl Pages {
     /// Takes the next page.
     fn take(&mut self, page: &Item) -> Result<(), Corrupt> {
-        if page.key_as::<LatePageKey>()?.page() != self.written {
+        let LatePage { number, ids, last } = LatePage::decode(page)?;
+        if number != self.written {
             return Err(page.corrupt("a page of late events is missing"));
         }
-        if page.has("ids") {
-            self.ids.extend(page.ids("ids")?);
-        }
+        self.ids.extend(ids);
         self.written += 1;
-        self.complete = page.flag("last");
+        self.complete = last;
         Ok(())
     }
 
@@ -81,16 +75,6 @@ impl Pages {
         ids.retain(|id| !self.ids.contains(id));
         ids
     }
-}
-
-/// The item of a page. `None` if no page can have that number.
-fn page(run: &Run, number_of_page: u32, ids: &[EventId], last: bool) -> Option<Item> {
-    let key = LatePageKey::new(run.consumer.clone(), run.to, number_of_page)?;
-    let item = Item::at(&key)
-        .with("incarnation", run.incarnation.get())
-        .with_some("ids", (!ids.is_empty()).then(|| Value::ids(ids)))
-        .with_flag("last", last);
-    Some(item)
 }
 
 impl RunHandle<'_> {
@@ -167,7 +151,8 @@ impl RunHandle<'_> {
     ) -> Result<Vec<EventId>, TableError> {
         let run = self.run;
         let rest = pending.split_off(pending.len().min(LATE_PER_PAGE));
-        let item = page(run, pages.written, &pending, rest.is_empty());
+        let key = LatePageKey::new(run.consumer.clone(), run.to, pages.written);
+        let item = key.map(|key| key.item(run.incarnation, &pending, rest.is_empty()));
         let item = item.ok_or_else(|| TableError::unavailable("a run has too many pages of late events"))?;
         let put = self.op.step().table.put_if(&item, &Condition::no_item()).await?;
         pages.take(put.in_the_way()?.as_ref().unwrap_or(&item))?;
@@ -178,7 +163,7 @@ impl RunHandle<'_> {
     /// The next candidates of a partition that lie before the run's range.
     async fn candidates(self, shard: u8, after: Option<EventId>) -> Result<Unsettled, TableError> {
         let run = self.run;
-        LedgerHandle::of(&self.op.step(), run.ledger()).unsettled(shard, after, run.from).await
+        LedgerHandle::of(&self.op.step(), Ledger::of_run(run)).unsettled(shard, after, run.from).await
     }
 
     /// Ids by the run that covers them; `None` for those that no run covers.
@@ -201,45 +186,28 @@ impl RunHandle<'_> {
     pub(super) async fn settle_by(self, ids: &[EventId], to: EventId) -> Result<(), TableError> {
         let run = self.run;
         for ids in ids.chunks(LATE_PER_PAGE) {
-            LedgerHandle::of(&self.op.step(), run.ledger()).settle(ids, &to.to_string()).await?;
+            LedgerHandle::of(&self.op.step(), Ledger::of_run(run)).settle(ids, &to.to_string()).await?;
         }
         Ok(())
     }
 }
 
-impl Run {
-    pub(super) const fn ledger(&self) -> Ledger<'_> {
-        Ledger { consumer: &self.consumer, incarnation: self.incarnation }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use lately_table::Value;
+    use lately_items::ConsumerKey;
+    use lately_keys::UnixMillis;
+    use lately_model::Revision;
 
     use super::*;
-    use crate::run::tests::run;
-
-    #[test]
-    fn golden_bytes() {
-        let run = run();
-        let stored = |sk: &str| {
-            Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", sk)]).with("incarnation", 7_u64)
-        };
-        let bytes =
-            [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
-        let full = stored("LATE#0190a4cd-d3e7-7222-9f99-fdb74feee752#00000003");
-        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
-        assert_eq!(page(&run, 3, &[id], false), Some(full.with("ids", Value::bytes(bytes))));
-        let last = stored("LATE#0190a4cd-d3e7-7222-9f99-fdb74feee752#00000000");
-        assert_eq!(page(&run, 0, &[], true), Some(last.with("last", true)));
-    }
 
     #[test]
     fn pages_are_taken_in_order_without_gaps() {
-        let run = run();
-        let id = |n| EventId::new(run.to.tick(), 0.into(), n);
-        let item = |number_of_page, id, last| page(&run, number_of_page, &[id], last).unwrap();
+        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
+        let to = EventId::last_of(UnixMillis::new(8).unwrap());
+        let id = |n| EventId::new(to.tick(), 0.into(), n);
+        let item = |number, id, last| {
+            LatePageKey::new(consumer.clone(), to, number).unwrap().item(Revision::new(7), &[id], last)
+        };
         let mut pages = Pages::default();
         pages.take(&item(0, id(2), false)).unwrap();
         pages.take(&item(2, id(9), true)).unwrap_err();

@@ -1,13 +1,13 @@
 //! A consumer's runs: one by its end, or a list, newest first.
 
-use lately_items::RunKey;
+use lately_items::{Run, RunKey};
 use lately_keys::{EventId, Fingerprint, Order, Position, TableKey};
-use lately_model::{ListQuery, RunFiles, RunList, RunView};
+use lately_model::{ListQuery, RunList};
 use lately_table::{Item, Query, TableError};
 
 use crate::consumer::{ConsumerError, existing};
 use crate::list::Pager;
-use crate::run::{CommittedRun, Run, RunsHandle};
+use crate::run::RunsHandle;
 
 impl RunsHandle<'_> {
     fn key(self, to: EventId) -> RunKey {
@@ -52,27 +52,5 @@ impl RunsHandle<'_> {
         let last = runs.last().filter(|_| page.next.is_some());
         let next = last.map(|last| pager.cursor(Position::Event(last.to)));
         Ok(RunList { runs: runs.into_iter().map(Run::view).collect(), next })
-    }
-}
-
-impl Run {
-    /// The run as clients see it.
-    pub fn view(self) -> RunView {
-        let Self { from, to, announced_at, spec, committed, .. } = self;
-        let files = RunFiles::new(&self.consumer.topic, &self.consumer.name, self.incarnation, from, to);
-        let files = committed.iter().flat_map(|_| [files.events(), files.summary()]).collect();
-        let result = |of: fn(&CommittedRun) -> u64| committed.as_ref().map(of);
-        RunView {
-            from,
-            to,
-            announced_at,
-            committed_at: committed.as_ref().map(|committed| committed.committed_at),
-            events: result(|committed| committed.events),
-            late: result(|committed| committed.late),
-            bytes: result(|committed| committed.bytes),
-            group_by: spec.group_by,
-            sum: spec.sum,
-            files,
-        }
     }
 }

@@ -17,13 +17,14 @@ pub(crate) mod cache;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
+use lately_items::limits::ENDING_MARK_SECONDS;
 use lately_items::{PushMode, SourceItemKey, SourcePartition, StoredSource, TimelineEntry, places_at_source};
 use lately_keys::{Coverage, EventId, Key, Order, Shard, ShardCount, SortKey, Source, Spread, TableKey};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update, Value};
 
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
-use crate::limits::{ENDING_MARK_SECONDS, FOLLOWER_SHARDS, SOURCE_AGE, SPREAD_ATTEMPTS};
+use crate::limits::{FOLLOWER_SHARDS, SOURCE_AGE, SPREAD_ATTEMPTS};
 use crate::moments::{Aged, Sent};
 use crate::op::Op;
 use crate::source::cache::KnownSource;

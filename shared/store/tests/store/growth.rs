@@ -203,7 +203,7 @@ async fn newest(engine: &Engine, world: &World, topic: &Topic) -> Coverage {
     let is_entry =
         |item: &Item| *item["pk"].as_s().unwrap() == key.pk && *item["sk"].as_s().unwrap() == key.sk;
     let entry = items(engine).await.into_iter().find(is_entry).unwrap();
-    coverage(bucket, &entry)
+    coverage(&entry)
 }
 
 #[tokio::test(start_paused = true)]

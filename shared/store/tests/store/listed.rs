@@ -1,6 +1,6 @@
 //! Items of timelines, feeds and follows, as fan-out and follows write them; tests put them without these writers.
 //!
-//! The items are put together by hand, as `entry.rs`, `pull_marker.rs` and `edge.rs` describe them. So the tests check
+//! The items are put together by hand, as the files of `lately-items` describe them. So the tests check
 //! the readers against the stored formats, and not against the writers.
 
 use aws_sdk_dynamodb::Client;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::{Engine, Options};
-use lately_items::{DirectoryKey, EventKey};
-use lately_keys::{Bucket, Coverage, EventId, ShardCount, Spread, TableKey, Topic};
+use lately_items::{DirectoryEntry, DirectoryKey, EventKey};
+use lately_keys::{Coverage, EventId, Spread, TableKey, Topic};
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
 pub(crate) use lately_rig::{BUDGET, TABLE, World, connection, engine, seeds};
 use lately_store::{Store, Submission};
@@ -104,13 +104,9 @@ pub(crate) fn in_two_shards(world: &World, events: impl IntoIterator<Item = NewE
 }
 
 /// The places that a directory entry covers.
-pub(crate) fn coverage(bucket: Bucket, entry: &Item) -> Coverage {
-    let count = |name: &str| ShardCount::new(entry[name].as_n().unwrap().parse().unwrap()).unwrap();
-    let coverage = Coverage::new(bucket, count("base"));
-    match entry.get("spreads") {
-        Some(spreads) => coverage.with_spreads(spreads.as_s().unwrap()).unwrap(),
-        None => coverage,
-    }
+pub(crate) fn coverage(entry: &Item) -> Coverage {
+    let entry = DirectoryEntry::decode(&lately_items::Item::from(entry.clone())).unwrap();
+    Coverage::clone(&entry.coverage)
 }
 
 /// The coverage of a directory entry.
@@ -124,10 +120,10 @@ pub(crate) struct Covered {
 }
 
 impl Covered {
-    pub(crate) fn of(bucket: Bucket, entry: &Item) -> Self {
+    pub(crate) fn of(entry: &Item) -> Self {
         let rest = ["retention_days", "expires_at"].into_iter();
         Self {
-            coverage: coverage(bucket, entry),
+            coverage: coverage(entry),
             types: entry.get("types").map(|types| types.as_ss().unwrap().iter().cloned().collect()),
             any_type: entry.get("any_type").is_some(),
             rest: rest
@@ -172,7 +168,7 @@ pub(crate) fn assert_directory_held(engine: &Engine) {
         let Some(item) = record.new_image() else { continue };
         let (pk, sk) = (item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
         if let Some(DirectoryKey { topic, bucket }) = DirectoryKey::decode(pk, sk) {
-            let (name, after) = ((topic.to_string(), bucket.to_string()), Covered::of(bucket, &item));
+            let (name, after) = ((topic.to_string(), bucket.to_string()), Covered::of(&item));
             if let Some(before) = directory.insert(name, after.clone()) {
                 assert!(after.has_grown_from(&before), "D2: the entry {before:?} became {after:?}");
             }

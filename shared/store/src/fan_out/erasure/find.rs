@@ -5,23 +5,23 @@ use std::collections::{BTreeMap, HashSet};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event::{decode, is_keyed};
+use lately_items::session::keys_of_listed;
 use lately_items::{
-    BEFORE_ENTRIES, DirectoryEntry, EventKey, EventPartition, FeedEntryKey, FollowKey, IssueKey, ProfileKey,
-    RepositoryKey, SourcePartition, TimelineEntry, UserSessionKey, place_in_feed, places_at_source,
+    BEFORE_ENTRIES, DirectoryEntry, ErasurePlace, ErasureStage, ErasureStep, EventKey, EventPartition,
+    FeedEntryKey, FollowKey, IssueKey, ListedEvents, ProfileKey, RepositoryKey, SourcePartition,
+    TimelineEntry, UserSessionKey, place_in_feed, places_at_source,
 };
 use lately_keys::{Actor, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis, User};
 use lately_model::{ISSUES_TOPIC, reported_issue};
 use lately_table::{Condition, Item, Query, TableError};
 
 use crate::directory::Directory;
-use crate::erasure::step::{ErasureStep, ListedEvents, Place, Stage};
 use crate::fan_out::erasure::ErasureRun;
 use crate::follow::FollowerRange;
 use crate::limits::{
     AWAITED_PLACES, ENDING_PAUSE, ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASURE_TOPICS_AT_ONCE,
     WRITES_AT_ONCE,
 };
-use crate::session::keys_of_listed;
 use crate::topic::error::TopicError;
 
 /// The most sessions, or notes of live timelines, that one step of an erasure deletes. A session is three items.
@@ -32,20 +32,20 @@ impl ErasureRun<'_> {
     pub(super) async fn look(self, next: &mut ErasureStep) -> Result<bool, TableError> {
         let (actor, user) = (self.step.actor.as_ref(), self.step.user.as_ref());
         match (next.at.stage, actor, user) {
-            (Stage::OfUser, _, Some(user)) => self.look_for_issues(&Actor::from(user), next).await,
-            (Stage::OfActor, Some(actor), _) => self.look_for_issues(actor, next).await,
-            (Stage::Feed, _, Some(user)) => self.look_at_feed(user, next).await,
-            (Stage::Follows, _, Some(user)) => self.look_for_follows(user, next).await,
-            (Stage::Records, _, Some(user)) => self.look_for_records(user, next).await,
-            (Stage::Timeline, Some(actor), _) => {
+            (ErasureStage::OfUser, _, Some(user)) => self.look_for_issues(&Actor::from(user), next).await,
+            (ErasureStage::OfActor, Some(actor), _) => self.look_for_issues(actor, next).await,
+            (ErasureStage::Feed, _, Some(user)) => self.look_at_feed(user, next).await,
+            (ErasureStage::Follows, _, Some(user)) => self.look_for_follows(user, next).await,
+            (ErasureStage::Records, _, Some(user)) => self.look_for_records(user, next).await,
+            (ErasureStage::Timeline, Some(actor), _) => {
                 let (found, more) = self.walk_timeline(actor, &mut next.at, |_| true).await?;
                 let keys: Vec<_> = found.into_iter().map(|(key, _)| key).collect();
                 self.list(actor, &keys, next).await?;
                 Ok(more)
             }
-            (Stage::Topics, Some(actor), _) => self.look_in_topics(actor, next).await,
-            (Stage::Followers, Some(actor), _) => self.look_for_followers(actor, next).await,
-            (Stage::Left, Some(actor), _) => self.clear_timeline(actor, next).await,
+            (ErasureStage::Topics, Some(actor), _) => self.look_in_topics(actor, next).await,
+            (ErasureStage::Followers, Some(actor), _) => self.look_for_followers(actor, next).await,
+            (ErasureStage::Left, Some(actor), _) => self.clear_timeline(actor, next).await,
             _ => Ok(false),
         }
     }
@@ -105,7 +105,7 @@ impl ErasureRun<'_> {
     async fn walk_timeline(
         self,
         actor: &Actor,
-        at: &mut Place,
+        at: &mut ErasurePlace,
         is_wanted: impl Fn(&TimelineEntry) -> bool,
     ) -> Result<(Vec<(EventKey, TimelineEntry)>, bool), TableError> {
         let op = self.fan_out.op;
@@ -157,7 +157,7 @@ impl ErasureRun<'_> {
             self.fan_out.op.source(&Source::Actor(actor.clone())).expire().await?;
             return Ok(false);
         }
-        (next.at, next.again) = (Place::of(Stage::Left), false);
+        (next.at, next.again) = (ErasurePlace::of(ErasureStage::Left), false);
         tokio::time::sleep(ENDING_PAUSE).await;
         Ok(true)
     }
@@ -186,13 +186,13 @@ impl ErasureRun<'_> {
     }
 
     /// Goes to the newest bucket of a topic. Returns false if there is none.
-    async fn enter(self, topic: &Topic, at: &mut Place) -> Result<bool, TableError> {
+    async fn enter(self, topic: &Topic, at: &mut ErasurePlace) -> Result<bool, TableError> {
         let newest = Directory::of(self.fan_out.op, topic).remaining(None, 1).await?.entries.pop();
         let stage = at.stage;
-        *at = Place {
+        *at = ErasurePlace {
             topic: Some(topic.clone()),
             bucket: newest.map(|entry| entry.bucket),
-            ..Place::of(stage)
+            ..ErasurePlace::of(stage)
         };
         Ok(at.bucket.is_some())
     }
@@ -203,7 +203,7 @@ impl ErasureRun<'_> {
         self,
         topic: &Topic,
         is_wanted: Condition,
-        at: &mut Place,
+        at: &mut ErasurePlace,
     ) -> Result<Vec<EventKey>, TableError> {
         let op = self.fan_out.op;
         let page = Directory::of(op, topic).remaining(at.bucket, 2).await?;
@@ -353,8 +353,12 @@ impl ErasureRun<'_> {
 }
 
 /// Goes to an older bucket of the same topic, or ends the walk through the topic.
-fn enter_older(at: &mut Place, older: Option<&DirectoryEntry>) {
-    *at = Place { topic: at.topic.take(), bucket: older.map(|entry| entry.bucket), ..Place::of(at.stage) };
+fn enter_older(at: &mut ErasurePlace, older: Option<&DirectoryEntry>) {
+    *at = ErasurePlace {
+        topic: at.topic.take(),
+        bucket: older.map(|entry| entry.bucket),
+        ..ErasurePlace::of(at.stage)
+    };
 }
 
 /// The attributes of an event that its entries follow from, without its data.

@@ -4,14 +4,13 @@
 //! was too late for the erasure's search is found here. The event's time decides: what is older than the erasure's end is
 //! deleted.
 
-use lately_items::EventKey;
+use lately_items::event::is_keyed;
+use lately_items::{BacklogItem, DeferredEvent, EventKey};
 use lately_keys::{Actor, TableKey};
 use lately_table::TableError;
 
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::deferred::{BacklogItem, DeferredEvent};
 use crate::op::Op;
-use lately_items::event::is_keyed;
 
 /// Deletes an event of an erased actor. No retry writes it again.
 pub(crate) async fn erase_event(op: &Op, key: &EventKey) -> Result<(), TableError> {

@@ -12,12 +12,10 @@ mod find;
 pub(super) mod inserted;
 mod remove;
 
-use lately_items::ErasureStepKey;
-use lately_table::{TableError, Transaction};
+use lately_items::{ErasureEnd, ErasureEntry, ErasurePlace, ErasureStage, ErasureStep, ErasureStepKey};
+use lately_table::{Condition, TableError, Transaction};
 
-use crate::erasure::entry::ErasureEntry;
 use crate::erasure::ids::{self, ErasedIds};
-use crate::erasure::step::{ErasureStep, Finished, Place, Stage};
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::ending::is_settled;
 use crate::limits::ENDING_SETTLE_PAUSE;
@@ -41,12 +39,12 @@ impl FanOut<'_> {
         }
         let next = Box::pin(ErasureRun { fan_out: *self, step: &step }.take()).await?;
         // If the put is refused, another process has taken the step, or an earlier attempt of this put was applied.
-        let Some(Finished { at, .. }) = &next.finished else {
-            return self.op.table.put_if(&next.encode(), &step.is_stored()).await.map(drop);
+        let Some(ErasureEnd { at, .. }) = &next.finished else {
+            return self.op.table.put_if(&next.encode(), &is_stored(&step)).await.map(drop);
         };
         let entry = ErasureEntry::of(&step, Some(*at)).encode();
         let transaction = Transaction::new(self.op.ambient());
-        let transaction = transaction.put_if(next.encode(), step.is_stored()).put(entry);
+        let transaction = transaction.put_if(next.encode(), is_stored(&step)).put(entry);
         self.op.table.transact(&transaction).await.map(drop)
     }
 }
@@ -61,19 +59,19 @@ impl ErasureRun<'_> {
         }
         // Each round makes a few queries or calls.
         for _ in 0..ERASURE_QUERIES_PER_STEP {
-            if next.at.stage == Stage::Finish {
+            if next.at.stage == ErasureStage::Finish {
                 self.finish(&mut next).await?;
                 return Ok(next);
             }
-            if next.at.stage == Stage::FIRST && !is_settled(self.fan_out.op, next.begun) {
+            if next.at.stage == ErasureStage::FIRST && !is_settled(self.fan_out.op, next.begun) {
                 tokio::time::sleep(ENDING_SETTLE_PAUSE).await;
                 return Ok(next);
             }
             let is_over = !self.look(&mut next).await?;
             if is_over {
-                next.at = Place::of(next.at.stage.next());
+                next.at = ErasurePlace::of(next.at.stage.next());
             }
-            if !next.listed.is_empty() || !next.awaited.is_empty() || next.at.stage == Stage::Finish {
+            if !next.listed.is_empty() || !next.awaited.is_empty() || next.at.stage == ErasureStage::Finish {
                 break;
             }
         }
@@ -97,8 +95,13 @@ impl ErasureRun<'_> {
         let op = self.fan_out.op;
         let ids = ErasedIds { op, erasure: next.erasure }.all().await?;
         next.counts.events = ids.len() as u64;
-        next.finished = Some(Finished { at: op.now(), ids_sha256: ids::hash(&ids) });
+        next.finished = Some(ErasureEnd { at: op.now(), ids_sha256: ids::hash(&ids) });
         (next.actor, next.user) = (None, None);
         Ok(())
     }
+}
+
+/// The condition that the stored step is this one.
+fn is_stored(step: &ErasureStep) -> Condition {
+    Condition::equals("step", step.number)
 }

@@ -1,14 +1,16 @@
 //! The removal of what a step lists. Everything here may be done twice.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{EventKey, FollowerCountKey, IssueKey, LateEventKey, place_in_feed};
+use lately_items::limits::ENDING_MARK_SECONDS;
+use lately_items::{
+    ErasureList, EventKey, FollowerCountKey, IssueKey, LateEventKey, ListedEvents, place_in_feed,
+};
 use lately_keys::{Actor, Key, Source, TableKey, User};
 use lately_table::{Condition, TableError, Update};
 
 use crate::erasure::ids::ErasedIds;
-use crate::erasure::step::{Listed, ListedEvents};
 use crate::fan_out::erasure::ErasureRun;
-use crate::limits::{ENDING_MARK_SECONDS, WRITES_AT_ONCE};
+use crate::limits::WRITES_AT_ONCE;
 
 /// Unfollows of one user that an erasure makes at the same time. They work on different sources.
 const UNFOLLOWS_AT_ONCE: usize = 4;
@@ -18,7 +20,7 @@ const ERASED_BY: &str = "erased";
 
 impl ErasureRun<'_> {
     pub(super) async fn remove_listed(self) -> Result<(), TableError> {
-        let Listed { feed, keys, follows, followers, issues, .. } = &self.step.listed;
+        let ErasureList { feed, keys, follows, followers, issues, .. } = &self.step.listed;
         self.remove_events().await?;
         if let Some(user) = &self.step.user {
             let entries = feed.iter().map(|id| place_in_feed(*id, user)).collect();
@@ -49,7 +51,7 @@ impl ErasureRun<'_> {
             stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
         }
         self.delete_each(&self.late_keys(events).await?).await?;
-        let keys = events.iter().flat_map(|events| events.keys().map(|key| key.encode()));
+        let keys = events.iter().flat_map(|events| keys_of(events).map(|key| key.encode()));
         self.fan_out.delete(keys.collect()).await
     }
 
@@ -124,9 +126,7 @@ impl ErasureRun<'_> {
     }
 }
 
-impl ListedEvents {
-    /// The keys of the events.
-    fn keys(&self) -> impl Iterator<Item = EventKey> {
-        self.ids.iter().map(|id| EventKey::new(self.topic.clone(), self.width, *id))
-    }
+/// The keys of the events.
+fn keys_of(listed: &ListedEvents) -> impl Iterator<Item = EventKey> {
+    listed.ids.iter().map(|id| EventKey::new(listed.topic.clone(), listed.width, *id))
 }

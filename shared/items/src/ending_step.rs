@@ -15,34 +15,36 @@
 //!   rest S (all, from or none: the partitions that are not begun), at S?, shard N? (from this bucket and shard on)
 //! ```
 
-use lately_items::{Ending, EndingStepKey};
+use crate::ending::{Ending, EndingStepKey};
+use crate::item::{Corrupt, Item, Value};
 use lately_keys::{Bucket, BucketWidth, EventId, Shard, Source, Topic, UnixMillis};
 use lately_model::{EndingState, RetentionDays, TopicDeletion};
-use lately_table::{Condition, Corrupt, Item, Value};
 
 /// The name of a step: when the ending began, and the step's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StepName {
-    pub(crate) begun: UnixMillis,
-    pub(crate) number: u64,
+pub struct StepName {
+    /// When the ending began.
+    pub begun: UnixMillis,
+    /// The step's number.
+    pub number: u64,
 }
 
 impl StepName {
-    pub(crate) const fn first(begun: UnixMillis) -> Self {
+    /// The first step.
+    pub const fn first(begun: UnixMillis) -> Self {
         Self { begun, number: 0 }
     }
 
-    pub(crate) fn of(item: &Item) -> Result<Self, Corrupt> {
+    /// The name of an item's step.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn of(item: &Item) -> Result<Self, Corrupt> {
         Ok(Self { begun: item.millis("begun")?, number: item.number("step")? })
     }
 
     const fn next(self) -> Self {
         Self { number: self.number + 1, ..self }
-    }
-
-    /// The condition that a stored step is this one.
-    pub(crate) fn is_stored(self) -> Condition {
-        Condition::equals("begun", self.begun.get()).and(Condition::equals("step", self.number))
     }
 
     fn item(self, topic: &Topic, ending: Ending) -> Item {
@@ -53,29 +55,36 @@ impl StepName {
 
 /// The next step of a topic's deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DeletionStep {
-    pub(crate) name: StepName,
-    pub(crate) width: BucketWidth,
+pub struct DeletionStep {
+    /// The step's name.
+    pub name: StepName,
+    /// The width of the topic's buckets.
+    pub width: BucketWidth,
     /// The step begins with the deletion of these events …
-    pub(crate) listed: Vec<EventId>,
+    pub listed: Vec<EventId>,
     /// … and then of the directory's entries for these buckets.
-    pub(crate) over: Vec<Bucket>,
+    pub over: Vec<Bucket>,
     /// Some of the events that were deleted, each with a source. The step waits until fan-out has removed their entries.
-    pub(crate) awaited: Vec<(EventId, Source)>,
+    pub awaited: Vec<(EventId, Source)>,
     /// When they were deleted.
-    pub(crate) waiting_since: Option<UnixMillis>,
+    pub waiting_since: Option<UnixMillis>,
     /// A bucket, and the number of its shards that hold no more events.
-    pub(crate) at: Option<(Bucket, u16)>,
-    pub(crate) events: u64,
-    pub(crate) buckets: u64,
-    pub(crate) consumers: u64,
+    pub at: Option<(Bucket, u16)>,
+    /// The events that are deleted so far, those listed included.
+    pub events: u64,
+    /// The buckets whose entries are deleted so far, those listed included.
+    pub buckets: u64,
+    /// The consumers that the topic had.
+    pub consumers: u64,
     /// When the topic's name is free; `None` while something is left.
-    pub(crate) finished: Option<UnixMillis>,
-    pub(crate) expires_at: Option<u64>,
+    pub finished: Option<UnixMillis>,
+    /// When the item expires, in unix seconds.
+    pub expires_at: Option<u64>,
 }
 
 impl DeletionStep {
-    pub(crate) const fn first(begun: UnixMillis, width: BucketWidth) -> Self {
+    /// The first step.
+    pub const fn first(begun: UnixMillis, width: BucketWidth) -> Self {
         Self {
             name: StepName::first(begun),
             width,
@@ -93,11 +102,12 @@ impl DeletionStep {
     }
 
     /// The step after this one, with nothing listed yet.
-    pub(crate) fn next(&self) -> Self {
+    pub fn next(&self) -> Self {
         Self { name: self.name.next(), listed: Vec::new(), over: Vec::new(), ..self.clone() }
     }
 
-    pub(crate) fn encode(&self, topic: &Topic) -> Item {
+    /// The item of a topic's step.
+    pub fn encode(&self, topic: &Topic) -> Item {
         let over: Vec<_> = self.over.iter().map(ToString::to_string).collect();
         let awaited = self.awaited.iter().map(|(id, source)| format!("{id} {source}"));
         self.name
@@ -116,7 +126,11 @@ impl DeletionStep {
             .with_some("expires_at", self.expires_at)
     }
 
-    pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
+    /// The step of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let over = item.optional_text("over")?.unwrap_or_default();
         let over = over.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>();
         Ok(Self {
@@ -139,7 +153,7 @@ impl DeletionStep {
     }
 
     /// The deletion as a client sees it.
-    pub(super) fn view(&self, topic: &Topic, now: UnixMillis) -> TopicDeletion {
+    pub fn view(&self, topic: &Topic, now: UnixMillis) -> TopicDeletion {
         let finished_at = self.finished.filter(|finished| *finished <= now);
         let state = if finished_at.is_some() { EndingState::Done } else { EndingState::Deleting };
         let Self { events, buckets, consumers, .. } = *self;
@@ -159,57 +173,65 @@ fn awaited(item: &Item) -> Result<Vec<(EventId, Source)>, Corrupt> {
 
 /// The next step of a change of the retention.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RetentionStep {
-    pub(crate) name: StepName,
-    pub(crate) days: Option<RetentionDays>,
+pub struct RetentionStep {
+    /// The step's name.
+    pub name: StepName,
+    /// The new retention.
+    pub days: Option<RetentionDays>,
     /// All older events are deleted.
-    pub(crate) floor: UnixMillis,
+    pub floor: UnixMillis,
     /// The partitions that the step goes on with.
-    pub(crate) open: Vec<RetentionPlace>,
+    pub open: Vec<RetentionPlace>,
     /// The partitions after those.
-    pub(crate) rest: RestOfTopic,
+    pub rest: RestOfTopic,
     /// The events that earlier steps have handled.
-    pub(crate) events: u64,
+    pub events: u64,
 }
 
 /// A place in a partition of a topic's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RetentionPlace {
-    pub(crate) bucket: Bucket,
-    pub(crate) shard: Shard,
+pub struct RetentionPlace {
+    /// The bucket.
+    pub bucket: Bucket,
+    /// The shard.
+    pub shard: Shard,
     /// The events after this one are left.
-    pub(crate) after: Option<EventId>,
+    pub after: Option<EventId>,
 }
 
 /// The partitions of a topic that a walk has not begun yet, on its way from the newest bucket to the oldest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RestOfTopic {
+pub enum RestOfTopic {
+    /// All partitions.
     All,
     /// Those of this bucket from this shard on, and those of older buckets.
     From(Bucket, Shard),
+    /// None.
     None,
 }
 
 impl RetentionStep {
-    pub(crate) const fn first(begun: UnixMillis, days: Option<RetentionDays>, floor: UnixMillis) -> Self {
+    /// The first step.
+    pub const fn first(begun: UnixMillis, days: Option<RetentionDays>, floor: UnixMillis) -> Self {
         let name = StepName::first(begun);
         Self { name, days, floor, open: Vec::new(), rest: RestOfTopic::All, events: 0 }
     }
 
     /// The step after this one.
-    pub(crate) fn next(&self, open: Vec<RetentionPlace>, rest: RestOfTopic, events: u64) -> Self {
+    pub fn next(&self, open: Vec<RetentionPlace>, rest: RestOfTopic, events: u64) -> Self {
         Self { name: self.name.next(), open, rest, events: self.events + events, ..*self }
     }
 
     /// The bucket that the steps have come to; `None` at their beginning and at their end.
-    pub(crate) fn bucket(&self) -> Option<Bucket> {
+    pub fn bucket(&self) -> Option<Bucket> {
         match self.rest {
             RestOfTopic::From(bucket, _) => Some(bucket),
             RestOfTopic::All | RestOfTopic::None => self.open.last().map(|place| place.bucket),
         }
     }
 
-    pub(crate) fn encode(&self, topic: &Topic) -> Item {
+    /// The item of a topic's step.
+    pub fn encode(&self, topic: &Topic) -> Item {
         let open: Vec<_> = self.open.iter().map(RetentionPlace::encode).collect();
         let (rest, at, shard) = match self.rest {
             RestOfTopic::All => ("all", None, None),
@@ -227,7 +249,11 @@ impl RetentionStep {
             .with("events", self.events)
     }
 
-    pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
+    /// The step of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let open = if item.has("open") { item.text_list("open")? } else { Vec::new() };
         let open = open.into_iter().map(RetentionPlace::decode).collect::<Option<_>>();
         let shard = item.optional_number::<u8>("shard")?.map(Shard::from);

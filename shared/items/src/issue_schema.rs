@@ -12,11 +12,13 @@
 //!
 //! Two rules must hold: an upgraded item needs no further upgrade, and attributes that no step knows stay as they are.
 
-use lately_items::{IssueKey, IssuePriorityKey, IssueStatusKey};
 use lately_keys::IssuePriority;
-use lately_table::{Corrupt, Item, REVISION};
+use lately_model::Issue;
 
-use crate::issue::stored::{SCHEMA, decode_key, decode_labels};
+use crate::issue::{
+    IssueKey, IssuePriorityKey, IssueStatusKey, SCHEMA, decode, decode_key, decode_labels, encode,
+};
+use crate::item::{Corrupt, Item, REVISION};
 
 type Step = fn(Item) -> Result<Item, Corrupt>;
 
@@ -24,7 +26,10 @@ type Step = fn(Item) -> Result<Item, Corrupt>;
 const STEPS: [Step; SCHEMA as usize - 1] = [with_revision, with_derived];
 
 /// An item in the current schema.
-pub(super) fn upgraded(item: &Item) -> Result<Item, Corrupt> {
+///
+/// # Errors
+/// If the item has another form.
+pub fn upgraded(item: &Item) -> Result<Item, Corrupt> {
     let schema = schema_of(item)?;
     if schema > SCHEMA {
         return Ok(item.clone());
@@ -36,7 +41,10 @@ pub(super) fn upgraded(item: &Item) -> Result<Item, Corrupt> {
 }
 
 /// The schema of an item.
-pub(super) fn schema_of(item: &Item) -> Result<u32, Corrupt> {
+///
+/// # Errors
+/// If the item has another form.
+pub fn schema_of(item: &Item) -> Result<u32, Corrupt> {
     match item.optional_number("schema")? {
         None => Ok(1),
         Some(0) => Err(item.corrupt("schema")),
@@ -70,6 +78,42 @@ fn with_derived(item: Item) -> Result<Item, Corrupt> {
         .with("priority", priority.as_str())
         .also_at(&IssueStatusKey { repository: repository.clone(), status, number })
         .also_at(&IssuePriorityKey { repository, priority, number }))
+}
+
+/// An issue that was read.
+#[derive(Clone, Debug)]
+pub struct ReadIssue {
+    /// The issue.
+    pub issue: Issue,
+    /// The item as it is stored.
+    pub stored: Item,
+    /// The item in the current schema.
+    pub upgraded: Item,
+}
+
+impl ReadIssue {
+    /// The issue of an item of any schema.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn of(stored: Item) -> Result<Self, Corrupt> {
+        let upgraded = upgraded(&stored)?;
+        Ok(Self { issue: decode(&upgraded)?, stored, upgraded })
+    }
+
+    /// The item of another state of the issue. It differs from the upgraded item only in the attributes that the change
+    /// is about: an item of a newer schema may have others, and other values.
+    pub fn item_of(&self, next: &Issue) -> Item {
+        let (before, after) = (encode(&self.issue), encode(next));
+        let mut item = self.upgraded.clone();
+        for name in before.names().chain(after.names()).filter(|name| before.get(name) != after.get(name)) {
+            match after.get(name) {
+                Some(value) => item.set(name, value),
+                None => drop(item.remove(name)),
+            }
+        }
+        item
+    }
 }
 
 #[cfg(test)]

@@ -1,31 +1,55 @@
-//! An entry of the list of erasures (`list.rs`), and the actors that the list names. Pure.
+//! The entry of an erasure in the list of erasures: the names, and the end.
+//!
+//! ```text
+//! table   pk  ERASURES                                                  sk  {erasure}          the names, and the end
+//!   actor S?, user S?, until N? (milliseconds: the end), expires_at N? (once it is done)
+//! ```
+//!
+//! The list has one partition, because writers and fan-out read all of it. It is usually empty.
 
-use std::collections::HashMap;
-
-use lately_items::ErasureEntryKey;
 use lately_keys::{Actor, ErasureId, UnixMillis, User};
-use lately_table::{Corrupt, Item};
 
-use crate::erasure::step::ErasureStep;
+use crate::erasure_step::ErasureStep;
+use crate::item::{Corrupt, Item};
+use crate::key::key;
 use crate::limits::ENDING_MARK_SECONDS;
+
+key! {
+    /// The entry of an erasure in the list of all erasures.
+    #[derive(Copy)]
+    pub struct ErasureEntryKey {
+        /// The erasure.
+        pub erasure: ErasureId,
+    }
+    Table: pk "ERASURES" sk "{erasure}"
+}
+
+impl ErasureEntryKey {
+    /// The partition of the list.
+    pub const PARTITION: &str = "ERASURES";
+}
 
 /// An erasure in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ErasureEntry {
-    pub(crate) erasure: ErasureId,
-    pub(crate) actor: Option<Actor>,
-    pub(crate) user: Option<User>,
+pub struct ErasureEntry {
+    /// The erasure.
+    pub erasure: ErasureId,
+    /// The actor that is erased.
+    pub actor: Option<Actor>,
+    /// The user that is erased.
+    pub user: Option<User>,
     /// When the erasure was done; `None` while it runs.
-    pub(crate) until: Option<UnixMillis>,
+    pub until: Option<UnixMillis>,
 }
 
 impl ErasureEntry {
     /// The entry of a step's erasure, which ends at `until`.
-    pub(crate) fn of(step: &ErasureStep, until: Option<UnixMillis>) -> Self {
+    pub fn of(step: &ErasureStep, until: Option<UnixMillis>) -> Self {
         Self { erasure: step.erasure, actor: step.actor.clone(), user: step.user.clone(), until }
     }
 
-    pub(crate) fn encode(&self) -> Item {
+    /// The entry's item.
+    pub fn encode(&self) -> Item {
         Item::at(&ErasureEntryKey { erasure: self.erasure })
             .with_some("actor", self.actor.as_ref().map(Actor::as_str))
             .with_some("user", self.user.as_ref().map(User::as_str))
@@ -33,32 +57,15 @@ impl ErasureEntry {
             .with_some("expires_at", self.until.map(|until| until.get() / 1000 + ENDING_MARK_SECONDS))
     }
 
-    pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
+    /// The entry of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let ErasureEntryKey { erasure } = item.key_as()?;
         let until = item.optional_millis("until")?;
         let (actor, user) = (item.optional_parsed("actor")?, item.optional_parsed("user")?);
         Ok(Self { erasure, actor, user, until })
-    }
-}
-
-/// The actors whose events are erased, each with the end of the erasure.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ErasedActors(HashMap<Actor, UnixMillis>);
-
-impl ErasedActors {
-    pub(super) fn of(entries: Vec<ErasureEntry>) -> Self {
-        let mut actors = HashMap::new();
-        for ErasureEntry { actor, until, .. } in entries {
-            let Some(actor) = actor else { continue };
-            let end = actors.entry(actor).or_insert(UnixMillis::MIN);
-            *end = until.unwrap_or(UnixMillis::MAX).max(*end);
-        }
-        Self(actors)
-    }
-
-    /// True if an event of this actor and time is erased, or must not be written.
-    pub(crate) fn cover(&self, actor: &Actor, at: UnixMillis) -> bool {
-        self.0.get(actor).is_some_and(|end| at < *end)
     }
 }
 

@@ -17,16 +17,17 @@
 //! The list is durable before its items are removed, and items are counted when they are listed. So each item is counted
 //! once, however often a step is repeated.
 
-use lately_items::{ErasedNames, ErasureStepKey};
 use lately_keys::{
     Actor, Bucket, BucketWidth, ErasureId, EventId, Key, Shard, Source, TableKey, Topic, UnixMillis, User,
 };
-use lately_model::{Erasure, ErasureCounts, ErasureState};
-use lately_table::{Condition, Corrupt, Item, Value};
+use lately_model::ErasureCounts;
+
+use crate::erasure::{ErasedNames, ErasureStepKey};
+use crate::item::{Corrupt, Item, Value};
 
 /// The parts of an erasure, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum ErasureStage {
     /// The issues that the user opened.
     OfUser,
     /// The issues that the actor opened: their events name them, and are erased.
@@ -49,8 +50,9 @@ pub(crate) enum Stage {
     Finish,
 }
 
-impl Stage {
-    pub(crate) const FIRST: Self = Self::OfUser;
+impl ErasureStage {
+    /// The first stage.
+    pub const FIRST: Self = Self::OfUser;
 
     const ALL: [(Self, &'static str); 10] = [
         (Self::OfUser, "issues of the user"),
@@ -74,7 +76,7 @@ impl Stage {
     }
 
     /// The stage after this one. The last one has none.
-    pub(crate) fn next(self) -> Self {
+    pub fn next(self) -> Self {
         let place = Self::ALL.iter().position(|(stage, _)| *stage == self);
         place.and_then(|place| Self::ALL.get(place + 1)).map_or(Self::Finish, |(stage, _)| *stage)
     }
@@ -82,90 +84,108 @@ impl Stage {
 
 /// The place at which a step begins to look for what is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) stage: Stage,
+pub struct ErasurePlace {
+    /// The stage.
+    pub stage: ErasureStage,
     /// The topic that is walked through, or the last topic that was.
-    pub(crate) topic: Option<Topic>,
+    pub topic: Option<Topic>,
     /// The bucket of the topic; `None` if the topic is done.
-    pub(crate) bucket: Option<Bucket>,
-    pub(crate) shard: Shard,
+    pub bucket: Option<Bucket>,
+    /// The shard of the bucket, or of the followers.
+    pub shard: Shard,
     /// The last event or entry that was looked at.
-    pub(crate) behind: Option<EventId>,
+    pub behind: Option<EventId>,
     /// The last follower that was looked at.
-    pub(crate) after: Option<User>,
+    pub after: Option<User>,
 }
 
-impl Place {
+impl ErasurePlace {
     /// The beginning of a stage.
-    pub(crate) fn of(stage: Stage) -> Self {
+    pub fn of(stage: ErasureStage) -> Self {
         Self { stage, topic: None, bucket: None, shard: Shard::from(0), behind: None, after: None }
     }
 }
 
 /// Events of one topic that are erased.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ListedEvents {
-    pub(crate) topic: Topic,
-    pub(crate) width: BucketWidth,
+pub struct ListedEvents {
+    /// The topic.
+    pub topic: Topic,
+    /// The width of the topic's buckets.
+    pub width: BucketWidth,
     /// True if they were written under idempotency keys. Then a note keeps retries from writing them again.
-    pub(crate) is_keyed: bool,
-    pub(crate) ids: Vec<EventId>,
+    pub is_keyed: bool,
+    /// The events.
+    pub ids: Vec<EventId>,
 }
 
 /// The items that the next step removes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) events: Vec<ListedEvents>,
+pub struct ErasureList {
+    /// Events.
+    pub events: Vec<ListedEvents>,
     /// Entries of the user's feed.
-    pub(crate) feed: Vec<EventId>,
-    pub(crate) keys: Vec<Key>,
+    pub feed: Vec<EventId>,
+    /// The keys of other items.
+    pub keys: Vec<Key>,
     /// The sources that the user follows.
-    pub(crate) follows: Vec<Source>,
+    pub follows: Vec<Source>,
     /// The followers of the actor.
-    pub(crate) followers: Vec<User>,
-    pub(crate) issues: Vec<Key>,
+    pub followers: Vec<User>,
+    /// The keys of issues that the person opened.
+    pub issues: Vec<Key>,
 }
 
-impl Listed {
-    pub(crate) fn is_empty(&self) -> bool {
+impl ErasureList {
+    /// True if nothing is listed.
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 /// The end of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finished {
-    pub(crate) at: UnixMillis,
-    pub(crate) ids_sha256: String,
+pub struct ErasureEnd {
+    /// When it was done.
+    pub at: UnixMillis,
+    /// The hash of the erased ids.
+    pub ids_sha256: String,
 }
 
 /// The next step of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ErasureStep {
-    pub(crate) erasure: ErasureId,
-    pub(crate) names: ErasedNames,
-    pub(crate) actor: Option<Actor>,
-    pub(crate) user: Option<User>,
-    pub(crate) begun: UnixMillis,
-    pub(crate) number: u32,
-    pub(crate) at: Place,
+pub struct ErasureStep {
+    /// The erasure.
+    pub erasure: ErasureId,
+    /// The hash of the names.
+    pub names: ErasedNames,
+    /// The actor; none once the erasure is done.
+    pub actor: Option<Actor>,
+    /// The user; none once the erasure is done.
+    pub user: Option<User>,
+    /// When the erasure began.
+    pub begun: UnixMillis,
+    /// The step's number.
+    pub number: u32,
+    /// The place at which the step begins to look.
+    pub at: ErasurePlace,
     /// True if the last look at the actor's timeline has found something, and must be repeated.
-    pub(crate) again: bool,
-    pub(crate) listed: Listed,
+    pub again: bool,
+    /// The items that the step removes first.
+    pub listed: ErasureList,
     /// Some entries and copies of the events that were removed last. The step waits until fan-out has removed them.
-    pub(crate) awaited: Vec<Key>,
-    pub(crate) waiting_since: Option<UnixMillis>,
-    pub(crate) counts: ErasureCounts,
-    pub(crate) finished: Option<Finished>,
+    pub awaited: Vec<Key>,
+    /// Since when it waits.
+    pub waiting_since: Option<UnixMillis>,
+    /// The items that were listed so far.
+    pub counts: ErasureCounts,
+    /// The end, once the erasure is done.
+    pub finished: Option<ErasureEnd>,
 }
 
 impl ErasureStep {
-    pub(crate) fn first(
-        erasure: ErasureId,
-        actor: Option<Actor>,
-        user: Option<User>,
-        begun: UnixMillis,
-    ) -> Self {
+    /// The first step.
+    pub fn first(erasure: ErasureId, actor: Option<Actor>, user: Option<User>, begun: UnixMillis) -> Self {
         Self {
             erasure,
             names: ErasedNames::of(actor.as_ref(), user.as_ref()),
@@ -173,9 +193,9 @@ impl ErasureStep {
             user,
             begun,
             number: 0,
-            at: Place::of(Stage::FIRST),
+            at: ErasurePlace::of(ErasureStage::FIRST),
             again: false,
-            listed: Listed::default(),
+            listed: ErasureList::default(),
             awaited: Vec::new(),
             waiting_since: None,
             counts: ErasureCounts::default(),
@@ -183,21 +203,18 @@ impl ErasureStep {
         }
     }
 
-    pub(crate) fn key(erasure: ErasureId) -> Key {
+    /// The key of an erasure's step.
+    pub fn key(erasure: ErasureId) -> Key {
         ErasureStepKey { erasure }.encode()
     }
 
     /// The step after this one, with nothing listed yet.
-    pub(crate) fn next(&self) -> Self {
-        Self { number: self.number + 1, listed: Listed::default(), ..self.clone() }
+    pub fn next(&self) -> Self {
+        Self { number: self.number + 1, listed: ErasureList::default(), ..self.clone() }
     }
 
-    /// The condition that the stored step is this one.
-    pub(crate) fn is_stored(&self) -> Condition {
-        Condition::equals("step", self.number)
-    }
-
-    pub(crate) fn encode(&self) -> Item {
+    /// The item of the step.
+    pub fn encode(&self) -> Item {
         let Self { at, listed, .. } = self;
         let texts = |texts: Vec<String>| (!texts.is_empty()).then(|| Value::list(texts));
         let keys =
@@ -230,17 +247,21 @@ impl ErasureStep {
             .with_some("ids_sha256", self.finished.as_ref().map(|finished| finished.ids_sha256.as_str()))
     }
 
-    pub(crate) fn decode(item: &Item) -> Result<Self, Corrupt> {
+    /// The step of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let ErasureStepKey { erasure } = item.key_as()?;
-        let at = Place {
-            stage: Stage::parse(item.text("stage")?).ok_or_else(|| item.corrupt("stage"))?,
+        let at = ErasurePlace {
+            stage: ErasureStage::parse(item.text("stage")?).ok_or_else(|| item.corrupt("stage"))?,
             topic: item.optional_parsed("topic")?,
             bucket: item.optional_parsed("bucket")?,
             shard: item.number::<u8>("shard")?.into(),
             behind: item.optional_parsed("behind")?,
             after: item.optional_parsed("after")?,
         };
-        let listed = Listed {
+        let listed = ErasureList {
             events: item.map_list("events")?.iter().map(ListedEvents::decode).collect::<Result<_, _>>()?,
             feed: if item.has("feed") { item.ids("feed")? } else { Vec::new() },
             keys: keys_of(item, "keys")?,
@@ -249,7 +270,7 @@ impl ErasureStep {
             issues: keys_of(item, "issues")?,
         };
         let finished = match item.has("finished") {
-            true => Some(Finished {
+            true => Some(ErasureEnd {
                 at: item.millis("finished")?,
                 ids_sha256: item.text("ids_sha256")?.to_owned(),
             }),
@@ -274,32 +295,7 @@ impl ErasureStep {
             finished,
         })
     }
-
-    /// The erasure as a client sees it.
-    pub(super) fn view(&self) -> Erasure {
-        let finished = self.finished.as_ref();
-        Erasure {
-            id: self.erasure,
-            state: if finished.is_some() { ErasureState::Done } else { ErasureState::Erasing },
-            counts: self.counts,
-            ids_sha256: finished.map(|finished| finished.ids_sha256.clone()),
-            started_at: self.begun,
-            finished_at: finished.map(|finished| finished.at),
-            not_covered: NOT_COVERED.map(str::to_owned).to_vec(),
-        }
-    }
 }
-
-/// The data that an erasure does not reach, as its receipt says.
-const NOT_COVERED: [&str; 5] = [
-    "report files",
-    "backups, point-in-time recovery and exports of the table",
-    "stream records that fan-out gave up on, until they are redriven or expire",
-    "idempotency records, notes of deleted events and of unfollows, quotas, notes of live timelines, marks of \
-     fan-out jobs, the numbers and shards of an erased actor's followers, and the entry in the list of erasures: they expire \
-     within three days",
-    "data of others that mentions the person",
-];
 
 impl ListedEvents {
     fn encode(&self) -> Item {
@@ -375,8 +371,8 @@ mod tests {
         let key = || Key { pk: "a".to_owned(), sk: "b".to_owned() };
         let (topic, shard): (Topic, _) = ("posts".parse().unwrap(), Shard::from(7));
         let step = ErasureStep {
-            at: Place {
-                stage: Stage::Topics,
+            at: ErasurePlace {
+                stage: ErasureStage::Topics,
                 topic: Some(topic.clone()),
                 bucket: "2024-07-12".parse().ok(),
                 shard,
@@ -384,7 +380,7 @@ mod tests {
                 after: "cy".parse().ok(),
             },
             again: true,
-            listed: Listed {
+            listed: ErasureList {
                 events: vec![ListedEvents { topic, width: BucketWidth::Day, is_keyed: true, ids: vec![id] }],
                 feed: vec![id],
                 keys: vec![key()],
@@ -417,22 +413,21 @@ mod tests {
             .with("waiting", 1_000_700_u64)
             .with("counts", Value::list([7_u64, 0, 0, 0, 0, 0, 12]));
         assert_eq!(step.encode(), expected);
-        let finished = Finished { at: millis(2_000_000), ids_sha256: "ab".repeat(32) };
+        let finished = ErasureEnd { at: millis(2_000_000), ids_sha256: "ab".repeat(32) };
         let done = ErasureStep { actor: None, user: None, finished: Some(finished), ..first().next() };
         for step in [first(), step, done.clone()] {
             assert_eq!(ErasureStep::decode(&step.encode()), Ok(step));
         }
-        assert_eq!((first().view().state, done.view().state), (ErasureState::Erasing, ErasureState::Done));
     }
 
     #[test]
     fn every_stage_has_a_text_and_a_next_one() {
-        let mut stage = Stage::FIRST;
-        for (known, text) in Stage::ALL {
-            assert_eq!((stage, Stage::parse(text)), (known, Some(known)));
+        let mut stage = ErasureStage::FIRST;
+        for (known, text) in ErasureStage::ALL {
+            assert_eq!((stage, ErasureStage::parse(text)), (known, Some(known)));
             stage = stage.next();
         }
-        assert_eq!(stage, Stage::Finish);
+        assert_eq!(stage, ErasureStage::Finish);
     }
 
     #[test]

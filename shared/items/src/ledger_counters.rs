@@ -6,7 +6,8 @@
 //! count.
 
 use lately_keys::limits::LATE_SHARDS;
-use lately_table::{Corrupt, Item, Value};
+
+use crate::item::{Corrupt, Item, Value};
 
 const COUNTERS: usize = LATE_SHARDS as usize;
 
@@ -16,28 +17,28 @@ const ATTRIBUTES: [&str; COUNTERS] =
 
 /// A reading of the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counters([u64; COUNTERS]);
+pub struct LedgerCounters([u64; COUNTERS]);
 
-impl Counters {
+impl LedgerCounters {
     /// The partitions whose counters rose since another reading.
-    pub(crate) fn risen_since(&self, known: &Self) -> Vec<u8> {
+    pub fn risen_since(&self, known: &Self) -> Vec<u8> {
         let counters = (0..LATE_SHARDS).zip(self.0.iter().zip(known.0));
         counters.filter(|(_, (now, known))| **now > *known).map(|(shard, _)| shard).collect()
     }
 
     /// The counter of a partition.
-    pub(crate) fn of(&self, shard: u8) -> u64 {
+    pub fn of(&self, shard: u8) -> u64 {
         self.0[usize::from(shard)]
     }
 
     /// Raises the counter of a partition to a count, unless it is higher already.
-    pub(crate) fn raise(&mut self, shard: u8, count: u64) {
+    pub fn raise(&mut self, shard: u8, count: u64) {
         let counter = &mut self.0[usize::from(shard)];
         *counter = (*counter).max(count);
     }
 
     /// The higher of two readings, for each partition.
-    pub(crate) fn max(mut self, other: &Self) -> Self {
+    pub fn max(mut self, other: &Self) -> Self {
         for shard in 0..LATE_SHARDS {
             self.raise(shard, other.of(shard));
         }
@@ -45,7 +46,7 @@ impl Counters {
     }
 
     /// This reading, raised to another one for some partitions.
-    pub(crate) fn with(mut self, seen: &Self, shards: &[u8]) -> Self {
+    pub fn with(mut self, seen: &Self, shards: &[u8]) -> Self {
         for shard in shards {
             self.raise(*shard, seen.of(*shard));
         }
@@ -53,12 +54,15 @@ impl Counters {
     }
 
     /// The attribute of a partition's counter.
-    pub(crate) fn attribute(shard: u8) -> &'static str {
+    pub fn attribute(shard: u8) -> &'static str {
         ATTRIBUTES[usize::from(shard)]
     }
 
     /// Reads the counters of an item that has one attribute for each. A counter that never rose has no attribute.
-    pub(crate) fn of_attributes(item: &Item) -> Result<Self, Corrupt> {
+    ///
+    /// # Errors
+    /// If a counter is no number.
+    pub fn of_attributes(item: &Item) -> Result<Self, Corrupt> {
         let mut counters = Self::default();
         for (counter, attribute) in counters.0.iter_mut().zip(ATTRIBUTES) {
             *counter = item.optional_number(attribute)?.unwrap_or_default();
@@ -67,12 +71,15 @@ impl Counters {
     }
 
     /// A reading as one attribute.
-    pub(crate) fn encode(&self) -> Value {
+    pub fn encode(&self) -> Value {
         Value::list(self.0)
     }
 
-    /// Reads the attribute that [`Counters::encode`] wrote.
-    pub(crate) fn decode(item: &Item, name: &'static str) -> Result<Self, Corrupt> {
+    /// Reads the attribute that [`LedgerCounters::encode`] wrote.
+    ///
+    /// # Errors
+    /// If the attribute is missing, or has another form.
+    pub fn decode(item: &Item, name: &'static str) -> Result<Self, Corrupt> {
         item.number_list::<u64>(name)?.try_into().map(Self).map_err(|_| item.corrupt(name))
     }
 }
@@ -83,17 +90,17 @@ mod tests {
 
     use super::*;
 
-    fn counters() -> impl Strategy<Value = Counters> {
-        any::<[u64; COUNTERS]>().prop_map(Counters)
+    fn counters() -> impl Strategy<Value = LedgerCounters> {
+        any::<[u64; COUNTERS]>().prop_map(LedgerCounters)
     }
 
     proptest! {
         #[test]
         fn a_reading_is_decoded_as_it_was_encoded(counters in counters()) {
             let item = Item::new().with("known", counters.encode());
-            prop_assert_eq!(Counters::decode(&item, "known"), Ok(counters));
-            let attributes = (0..LATE_SHARDS).map(Counters::attribute).zip(counters.0);
-            prop_assert_eq!(Counters::of_attributes(&attributes.collect()), Ok(counters));
+            prop_assert_eq!(LedgerCounters::decode(&item, "known"), Ok(counters));
+            let attributes = (0..LATE_SHARDS).map(LedgerCounters::attribute).zip(counters.0);
+            prop_assert_eq!(LedgerCounters::of_attributes(&attributes.collect()), Ok(counters));
         }
 
         #[test]
@@ -109,8 +116,8 @@ mod tests {
 
     #[test]
     fn absent_attributes_are_zero_and_an_absent_reading_is_corrupt() {
-        assert_eq!((Counters::attribute(0), Counters::attribute(15)), ("l0", "l15"));
-        assert_eq!(Counters::of_attributes(&Item::new()), Ok(Counters::default()));
-        Counters::decode(&Item::new(), "known").unwrap_err();
+        assert_eq!((LedgerCounters::attribute(0), LedgerCounters::attribute(15)), ("l0", "l15"));
+        assert_eq!(LedgerCounters::of_attributes(&Item::new()), Ok(LedgerCounters::default()));
+        LedgerCounters::decode(&Item::new(), "known").unwrap_err();
     }
 }

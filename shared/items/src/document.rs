@@ -1,0 +1,56 @@
+//! A document under a key: a user's profile, or an application's settings.
+//!
+//! ```text
+//! USER#{user} / PROFILE     and     SETTINGS#{app} / the same
+//!   d S (the document, the client's own text), revision N, w N (random bits of the write)
+//! ```
+//!
+//! The keys are in `profile.rs` and `settings.rs`. The bits differ in every write, so that a writer recognises its own.
+
+use lately_keys::TableKey;
+use lately_model::{Document, Revision};
+
+use crate::item::{Corrupt, Item, REVISION, revision_of};
+
+/// A document as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredDocument {
+    /// The record's revision.
+    pub revision: Revision,
+    /// The document, as the client sent it.
+    pub document: Document,
+}
+
+impl StoredDocument {
+    /// The document's item, with the bits of its write.
+    pub fn encode<K: TableKey>(&self, key: &K, write: u64) -> Item {
+        Item::at(key).with("d", self.document.as_str()).with(REVISION, self.revision.get()).with("w", write)
+    }
+
+    /// The document of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+        let document = Document::from_stored(item.text("d")?.to_owned()).map_err(|_| item.corrupt("d"))?;
+        Ok(Self { revision: revision_of(item)?, document })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::ProfileKey;
+
+    #[test]
+    fn golden_bytes() {
+        let document = Document::from_stored(r#"{"n":1.10}"#.to_owned()).unwrap();
+        let stored = StoredDocument { revision: Revision::new(7), document };
+        let item = Item::from([("pk", "USER#ada"), ("sk", "PROFILE"), ("d", r#"{"n":1.10}"#)])
+            .with("revision", 7_u64)
+            .with("w", 9_u64);
+        assert_eq!(stored.encode(&ProfileKey { user: "ada".parse().unwrap() }, 9), item);
+        assert_eq!(StoredDocument::decode(&item), Ok(stored));
+        StoredDocument::decode(&item.with("d", "{")).unwrap_err();
+    }
+}
