@@ -44,7 +44,7 @@ pub struct Announcement {
     pub to: EventId,
     /// For a consumer that produces reports: where the run begins, and when the run was announced.
     pub run: Option<(EventId, UnixMillis)>,
-    /// How often an entry was put into each partition of the late ledger.
+    /// The number of entries that were put into each partition of the late ledger.
     pub counters: LedgerCounters,
 }
 

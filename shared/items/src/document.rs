@@ -1,7 +1,8 @@
 //! A document under a key: a user's profile, or an application's settings.
 //!
 //! ```text
-//! USER#{user} / PROFILE     and     SETTINGS#{app} / the same
+//! table   pk  USER#{user}      sk  PROFILE
+//!         pk  SETTINGS#{app}   sk  the same
 //!   d S (the document, the client's own text), revision N, w N (random bits of the write)
 //! ```
 //!

@@ -1,14 +1,14 @@
 //! The next step of a deletion, or of a change of the retention.
 //!
 //! ```text
-//! JOB#DELETION#{topic} / STEP
+//! table   pk  JOB#DELETION#{topic}     sk  STEP
 //!   begun N (milliseconds), step N (its number), bucket S (the width of the topic's buckets)
 //!   listed B (16 bytes for each event that the step deletes), over S? (labels of the buckets that it deletes then)
 //!   awaited L? of S (some of the listed or deleted events, each with a source), since N? (when they were deleted)
 //!   at S?, shard N? (of the bucket with this label, this many shards hold no more events)
 //!   events N, buckets N (deleted so far, those listed included), consumers N (that the topic had)
 //!   finished N? (milliseconds), expires_at N? (once nothing is left)
-//! JOB#RETENTION#{topic} / STEP
+//!         pk  JOB#RETENTION#{topic}    sk  STEP
 //!   begun N (milliseconds), step N (its number), retention_days N? (the new retention; forever if absent)
 //!   floor N (milliseconds: all older events are deleted), events N (handled so far)
 //!   open L? of S (the partitions that the step goes on with: bucket, shard, and the id after which it goes on)

@@ -9,10 +9,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use sha2::{Digest, Sha256};
-
 use lately_keys::limits::ERASED_PAGE;
 use lately_keys::{Actor, ErasureId, EventId, User};
+use sha2::{Digest, Sha256};
 
 use crate::TokenHash;
 use crate::form::EightDigits;

@@ -1,7 +1,7 @@
 //! The next step of an erasure, and its receipt.
 //!
 //! ```text
-//! JOB#ERASURE#{id} / STEP
+//! table   pk  JOB#ERASURE#{id}    sk  STEP
 //!   names S (the SHA-256 of the names), begun N (milliseconds), step N (its number), stage S, counts L of 7 N
 //!   until the erasure is done: actor S?, user S?
 //!   where the step begins to look: topic S?, bucket S? (a label), shard N, behind S? (an id), after S? (a user)

@@ -339,12 +339,12 @@ impl Item {
     }
 
     /// A number of shards.
-    pub fn shard_count(&self, name: &'static str) -> Result<ShardCount, Corrupt> {
+    pub(crate) fn shard_count(&self, name: &'static str) -> Result<ShardCount, Corrupt> {
         ShardCount::new(self.number(name)?).map_err(|_| self.corrupt(name))
     }
 
     /// A retention, if there is one.
-    pub fn retention_days(&self, name: &'static str) -> Result<Option<RetentionDays>, Corrupt> {
+    pub(crate) fn retention_days(&self, name: &'static str) -> Result<Option<RetentionDays>, Corrupt> {
         let days = self.optional_number(name)?;
         days.map(RetentionDays::new).transpose().map_err(|_| self.corrupt(name))
     }
