@@ -165,6 +165,14 @@ impl PartitionLimits {
     }
 }
 
+impl Bucket {
+    /// The units that a bucket of unlimited size would hold now.
+    fn filled(&self, rate: f64, now_micros: u64) -> f64 {
+        let passed = Duration::from_micros(now_micros.saturating_sub(self.at_micros));
+        self.units + passed.as_secs_f64() * rate
+    }
+}
+
 impl Buckets {
     /// The buckets that a call to a key draws on.
     fn all_of(&mut self, key: &BucketId) -> Vec<BucketId> {
@@ -201,10 +209,7 @@ impl Buckets {
     fn fill(&self, id: &BucketId, now_micros: u64) -> f64 {
         let rate = self.rate(id, now_micros);
         let full = rate * self.limits.burst.as_secs_f64();
-        self.held.get(id).map_or(full, |bucket| {
-            let passed = Duration::from_micros(now_micros.saturating_sub(bucket.at_micros));
-            (bucket.units + passed.as_secs_f64() * rate).min(full)
-        })
+        self.held.get(id).map_or(full, |bucket| bucket.filled(rate, now_micros).min(full))
     }
 
     /// The calls that a bucket has served in this window of 10 ms.
@@ -230,8 +235,7 @@ impl Buckets {
         let mut held = std::mem::take(&mut self.held);
         held.retain(|id, bucket| {
             let rate = self.limits.rate(id.kind);
-            let passed = Duration::from_micros(now_micros.saturating_sub(bucket.at_micros)).as_secs_f64();
-            id.part == Part::Whole || bucket.units + passed * rate < rate * self.limits.burst.as_secs_f64()
+            id.part == Part::Whole || bucket.filled(rate, now_micros) < rate * self.limits.burst.as_secs_f64()
         });
         self.held = held;
     }
