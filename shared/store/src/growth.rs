@@ -77,11 +77,11 @@ impl SourceHandle<'_> {
         if let Some(known) = Some(self.known_coverage()).filter(is_wider) {
             return Some(known);
         }
-        let spreading = Spreading::Source(self);
+        let op = self.op.step_within(SOURCE_GROWTH).until_deadline();
+        let spreading = Spreading::Source(op.source(self.source));
         if !spreading.may_double(id, under).await {
             return None;
         }
-        let op = self.op.step_within(SOURCE_GROWTH).until_deadline();
         let spread = Spread { shards: wanted, first: at, last: at.saturating_add(SPREAD_MILLIS - 1) };
         let choose = |coverage: &Coverage| (coverage.shards_at(at) <= under).then_some(spread);
         match op.source(self.source).add_spread(choose).await {
