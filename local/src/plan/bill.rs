@@ -160,143 +160,204 @@ fn expired(requests: f64, age_seconds: f64) -> f64 {
 
 /// The bill of a workload for a month.
 pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
-    let Workload { events, bytes, batch, followers, pages, live, users, retention, type_view } = *workload;
-    let a_month = |a_second: f64| a_second * MONTH_SECONDS;
-    let part = |unit, amount| prices.part(unit, amount);
-    let line = |line, parts: Vec<Part>, assumption: String| {
-        let dollars = parts.iter().map(|part| part.dollars).sum();
-        Line { line, dollars, parts, assumption }
-    };
+    let month = Month::of(workload, stack, prices);
+    let mut lines = month.of_table();
+    lines.extend(month.of_functions());
+    lines.extend(month.of_other_services());
+    lines
+}
 
-    let posts = events / batch;
-    let requests = posts + pages;
-    let write_units = of_event(bytes, batch, type_view);
-    // Each process reads a topic and its directory again when they are too old.
-    let processes = (pages * REQUEST_SECONDS).ceil();
-    let renewed = |units: f64, age: Duration| units * expired(pages / processes, age.as_secs_f64());
-    let page_units =
-        of_page(bytes, events) + processes / pages * (renewed(1.0, DIRECTORY_AGE) + renewed(0.5, TOPIC_AGE));
-    let of_feed = events * followers / users;
-    let stream_units = of_stream(bytes, of_feed * 60.0);
+/// A month of a workload.
+struct Month<'a> {
+    workload: &'a Workload,
+    stack: &'a Stack,
+    prices: &'a Prices,
+    /// The requests a second that post, and all requests.
+    posts: f64,
+    requests: f64,
+    /// The write units of an event.
+    write_units: f64,
+    fan_out: FanOut,
+    /// The events a second in a user's feed.
+    of_feed: f64,
+    /// The live streams that are opened a second.
+    opened: f64,
+    /// The tokens that are checked a second.
+    checks: f64,
+}
 
-    let fan_out = FanOut::of(workload, write_units, stack.lanes);
-    let opened = live / stack.live_seconds;
-    // A user's token is checked with the first request after the cached answer has expired.
-    let checks = users * expired(requests / users, stack.cache_seconds);
-
-    let entry = if bytes + ENTRY_MORE_BYTES > ENTRY_BYTES as f64 { POINTER_BYTES } else { bytes };
-    // The view is an index of the table, which recovery does not store.
-    let of_view = if type_view { bytes + ITEM_INDEX_BYTES } else { 0.0 };
-    let item = bytes + ITEM_INDEX_BYTES + (2.0 + followers) * (entry + ITEM_INDEX_BYTES);
-    let stored = |item: f64| events * retention * DAY_SECONDS * item / 1e9;
-    let page_bytes = PAGE_EVENTS * bytes;
-    let streamed = (stack.live_seconds * of_feed * bytes - STREAMED_FREE_BYTES).max(0.0);
-    let metered = |bytes: f64| (bytes / METERED_BYTES).ceil();
-
-    let mut storage = vec![part("GB stored", stored(item + of_view))];
-    if stack.has_recovery {
-        storage.push(part("GB with recovery", stored(item)));
+impl<'a> Month<'a> {
+    fn of(workload: &'a Workload, stack: &'a Stack, prices: &'a Prices) -> Self {
+        let Workload { events, bytes, batch, followers, pages, live, users, type_view, .. } = *workload;
+        let posts = events / batch;
+        let requests = posts + pages;
+        let write_units = of_event(bytes, batch, type_view);
+        Self {
+            workload,
+            stack,
+            prices,
+            posts,
+            requests,
+            write_units,
+            fan_out: FanOut::of(workload, write_units, stack.lanes),
+            of_feed: events * followers / users,
+            opened: live / stack.live_seconds,
+            // A user's token is checked with the first request after the cached answer has expired.
+            checks: users * expired(requests / users, stack.cache_seconds),
+        }
     }
-    vec![
-        line(
-            "writes",
-            vec![part("write units", a_month(events * write_units))],
-            format!(
-                "{write_units} an event{}; 2 more for a request with an Idempotency-Key",
-                if batch > 1.0 { "" } else { ", with the entry in its author's own feed" }
-            ),
-        ),
-        line(
-            "reads",
-            vec![part("read units", a_month(pages * page_units))],
-            format!("{page_units:.2} for the latest 50, in the fewest shards that take these events"),
-        ),
-        line(
-            "storage",
-            storage,
-            format!(
-                "an event{}, and {} entries of {entry} bytes in its timeline and in feeds; each with 100 bytes of index",
-                if type_view { " twice" } else { "" },
-                followers + 2.0
-            ),
-        ),
-        line(
-            "fan-out",
-            vec![
-                part("write units", a_month(events * fan_out.write_units)),
-                part("read units", a_month(events * fan_out.read_units)),
-            ],
-            format!(
-                "{:.1} and {:.1} an event; reading the stream is free",
-                fan_out.write_units, fan_out.read_units
-            ),
-        ),
-        line(
-            "functions",
-            vec![
-                part("invocations", a_month(requests + fan_out.batches)),
-                part(
-                    "GB-seconds",
-                    a_month(
-                        (posts * stack.write + pages * stack.read) * REQUEST_SECONDS
-                            + fan_out.seconds * stack.fan_out,
-                    ),
+
+    fn part(&self, unit: &'static str, amount: f64) -> Part {
+        self.prices.part(unit, amount)
+    }
+
+    fn of_table(&self) -> Vec<Line> {
+        let Workload { events, bytes, batch, followers, pages, retention, type_view, .. } = *self.workload;
+        let Self { write_units, fan_out, .. } = self;
+        // Each process reads a topic and its directory again when they are too old.
+        let processes = (pages * REQUEST_SECONDS).ceil();
+        let renewed = |units: f64, age: Duration| units * expired(pages / processes, age.as_secs_f64());
+        let page_units = of_page(bytes, events)
+            + processes / pages * (renewed(1.0, DIRECTORY_AGE) + renewed(0.5, TOPIC_AGE));
+
+        let entry = if bytes + ENTRY_MORE_BYTES > ENTRY_BYTES as f64 { POINTER_BYTES } else { bytes };
+        // The view is an index of the table, which recovery does not store.
+        let of_view = if type_view { bytes + ITEM_INDEX_BYTES } else { 0.0 };
+        let item = bytes + ITEM_INDEX_BYTES + (2.0 + followers) * (entry + ITEM_INDEX_BYTES);
+        let stored = |item: f64| events * retention * DAY_SECONDS * item / 1e9;
+        let mut storage = vec![self.part("GB stored", stored(item + of_view))];
+        if self.stack.has_recovery {
+            storage.push(self.part("GB with recovery", stored(item)));
+        }
+        vec![
+            line(
+                "writes",
+                vec![self.part("write units", a_month(events * write_units))],
+                format!(
+                    "{write_units} an event{}; 2 more for a request with an Idempotency-Key",
+                    if batch > 1.0 { "" } else { ", with the entry in its author's own feed" }
                 ),
-            ],
-            format!(
-                "10 ms a request; of fan-out 50 ms a batch of {:.1} records, and 0.5 ms a copy",
-                fan_out.records_a_batch
             ),
-        ),
-        line(
-            "live streams",
-            vec![
-                part("GB-seconds", a_month(live * stack.live)),
-                part("read units", a_month(live * stream_units)),
-                part("invocations", a_month(opened)),
-                part("GB streamed", a_month(opened * streamed) / 1e9),
-            ],
-            format!(
-                "{stream_units:.1} read units a second each: a stream shows a feed, with {of_feed:.3} events a second"
+            line(
+                "reads",
+                vec![self.part("read units", a_month(pages * page_units))],
+                format!("{page_units:.2} for the latest 50, in the fewest shards that take these events"),
             ),
-        ),
-        line(
-            "gateway",
-            vec![part("requests", a_month(posts * metered(batch * bytes) + pages * metered(page_bytes)))],
-            "a post or a page is a request for each started 512 KB".to_owned(),
-        ),
-        line(
-            "authorizer",
-            vec![
-                part("invocations", a_month(checks)),
-                part("GB-seconds", a_month(checks * REQUEST_SECONDS * stack.authorize)),
-                part("read units", a_month(checks * 0.5)),
-            ],
-            format!(
-                "{checks:.1} checks a second, because an answer is cached for {} s; 10 ms and half a unit each",
-                stack.cache_seconds
+            line(
+                "storage",
+                storage,
+                format!(
+                    "an event{}, and {} entries of {entry} bytes in its timeline and in feeds; each with 100 bytes of index",
+                    if type_view { " twice" } else { "" },
+                    followers + 2.0
+                ),
             ),
-        ),
-        line(
-            "logs",
-            vec![part("GB of log", a_month(requests + fan_out.batches + opened + checks) * LOG_BYTES / 1e9)],
-            "1.3 KB an invocation".to_owned(),
-        ),
-        line(
-            "alarms",
-            vec![
-                part("metrics of alarms", stack.alarm_metrics),
-                part("metrics", METRICS + MAPPING_METRICS),
-                part("dashboard", 1.0),
-            ],
-            "every route is used every hour; the stream mapping's 6 metrics are billed".to_owned(),
-        ),
-        line(
-            "traffic",
-            vec![part("GB sent", a_month(pages * page_bytes + live * of_feed * bytes) / 1e9)],
-            "pages and streams, all to the internet and not compressed".to_owned(),
-        ),
-    ]
+            line(
+                "fan-out",
+                vec![
+                    self.part("write units", a_month(events * fan_out.write_units)),
+                    self.part("read units", a_month(events * fan_out.read_units)),
+                ],
+                format!(
+                    "{:.1} and {:.1} an event; reading the stream is free",
+                    fan_out.write_units, fan_out.read_units
+                ),
+            ),
+        ]
+    }
+
+    fn of_functions(&self) -> [Line; 2] {
+        let Workload { bytes, pages, live, .. } = *self.workload;
+        let Self { stack, fan_out, posts, requests, of_feed, opened, .. } = self;
+        let stream_units = of_stream(bytes, of_feed * 60.0);
+        let seconds = (posts * stack.write + pages * stack.read) * REQUEST_SECONDS;
+        let streamed = (stack.live_seconds * of_feed * bytes - STREAMED_FREE_BYTES).max(0.0);
+        [
+            line(
+                "functions",
+                vec![
+                    self.part("invocations", a_month(requests + fan_out.batches)),
+                    self.part("GB-seconds", a_month(seconds + fan_out.seconds * stack.fan_out)),
+                ],
+                format!(
+                    "10 ms a request; of fan-out 50 ms a batch of {:.1} records, and 0.5 ms a copy",
+                    fan_out.records_a_batch
+                ),
+            ),
+            line(
+                "live streams",
+                vec![
+                    self.part("GB-seconds", a_month(live * stack.live)),
+                    self.part("read units", a_month(live * stream_units)),
+                    self.part("invocations", a_month(*opened)),
+                    self.part("GB streamed", a_month(opened * streamed) / 1e9),
+                ],
+                format!(
+                    "{stream_units:.1} read units a second each: a stream shows a feed, with {of_feed:.3} events a second"
+                ),
+            ),
+        ]
+    }
+
+    fn of_other_services(&self) -> [Line; 5] {
+        let Workload { bytes, batch, pages, live, .. } = *self.workload;
+        let Self { stack, fan_out, posts, requests, of_feed, opened, checks, .. } = self;
+        let page_bytes = PAGE_EVENTS * bytes;
+        let metered = |bytes: f64| (bytes / METERED_BYTES).ceil();
+        let invocations = requests + fan_out.batches + opened + checks;
+        [
+            line(
+                "gateway",
+                vec![
+                    self.part(
+                        "requests",
+                        a_month(posts * metered(batch * bytes) + pages * metered(page_bytes)),
+                    ),
+                ],
+                "a post or a page is a request for each started 512 KB".to_owned(),
+            ),
+            line(
+                "authorizer",
+                vec![
+                    self.part("invocations", a_month(*checks)),
+                    self.part("GB-seconds", a_month(checks * REQUEST_SECONDS * stack.authorize)),
+                    self.part("read units", a_month(checks * 0.5)),
+                ],
+                format!(
+                    "{checks:.1} checks a second, because an answer is cached for {} s; 10 ms and half a unit each",
+                    stack.cache_seconds
+                ),
+            ),
+            line(
+                "logs",
+                vec![self.part("GB of log", a_month(invocations) * LOG_BYTES / 1e9)],
+                "1.3 KB an invocation".to_owned(),
+            ),
+            line(
+                "alarms",
+                vec![
+                    self.part("metrics of alarms", stack.alarm_metrics),
+                    self.part("metrics", METRICS + MAPPING_METRICS),
+                    self.part("dashboard", 1.0),
+                ],
+                "every route is used every hour; the stream mapping's 6 metrics are billed".to_owned(),
+            ),
+            line(
+                "traffic",
+                vec![self.part("GB sent", a_month(pages * page_bytes + live * of_feed * bytes) / 1e9)],
+                "pages and streams, all to the internet and not compressed".to_owned(),
+            ),
+        ]
+    }
+}
+
+fn line(line: &'static str, parts: Vec<Part>, assumption: String) -> Line {
+    let dollars = parts.iter().map(|part| part.dollars).sum();
+    Line { line, dollars, parts, assumption }
+}
+
+fn a_month(a_second: f64) -> f64 {
+    a_second * MONTH_SECONDS
 }
 
 #[cfg(test)]
