@@ -20,6 +20,7 @@ use std::sync::Arc;
 use lately_keys::{Coverage, EventId, Key, Place, Shard, ShardCount, Source, TableKey, UnixMillis};
 use lately_model::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
 
+use crate::directory::SPREADS;
 use crate::feed::PullMarker;
 use crate::form::{Form, NewestFirst};
 use crate::item::{Corrupt, Item};
@@ -172,9 +173,9 @@ impl StoredSource {
     /// # Errors
     /// If the item has another form.
     pub fn coverage_of(item: &Item) -> Result<Coverage, Corrupt> {
-        match item.optional_text("spreads")? {
+        match item.optional_text(SPREADS)? {
             None => Ok(Coverage::of_source()),
-            Some(text) => Coverage::of_source().with_spreads(text).map_err(|_| item.corrupt("spreads")),
+            Some(text) => Coverage::of_source().with_spreads(text).map_err(|_| item.corrupt(SPREADS)),
         }
     }
 

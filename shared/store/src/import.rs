@@ -13,10 +13,8 @@ use lately_keys::{EventId, ShardCount, UnixMillis};
 use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
 use lately_table::TableError;
 
-use crate::directory::Directory;
 use crate::erasure::ActorIsBeingErased;
-use crate::placing::EventWriter;
-use crate::placing::PlaceError;
+use crate::placing::{EventWriter, PlaceError, Placed};
 use crate::topic::TopicHandle;
 use crate::topic::error::TopicError;
 
@@ -79,17 +77,14 @@ impl TopicHandle<'_> {
         let min_shards = settings.min_shards.max(shards);
         let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
         let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
-        let placed = EventWriter::of(self.op, topic, &settings)
-            .above_floor_of(&stored)
-            .place(events, Some(ids), acceptance)
-            .await?;
-        let uncovered = placed.iter().filter(|placed| !placed.entry.coverage.covers(placed.event.id));
-        let mut uncovered: Vec<_> = uncovered.map(|placed| placed.entry.bucket).collect();
-        uncovered.dedup();
-        for bucket in uncovered {
-            Directory::of(self.op, topic).raise(bucket, shards).await?;
+        let writer = EventWriter::of(self.op, topic, &settings).above_floor_of(&stored);
+        let placed = writer.place(events, Some(ids), acceptance).await?;
+        for Placed { event, entry, .. } in &placed {
+            if !entry.coverage.covers(event.id) {
+                writer.bucket(entry).raise().await?;
+            }
         }
-        let failed = EventWriter::of(self.op, topic, &settings).put_each(&placed).await.into_iter().next();
+        let failed = writer.put_each(&placed).await.into_iter().next();
         failed.map_or_else(|| Ok(()), |(_, error)| Err(error.into()))
     }
 }

@@ -13,6 +13,7 @@
 //! | errors that subjects share | `error.rs`, `list.rs` |
 //! | topics | `topic/` |
 //! | the buckets that hold events | `directory/` |
+//! | more shards for a busy bucket or source | `coverage.rs` |
 //! | writing events | `placing.rs`, `write.rs`, `idempotency.rs`, `import.rs` |
 //! | one event | `event.rs` |
 //! | reading one sorted partition | `lane.rs` |
@@ -33,6 +34,7 @@
 #![deny(missing_docs)]
 
 mod consumer;
+mod coverage;
 mod directory;
 mod ending;
 mod erasure;
@@ -41,7 +43,6 @@ mod event;
 mod fan_out;
 mod feed;
 mod follow;
-mod growth;
 mod idempotency;
 mod import;
 mod issue;
@@ -58,7 +59,6 @@ mod placing;
 mod quota;
 mod range;
 mod record;
-mod renewal;
 mod run;
 mod session;
 mod settings;

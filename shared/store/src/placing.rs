@@ -17,6 +17,7 @@ use lately_table::limits::BATCHES_AT_ONCE;
 use lately_table::{Item, TableError, tick};
 
 use crate::directory::Directory;
+use crate::directory::shards::BucketCoverage;
 use crate::erasure::ActorIsBeingErased;
 use crate::op::Op;
 
@@ -182,7 +183,12 @@ impl EventWriter<'_> {
         if is_old && attempts < OLD_SHARD_ATTEMPTS {
             return;
         }
-        Directory::of(self.op, self.topic).grow(self.settings, entry, event.id).await;
+        self.bucket(entry).grow(event.id, shards).await;
+    }
+
+    pub(crate) const fn bucket(&self, entry: &DirectoryEntry) -> BucketCoverage<'_> {
+        let directory = Directory::of(self.op, self.topic);
+        BucketCoverage { directory, bucket: entry.bucket, max_shards: self.settings.max_shards }
     }
 }
 

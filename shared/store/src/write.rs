@@ -20,12 +20,11 @@ use lately_model::{AcceptedTimes, AtError, Event, NewEvent};
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
 
-use crate::directory::Directory;
+use crate::coverage::CoverageKeeper;
 use crate::erasure::ActorIsBeingErased;
 use crate::idempotency::{Idempotency, KeyedRequest};
 use crate::limits::OWN_ENTRY_SECONDS;
 use crate::placing::{EventWriter, PlaceError, Placed};
-use crate::renewal::Spreading;
 use crate::topic::TopicHandle;
 use crate::topic::error::TopicError;
 
@@ -240,9 +239,7 @@ impl EventWriter<'_> {
     pub(crate) async fn put_each(self, placed: &[Placed]) -> Vec<(usize, TableError)> {
         let look_after = async {
             if let Some(last) = placed.last() {
-                let directory = Directory::of(self.op, self.topic);
-                let bucket = Spreading::Bucket(directory, self.settings, last.entry.bucket);
-                bucket.look_after(&last.entry.coverage, self.op.now()).await;
+                self.bucket(&last.entry).look_after(&last.entry.coverage, self.op.now()).await;
             }
         };
         join(self.put_all(placed), look_after).await.0
