@@ -3,7 +3,7 @@
 //! A request first writes its record, conditionally, with the ids that its events will have. It marks the record `done`
 //! after all events are written. A retry that finds the record done responds from the record. A retry that finds the
 //! record not done writes the missing events under the same ids, except for events that were written and have been
-//! deleted since (`write.rs`); it judges the events' times as the first request did. An expired record counts as
+//! deleted since (`write/`); it judges the events' times as the first request did. An expired record counts as
 //! absent, and so does the record of a request to a topic of the same name that was deleted since.
 
 use lately_items::{IdempotencyItemKey, IdempotencyKey, KeyRecord};

@@ -14,7 +14,7 @@
 //! | topics | `topic/` |
 //! | the buckets that hold events | `directory/` |
 //! | more shards for a busy bucket or source | `coverage.rs` |
-//! | writing events | `placing.rs`, `write.rs`, `idempotency.rs`, `import.rs` |
+//! | writing events | `write/`, `idempotency.rs`, `import.rs` |
 //! | one event | `event.rs` |
 //! | reading one sorted partition | `lane.rs` |
 //! | the latest events | `latest/` |
@@ -55,7 +55,6 @@ mod live;
 mod memory;
 mod moments;
 mod op;
-mod placing;
 mod quota;
 mod range;
 mod record;
