@@ -13,7 +13,7 @@ use lately_keys::{EventId, ShardCount, UnixMillis};
 use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
 
 use crate::topic::TopicHandle;
-use crate::write::WriteError;
+use crate::write::error::WriteError;
 use crate::write::place::{EventWriter, PlacedEvent};
 
 /// Why events were not imported, or only some of them. Importing them again is safe.

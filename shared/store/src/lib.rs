@@ -17,6 +17,7 @@
 //! | writing events | `write/`, `idempotency.rs`, `import.rs` |
 //! | one event | `event.rs` |
 //! | reading one sorted partition | `lane.rs` |
+//! | the buckets of a topic, one after another | `scan.rs` |
 //! | the latest events | `latest/` |
 //! | all events of a range | `range.rs` |
 //! | consumers, and reports of what is new | `consumer/`, `run/` |
@@ -59,6 +60,7 @@ mod quota;
 mod range;
 mod record;
 mod run;
+mod scan;
 mod session;
 mod settings;
 mod source;
@@ -92,9 +94,10 @@ pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavaila
 pub use latest::LatestError;
 pub use latest::span::NewestFirstWait;
 pub use list::ListError;
+pub use live::LiveFollower;
 pub use live::error::LiveError;
+pub use live::message::LiveMessage;
 pub use live::open::{OpenStream, OpenStreamError};
-pub use live::{LiveFollower, LiveMessage};
 pub use op::{Op, Waiter};
 pub use quota::{QuotaError, QuotaHandle};
 pub use range::Range;
@@ -107,4 +110,5 @@ pub use store::Store;
 pub use timeline::{TimelineError, TimelineHandle};
 pub use topic::error::{PutTopicError, TopicError, TopicNotFound};
 pub use topic::{TopicHandle, TopicsHandle};
-pub use write::{Submission, WriteError, Written};
+pub use write::error::WriteError;
+pub use write::{Submission, Written};

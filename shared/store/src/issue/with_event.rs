@@ -10,7 +10,7 @@ use lately_table::{Fault, Item, TableError, Transacted, Transaction};
 
 use crate::erasure::ActorIsBeingErased;
 use crate::issue::IssuesHandle;
-use crate::write::WriteError;
+use crate::write::error::WriteError;
 use crate::write::place::EventWriter;
 
 /// The event's place in the transaction, after the write of the issue.

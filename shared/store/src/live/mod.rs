@@ -25,6 +25,7 @@
 
 pub(crate) mod error;
 pub(crate) mod loops;
+pub(crate) mod message;
 pub(crate) mod open;
 mod outbox;
 mod reader;
@@ -38,42 +39,19 @@ use std::time::Duration;
 
 use lately_items::Timeline;
 use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position, Topic, UnixMillis};
-use lately_model::{EventQuery, LiveQuery, TimelineEvent};
+use lately_model::{EventQuery, LiveQuery};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::limits::{NOTE_OVERLAP_MILLIS, PAGE_EVENTS, RESUMED_MILLIS, SETTLED_EVERY};
 use crate::live::error::LiveError;
 use crate::live::loops::{Loop, News, Snapshot};
+use crate::live::message::LiveMessage;
 use crate::live::outbox::Outbox;
 use crate::live::reader::{LateQueue, Lens, Reader};
 use crate::live::window::SettledPosition;
 use crate::op::Op;
 use crate::store::Store;
-
-/// A message of a follower.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LiveMessage {
-    /// An event. A follower that begins at the cursor returns all events that were not returned before.
-    Event {
-        /// The settled position.
-        cursor: String,
-        /// The event.
-        event: Arc<TimelineEvent>,
-    },
-    /// An event that arrived behind the settled position.
-    Late {
-        /// The settled position.
-        cursor: String,
-        /// The event.
-        event: Arc<TimelineEvent>,
-    },
-    /// Nothing new up to a position.
-    Settled {
-        /// The settled position.
-        cursor: String,
-    },
-}
 
 /// The follower of a timeline, for one client.
 #[derive(Debug)]

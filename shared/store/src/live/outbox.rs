@@ -11,7 +11,7 @@ use lately_model::TimelineEvent;
 
 use crate::latest::span::IdRange;
 use crate::limits::FOLLOWER_TOLD_KEPT;
-use crate::live::LiveMessage;
+use crate::live::message::LiveMessage;
 use crate::live::reader::Lens;
 use crate::live::recent::Recent;
 use crate::live::window::SettledPosition;

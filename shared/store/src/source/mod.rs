@@ -59,7 +59,7 @@ impl SourceHandle<'_> {
     /// Lets the item expire. The source has no followers and no entries.
     pub(crate) async fn expire(self) -> Result<(), TableError> {
         let expires_at = self.op.now().get() / 1000 + ENDING_MARK_SECONDS;
-        let update = Update::of(&self.key()).set(EXPIRES_AT, expires_at).only_if(Condition::exists("pk"));
+        let update = Update::of(&self.key()).set(EXPIRES_AT, expires_at).only_if(Condition::any_item());
         self.op.table.update(&update).await.map(drop)
     }
 
@@ -214,7 +214,7 @@ impl SourceHandle<'_> {
         if doubled == under {
             return Ok(under);
         }
-        let update = self.change().set("shards", doubled.get()).only_if(has_shards(under));
+        let update = self.change().set(StoredSource::SHARDS, doubled.get()).only_if(has_shards(under));
         match self.op.table.update(&update).await? {
             true => Ok(doubled),
             false => Ok(self.stored().await?.shards),
@@ -229,17 +229,19 @@ impl SourceHandle<'_> {
     ) -> Result<bool, TableError> {
         let update = self
             .change()
-            .set("mode", PushMode::PROMOTING)
-            .set("promotion", promotion.to_string())
-            .set("unpromoted", Value::numbers(shards.shards()))
-            .only_if(Condition::absent("mode").and(has_shards(shards)));
+            .set(StoredSource::MODE, PushMode::PROMOTING)
+            .set(StoredSource::PROMOTION, promotion.to_string())
+            .set(StoredSource::UNPROMOTED, Value::numbers(shards.shards()))
+            .only_if(Condition::absent(StoredSource::MODE).and(has_shards(shards)));
         self.op.table.update(&update).await
     }
 
     /// Notes that the markers of all followers in a shard are written.
     pub(crate) async fn promote_shard(self, shard: Shard, promotion: EventId) -> Result<(), TableError> {
-        let update =
-            self.change().take("unpromoted", Value::numbers([shard])).only_if(is_promotion(promotion));
+        let update = self
+            .change()
+            .take(StoredSource::UNPROMOTED, Value::numbers([shard]))
+            .only_if(is_promotion(promotion));
         self.op.table.update(&update).await.map(drop)
     }
 
@@ -247,20 +249,21 @@ impl SourceHandle<'_> {
     pub(crate) async fn end_promotion(self, promotion: EventId, from: EventId) -> Result<(), TableError> {
         let update = self
             .change()
-            .set("mode", PushMode::PULL)
-            .set("pull_from", from.to_string())
-            .only_if(is_promotion(promotion).and(Condition::absent("unpromoted")));
+            .set(StoredSource::MODE, PushMode::PULL)
+            .set(StoredSource::PULL_FROM, from.to_string())
+            .only_if(is_promotion(promotion).and(Condition::absent(StoredSource::UNPROMOTED)));
         self.op.table.update(&update).await.map(drop)
     }
 }
 
 /// The condition that a promotion is under way.
 fn is_promotion(promotion: EventId) -> Condition {
-    Condition::equals("mode", PushMode::PROMOTING).and(Condition::equals("promotion", promotion.to_string()))
+    Condition::equals(StoredSource::MODE, PushMode::PROMOTING)
+        .and(Condition::equals(StoredSource::PROMOTION, promotion.to_string()))
 }
 
 /// The condition that a source has this number of shards.
 fn has_shards(shards: ShardCount) -> Condition {
-    let is_stored = Condition::equals("shards", shards.get());
-    if shards == ShardCount::ONE { is_stored.or(Condition::absent("shards")) } else { is_stored }
+    let is_stored = Condition::equals(StoredSource::SHARDS, shards.get());
+    if shards == ShardCount::ONE { is_stored.or(Condition::absent(StoredSource::SHARDS)) } else { is_stored }
 }

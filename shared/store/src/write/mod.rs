@@ -10,18 +10,17 @@
 //! that may have been written must not appear twice. It does not write an event that was deleted meanwhile: a deletion
 //! leaves a note (`event.rs`), and the write, one transaction, requires that there is no note.
 
+pub(crate) mod error;
 pub(crate) mod place;
 mod put;
 
 use lately_items::{Acceptance, KeyRecord};
-use lately_keys::{EventId, UnixMillis};
+use lately_keys::UnixMillis;
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent};
-use lately_table::TableError;
 
-use crate::erasure::ActorIsBeingErased;
 use crate::idempotency::{Idempotency, KeyedRequest};
 use crate::topic::TopicHandle;
-use crate::topic::error::TopicError;
+use crate::write::error::WriteError;
 use crate::write::place::EventWriter;
 
 /// Events to write.
@@ -49,37 +48,6 @@ pub struct Written {
     pub events: Vec<Event>,
     /// True if the request was a retry, so the events may have been written before.
     pub replayed: bool,
-}
-
-/// Why some or all events were not written.
-#[derive(Debug, thiserror::Error)]
-pub enum WriteError {
-    /// The topic could not be read, or does not exist.
-    #[error(transparent)]
-    Topic(#[from] TopicError),
-    /// These events lie in the past, and the writer may not import. Nothing was written.
-    #[error("the writer may not import events of the past")]
-    ImportNotAllowed(Vec<usize>),
-    /// Events are older than the topic's retention. Nothing was written.
-    #[error("events are older than the topic's retention")]
-    TooOld(Vec<usize>),
-    /// The actor of some of the events is being erased. Nothing was written.
-    #[error(transparent)]
-    ActorIsBeingErased(#[from] ActorIsBeingErased),
-    /// The idempotency key was used with another body. No event was written.
-    #[error("the idempotency key was used with another body")]
-    KeyReused,
-    /// Some events are written, and some are not. An event that is in neither list may be written or not.
-    #[error("a batch was written in part: {} events are known to be rejected", rejected.len())]
-    Partly {
-        /// The events that are written, with their index.
-        accepted: Vec<(usize, EventId)>,
-        /// The indices of the events that are not written.
-        rejected: Vec<usize>,
-    },
-    /// The table could not be read or written. No event is known to be written.
-    #[error(transparent)]
-    Table(#[from] TableError),
 }
 
 impl TopicHandle<'_> {

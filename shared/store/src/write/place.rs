@@ -20,7 +20,7 @@ use crate::directory::Directory;
 use crate::directory::shards::BucketCoverage;
 use crate::erasure::ActorIsBeingErased;
 use crate::op::Op;
-use crate::write::WriteError;
+use crate::write::error::WriteError;
 
 /// An event with its id, its directory entry and its item.
 #[derive(Clone, Debug)]

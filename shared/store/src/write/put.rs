@@ -13,7 +13,7 @@ use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
 
 use crate::coverage::CoverageKeeper;
 use crate::limits::OWN_ENTRY_SECONDS;
-use crate::write::WriteError;
+use crate::write::error::WriteError;
 use crate::write::place::{EventWriter, PlacedEvent, PlacedEvents};
 
 /// The time for the last look for events of a batch that was written in part. By then the request has used up its own
