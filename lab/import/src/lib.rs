@@ -31,7 +31,7 @@ use lately_designs::{self as designs, DesignTable, Page, ReadError, Walk, WriteK
 use lately_keys::{ShardCount, Topic};
 use lately_model::Event;
 use lately_model::limits::{BATCH_EVENTS, IMPORT_SECONDS};
-use lately_store::{Cost, ImportError as WriteError, Store, TableError, TopicError};
+use lately_store::{Cost, ImportError as RefusedImport, Store, TableError, TopicError, WriteError};
 use lately_table::Connection;
 
 use crate::mapping::Why;
@@ -84,7 +84,7 @@ pub enum ImportError {
     Table(#[from] TableError),
     /// Events that were accepted before are rejected now: the topic or the clock has changed.
     #[error("{0}")]
-    Write(#[source] WriteError),
+    Write(#[source] RefusedImport),
     /// Nothing could be printed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -239,13 +239,13 @@ impl<'a> Import<'a> {
                     tokio::time::sleep(Duration::from_micros(micros).saturating_sub(spent)).await;
                     return Ok(());
                 }
-                Err(WriteError::TooOld(indexes)) => {
+                Err(RefusedImport::Write(WriteError::TooOld(indexes))) => {
                     for index in indexes.into_iter().rev() {
                         let (key, _) = part.remove(index);
                         self.skip(Invalid::new(key, Why::TooOld), messages)?;
                     }
                 }
-                Err(WriteError::Table(error)) => return Err(error.into()),
+                Err(RefusedImport::Write(WriteError::Table(error))) => return Err(error.into()),
                 Err(error) => return Err(ImportError::Write(error)),
             }
         }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use lately_keys::{Bucket, Coverage, EventType, Topic, UnixMillis};
 use lately_model::RetentionDays;
 
-use crate::item::{Corrupt, Item, Value};
+use crate::item::{Corrupt, EXPIRES_AT, Item, Value};
 use crate::key::key;
 use crate::topic::oldest_kept;
 
@@ -58,6 +58,9 @@ pub enum BucketTypes {
     Any,
 }
 
+/// The attribute that holds the spreads of a bucket, or of a source.
+pub const SPREADS: &str = "spreads";
+
 impl BucketTypes {
     /// Types as a part of the attribute `types`.
     pub fn set<'a>(types: impl IntoIterator<Item = &'a EventType>) -> Value {
@@ -79,6 +82,15 @@ impl BucketTypes {
 }
 
 impl DirectoryEntry {
+    /// The attribute that each entry has.
+    pub const BASE: &str = "base";
+    /// The attribute that lists types.
+    pub const TYPES: &str = "types";
+    /// The attribute of an entry that counts as holding any type.
+    pub const ANY_TYPE: &str = "any_type";
+    /// The attribute of the retention.
+    pub const RETENTION_DAYS: &str = "retention_days";
+
     /// The first millisecond whose events are still kept.
     pub fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
         self.retention.map_or(UnixMillis::MIN, |days| oldest_kept(days, now))
@@ -107,15 +119,15 @@ impl DirectoryEntry {
     /// The item of a topic's entry.
     pub fn encode(&self, topic: &Topic) -> Item {
         let item = Item::at(&self.key(topic))
-            .with("base", self.coverage.base().get())
-            .with_some("spreads", self.coverage.spreads_text());
+            .with(Self::BASE, self.coverage.base().get())
+            .with_some(SPREADS, self.coverage.spreads_text());
         let item = match &self.types {
             BucketTypes::NotKept => item,
-            BucketTypes::Listed(types) => item.with("types", BucketTypes::set(types)),
-            BucketTypes::Any => item.with("any_type", true),
+            BucketTypes::Listed(types) => item.with(Self::TYPES, BucketTypes::set(types)),
+            BucketTypes::Any => item.with(Self::ANY_TYPE, true),
         };
         let Some(days) = self.retention else { return item };
-        item.with("retention_days", days.get()).with("expires_at", Self::expiry(self.bucket, days))
+        item.with(Self::RETENTION_DAYS, days.get()).with(EXPIRES_AT, Self::expiry(self.bucket, days))
     }
 
     /// The entry of an item.
@@ -124,27 +136,27 @@ impl DirectoryEntry {
     /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let DirectoryKey { bucket, .. } = item.key_as()?;
-        let types = match item.texts("types")? {
-            _ if item.flag("any_type") => BucketTypes::Any,
+        let types = match item.texts(Self::TYPES)? {
+            _ if item.flag(Self::ANY_TYPE) => BucketTypes::Any,
             None => BucketTypes::NotKept,
             Some(texts) => {
                 let mut types = BTreeSet::new();
                 for text in texts {
-                    types.insert(text.parse().map_err(|_| item.corrupt("types"))?);
+                    types.insert(text.parse().map_err(|_| item.corrupt(Self::TYPES))?);
                 }
                 BucketTypes::Listed(types)
             }
         };
-        let coverage = Coverage::new(bucket, item.shard_count("base")?);
-        let coverage = match item.optional_text("spreads")? {
-            Some(spreads) => coverage.with_spreads(spreads).map_err(|_| item.corrupt("spreads"))?,
+        let coverage = Coverage::new(bucket, item.shard_count(Self::BASE)?);
+        let coverage = match item.optional_text(SPREADS)? {
+            Some(spreads) => coverage.with_spreads(spreads).map_err(|_| item.corrupt(SPREADS))?,
             None => coverage,
         };
         Ok(Self {
             bucket,
             coverage: Arc::new(coverage),
             types,
-            retention: item.retention_days("retention_days")?,
+            retention: item.retention_days(Self::RETENTION_DAYS)?,
         })
     }
 }

@@ -21,7 +21,7 @@ use lately_model::{AcceptedTimes, Data, Event, NewEvent, RetentionDays, TopicSet
 
 use crate::directory::DirectoryEntry;
 use crate::form::NewestFirst;
-use crate::item::{Corrupt, Item};
+use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::key::key;
 
 key! {
@@ -122,12 +122,24 @@ impl TypeViewKey {
 /// The letter of events that were written under an idempotency key.
 pub const KEYED: &str = "k";
 
+/// The attribute of an event's type.
+pub const TYPE: &str = "t";
+
+/// The attribute of an event's actor.
+pub const ACTOR: &str = "a";
+
+/// The attribute of an event's subject.
+pub const SUBJECT: &str = "s";
+
+/// The attribute of the letters that say how an event was accepted.
+pub const ACCEPTED: &str = "v";
+
 /// True if the event of an item was written under an idempotency key.
 ///
 /// # Errors
 /// If the item has another form.
 pub fn is_keyed(item: &Item) -> Result<bool, Corrupt> {
-    Ok(item.optional_text("v")?.is_some_and(|letters| letters.contains(KEYED)))
+    Ok(item.optional_text(ACCEPTED)?.is_some_and(|letters| letters.contains(KEYED)))
 }
 
 /// The circumstances in which a request was first accepted. The letters of the request's events follow from them.
@@ -161,7 +173,7 @@ impl Acceptance {
 /// If the item has another form.
 pub fn unless_over(item: &Item, now: UnixMillis) -> Result<Option<Event>, Corrupt> {
     let event = decode(item)?;
-    let expires_at: Option<u64> = item.optional_number("expires_at")?;
+    let expires_at: Option<u64> = item.optional_number(EXPIRES_AT)?;
     let over = expires_at.is_some_and(|seconds| {
         let early = (1000 - event.at().get() % 1000) % 1000;
         seconds.saturating_mul(1000).saturating_sub(early) <= now.get()
@@ -180,12 +192,12 @@ pub fn encode(
     let views = [(settings.views.actor, "a"), (settings.views.subject, "s"), (settings.fan_out, "f")];
     let views = views.into_iter().filter_map(|(wanted, letter)| wanted.then_some(letter));
     let item = Item::at(key)
-        .with("t", event.event_type.as_str())
-        .with("a", event.actor.as_str())
-        .with_some("s", event.subject.as_ref().map(Subject::as_str))
+        .with(TYPE, event.event_type.as_str())
+        .with(ACTOR, event.actor.as_str())
+        .with_some(SUBJECT, event.subject.as_ref().map(Subject::as_str))
         .with_some("d", event.data.as_ref().map(Data::as_str))
-        .with("v", views.chain(accepted).collect::<String>())
-        .with_some("expires_at", settings.retention_days.map(|days| expiry(event.at(), days)));
+        .with(ACCEPTED, views.chain(accepted).collect::<String>())
+        .with_some(EXPIRES_AT, settings.retention_days.map(|days| expiry(event.at(), days)));
     match entry.types.are_kept() {
         true => item.also_at(&TypeViewKey::new(key, event.event_type.clone())),
         false => item,
@@ -205,9 +217,9 @@ pub fn decode(item: &Item) -> Result<Event, Corrupt> {
     let data = item.optional_text("d")?.map(|text| Data::from_stored(text.to_owned()));
     Ok(Event {
         id: item.parsed::<SortKey>("sk")?.id(),
-        event_type: item.parsed("t")?,
-        actor: item.parsed("a")?,
-        subject: item.optional_parsed("s")?,
+        event_type: item.parsed(TYPE)?,
+        actor: item.parsed(ACTOR)?,
+        subject: item.optional_parsed(SUBJECT)?,
         data: data.transpose().map_err(|_| item.corrupt("d"))?,
     })
 }

@@ -89,6 +89,13 @@ pub struct FollowerCounts {
 }
 
 impl FollowerCounts {
+    /// The attribute of the number of followers.
+    pub const HERE: &str = "here";
+    /// The attribute of the number of times that a follower has left.
+    pub const LEFT: &str = "left";
+    /// The attribute of the time at which the last follower left.
+    pub const LEFT_AT: &str = "left_at";
+
     /// The key of a shard's counts.
     pub fn key(source: &Source, shard: Shard) -> Key {
         FollowerCountKey { source: source.clone(), shard }.encode()
@@ -101,8 +108,8 @@ impl FollowerCounts {
     pub fn decode(item: &Item) -> Result<(Shard, Self), Corrupt> {
         let FollowerCountKey { shard, .. } = item.key_as()?;
         let count = |name| Ok(item.optional_number(name)?.unwrap_or(0));
-        let left_at = item.has("left_at").then(|| item.millis("left_at")).transpose()?;
-        Ok((shard, Self { here: count("here")?, left: count("left")?, left_at }))
+        let left_at = item.has(Self::LEFT_AT).then(|| item.millis(Self::LEFT_AT)).transpose()?;
+        Ok((shard, Self { here: count(Self::HERE)?, left: count(Self::LEFT)?, left_at }))
     }
 }
 

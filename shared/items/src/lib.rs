@@ -114,7 +114,7 @@ pub use self::{
     issue::{IssueKey, IssuePriorityKey, IssueStatusKey},
     issue_schema::*,
     issuer::*,
-    item::{Corrupt, Item, REVISION, Value, revision_of},
+    item::{Corrupt, EXPIRES_AT, Item, REVISION, Value, revision_of},
     job::*,
     late::*,
     late_page::*,

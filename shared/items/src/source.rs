@@ -20,6 +20,7 @@ use std::sync::Arc;
 use lately_keys::{Coverage, EventId, Key, Place, Shard, ShardCount, Source, TableKey, UnixMillis};
 use lately_model::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
 
+use crate::directory::SPREADS;
 use crate::feed::PullMarker;
 use crate::form::{Form, NewestFirst};
 use crate::item::{Corrupt, Item};
@@ -147,22 +148,33 @@ impl PushMode {
 }
 
 impl StoredSource {
+    /// The attribute of the number of follower shards.
+    pub const SHARDS: &str = "shards";
+    /// The attribute of the mode.
+    pub const MODE: &str = "mode";
+    /// The attribute of the id that marks the promotion's start.
+    pub const PROMOTION: &str = "promotion";
+    /// The attribute of the follower shards whose pull markers are not all written.
+    pub const UNPROMOTED: &str = "unpromoted";
+    /// The attribute of the first id whose event is pulled.
+    pub const PULL_FROM: &str = "pull_from";
+
     /// The source of an item.
     ///
     /// # Errors
     /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let shards = if item.has("shards") { item.shard_count("shards")? } else { ShardCount::ONE };
-        let promotion = || item.parsed("promotion");
-        let mode = match item.optional_text("mode")? {
+        let shards = if item.has(Self::SHARDS) { item.shard_count(Self::SHARDS)? } else { ShardCount::ONE };
+        let promotion = || item.parsed(Self::PROMOTION);
+        let mode = match item.optional_text(Self::MODE)? {
             None => PushMode::Push,
             Some(PushMode::PROMOTING) => {
-                PushMode::Promoting { promotion: promotion()?, unpromoted: item.numbers("unpromoted")? }
+                PushMode::Promoting { promotion: promotion()?, unpromoted: item.numbers(Self::UNPROMOTED)? }
             }
             Some(PushMode::PULL) => {
-                PushMode::Pull { promotion: promotion()?, from: item.parsed("pull_from")? }
+                PushMode::Pull { promotion: promotion()?, from: item.parsed(Self::PULL_FROM)? }
             }
-            Some(_) => return Err(item.corrupt("mode")),
+            Some(_) => return Err(item.corrupt(Self::MODE)),
         };
         Ok(Self { coverage: Arc::new(Self::coverage_of(item)?), shards, mode })
     }
@@ -172,9 +184,9 @@ impl StoredSource {
     /// # Errors
     /// If the item has another form.
     pub fn coverage_of(item: &Item) -> Result<Coverage, Corrupt> {
-        match item.optional_text("spreads")? {
+        match item.optional_text(SPREADS)? {
             None => Ok(Coverage::of_source()),
-            Some(text) => Coverage::of_source().with_spreads(text).map_err(|_| item.corrupt("spreads")),
+            Some(text) => Coverage::of_source().with_spreads(text).map_err(|_| item.corrupt(SPREADS)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lately_items::event::{KEYED, unless_over};
+use lately_items::event::{self, KEYED, unless_over};
 use lately_items::limits::DELETION_SECONDS;
 use lately_items::{DeletedEventKey, EventKey};
 use lately_keys::{Actor, BucketWidth, EventId, TableKey};
@@ -95,20 +95,20 @@ impl TopicHandle<'_> {
     pub async fn delete_event(self, id: EventId, by: Option<&Actor>) -> Result<(), DeleteEventError> {
         let key = EventKey::new(self.topic.clone(), self.settings().await?.bucket, id).encode();
         // An event that came without an idempotency key is deleted with one call.
-        let unkeyed = Condition::lacks("v", KEYED);
+        let unkeyed = Condition::lacks(event::ACCEPTED, KEYED);
         let may_delete = match by {
-            Some(by) => Condition::equals("a", by.as_str()).and(unkeyed),
+            Some(by) => Condition::equals(event::ACTOR, by.as_str()).and(unkeyed),
             None => unkeyed,
         };
         let may_delete = Condition::no_item().or(may_delete);
         let Some(event) = self.op.table.delete_or_get(key.clone(), &may_delete).await? else { return Ok(()) };
-        let actor = event.optional_text("a").map_err(TableError::from)?;
+        let actor = event.optional_text(event::ACTOR).map_err(TableError::from)?;
         if by.is_some_and(|by| actor != Some(by.as_str())) {
             return Err(DeleteEventError::NotYours { id });
         }
         self.note_deletion(id).await?;
         let Some(by) = by else { return Ok(self.op.table.delete(key).await?) };
-        let may_delete = Condition::no_item().or(Condition::equals("a", by.as_str()));
+        let may_delete = Condition::no_item().or(Condition::equals(event::ACTOR, by.as_str()));
         match self.op.table.delete_if(key, &may_delete).await? {
             true => Ok(()),
             false => Err(DeleteEventError::NotYours { id }),

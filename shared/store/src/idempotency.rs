@@ -3,10 +3,10 @@
 //! A request first writes its record, conditionally, with the ids that its events will have. It marks the record `done`
 //! after all events are written. A retry that finds the record done responds from the record. A retry that finds the
 //! record not done writes the missing events under the same ids, except for events that were written and have been
-//! deleted since (`write.rs`); it judges the events' times as the first request did. An expired record counts as
+//! deleted since (`write/`); it judges the events' times as the first request did. An expired record counts as
 //! absent, and so does the record of a request to a topic of the same name that was deleted since.
 
-use lately_items::{IdempotencyItemKey, IdempotencyKey, KeyRecord};
+use lately_items::{EXPIRES_AT, IdempotencyItemKey, IdempotencyKey, KeyRecord};
 use lately_keys::{Caller, EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Condition, PutIf, TableError, Update};
 
@@ -56,7 +56,7 @@ impl KeyedRequest<'_> {
         accepted_at: UnixMillis,
     ) -> Result<Option<KeyRecord>, TableError> {
         let wanted = KeyRecord { body_hash: self.idempotency.body_hash, ids, accepted_at, done: false };
-        let is_over = Condition::at_most("expires_at", accepted_at.get() / 1000);
+        let is_over = Condition::at_most(EXPIRES_AT, accepted_at.get() / 1000);
         let is_of_earlier = Condition::below("at", self.since.get());
         let is_free = Condition::no_item().or(is_over).or(is_of_earlier);
         let found = match self.op.table.put_if(&wanted.encode(&self.key()), &is_free).await? {
@@ -81,7 +81,7 @@ impl KeyedRequest<'_> {
 
     /// Marks a request as done. If this fails, a retry writes the same events again, which changes nothing.
     pub(crate) async fn finish(self) {
-        let done = Update::of(&self.key()).set("done", true).only_if(Condition::exists("pk"));
+        let done = Update::of(&self.key()).set("done", true).only_if(Condition::any_item());
         match self.op.table.update(&done).await {
             Ok(true) => {}
             Ok(false) => tracing::warn!("an idempotency record was gone before it was done"),

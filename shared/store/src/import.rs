@@ -11,54 +11,30 @@
 use lately_items::Acceptance;
 use lately_keys::{EventId, ShardCount, UnixMillis};
 use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
-use lately_table::TableError;
 
-use crate::directory::Directory;
-use crate::erasure::ActorIsBeingErased;
-use crate::placing::EventWriter;
-use crate::placing::PlaceError;
 use crate::topic::TopicHandle;
-use crate::topic::error::TopicError;
+use crate::write::error::WriteError;
+use crate::write::place::{EventWriter, PlacedEvent};
 
 /// Why events were not imported, or only some of them. Importing them again is safe.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The topic could not be read, or does not exist.
-    #[error(transparent)]
-    Topic(#[from] TopicError),
     /// An id names another shard than its time has, with the import's number of shards. Nothing was written.
     #[error("an id names another shard than its time has with the import's {0} shards")]
     Shard(ShardCount),
     /// These events are less than a minute old, so they are not imports. Nothing was written.
     #[error("events are too new to be imported")]
     TooNew(Vec<usize>),
-    /// These events are older than the topic's retention. Nothing was written.
-    #[error("events are older than the topic's retention")]
-    TooOld(Vec<usize>),
-    /// The actor of some of the events is being erased. Nothing was written.
+    /// The events could not be written, or only some of them.
     #[error(transparent)]
-    ActorIsBeingErased(#[from] ActorIsBeingErased),
-    /// The table could not be read or written. Some events may be written.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
-
-impl From<PlaceError> for ImportError {
-    fn from(error: PlaceError) -> Self {
-        match error {
-            PlaceError::TooOld(events) => Self::TooOld(events),
-            PlaceError::ActorIsBeingErased(error) => error.into(),
-            PlaceError::Table(error) => Self::Table(error),
-        }
-    }
+    Write(#[from] WriteError),
 }
 
 impl TopicHandle<'_> {
     /// Writes events under their own ids, which must differ, and whose shards follow from their times and this number of
     /// shards. The events are durable when this returns.
     pub async fn import(self, shards: ShardCount, events: Vec<Event>) -> Result<(), ImportError> {
-        let topic = self.topic;
-        let stored = self.stored().await?;
+        let stored = self.stored().await.map_err(WriteError::from)?;
         let settings = stored.settings;
         if events.iter().any(|event| shards.shard_at(event.id.tick()) != event.id.shard()) {
             return Err(ImportError::Shard(shards));
@@ -71,7 +47,7 @@ impl TopicHandle<'_> {
         };
         match (refused(&|at| !times.is_import(at)), refused(&|at| times.check(at).is_err())) {
             (new, _) if !new.is_empty() => return Err(ImportError::TooNew(new)),
-            (_, old) if !old.is_empty() => return Err(ImportError::TooOld(old)),
+            (_, old) if !old.is_empty() => return Err(WriteError::TooOld(old).into()),
             _ => {}
         }
 
@@ -79,18 +55,15 @@ impl TopicHandle<'_> {
         let min_shards = settings.min_shards.max(shards);
         let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
         let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
-        let placed = EventWriter::of(self.op, topic, &settings)
-            .above_floor_of(&stored)
-            .place(events, Some(ids), acceptance)
-            .await?;
-        let uncovered = placed.iter().filter(|placed| !placed.entry.coverage.covers(placed.event.id));
-        let mut uncovered: Vec<_> = uncovered.map(|placed| placed.entry.bucket).collect();
-        uncovered.dedup();
-        for bucket in uncovered {
-            Directory::of(self.op, topic).raise(bucket, shards).await?;
+        let writer = EventWriter::of(self.op, self.topic, &settings).above_floor_of(&stored);
+        let placed = writer.place(events, Some(ids), acceptance).await?;
+        for PlacedEvent { event, entry, .. } in &placed.events {
+            if !entry.coverage.covers(event.id) {
+                writer.bucket(entry).raise().await.map_err(WriteError::from)?;
+            }
         }
-        let failed = EventWriter::of(self.op, topic, &settings).put_each(&placed).await.into_iter().next();
-        failed.map_or_else(|| Ok(()), |(_, error)| Err(error.into()))
+        let failed = placed.put_each().await.into_iter().next();
+        failed.map_or(Ok(()), |(_, error)| Err(WriteError::Table(error).into()))
     }
 }
 

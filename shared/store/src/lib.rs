@@ -13,9 +13,11 @@
 //! | errors that subjects share | `error.rs`, `list.rs` |
 //! | topics | `topic/` |
 //! | the buckets that hold events | `directory/` |
-//! | writing events | `placing.rs`, `write.rs`, `idempotency.rs`, `import.rs` |
+//! | more shards for a busy bucket or source | `coverage.rs` |
+//! | writing events | `write/`, `idempotency.rs`, `import.rs` |
 //! | one event | `event.rs` |
 //! | reading one sorted partition | `lane.rs` |
+//! | the buckets of a topic, one after another | `scan.rs` |
 //! | the latest events | `latest/` |
 //! | all events of a range | `range.rs` |
 //! | consumers, and reports of what is new | `consumer/`, `run/` |
@@ -33,6 +35,7 @@
 #![deny(missing_docs)]
 
 mod consumer;
+mod coverage;
 mod directory;
 mod ending;
 mod erasure;
@@ -41,7 +44,6 @@ mod event;
 mod fan_out;
 mod feed;
 mod follow;
-mod growth;
 mod idempotency;
 mod import;
 mod issue;
@@ -54,12 +56,11 @@ mod live;
 mod memory;
 mod moments;
 mod op;
-mod placing;
 mod quota;
 mod range;
 mod record;
-mod renewal;
 mod run;
+mod scan;
 mod session;
 mod settings;
 mod source;
@@ -93,9 +94,10 @@ pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavaila
 pub use latest::LatestError;
 pub use latest::span::NewestFirstWait;
 pub use list::ListError;
+pub use live::LiveFollower;
 pub use live::error::LiveError;
+pub use live::message::LiveMessage;
 pub use live::open::{OpenStream, OpenStreamError};
-pub use live::{LiveFollower, LiveMessage};
 pub use op::{Op, Waiter};
 pub use quota::{QuotaError, QuotaHandle};
 pub use range::Range;
@@ -108,4 +110,5 @@ pub use store::Store;
 pub use timeline::{TimelineError, TimelineHandle};
 pub use topic::error::{PutTopicError, TopicError, TopicNotFound};
 pub use topic::{TopicHandle, TopicsHandle};
-pub use write::{Submission, WriteError, Written};
+pub use write::error::WriteError;
+pub use write::{Submission, Written};

@@ -125,6 +125,13 @@ impl Op {
         self.shown.get_or_init(|| items as u64);
     }
 
+    /// Notes the number of items that a step of this request has shown to the caller.
+    pub(crate) fn show_as(&self, step: &Self) {
+        if let Some(&items) = step.shown.get() {
+            self.shown.get_or_init(|| items);
+        }
+    }
+
     /// The only topics that the caller may see; `None` if the caller may see all.
     pub(crate) fn allowed_topics(&self) -> Option<&[Topic]> {
         self.topics.as_deref()

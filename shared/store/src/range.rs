@@ -16,17 +16,16 @@ use std::collections::VecDeque;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::EventPartition;
 use lately_items::event::decode;
-use lately_keys::{Bucket, EventId, Order, Shard, Topic, UnixMillis};
+use lately_keys::{EventId, Order, Topic};
 use lately_model::Event;
 use lately_table::{Cost, TableError};
 
-use crate::directory::Directory;
-use crate::directory::range::DirectoryRange;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::latest::unit_of;
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE, QUERY_BYTES, READ_AHEAD_BYTES};
 use crate::op::Op;
+use crate::scan::{ScannedBucket, TopicScan};
 use crate::topic::TopicHandle;
 use crate::topic::error::TopicError;
 
@@ -35,26 +34,13 @@ use crate::topic::error::TopicError;
 pub struct Range {
     op: Op,
     topic: Topic,
-    ids: Option<IdRange>,
     to: EventId,
     position: EventId,
-    /// The part of the directory that is not read yet.
-    directory: Option<DirectoryRange>,
-    /// The buckets that are listed, and not begun yet.
-    ahead: VecDeque<RangeStop>,
+    scan: TopicScan,
     /// The shards that are being read.
     lanes: Vec<RangeLane>,
     /// The number of events read so far, and their bytes as stored.
     seen: (u64, u64),
-}
-
-/// A bucket to read, and the range of its ids to read.
-#[derive(Clone, Debug)]
-struct RangeStop {
-    bucket: Bucket,
-    /// The shards that may hold events of the range.
-    shards: Vec<Shard>,
-    ids: IdRange,
 }
 
 /// A shard that is being read.
@@ -77,22 +63,14 @@ struct RangeAnswer {
 impl TopicHandle<'_> {
     /// A range of a topic: the events after `after` and up to `to`.
     pub async fn range(self, after: EventId, to: EventId) -> Result<Range, TopicError> {
-        let topic = self.topic;
         let stored = self.stored().await?;
         let ids = after.just_after().and_then(|first| IdRange::new(first, to));
-        let ids = ids.and_then(|ids| ids.within(stored.oldest_kept(self.op.now()), UnixMillis::MAX));
-        let directory = ids.map(|IdRange { oldest, newest }| {
-            let width = stored.settings.bucket;
-            DirectoryRange::between(topic.clone(), width, Order::OldestFirst, oldest.at(), newest.at())
-        });
         Ok(Range {
             op: self.op.clone(),
-            topic: topic.clone(),
-            ids,
+            topic: self.topic.clone(),
             to,
             position: after,
-            directory,
-            ahead: VecDeque::new(),
+            scan: TopicScan::new(self.topic, &stored, Order::OldestFirst, ids, self.op.now()),
             lanes: Vec::new(),
             seen: (0, 0),
         })
@@ -124,47 +102,37 @@ impl Range {
 
     /// One round of queries, and the events that can be given then; `None` at the end.
     async fn read(&mut self, op: &Op) -> Result<Option<Vec<Event>>, TableError> {
-        if self.lanes.is_empty() && !self.begin_lanes(op).await? {
-            self.position = self.to.max(self.position);
-            return Ok(None);
+        if self.lanes.is_empty() {
+            self.begin_lanes(op).await?;
+            match (self.lanes.is_empty(), self.scan.has_more()) {
+                (false, _) => {}
+                // The next step reads more of the directory.
+                (true, true) => return Ok(Some(Vec::new())),
+                (true, false) => {
+                    self.position = self.to.max(self.position);
+                    return Ok(None);
+                }
+            }
         }
         self.read_lanes(op).await?;
         Ok(Some(self.settled()))
     }
 
-    /// Begins to read the next buckets, as many as there is room for. Returns whether there are any.
-    async fn begin_lanes(&mut self, op: &Op) -> Result<bool, TableError> {
-        while self.ahead.is_empty() {
-            let Some(range) = &self.directory else { return Ok(false) };
-            let page = Directory::of(op, range.topic()).read(range).await?;
-            let entries = &page.value.entries;
-            let now = self.op.now();
-            self.ahead = entries
-                .iter()
-                .filter_map(|entry| {
-                    let bucket = entry.bucket;
-                    let oldest = bucket.first().max(entry.oldest_kept(now));
-                    let ids = self.ids?.within(oldest, bucket.last())?;
-                    let shards = entry.coverage.shards_within(ids.oldest.at(), ids.newest.at());
-                    Some(RangeStop { bucket, shards, ids })
-                })
-                .collect();
-            self.directory = match (page.value.more, entries.last()) {
-                (true, Some(last)) => range.behind(last.bucket),
-                _ => None,
-            };
-        }
-        while let Some(RangeStop { bucket, shards, ids }) = self.ahead.pop_front() {
+    /// Begins to read the next buckets, as many as there is room for.
+    async fn begin_lanes(&mut self, op: &Op) -> Result<(), TableError> {
+        self.scan.begin_step();
+        while self.lanes.is_empty() || self.scan.is_listed() {
+            let Some(ScannedBucket { bucket, shards, ids, .. }) = self.scan.peek(op).await? else { break };
             if !self.lanes.is_empty() && self.lanes.len() + shards.len() > FULL_PAGES {
-                self.ahead.push_front(RangeStop { bucket, shards, ids });
                 break;
             }
-            self.lanes.extend(shards.into_iter().map(|shard| {
-                let partition = EventPartition { topic: self.topic.clone(), bucket, shard };
-                RangeLane { partition: partition.to_string(), unread: Some(ids), events: VecDeque::new() }
+            self.lanes.extend(shards.iter().map(|shard| {
+                let partition = EventPartition { topic: self.topic.clone(), bucket: *bucket, shard: *shard };
+                RangeLane { partition: partition.to_string(), unread: Some(*ids), events: VecDeque::new() }
             }));
+            self.scan.advance();
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Reads the next page of each lane whose events are all given.

@@ -11,7 +11,7 @@
 //! all of a user's sessions misses none that was created before it.
 
 use lately_items::session;
-use lately_items::{SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey};
+use lately_items::{EXPIRES_AT, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey};
 use lately_keys::{
     Cursor, CursorError, Fingerprint, Order, Place, Position, SessionId, TableKey, UnixMillis, User,
 };
@@ -166,8 +166,8 @@ impl SessionsHandle<'_> {
     /// Ends the session of a token, if it has not ended. True if this call ended it.
     async fn end(self, hash: TokenHash) -> Result<bool, TableError> {
         let now = self.op.now().get() / 1000;
-        let is_open = Condition::exists("pk").and(Condition::above("expires_at", now));
-        let end = Update::of(&SessionKey { hash }).set("expires_at", now).only_if(is_open);
+        let is_open = Condition::any_item().and(Condition::above(EXPIRES_AT, now));
+        let end = Update::of(&SessionKey { hash }).set(EXPIRES_AT, now).only_if(is_open);
         self.op.table.update(&end).await
     }
 

@@ -11,7 +11,7 @@ use lately_keys::QuotaKind;
 use lately_model::{Page, WaitSeconds};
 use lately_table::{Ambient, entropy_u64};
 
-use crate::limits::{IDLE_LOOKS, LONGEST_VISIBILITY_WAIT, WAITED_READ};
+use crate::limits::{IDLE_LOOKS, LONGEST_VISIBILITY_WAIT, WAITED_READ, WAITING_LOOK_TIME};
 use crate::live::open::{OpenStream, OpenStreamError};
 use crate::op::Op;
 use crate::quota::QuotaError;
@@ -53,12 +53,39 @@ where
     }
 }
 
-/// The wait of a page that would be empty. Each look is a step of the request ([`Op::step_within`]), because the request
-/// as a whole takes longer than an operation may.
+/// Reads a page, and reads it again while it would be empty, until the time of the wait or the caller's reads are over.
+///
+/// Each look is a step of the request ([`Op::step_within`]), because the request as a whole takes longer than an
+/// operation may.
+pub(crate) async fn page_or_wait<P, E: From<OpenStreamError>, Reading>(
+    op: &Op,
+    wait: WaitSeconds,
+    read: impl Fn(Op) -> Reading,
+    is_empty: impl Fn(&P) -> bool,
+) -> Result<P, E>
+where
+    Reading: Future<Output = Result<P, E>>,
+{
+    if wait == WaitSeconds::default() {
+        return Box::pin(read(op.clone())).await;
+    }
+    let mut wait = PageWait::begin(op, wait);
+    loop {
+        let step = op.step_within(WAITING_LOOK_TIME);
+        let page = Box::pin(read(step.clone())).await?;
+        if !is_empty(&page) || !wait.pause().await? {
+            wait.end().await;
+            op.show_as(&step);
+            return Ok(page);
+        }
+    }
+}
+
+/// The wait of a page that would be empty.
 ///
 /// A page that waits holds an execution as an open stream does, so it is one of the caller's open streams from its first
 /// pause on, and a read for each [`WAITED_READ`] or part of it.
-pub(crate) struct PageWait<'a> {
+struct PageWait<'a> {
     op: &'a Op,
     begun: Duration,
     whole: Duration,
@@ -67,13 +94,13 @@ pub(crate) struct PageWait<'a> {
 }
 
 impl<'a> PageWait<'a> {
-    pub(crate) fn begin(op: &'a Op, wait: WaitSeconds) -> Self {
+    fn begin(op: &'a Op, wait: WaitSeconds) -> Self {
         let whole = Duration::from_secs(wait.get().into());
         Self { op, begun: op.ambient().monotonic(), whole, open: None, reads: 1 }
     }
 
     /// Pauses before the next look. False if the time or the caller's reads are over: then there is no further look.
-    pub(crate) async fn pause(&mut self) -> Result<bool, OpenStreamError> {
+    async fn pause(&mut self) -> Result<bool, OpenStreamError> {
         let ambient = self.op.ambient();
         let waited = ambient.monotonic().saturating_sub(self.begun);
         if waited >= self.whole || !Box::pin(self.is_permitted(waited)).await? {
@@ -104,7 +131,7 @@ impl<'a> PageWait<'a> {
     }
 
     /// Says that the page no longer waits.
-    pub(crate) async fn end(self) {
+    async fn end(self) {
         if let Some(mut open) = self.open {
             Box::pin(open.close()).await;
         }

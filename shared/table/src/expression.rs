@@ -45,6 +45,11 @@ impl Condition {
         Self::absent("pk")
     }
 
+    /// There is an item.
+    pub fn any_item() -> Self {
+        Self::exists("pk")
+    }
+
     /// The attribute has this value.
     pub fn equals(name: impl Into<Name>, value: impl Into<Value>) -> Self {
         Self::compared(name, "=", value)

@@ -7,7 +7,7 @@
 //! A process that works for an earlier incarnation of a consumer must not change an entry of a later one.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{ConsumerKey, LateEventKey, Run};
+use lately_items::{ConsumerKey, EXPIRES_AT, LateEventKey, Run};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::Revision;
 use lately_table::{Condition, Item, Query, TableError, Update};
@@ -114,7 +114,7 @@ impl LedgerHandle<'_> {
             .iter()
             .map(async |id| {
                 let item =
-                    self.ledger.entry(*id).with(LateEventKey::BY, "deleted").with("expires_at", expires_at);
+                    self.ledger.entry(*id).with(LateEventKey::BY, "deleted").with(EXPIRES_AT, expires_at);
                 self.op.table.put_if(&item, &self.ledger.is_ours()).await.map(drop)
             })
             .collect();
@@ -178,7 +178,7 @@ impl LedgerHandle<'_> {
         let settle = |id: &EventId| {
             let update = Update::of(&self.ledger.key(*id))
                 .set(LateEventKey::BY, by)
-                .set("expires_at", expires_at)
+                .set(EXPIRES_AT, expires_at)
                 .only_if(self.ledger.is_ours());
             async move { self.op.table.update(&update).await.map(drop) }
         };

@@ -63,7 +63,7 @@ impl ConsumerHandle<'_> {
     /// If the topic was deleted, or the table could not be written.
     pub(crate) async fn create(self, checkpoint: &Checkpoint) -> Result<(), TopicError> {
         let topic = &self.consumer.topic;
-        let is_kept = Condition::exists("pk").and(Condition::absent("deleting"));
+        let is_kept = Condition::any_item().and(Condition::absent("deleting"));
         let transaction = Transaction::new(self.op.ambient())
             .put_if(checkpoint.encode(), Condition::no_item())
             .put(Announcement::first(checkpoint))

@@ -1,6 +1,6 @@
 //! Parts of a topic's directory, and how a new bucket follows from the bucket before it. Pure.
 
-use lately_items::{DirectoryEntry, DirectoryKey};
+use lately_items::DirectoryEntry;
 use lately_keys::{Bucket, BucketWidth, Order, Spread, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, TopicSettings};
 
@@ -76,8 +76,4 @@ pub(super) fn carried_over(
         false => first.saturating_add(SPREAD_MILLIS - 1),
     };
     (shards > settings.min_shards).then_some(Spread { shards, first, last })
-}
-
-pub(super) fn key((topic, bucket): &EntryName) -> DirectoryKey {
-    DirectoryKey { topic: topic.clone(), bucket: *bucket }
 }

@@ -346,7 +346,7 @@ pub(super) async fn stamp(op: &Op, key: Key, expires_at: Option<u64>) -> Result<
         Some(seconds) => update.set("expires_at", seconds),
         None => update.remove("expires_at"),
     };
-    op.table.update(&update.only_if(Condition::exists("pk"))).await.map(drop)
+    op.table.update(&update.only_if(Condition::any_item())).await.map(drop)
 }
 
 /// The attributes of an event that its sources follow from.

@@ -20,12 +20,12 @@ use lately_items::{
 use lately_keys::{EventId, Key, ShardCount, Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
+use crate::coverage::CoverageKeeper;
 use crate::fan_out::batch::{FanOut, count};
 use crate::fan_out::deferred::DeferredWrite;
 use crate::fan_out::ending::stamp;
 use crate::fan_out::shard_page::ShardPage;
 use crate::limits::{CLOCKS_APART_MILLIS, SHARDS_AT_ONCE, TOLD_APART_MILLIS, WRITES_AT_ONCE};
-use crate::renewal::Spreading;
 
 /// Fan-out leaves an event to jobs if it begins with the event when less than this is left before the deadline.
 const FAN_OUT_RESERVE: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ impl FanOut<'_> {
         let deferred = self.write_or_defer(writes, later).await?;
         for source in &sources {
             let source = self.op.source(source);
-            Spreading::Source(source).look_after(&source.known_coverage(), entry.id.at()).await;
+            source.look_after(&source.known_coverage(), entry.id.at()).await;
         }
         // The followers of a source are read only after the source has the entry.
         sources.retain(|source| !deferred.contains(&place_at_source(entry.id, source)));

@@ -15,22 +15,19 @@ mod verify;
 pub use seen::SeeError;
 pub use verify::{FeedFinding, FeedReport};
 
-use std::collections::BTreeMap;
-
 use futures_util::future::{try_join, try_join_all};
 use lately_items::{FeedEntryKey, TimelineEntry, place_in_feed};
 use lately_keys::{Actor, EventId, Fingerprint, Order, User};
-use lately_model::{EventQuery, FeedPage, FeedQuery, Page, PageUnread, TimelineEvent, WaitSeconds};
+use lately_model::{EventQuery, FeedPage, FeedQuery, Page, PageUnread, TimelineEvent};
 use lately_table::TableError;
 
-use crate::latest::page::{Budget, PageDraft, PageEnd};
+use crate::latest::page::PageEnd;
 use crate::latest::span::Span;
-use crate::limits::WAITING_LOOK_TIME;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::TimelineReading;
-use crate::timeline::{TimelineError, is_consistent, wait_for_event, with_filters};
-use crate::wait::{PageWait, is_empty};
+use crate::timeline::{TimelineError, begin_page, is_consistent, wait_for_event, with_filters};
+use crate::wait::{is_empty, page_or_wait};
 
 /// The feed of one user, in one request.
 #[derive(Clone, Copy, Debug)]
@@ -49,45 +46,26 @@ impl Op {
 impl FeedHandle<'_> {
     /// A page of a user's feed. It shows only events of topics that the caller may see.
     pub async fn page(self, query: &FeedQuery) -> Result<FeedPage, TimelineError> {
-        if query.page.wait == WaitSeconds::default() {
-            return Box::pin(self.read(query)).await;
-        }
-        let mut wait = PageWait::begin(self.op, query.page.wait);
-        loop {
-            let step = self.op.step_within(WAITING_LOOK_TIME);
-            let page = Box::pin(step.feed(self.user).read(query)).await?;
-            if !is_empty(&page.page) || !wait.pause().await? {
-                wait.end().await;
-                self.op.show(page.page.events.len());
-                return Ok(page);
-            }
-        }
+        let read = |op: Op| async move { op.feed(self.user).read(query).await };
+        page_or_wait(self.op, query.page.wait, read, |page: &FeedPage| is_empty(&page.page)).await
     }
 
     async fn read(self, query: &FeedQuery) -> Result<FeedPage, TimelineError> {
-        let topics = self.op.allowed_topics();
         let user = self.user;
         if let Some(id) = query.wait_for {
-            let look = || self.look(id);
-            wait_for_event(self.op, id, self.op.now(), look).await?;
+            wait_for_event(self.op, id, self.op.now(), || self.look(id)).await?;
         }
-        let fingerprint = fingerprint(user, &query.page);
-        let now = self.op.now();
-        let span = Span::new(&query.page, fingerprint, now)?;
-        span.may_wait(&query.page)?;
-        let mut draft = PageDraft::new(query.page.limit, fingerprint, &span);
+        let filter = Filter::of(self.op, &query.page, None);
+        let (span, mut draft) = begin_page(&query.page, fingerprint(user, &query.page), filter.now)?;
         let Some(ids) = span.ids else {
             let page = draft.finish(PageEnd::Exhausted);
             return Ok(FeedPage { page, unread: None });
         };
+        let consistent = is_consistent(&query.page, query.wait_for);
         let mut reading = TimelineReading {
-            op: self.op,
-            filter: Filter { event_type: query.page.event_type.as_ref(), topic: None, topics, now },
-            order: span.order,
-            consistent: is_consistent(&query.page, query.wait_for),
+            consistent,
             is_feed: true,
-            budget: Budget::default(),
-            unopened: BTreeMap::new(),
+            ..TimelineReading::new(self.op, filter, span.order)
         };
         let mut wave = reading.wave(FeedEntryKey::partition(user), ids);
         let marks = reading.begin_feed(user, &mut wave, ids, draft.missing()).await?;

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use futures_util::future::try_join_all;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{FeedEntryKey, SeenMarkKey, TimelineEntry};
+use lately_items::{EXPIRES_AT, FeedEntryKey, SeenMarkKey, TimelineEntry, event};
 use lately_keys::{Actor, EventId, Order, UnixMillis};
 use lately_model::Unread;
 use lately_model::limits::FUTURE_SECONDS;
@@ -90,13 +90,13 @@ impl FeedHandle<'_> {
 
     /// Counts the feed's own entries, until its end or the bound of the request.
     async fn count_pushed(self, ids: IdRange, now: UnixMillis) -> Result<Unread, TableError> {
-        let query =
-            Query::partition(FeedEntryKey::partition(self.user))
-                .between(ids.newest.sort_key().to_string(), ids.oldest.sort_key().to_string())
-                .filter(Condition::differs("a", self.user.as_str()).and(
-                    Condition::absent("expires_at").or(Condition::above("expires_at", now.get() / 1000)),
-                ))
-                .count();
+        let query = Query::partition(FeedEntryKey::partition(self.user))
+            .between(ids.newest.sort_key().to_string(), ids.oldest.sort_key().to_string())
+            .filter(
+                Condition::differs(event::ACTOR, self.user.as_str())
+                    .and(Condition::absent(EXPIRES_AT).or(Condition::above(EXPIRES_AT, now.get() / 1000))),
+            )
+            .count();
         let mut unread = 0;
         let mut start = None;
         loop {

@@ -7,10 +7,11 @@ use lately_table::{Item, Query, TableError};
 
 use crate::feed::FeedHandle;
 use crate::lane::{LanePage, LaneRange};
+use crate::latest::round::{LaneAnswer, WaveReader};
 use crate::latest::span::IdRange;
 use crate::latest::wave::Wave;
 use crate::limits::EXPECTED_EVENT_BYTES;
-use crate::timeline::reading::{LaneAnswer, OWN_LANE, TimelineReading};
+use crate::timeline::reading::{OWN_LANE, TimelineReading};
 
 impl TimelineReading<'_> {
     /// Reads the marks of a feed, and as many of its own entries as one query returns. Then the wave knows all of its
@@ -30,7 +31,7 @@ impl TimelineReading<'_> {
         let (marks, answer) = if begins {
             let range = self.range(&own.partition, ask.ids);
             let (marks, found) = self.op.feed(user).start(&range, ask.limit).await?;
-            (marks, found.map(|found| LaneAnswer::of(ask, found)))
+            (marks, found.map(|found| LaneAnswer { ask, found, coverage: None }))
         } else {
             let marks = self.op.feed(user).marks(None, self.consistent);
             let (marks, answer) = try_join(marks, self.query(ask, own)).await?;
@@ -39,12 +40,7 @@ impl TimelineReading<'_> {
         if let Some(answer) = answer {
             self.absorb(wave, vec![answer]);
         }
-        let lanes = u16::try_from(1 + marks.pulls.len()).unwrap_or(u16::MAX);
-        for pull in &marks.pulls {
-            if let Some(ids) = IdRange::new(ids.oldest.max(pull.since), ids.newest) {
-                self.push_source(wave, &pull.source, ids, lanes);
-            }
-        }
+        self.push_pulls(wave, &marks.pulls, ids);
         Ok(marks)
     }
 }

@@ -15,7 +15,8 @@ mod list;
 use std::collections::{BTreeMap, BTreeSet};
 
 use lately_items::{
-    FeedEntryKey, FollowEdge, Follower, FollowerCounts, FollowerKey, PullMarkerKey, PushMode, TimelineEntry,
+    EXPIRES_AT, FeedEntryKey, FollowEdge, Follower, FollowerCounts, FollowerKey, PullMarkerKey, PushMode,
+    TimelineEntry,
 };
 use lately_keys::{Shard, Source, UnixMillis, User};
 use lately_model::Backfill;
@@ -189,8 +190,9 @@ impl UserHandle<'_> {
 
     fn follow_writes(self, source: &Source, shard: Shard, follower: &Follower) -> Transaction {
         let edge = FollowEdge { source: source.clone(), shard, since: follower.since };
-        let counts =
-            Update::under(FollowerCounts::key(source, shard)).add("here", 1_u64).remove("expires_at");
+        let counts = Update::under(FollowerCounts::key(source, shard))
+            .add(FollowerCounts::HERE, 1_u64)
+            .remove(EXPIRES_AT);
         Transaction::new(self.op.ambient())
             .put_if(edge.encode(self.user), Condition::no_item())
             .put(follower.encode(source, shard))
@@ -202,9 +204,9 @@ impl UserHandle<'_> {
         // The user may have followed again meanwhile, in another shard.
         let is_same = Condition::equals("n", shard.get()).and(Condition::equals("since", since.get()));
         let counts = Update::under(FollowerCounts::key(source, *shard))
-            .set("left_at", self.op.now().get())
-            .add("here", -1_i64)
-            .add("left", 1_u64);
+            .set(FollowerCounts::LEFT_AT, self.op.now().get())
+            .add(FollowerCounts::HERE, -1_i64)
+            .add(FollowerCounts::LEFT, 1_u64);
         Transaction::new(self.op.ambient())
             .delete_if(FollowEdge::key(self.user, source), is_same)
             .delete(Follower::key(source, *shard, self.user))

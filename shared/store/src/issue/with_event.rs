@@ -10,8 +10,8 @@ use lately_table::{Fault, Item, TableError, Transacted, Transaction};
 
 use crate::erasure::ActorIsBeingErased;
 use crate::issue::IssuesHandle;
-use crate::placing::EventWriter;
-use crate::placing::{PlaceError, Placed};
+use crate::write::error::WriteError;
+use crate::write::place::EventWriter;
 
 /// The event's place in the transaction, after the write of the issue.
 const EVENT: usize = 1;
@@ -54,27 +54,25 @@ impl IssuesHandle<'_> {
         let acceptance = Acceptance { at: self.op.now(), is_keyed: false };
         let placed = match writer.place(vec![event], None, acceptance).await {
             Ok(placed) => placed,
-            Err(PlaceError::ActorIsBeingErased(error)) => return Ok(IssueWrite::Refused(error)),
-            Err(PlaceError::Table(error)) => return Err(error),
-            Err(PlaceError::TooOld(_)) => {
-                return Err(TableError::unavailable("the new event is older than the topic's retention"));
-            }
+            Err(WriteError::ActorIsBeingErased(error)) => return Ok(IssueWrite::Refused(error)),
+            Err(WriteError::Table(error)) => return Err(error),
+            Err(error) => return Err(TableError::unavailable(error)),
         };
-        let [placed] = <[Placed; 1]>::try_from(placed).expect("one event has one place");
-        let transaction = transaction.put(placed.item.clone());
+        let event = &placed.events[0];
+        let transaction = transaction.put(event.item.clone());
         let mut attempts = self.op.table.attempts();
         loop {
             attempts.start_round();
             let faults = match self.op.table.transact(&transaction).await? {
                 Transacted::Done => {
-                    writer.put_in_own_feed(&placed).await;
+                    placed.put_in_own_feed(event).await;
                     return Ok(IssueWrite::Written);
                 }
                 Transacted::Cancelled { faults, .. } => faults,
             };
             // No other transaction works on the event's new item, so a conflict there is a throttle too.
             if matches!(faults.get(EVENT), Some(Fault::Conflict | Fault::Throttled)) {
-                writer.grow_around(&placed, attempts.made()).await;
+                placed.grow_around(event, attempts.made()).await;
             }
             if let Some(Fault::Condition(there)) = faults.into_iter().next() {
                 return Ok(IssueWrite::Stale(there));

@@ -5,7 +5,7 @@
 //! read as little as possible and still be exact.
 //!
 //! - **Span** (`span.rs`, pure): derives the wanted ids from the query, its cursor and the clock.
-//! - **Walk** (`walk.rs`): reads the directory, 32 entries at a time, to find the buckets that hold anything, in order.
+//! - **Scan** (`scan.rs`): reads the directory, 32 entries at a time, to find the buckets that hold anything, in order.
 //! - **Wave** (`wave.rs`, pure): reads buckets in waves that double, 1, 2, 4 … 16, while the page is not full. Each
 //!   shard of a wave's buckets is a lane. A lane's *frontier* is the id up to which the lane is known. As soon as the
 //!   known events suffice to fill the page, τ is the last event that the page can take. A lane whose frontier lies
@@ -13,7 +13,8 @@
 //!   page is exact.
 //! - **Pace** (`pace.rs`, pure): chooses how far in time the next round looks, from the rate of the topic's events.
 //! - **Ask** (`ask.rs`, pure): chooses how many events to ask each shard for at first, so that the read costs least.
-//! - **Run** (`run.rs`): sends the queries of one round together.
+//! - **Round** (`round.rs`): sends the queries of one round together.
+//! - **Run** (`run.rs`): the waves of a topic.
 //! - **Page** (`page.rs`, pure): collects the events, and makes the cursor: one position from which all lanes continue.
 //!
 //! The end of each query is either followed or becomes a cursor: a page that ends before it is full says so.
@@ -24,26 +25,28 @@ mod ask;
 pub(crate) mod pace;
 pub(crate) mod page;
 pub(crate) mod rank;
+pub(crate) mod round;
 mod run;
 pub(crate) mod span;
-mod walk;
 pub(crate) mod wave;
 
 pub(crate) use ask::unit_of;
 
 use lately_items::StoredTopic;
 use lately_keys::{CursorError, EventType, Fingerprint, Topic, UnixMillis};
-use lately_model::{Event, EventQuery, Page, WaitSeconds};
+use lately_model::{Event, EventQuery, Page};
 use lately_table::TableError;
 
-use crate::latest::page::{Budget, PageDraft, PageEnd};
+use crate::latest::page::{PageDraft, PageEnd};
+use crate::latest::round::WaveReader;
 use crate::latest::run::LatestReading;
 use crate::latest::span::{NewestFirstWait, Span};
-use crate::limits::{WAITING_LOOK_TIME, WAVE_BUCKETS};
+use crate::limits::WAVE_BUCKETS;
 use crate::live::open::OpenStreamError;
+use crate::op::Op;
 use crate::topic::TopicHandle;
 use crate::topic::error::TopicError;
-use crate::wait::{PageWait, is_empty};
+use crate::wait::{is_empty, page_or_wait};
 
 /// Why the latest could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -68,18 +71,8 @@ pub enum LatestError {
 impl TopicHandle<'_> {
     /// A page of a topic's events.
     pub async fn latest(self, query: &EventQuery) -> Result<Page<Event>, LatestError> {
-        if query.wait == WaitSeconds::default() {
-            return self.page(query).await;
-        }
-        let mut wait = PageWait::begin(self.op, query.wait);
-        loop {
-            let step = self.op.step_within(WAITING_LOOK_TIME);
-            let page = Box::pin(step.topic(self.topic).page(query)).await?;
-            if !is_empty(&page) || !wait.pause().await? {
-                wait.end().await;
-                return Ok(page);
-            }
-        }
+        let read = |op: Op| async move { op.topic(self.topic).page(query).await };
+        page_or_wait(self.op, query.wait, read, is_empty).await
     }
 
     async fn page(self, query: &EventQuery) -> Result<Page<Event>, LatestError> {
@@ -104,17 +97,16 @@ impl TopicHandle<'_> {
     ) -> Result<PageEnd, TableError> {
         let topic = self.topic;
         let mut reading = LatestReading::new(self.op, topic, stored, query, span);
-        let mut budget = Budget::default();
         let mut buckets = 1;
         let ending = loop {
             let missing = draft.missing();
             if missing == 0 {
                 break PageEnd::Full { more: reading.has_more() };
             }
-            let Some(mut wave) = reading.next_wave(buckets.min(missing), &budget).await? else {
+            let Some(mut wave) = reading.next_wave(buckets.min(missing)).await? else {
                 break reading.ending();
             };
-            reading.read(&mut wave, missing, draft.room(), &mut budget).await?;
+            reading.read(&mut wave, missing, draft.room()).await?;
             let edge = wave.edge();
             let (events, rest) = wave.into_events(missing);
             if let Some(ending) = draft.take(events, rest, edge) {

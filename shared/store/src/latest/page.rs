@@ -7,7 +7,6 @@ use crate::latest::rank::Ranked;
 use crate::latest::span::Span;
 use crate::latest::wave::WaveEdge;
 use crate::limits::{FILTERED_ITEMS_PER_PAGE, PAGE_BYTES, QUERIES_PER_PAGE};
-use crate::op::Op;
 
 /// The most bytes that an event's JSON has beyond its names and its data: id, time and punctuation.
 const ENVELOPE_BYTES: usize = 144;
@@ -41,16 +40,22 @@ impl PageItem for TimelineEvent {
 /// The work that a page has done so far, to compare with its limits.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    pub(crate) queries: u32,
-    pub(crate) filtered_items: u32,
+    queries: u32,
+    filtered_items: u32,
 }
 
 impl Budget {
+    /// Counts a query; of a lane of which few items match, also the items that the query has looked at.
+    pub(crate) fn count(&mut self, looked_at: Option<usize>) {
+        self.queries += 1;
+        self.filtered_items += u32::try_from(looked_at.unwrap_or_default()).unwrap_or(u32::MAX);
+    }
+
     /// True if the page must end, because its own limits or those of its operation are reached. The first queries are
     /// always made, so each cursor leads further than the one before.
-    pub(crate) fn is_spent(&self, op: &Op) -> bool {
+    pub(crate) const fn is_spent(&self, is_operation_spent: bool) -> bool {
         let worked = self.queries >= QUERIES_PER_PAGE || self.filtered_items >= FILTERED_ITEMS_PER_PAGE;
-        self.queries > 0 && (worked || op.table.is_spent())
+        self.queries > 0 && (worked || is_operation_spent)
     }
 }
 

@@ -1,22 +1,22 @@
-//! Reads a page: collects waves from the directory, and sends the queries of a round together.
+//! Reads a page of a topic: collects waves of buckets from the directory, and merges their lanes.
 
 use std::sync::Arc;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_items::event::{self, decode};
 use lately_items::{EventPartition, StoredTopic, TypeViewPartition};
 use lately_keys::{EventType, Order, Place, Shard, Tick, Topic, UnixMillis};
 use lately_model::{Event, EventQuery};
 use lately_table::{Condition, TableError};
 
-use crate::lane::{LanePage, LaneRange};
+use crate::lane::LaneRange;
 use crate::latest::pace::{Pace, PaceName};
 use crate::latest::page::{Budget, PageEnd, PageItem};
+use crate::latest::round::{LaneAnswer, WaveReader};
 use crate::latest::span::Span;
-use crate::latest::walk::{DirectoryStop, DirectoryWalk};
 use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane, bucket_end};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
-use lately_items::event::decode;
+use crate::scan::{ScannedBucket, TopicScan};
 
 /// A page being read.
 pub(super) struct LatestReading<'a> {
@@ -24,7 +24,8 @@ pub(super) struct LatestReading<'a> {
     topic: &'a Topic,
     event_type: Option<&'a EventType>,
     consistent: bool,
-    walk: DirectoryWalk,
+    scan: TopicScan,
+    budget: Budget,
     now: UnixMillis,
     /// True if the page begins with the newest event.
     begins_now: bool,
@@ -43,15 +44,16 @@ impl<'a> LatestReading<'a> {
         span: &Span,
     ) -> Self {
         let EventQuery { event_type, consistent, .. } = query;
+        let Span { order, ids, now, .. } = *span;
         Self {
             op,
             topic,
             event_type: event_type.as_ref(),
             consistent: *consistent,
-            walk: DirectoryWalk::new(topic, stored, *span, event_type.clone(), *consistent),
-            now: span.now,
-            begins_now: span.order == Order::NewestFirst
-                && span.ids.is_some_and(|ids| ids.newest.at() >= span.now),
+            scan: TopicScan::new(topic, stored, order, ids, now).of(event_type.clone(), *consistent),
+            budget: Budget::default(),
+            now,
+            begins_now: order == Order::NewestFirst && ids.is_some_and(|ids| ids.newest.at() >= now),
             pace: op.memory().paces.get(&(topic.clone(), event_type.clone())),
             expected_bytes: op.memory().event_bytes.get(topic).unwrap_or(EXPECTED_EVENT_BYTES),
             seen: (0, 0),
@@ -60,76 +62,36 @@ impl<'a> LatestReading<'a> {
 
     /// A wave of the next buckets: at most `buckets`, and from the second bucket on no more shards than can be read at
     /// once. `None` if there is no further bucket, or if the page has used up its budget.
-    pub(super) async fn next_wave(
-        &mut self,
-        buckets: usize,
-        budget: &Budget,
-    ) -> Result<Option<Wave<Event>>, TableError> {
+    pub(super) async fn next_wave(&mut self, buckets: usize) -> Result<Option<Wave<Event>>, TableError> {
         let mut lanes = Vec::new();
         let mut last = None;
         for _ in 0..buckets {
-            if budget.is_spent(self.op) {
+            if self.is_spent() {
                 break;
             }
-            let Some(stop) = self.walk.peek(self.op).await? else { break };
-            if !lanes.is_empty() && lanes.len() + stop.shards.len() > QUERIES_AT_ONCE {
+            let Some(next) = self.scan.peek(self.op).await?.cloned() else { break };
+            if !lanes.is_empty() && lanes.len() + next.shards.len() > QUERIES_AT_ONCE {
                 break;
             }
-            lanes.extend(stop.shards.iter().filter_map(|shard| self.lane(&stop, *shard)));
-            last = Some(stop.bucket);
-            self.walk.advance();
+            lanes.extend(next.shards.iter().filter_map(|shard| self.lane(&next, *shard)));
+            last = Some(next.bucket);
+            self.scan.advance();
         }
         let Some(last) = last else { return Ok(None) };
         let fresh =
             self.pace.filter(|_| self.begins_now).map(|pace| Tick::first_of(self.now).before(pace.lag));
-        let wave = Wave::new(self.walk.order(), lanes, bucket_end(last, self.walk.order()));
+        let wave = Wave::new(self.scan.order, lanes, bucket_end(last, self.scan.order));
         Ok(Some(wave.at_pace(self.pace, fresh)))
     }
 
     /// The page's ending if there is no further wave.
     pub(super) fn ending(&self) -> PageEnd {
-        if self.walk.has_more() { PageEnd::Cut { at: self.walk.at } } else { PageEnd::Exhausted }
+        if self.has_more() { PageEnd::Cut { at: self.scan.at } } else { PageEnd::Exhausted }
     }
 
     /// True if there may be buckets behind the ones that were read.
     pub(super) fn has_more(&self) -> bool {
-        self.walk.has_more()
-    }
-
-    /// Reads a wave until its first `wanted` events are known exactly, or they take up the page's `room`, or the budget
-    /// is used up.
-    pub(super) async fn read(
-        &mut self,
-        wave: &mut Wave<Event>,
-        wanted: usize,
-        room: usize,
-        budget: &mut Budget,
-    ) -> Result<(), TableError> {
-        loop {
-            let asks = wave.asks(wanted, self.expected_bytes);
-            if asks.is_empty() {
-                return Ok(());
-            }
-            let is_full = || wave.settled().iter().map(Event::sent_bytes).sum::<usize>() >= room;
-            if wave.is_begun() && (budget.is_spent(self.op) || is_full()) {
-                wave.cut();
-                return Ok(());
-            }
-            self.op.table.meter().round();
-            let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
-            let answers: Vec<(WaveAnswer<Event>, QueryYield)> =
-                stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
-            let mut absorbed = Vec::with_capacity(answers.len());
-            for (answer, seen) in answers {
-                budget.queries += 1;
-                if wave.lane(answer.ask.lane).filtered {
-                    budget.filtered_items += seen.looked_at;
-                }
-                self.seen = (self.seen.0 + answer.events.len() as u64, self.seen.1 + seen.bytes);
-                absorbed.push(answer);
-            }
-            wave.absorb(absorbed);
-        }
+        self.scan.has_more()
     }
 
     /// Remembers the pace and the mean size of this topic's events, for the first asks of the next page.
@@ -146,8 +108,8 @@ impl<'a> LatestReading<'a> {
     }
 
     /// The lane of a shard; `None` if the shard holds nothing before a time that has not come.
-    fn lane(&self, stop: &DirectoryStop, shard: Shard) -> Option<WaveLane> {
-        let DirectoryStop { bucket, ref coverage, ref shards, has_types, ids } = *stop;
+    fn lane(&self, scanned: &ScannedBucket, shard: Shard) -> Option<WaveLane> {
+        let ScannedBucket { bucket, ref coverage, ref shards, has_types, ids } = *scanned;
         let topic = self.topic.clone();
         // An index cannot be read consistently. For a consistent read, a filter finds the type among the events
         // themselves.
@@ -168,7 +130,7 @@ impl<'a> LatestReading<'a> {
         Some(WaveLane {
             partition,
             by_type: by_type.is_some(),
-            filtered: self.event_type.is_some() && by_type.is_none(),
+            is_sparse: self.event_type.is_some() && by_type.is_none(),
             shards: u16::try_from(shards.len()).unwrap_or(u16::MAX),
             ids,
             slices,
@@ -178,23 +140,48 @@ impl<'a> LatestReading<'a> {
     fn pace_name(&self) -> PaceName {
         (self.topic.clone(), self.event_type.cloned())
     }
-
-    async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<(WaveAnswer<Event>, QueryYield), TableError> {
-        let place = if lane.by_type { Place::Gsi1 } else { Place::Table };
-        let (order, consistent) = (self.walk.order(), self.consistent);
-        let range = LaneRange { partition: &lane.partition, ids: ask.ids, order, consistent };
-        let mut query = range.query_in(place).limit(ask.limit);
-        if let Some(event_type) = self.event_type.filter(|_| lane.filtered) {
-            query = query.filter(Condition::equals("t", event_type.as_str()));
-        }
-        let LanePage { items: events, bytes, read, stopped_at } = self.op.lane_page(&query, decode).await?;
-        let looked_at = u32::try_from(read).unwrap_or(u32::MAX);
-        Ok((WaveAnswer { ask, events, stopped_at }, QueryYield { looked_at, bytes }))
-    }
 }
 
-/// The number of events that a query looked at, and the stored bytes of the events that it returned.
-struct QueryYield {
-    looked_at: u32,
-    bytes: u64,
+impl WaveReader for LatestReading<'_> {
+    type Item = Event;
+
+    fn op(&self) -> &Op {
+        self.op
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+
+    fn item_bytes(&self) -> u32 {
+        self.expected_bytes
+    }
+
+    fn is_full(&self, wave: &Wave<Event>, room: usize) -> bool {
+        wave.settled().iter().map(Event::sent_bytes).sum::<usize>() >= room
+    }
+
+    async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<LaneAnswer<Event>, TableError> {
+        let place = if lane.by_type { Place::Gsi1 } else { Place::Table };
+        let (order, consistent) = (self.scan.order, self.consistent);
+        let range = LaneRange { partition: &lane.partition, ids: ask.ids, order, consistent };
+        let mut query = range.query_in(place).limit(ask.limit);
+        if let Some(event_type) = self.event_type.filter(|_| lane.is_sparse) {
+            query = query.filter(Condition::equals(event::TYPE, event_type.as_str()));
+        }
+        Ok(LaneAnswer { ask, found: self.op.lane_page(&query, decode).await?, coverage: None })
+    }
+
+    fn add(&mut self, wave: &mut Wave<Event>, answers: Vec<LaneAnswer<Event>>) -> bool {
+        for LaneAnswer { found, .. } in &answers {
+            self.seen = (self.seen.0 + found.items.len() as u64, self.seen.1 + found.bytes);
+        }
+        let answer = |LaneAnswer { ask, found, .. }| WaveAnswer {
+            ask,
+            events: found.items,
+            stopped_at: found.stopped_at,
+        };
+        wave.absorb(answers.into_iter().map(answer).collect());
+        false
+    }
 }

@@ -22,8 +22,8 @@ pub(crate) struct WaveLane {
     pub(crate) partition: String,
     /// True if the partition is one of the index by type.
     pub(crate) by_type: bool,
-    /// True if the query's filter drops events that do not match.
-    pub(crate) filtered: bool,
+    /// True if few of the lane's events may be wanted, because a filter drops the others.
+    pub(crate) is_sparse: bool,
     /// The number of similar lanes, this one included, over which chance spreads the events.
     pub(crate) shards: u16,
     /// The ids wanted from this lane.
@@ -70,7 +70,7 @@ pub(crate) struct WaveAnswer<T> {
     pub(crate) stopped_at: Option<EventId>,
 }
 
-/// The number of events to ask a filtered lane for. Nobody knows how many match, so each round looks at twice as many
+/// The number of events to ask a sparse lane for. Nobody knows how many match, so each round looks at twice as many
 /// as the one before, and at no fewer than are billed anyway.
 fn filtered_ask(rounds: u32, shards: u32, event_bytes: u32) -> u32 {
     (FILTERED_ITEMS_AT_FIRST << rounds.min(8)).div_ceil(shards).max(unit_of(event_bytes))
@@ -153,7 +153,7 @@ impl<T: Ranked> Wave<T> {
 
     /// From now on the lane is taken to hold few of the wanted events.
     pub(crate) fn expect_few(&mut self, lane: usize) {
-        self.lanes[lane].filtered = true;
+        self.lanes[lane].is_sparse = true;
     }
 
     pub(crate) const fn is_begun(&self) -> bool {
@@ -165,7 +165,7 @@ impl<T: Ranked> Wave<T> {
         let tau = wanted.checked_sub(1).and_then(|last| self.events.get(last)).map(T::id);
         let reach = self.reach(wanted, tau, event_bytes);
         let ask = |lane: usize| {
-            let WaveLane { ids, filtered, shards, ref slices, .. } = self.lanes[lane];
+            let WaveLane { ids, is_sparse, shards, ref slices, .. } = self.lanes[lane];
             let (first, last) = ids.ends(self.order);
             let (from, before) = match self.known[lane] {
                 Known::All => return None,
@@ -186,7 +186,7 @@ impl<T: Ranked> Wave<T> {
                         return None;
                     }
                     match slices.shared_with(start) {
-                        Some(shards) if filtered => LaneAsk {
+                        Some(shards) if is_sparse => LaneAsk {
                             limit: filtered_ask(self.rounds, shards.get().into(), event_bytes),
                             until: None,
                         },
@@ -194,7 +194,7 @@ impl<T: Ranked> Wave<T> {
                         None => reach.ask_few(wanted),
                     }
                 }
-                _ if filtered => {
+                _ if is_sparse => {
                     LaneAsk { limit: filtered_ask(self.rounds, shards.into(), event_bytes), until: None }
                 }
                 _ if is_first && before == 0 => {

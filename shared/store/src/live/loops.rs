@@ -9,7 +9,7 @@ use lately_model::TimelineEvent;
 use tokio::sync::{OnceCell, broadcast};
 
 use crate::limits::NEWS_KEPT;
-use crate::live::window::MessageKind;
+use crate::live::window::SettledPosition;
 use crate::topic::error::TopicNotFound;
 
 /// A timeline; for a topic, also when the topic was created.
@@ -33,21 +33,21 @@ impl Loops {
     }
 }
 
-/// New events, in the order in which a look has found them.
+/// The events that a look has found: those behind the settled position, oldest first, and then late ones.
 #[derive(Debug)]
 pub(super) struct News {
-    pub(super) messages: Vec<(MessageKind, Arc<TimelineEvent>)>,
-    /// Everything up to here has been sent; `None` if this position must not be shown.
-    pub(super) line: Option<EventId>,
+    pub(super) events: Vec<Arc<TimelineEvent>>,
+    /// Everything up to here had been sent before.
+    pub(super) before: EventId,
+    /// Everything up to here has been sent with these events.
+    pub(super) settled: SettledPosition,
 }
 
 /// The state of a loop when a follower joins.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
     /// Everything up to here has been sent.
-    pub(super) settled: EventId,
-    /// False if the settled position is the id of an event.
-    pub(super) is_line: bool,
+    pub(super) settled: SettledPosition,
     /// The events behind it that have been sent.
     pub(super) early: Vec<Arc<TimelineEvent>>,
 }
@@ -72,9 +72,9 @@ struct LoopState {
 
 impl Loop {
     /// Lets followers join.
-    pub(super) fn begin(&self, settled: EventId) {
+    pub(super) fn begin(&self, settled: SettledPosition) {
         let mut state = lock(&self.state);
-        state.snapshot = Some(Snapshot { settled, is_line: true, early: Vec::new() });
+        state.snapshot = Some(Snapshot { settled, early: Vec::new() });
         state.news = Some(broadcast::channel(NEWS_KEPT).0);
     }
 
@@ -105,14 +105,12 @@ impl Loop {
         state.is_over = true;
     }
 
-    pub(super) fn publish(&self, news: News, settled: EventId) {
+    pub(super) fn publish(&self, news: News) {
         let mut state = lock(&self.state);
         let LoopState { snapshot: Some(snapshot), news: Some(sender), .. } = &mut *state else { return };
-        snapshot.settled = settled;
-        snapshot.is_line = news.line.is_some();
-        let early = news.messages.iter().filter(|(kind, _)| *kind == MessageKind::Early);
-        snapshot.early.extend(early.map(|(_, event)| Arc::clone(event)));
-        snapshot.early.retain(|event| event.event.id > settled);
+        snapshot.settled = news.settled;
+        snapshot.early.extend(news.events.iter().cloned());
+        snapshot.early.retain(|event| event.event.id > news.settled.id);
         // An error means that no follower listens just now.
         drop(sender.send(Arc::new(news)));
     }

@@ -3,7 +3,7 @@
 //! The reads are eventually consistent, as pages are. Late events are read consistently, because their notes may be
 //! visible before they are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use lately_keys::{EventId, EventType, Fingerprint, Order, Source, Topic, UnixMil
 use lately_model::{Event, EventQuery, TimelineEvent};
 use lately_table::TableError;
 
-use crate::latest::page::{Budget, DraftEnd, PageDraft, PageEnd, PageItem};
+use crate::latest::page::{DraftEnd, PageDraft, PageEnd, PageItem};
 use crate::latest::span::{IdRange, Span};
 use crate::limits::PAGE_BYTES;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
-use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
+use crate::timeline::reading::TimelineReading;
 use crate::topic::error::TopicNotFound;
 
 /// Late events that one call reads: 6.4 MB at most.
@@ -118,31 +118,20 @@ impl Reader {
         ids: IdRange,
         draft: &mut PageDraft<TimelineEvent>,
     ) -> Result<PageEnd, TableError> {
-        if let Timeline::Feed(_) = &self.timeline {
-            self.refresh_marks(op).await?;
-        }
-        let is_feed = matches!(self.timeline, Timeline::Feed(_));
-        let mut reading = reading(op, lens, is_feed);
-        let mut wave = reading.wave(self.partition(), ids);
-        if let Timeline::Source(source) = &self.timeline {
-            reading.begin_source(&mut wave, source, OWN_LANE);
-        }
-        let pulls = self.marks.iter().flat_map(|(marks, _)| &marks.pulls);
-        let lanes = u16::try_from(1 + pulls.clone().count()).unwrap_or(u16::MAX);
-        for pull in pulls {
-            if let Some(ids) = IdRange::new(ids.oldest.max(pull.since), ids.newest) {
-                reading.push_source(&mut wave, &pull.source, ids, lanes);
+        self.refresh_marks(op).await?;
+        let mut reading = reading(op, lens);
+        let mut wave = match &self.timeline {
+            Timeline::Feed(user) => {
+                reading.is_feed = true;
+                reading.wave(FeedEntryKey::partition(user), ids)
             }
+            Timeline::Source(source) => reading.source_wave(source, ids),
+            Timeline::Topic(_) => return Ok(PageEnd::Exhausted),
+        };
+        if let Some((marks, _)) = &self.marks {
+            reading.push_pulls(&mut wave, &marks.pulls, ids);
         }
         reading.fill(&mut wave, draft).await
-    }
-
-    fn partition(&self) -> String {
-        match &self.timeline {
-            Timeline::Source(source) => first_shard(source),
-            Timeline::Feed(user) => FeedEntryKey::partition(user),
-            Timeline::Topic(_) => unreachable!("a topic has many partitions"),
-        }
     }
 
     /// Reads the feed's marks, unless they are young enough.
@@ -203,7 +192,7 @@ impl Reader {
         };
         let is_pulled = *noted_in != self.timeline;
         let everything = Lens::default();
-        let mut reading = TimelineReading { consistent: true, ..reading(op, &everything, false) };
+        let mut reading = TimelineReading { consistent: true, ..reading(op, &everything) };
         let mut entries = Vec::new();
         for item in op.table.get_many(&keys, true).await? {
             let entry = TimelineEntry::decode(&item)?;
@@ -267,20 +256,8 @@ impl LateQueue {
     }
 }
 
-fn reading<'a>(op: &'a Op, lens: &'a Lens, is_feed: bool) -> TimelineReading<'a> {
-    let filter = Filter {
-        event_type: lens.event_type.as_ref(),
-        topic: lens.topic.as_ref(),
-        topics: lens.topics.as_deref(),
-        now: op.now(),
-    };
-    TimelineReading {
-        op,
-        filter,
-        order: Order::OldestFirst,
-        consistent: false,
-        is_feed,
-        budget: Budget::default(),
-        unopened: BTreeMap::new(),
-    }
+fn reading<'a>(op: &'a Op, lens: &'a Lens) -> TimelineReading<'a> {
+    let (event_type, topic) = (lens.event_type.as_ref(), lens.topic.as_ref());
+    let filter = Filter { event_type, topic, topics: lens.topics.as_deref(), now: op.now() };
+    TimelineReading::new(op, filter, Order::OldestFirst)
 }

@@ -13,13 +13,12 @@
 //! A directory page, and a feed's marks, may be some seconds old while the timeline is idle. Then the settled position
 //! lies as much further back.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use lately_items::{StoredTopic, Timeline};
 use lately_keys::{EventId, UnixMillis};
-use lately_model::TimelineEvent;
 use lately_model::limits::FUTURE_SECONDS;
 use lately_table::{Ambient, TableError, entropy_u64};
 
@@ -31,8 +30,9 @@ use crate::limits::{
 use crate::live::error::LiveError;
 use crate::live::loops::{Loop, News};
 use crate::live::reader::{LateQueue, Lens, Reader};
+use crate::live::recent::Recent;
 use crate::live::watch::watch;
-use crate::live::window::{LiveWindow, MessageKind};
+use crate::live::window::LiveWindow;
 use crate::op::Op;
 use crate::store::Store;
 use crate::topic::error::TopicError;
@@ -108,7 +108,7 @@ async fn run(store: Store, mut looking: Looking, ending: EndsLoop) {
         match Box::pin(looking.look(&store)).await {
             Ok(Some(news)) => {
                 failed = 0;
-                shared.publish(news, looking.window.settled());
+                shared.publish(news);
             }
             Ok(None) => {
                 shared.delete(looking.reader.not_found());
@@ -186,7 +186,7 @@ impl Looking {
         let age = if is_idle { IDLE_AGE } else { DIRECTORY_AGE };
         let op = store.op().with_directory_age(age);
         let older = u64::try_from((age - DIRECTORY_AGE).as_millis()).unwrap_or(u64::MAX);
-        let line = settled_before(op.now(), ASCENDING_LAG_MILLIS + older);
+        let clock = settled_before(op.now(), ASCENDING_LAG_MILLIS + older);
         let newest = EventId::last_of(op.now().saturating_add(FUTURE_SECONDS * 1000));
         if now.saturating_sub(self.watched_at) >= WATCH_EVERY || self.reader.timelines() != self.watched {
             self.keep_watch(&op).await?;
@@ -196,32 +196,25 @@ impl Looking {
             return Ok(None);
         }
         let late = self.reader.late_page(&op, &self.late).await?;
-        let look = self.window.look(line, newest);
+        let look = self.window.look(clock, newest);
         let found = match look.ids {
             Some(ids) => Some(self.reader.read(&op, &Lens::default(), ids, WINDOW_EVENTS).await?),
             None => None,
         };
-        // Nothing fails from here on. So a look that fails has taken nothing, and the next one finds the same again.
-        let mut messages = Vec::new();
+        // Nothing fails from here on. So a look that fails has changed nothing, and the next one finds the same again.
+        let (before, mut events) = (self.window.settled().id, Vec::new());
         if let Some(found) = found {
-            (messages, self.has_more) = self.window.absorb(look, found.events, found.cut);
+            (events, self.has_more) = self.window.absorb(look, found.events, found.cut);
         }
-        // Two notes may name the same event.
-        let mut known = BTreeSet::new();
-        let late = self.late.take(late).into_iter();
-        let late = late.filter(|TimelineEvent { event, .. }| {
-            !self.remembered.contains(event.id) && known.insert(event.id)
-        });
-        messages.extend(late.map(|event| (MessageKind::Late, event)));
+        // Two notes may name the same event, and the window may have seen it.
+        events.extend(self.late.take(late));
+        events.retain(|event| self.remembered.insert(event.event.id));
         self.has_more |= !self.late.is_empty();
-        for (_, event) in &messages {
-            self.remembered.push(event.event.id);
-        }
-        if !messages.is_empty() {
+        if !events.is_empty() {
             self.came_at = now;
         }
-        let messages = messages.into_iter().map(|(kind, event)| (kind, Arc::new(event))).collect();
-        Ok(Some(News { messages, line: self.window.line() }))
+        let events = events.into_iter().map(Arc::new).collect();
+        Ok(Some(News { events, before, settled: self.window.settled() }))
     }
 
     /// Puts the watches, or renews them.
@@ -240,7 +233,7 @@ impl Looking {
     async fn read_notes(&mut self, op: &Op) -> Result<bool, TableError> {
         let (now, monotonic) = (op.now(), op.ambient().monotonic());
         let oldest = EventId::first_of(self.notes_read_at.saturating_sub(NOTE_OVERLAP_MILLIS));
-        let settled = self.window.settled();
+        let settled = self.window.settled().id;
         let mut is_all = true;
         for timeline in &self.watched {
             let handled = self.noted.entry(timeline.clone()).or_default();
@@ -272,27 +265,5 @@ impl Looking {
             (self.notes_read_at, self.noted_at) = (now, monotonic);
         }
         Ok(false)
-    }
-}
-
-/// The last `N` ids.
-#[derive(Debug, Default)]
-pub(super) struct Recent<const N: usize> {
-    order: VecDeque<EventId>,
-    known: BTreeSet<EventId>,
-}
-
-impl<const N: usize> Recent<N> {
-    pub(super) fn contains(&self, id: EventId) -> bool {
-        self.known.contains(&id)
-    }
-
-    pub(super) fn push(&mut self, id: EventId) {
-        if self.known.insert(id) {
-            self.order.push_back(id);
-            if self.order.len() > N {
-                self.order.pop_front().map(|oldest| self.known.remove(&oldest));
-            }
-        }
     }
 }

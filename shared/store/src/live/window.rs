@@ -15,15 +15,23 @@ use crate::latest::rank::Ranked;
 use crate::latest::span::IdRange;
 use crate::limits::{ASCENDING_LAG_MILLIS, WINDOW_EVENTS};
 
-/// The kinds of the messages that show an event.
+/// A position up to which all events are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MessageKind {
-    /// The event has settled: all events before it have been sent.
-    Settled,
-    /// Events before this one may still land.
-    Early,
-    /// The event landed behind the settled position.
-    Late,
+pub(super) struct SettledPosition {
+    pub(super) id: EventId,
+    /// True if the position comes from the clock. Otherwise it may be the id of an event, which not every caller may
+    /// know.
+    pub(super) is_public: bool,
+}
+
+impl SettledPosition {
+    /// This position, or the end of the millisecond before it: a position that every caller may know.
+    pub(super) fn public(self) -> EventId {
+        match self.is_public {
+            true => self.id,
+            false => EventId::last_of(self.id.at().saturating_sub(1)),
+        }
+    }
 }
 
 /// A look at the window: the ids to read, and the ids that have settled.
@@ -31,16 +39,14 @@ pub(super) enum MessageKind {
 pub(super) struct WindowLook {
     /// `None` if there is nothing to read yet.
     pub(super) ids: Option<IdRange>,
-    /// All events up to this id have landed, except late ones.
-    line: EventId,
+    /// By the clock, all events up to this id have arrived, except late ones.
+    clock: EventId,
 }
 
 #[derive(Debug)]
 pub(super) struct LiveWindow {
     /// All events up to here have been sent.
-    settled: EventId,
-    /// True if the settled position comes from the clock, and not from an event.
-    is_line: bool,
+    settled: SettledPosition,
     /// The events behind the settled position that have been sent.
     early: BTreeSet<EventId>,
     is_crowded: bool,
@@ -48,69 +54,51 @@ pub(super) struct LiveWindow {
 
 impl LiveWindow {
     pub(super) const fn new(settled: EventId) -> Self {
-        Self { settled, is_line: true, early: BTreeSet::new(), is_crowded: false }
+        let settled = SettledPosition { id: settled, is_public: true };
+        Self { settled, early: BTreeSet::new(), is_crowded: false }
     }
 
-    pub(super) const fn settled(&self) -> EventId {
+    pub(super) const fn settled(&self) -> SettledPosition {
         self.settled
-    }
-
-    /// The settled position, unless it is the id of an event, which not every caller may know.
-    pub(super) fn line(&self) -> Option<EventId> {
-        self.is_line.then_some(self.settled)
     }
 
     pub(super) const fn is_crowded(&self) -> bool {
         self.is_crowded
     }
 
-    /// The next look, when everything up to `line` has settled. No event has an id behind `newest`.
-    pub(super) fn look(&self, line: EventId, newest: EventId) -> WindowLook {
-        let line = line.max(self.settled);
-        let newest = if self.is_crowded { line } else { newest.max(line) };
-        let ids = self.settled.just_after().and_then(|first| IdRange::new(first, newest));
-        WindowLook { ids, line }
+    /// The next look, when everything up to `clock` has settled. No event has an id behind `newest`.
+    pub(super) fn look(&self, clock: EventId, newest: EventId) -> WindowLook {
+        let clock = clock.max(self.settled.id);
+        let newest = if self.is_crowded { clock } else { newest.max(clock) };
+        let ids = self.settled.id.just_after().and_then(|first| IdRange::new(first, newest));
+        WindowLook { ids, clock }
     }
 
-    /// Takes the events that a look has found, oldest first. Returns those to send, in their order, and whether the
-    /// next look need not wait. With `cut`, the look has found nothing behind that id.
+    /// Adds the events that a look has found, oldest first. Returns those to send, in their order, and whether the next
+    /// look need not wait. With `cut`, the look has found nothing behind that id.
     pub(super) fn absorb<T: Ranked>(
         &mut self,
-        look: WindowLook,
-        events: Vec<T>,
+        WindowLook { clock, .. }: WindowLook,
+        mut events: Vec<T>,
         cut: Option<EventId>,
-    ) -> (Vec<(MessageKind, T)>, bool) {
-        let WindowLook { line, .. } = look;
-        let before = self.settled;
-        let settled = cut.map_or(line, |cut| cut.min(line)).max(before);
-        let is_full = cut.is_some_and(|cut| cut > line);
+    ) -> (Vec<T>, bool) {
+        let before = self.settled.id;
+        let settled = cut.map_or(clock, |cut| cut.min(clock)).max(before);
+        let is_full = cut.is_some_and(|cut| cut > clock);
         let shows_early = !self.is_crowded && !is_full;
-        let (mut messages, mut found) = (Vec::new(), 0_usize);
-        for event in events {
-            let id = event.id();
-            let kind = match id <= settled {
-                true => MessageKind::Settled,
-                false if shows_early => MessageKind::Early,
-                false => continue,
-            };
-            found += usize::from(kind == MessageKind::Settled);
-            if !self.early.contains(&id) {
-                if kind == MessageKind::Early {
-                    self.early.insert(id);
-                }
-                messages.push((kind, event));
-            }
-        }
-        self.is_line = settled == line;
-        self.settled = settled;
+        let found = events.iter().filter(|event| event.id() <= settled).count();
+        events.retain(|event| match event.id() {
+            id if id <= settled => !self.early.contains(&id),
+            id => shows_early && self.early.insert(id),
+        });
+        self.settled = SettledPosition { id: settled, is_public: settled == clock };
         self.early = settled.just_after().map(|behind| self.early.split_off(&behind)).unwrap_or_default();
-        let has_more = cut.is_some_and(|cut| cut <= line) && settled > before;
-        if self.is_crowded {
-            self.is_crowded = has_more || !is_sparse(found, before, settled);
-        } else {
-            self.is_crowded = is_full;
-        }
-        (messages, has_more)
+        let has_more = cut.is_some_and(|cut| cut <= clock) && settled > before;
+        self.is_crowded = match self.is_crowded {
+            true => has_more || !is_sparse(found, before, settled),
+            false => is_full,
+        };
+        (events, has_more)
     }
 }
 
@@ -170,13 +158,16 @@ mod tests {
         let event = id(START + 100, 1);
         let look = |window: &LiveWindow, now| window.look(line(now), EventId::last_of(at(now + 5_000)));
         let first = look(&window, START + 200);
-        assert_eq!(window.absorb(first, vec![event], None), (vec![(MessageKind::Early, event)], false));
+        assert_eq!(window.absorb(first, vec![event], None), (vec![event], false));
         for now in [START + 300, START + 2_500] {
             let again = look(&window, now);
             assert_eq!(window.absorb(again, vec![event], None), (vec![], false));
         }
-        assert!(window.early.is_empty() && window.settled() == line(START + 2_500));
-        assert_eq!(look(&window, START + 2_600).ids.unwrap().oldest, window.settled().just_after().unwrap());
+        assert!(window.early.is_empty() && window.settled().id == line(START + 2_500));
+        assert_eq!(
+            look(&window, START + 2_600).ids.unwrap().oldest,
+            window.settled().id.just_after().unwrap()
+        );
     }
 
     #[test]
@@ -189,7 +180,7 @@ mod tests {
             let (found, cut) = read(&landed, look, now, WINDOW_EVENTS);
             let (news, _) = window.absorb(look, found, cut);
             crowded += usize::from(window.is_crowded());
-            messages.extend(news.into_iter().map(|(_, id)| id));
+            messages.extend(news);
         }
         assert!(crowded > 0 && !window.is_crowded(), "{crowded}");
         assert_eq!(messages.len(), 2_000);
@@ -217,24 +208,17 @@ mod tests {
             for (pause, limit) in looks.into_iter().chain(rest) {
                 now += pause;
                 for _ in 0..200 {
-                    let before = window.settled();
+                    let before = window.settled().id;
                     let look = window.look(line(now), EventId::last_of(at(now + 5_000)));
                     let (found, cut) = read(&landed, look, now, limit);
                     let (news, has_more) = window.absorb(look, found, cut);
-                    for (kind, id) in news {
-                        messages.push(id);
-                        match kind {
-                            MessageKind::Settled => {
-                                prop_assert!(id > before && id <= window.settled());
-                                in_order.push(id);
-                            }
-                            MessageKind::Early => prop_assert!(id > window.settled()),
-                            MessageKind::Late => unreachable!("a look finds no late events"),
-                        }
-                    }
-                    prop_assert!(window.settled() >= before && window.settled() <= line(now).max(before));
+                    let settled = window.settled().id;
+                    prop_assert!(news.iter().all(|id| *id > before));
+                    in_order.extend(news.iter().copied().filter(|id| *id <= settled));
+                    messages.extend(news);
+                    prop_assert!(settled >= before && settled <= line(now).max(before));
                     // Everything up to the settled position has been sent.
-                    let known = landed.range(..=window.settled()).filter(|(id, _)| !messages.contains(id));
+                    let known = landed.range(..=settled).filter(|(id, _)| !messages.contains(id));
                     prop_assert_eq!(known.count(), 0);
                     if !has_more {
                         break;

@@ -9,7 +9,7 @@ pub(crate) mod block;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use lately_items::{QuotaHolder, QuotaKey};
+use lately_items::{EXPIRES_AT, QuotaHolder, QuotaKey};
 use lately_keys::QuotaKind;
 use lately_model::RequestsPerMinute;
 use lately_table::{TableError, Update};
@@ -106,7 +106,7 @@ impl QuotaHandle<'_> {
     async fn refill(self, key: &QuotaKey, block: &mut Block, count: u32) -> Result<(), TableError> {
         let size = (self.limit / QUOTA_BLOCKS).max(1).max(count - block.left);
         let expires_at = (key.number + QUOTA_MINUTES) * 60;
-        let update = Update::of(key).add(QuotaKey::TAKEN, size).set("expires_at", expires_at);
+        let update = Update::of(key).add(QuotaKey::TAKEN, size).set(EXPIRES_AT, expires_at);
         let mut attempts = self.op.table.attempts();
         let updated = timeout(QUOTA_TIMEOUT, attempts.update(&update)).await;
         let late = |_| Ok(Err(TableError::unavailable("a quota's item did not answer in time")));

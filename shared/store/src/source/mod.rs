@@ -13,18 +13,21 @@
 //! item is gone, no process writes to a spread that only the item named.
 
 pub(crate) mod cache;
+mod shards;
 
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use lately_items::limits::ENDING_MARK_SECONDS;
-use lately_items::{PushMode, SourceItemKey, SourcePartition, StoredSource, TimelineEntry, places_at_source};
-use lately_keys::{Coverage, EventId, Key, Order, Shard, ShardCount, SortKey, Source, Spread, TableKey};
+use lately_items::{
+    EXPIRES_AT, PushMode, SourceItemKey, SourcePartition, StoredSource, TimelineEntry, places_at_source,
+};
+use lately_keys::{Coverage, EventId, Key, Order, Shard, ShardCount, SortKey, Source, TableKey};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update, Value};
 
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
-use crate::limits::{FOLLOWER_SHARDS, SOURCE_AGE, SPREAD_ATTEMPTS};
+use crate::limits::{FOLLOWER_SHARDS, SOURCE_AGE};
 use crate::moments::{Aged, Sent};
 use crate::op::Op;
 use crate::source::cache::KnownSource;
@@ -50,19 +53,19 @@ impl SourceHandle<'_> {
 
     /// A change of the item, which then does not expire.
     fn change(self) -> Update {
-        Update::of(&self.key()).remove("expires_at")
+        Update::of(&self.key()).remove(EXPIRES_AT)
     }
 
     /// Lets the item expire. The source has no followers and no entries.
     pub(crate) async fn expire(self) -> Result<(), TableError> {
         let expires_at = self.op.now().get() / 1000 + ENDING_MARK_SECONDS;
-        let update = Update::of(&self.key()).set("expires_at", expires_at).only_if(Condition::exists("pk"));
+        let update = Update::of(&self.key()).set(EXPIRES_AT, expires_at).only_if(Condition::any_item());
         self.op.table.update(&update).await.map(drop)
     }
 
     /// Keeps an item that would expire. A follower in another shard than the first needs the item.
     pub(crate) async fn keep(self) -> Result<(), TableError> {
-        self.op.table.update(&self.change().only_if(Condition::exists("expires_at"))).await.map(drop)
+        self.op.table.update(&self.change().only_if(Condition::exists(EXPIRES_AT))).await.map(drop)
     }
 
     /// The source, read consistently. A source without an item is pushed, and its timeline and its followers have one
@@ -78,7 +81,7 @@ impl SourceHandle<'_> {
     /// have missed spreads that the process knows.
     fn learn(self, item: Option<&Item>, sent: Sent) -> Result<Arc<Coverage>, Corrupt> {
         let found = item.map(StoredSource::coverage_of).transpose()?.unwrap_or_else(Coverage::of_source);
-        match item.is_some_and(|item| item.has("expires_at")) {
+        match item.is_some_and(|item| item.has(EXPIRES_AT)) {
             true => Ok(Arc::new(found)),
             false => Ok(self.remember(found, item.is_some(), sent)),
         }
@@ -204,30 +207,6 @@ impl SourceHandle<'_> {
         Ok(places_at_source(id, self.source, &coverage))
     }
 
-    /// Adds the spread that `choose` makes of the stored coverage. Returns whether a spread was added.
-    pub(crate) async fn add_spread(
-        self,
-        choose: impl Fn(&Coverage) -> Option<Spread>,
-    ) -> Result<bool, TableError> {
-        for _ in 0..SPREAD_ATTEMPTS {
-            let stored = self.stored().await?.coverage;
-            let Some(spread) = choose(&stored) else { return Ok(false) };
-            let mut coverage = Coverage::clone(&stored);
-            coverage.add(spread);
-            let Some(text) = coverage.spreads_text() else { return Ok(false) };
-            let is_known = match stored.spreads_text() {
-                Some(known) => Condition::equals("spreads", known),
-                None => Condition::absent("spreads"),
-            };
-            let sent = Sent::now(self.op.ambient());
-            if self.op.table.update(&self.change().set("spreads", text).only_if(is_known)).await? {
-                self.remember(coverage, true, sent);
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     /// Doubles a source's follower shards, unless there are already more than the number that was too low. Returns the
     /// number of shards afterwards.
     pub(crate) async fn double_followers(self, under: ShardCount) -> Result<ShardCount, TableError> {
@@ -235,7 +214,7 @@ impl SourceHandle<'_> {
         if doubled == under {
             return Ok(under);
         }
-        let update = self.change().set("shards", doubled.get()).only_if(has_shards(under));
+        let update = self.change().set(StoredSource::SHARDS, doubled.get()).only_if(has_shards(under));
         match self.op.table.update(&update).await? {
             true => Ok(doubled),
             false => Ok(self.stored().await?.shards),
@@ -250,17 +229,19 @@ impl SourceHandle<'_> {
     ) -> Result<bool, TableError> {
         let update = self
             .change()
-            .set("mode", PushMode::PROMOTING)
-            .set("promotion", promotion.to_string())
-            .set("unpromoted", Value::numbers(shards.shards()))
-            .only_if(Condition::absent("mode").and(has_shards(shards)));
+            .set(StoredSource::MODE, PushMode::PROMOTING)
+            .set(StoredSource::PROMOTION, promotion.to_string())
+            .set(StoredSource::UNPROMOTED, Value::numbers(shards.shards()))
+            .only_if(Condition::absent(StoredSource::MODE).and(has_shards(shards)));
         self.op.table.update(&update).await
     }
 
     /// Notes that the markers of all followers in a shard are written.
     pub(crate) async fn promote_shard(self, shard: Shard, promotion: EventId) -> Result<(), TableError> {
-        let update =
-            self.change().take("unpromoted", Value::numbers([shard])).only_if(is_promotion(promotion));
+        let update = self
+            .change()
+            .take(StoredSource::UNPROMOTED, Value::numbers([shard]))
+            .only_if(is_promotion(promotion));
         self.op.table.update(&update).await.map(drop)
     }
 
@@ -268,20 +249,21 @@ impl SourceHandle<'_> {
     pub(crate) async fn end_promotion(self, promotion: EventId, from: EventId) -> Result<(), TableError> {
         let update = self
             .change()
-            .set("mode", PushMode::PULL)
-            .set("pull_from", from.to_string())
-            .only_if(is_promotion(promotion).and(Condition::absent("unpromoted")));
+            .set(StoredSource::MODE, PushMode::PULL)
+            .set(StoredSource::PULL_FROM, from.to_string())
+            .only_if(is_promotion(promotion).and(Condition::absent(StoredSource::UNPROMOTED)));
         self.op.table.update(&update).await.map(drop)
     }
 }
 
 /// The condition that a promotion is under way.
 fn is_promotion(promotion: EventId) -> Condition {
-    Condition::equals("mode", PushMode::PROMOTING).and(Condition::equals("promotion", promotion.to_string()))
+    Condition::equals(StoredSource::MODE, PushMode::PROMOTING)
+        .and(Condition::equals(StoredSource::PROMOTION, promotion.to_string()))
 }
 
 /// The condition that a source has this number of shards.
 fn has_shards(shards: ShardCount) -> Condition {
-    let is_stored = Condition::equals("shards", shards.get());
-    if shards == ShardCount::ONE { is_stored.or(Condition::absent("shards")) } else { is_stored }
+    let is_stored = Condition::equals(StoredSource::SHARDS, shards.get());
+    if shards == ShardCount::ONE { is_stored.or(Condition::absent(StoredSource::SHARDS)) } else { is_stored }
 }

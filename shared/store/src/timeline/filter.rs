@@ -3,6 +3,9 @@
 use lately_keys::{EventType, Topic, UnixMillis};
 
 use lately_items::TimelineEntry;
+use lately_model::EventQuery;
+
+use crate::op::Op;
 
 /// The entries that a client wants and may see.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +18,11 @@ pub(crate) struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
+    /// The entries that a request's query wants.
+    pub(crate) fn of(op: &'a Op, query: &'a EventQuery, topic: Option<&'a Topic>) -> Self {
+        Self { event_type: query.event_type.as_ref(), topic, ..Self::seen_by(op.allowed_topics(), op.now()) }
+    }
+
     /// All entries that a client may see.
     pub(crate) const fn seen_by(topics: Option<&'a [Topic]>, now: UnixMillis) -> Self {
         Self { event_type: None, topic: None, topics, now }

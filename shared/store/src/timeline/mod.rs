@@ -12,23 +12,21 @@ pub(crate) mod filter;
 mod pointer;
 pub(crate) mod reading;
 
-use std::collections::BTreeMap;
-
 use lately_keys::{
     CursorError, EventId, EventType, Fingerprint, FingerprintBuilder, Source, Topic, UnixMillis,
 };
 use lately_model::limits::FUTURE_SECONDS;
-use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent, WaitSeconds};
+use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
 use lately_table::TableError;
 
-use crate::latest::page::{Budget, PageDraft, PageEnd};
+use crate::latest::page::{PageDraft, PageEnd};
 use crate::latest::span::{NewestFirstWait, Span};
-use crate::limits::{WAITED_FOR_SECONDS, WAITING_LOOK_TIME};
+use crate::limits::WAITED_FOR_SECONDS;
 use crate::live::open::OpenStreamError;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
-use crate::timeline::reading::{OWN_LANE, TimelineReading, first_shard};
-use crate::wait::{PageWait, is_empty, wait_for};
+use crate::timeline::reading::TimelineReading;
+use crate::wait::{is_empty, page_or_wait, wait_for};
 use lately_items::{TimelineEntry, place_at_source, places_at_source};
 
 /// Why a source's timeline or a feed could not be read.
@@ -71,48 +69,22 @@ impl Op {
 impl TimelineHandle<'_> {
     /// A page of a source's timeline. It shows only events of topics that the caller may see.
     pub async fn page(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
-        if query.page.wait == WaitSeconds::default() {
-            return self.read(query).await;
-        }
-        let mut wait = PageWait::begin(self.op, query.page.wait);
-        loop {
-            let step = self.op.step_within(WAITING_LOOK_TIME);
-            let page = Box::pin(step.timeline(self.source).read(query)).await?;
-            if !is_empty(&page) || !wait.pause().await? {
-                wait.end().await;
-                self.op.show(page.events.len());
-                return Ok(page);
-            }
-        }
+        let read = |op: Op| async move { op.timeline(self.source).read(query).await };
+        page_or_wait(self.op, query.page.wait, read, is_empty).await
     }
 
     async fn read(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
-        let topics = self.op.allowed_topics();
-        let source = self.source;
-        if let Some(id) = query.wait_for {
-            let look = || self.look(id);
-            wait_for_event(self.op, id, self.op.now(), look).await?;
+        let SourceQuery { page: query, topic, wait_for } = query;
+        if let Some(id) = *wait_for {
+            wait_for_event(self.op, id, self.op.now(), || self.look(id)).await?;
         }
-        let topic = query.topic.as_ref();
-        let fingerprint = fingerprint(source, &query.page, topic);
-        let now = self.op.now();
-        let span = Span::new(&query.page, fingerprint, now)?;
-        span.may_wait(&query.page)?;
-        let mut draft = PageDraft::new(query.page.limit, fingerprint, &span);
-        let Some(ids) = span.ids else {
-            return Ok(draft.finish(PageEnd::Exhausted));
-        };
-        let mut reading = TimelineReading {
-            op: self.op,
-            filter: Filter { event_type: query.page.event_type.as_ref(), topic, topics, now },
-            order: span.order,
-            consistent: is_consistent(&query.page, query.wait_for),
-            is_feed: false,
-            budget: Budget::default(),
-            unopened: BTreeMap::new(),
-        };
-        let mut wave = reading.wave(first_shard(source), ids);
-        reading.begin_source(&mut wave, source, OWN_LANE);
+        let fingerprint = fingerprint(self.source, query, topic.as_ref());
+        let filter = Filter::of(self.op, query, topic.as_ref());
+        let (span, mut draft) = begin_page(query, fingerprint, filter.now)?;
+        let Some(ids) = span.ids else { return Ok(draft.finish(PageEnd::Exhausted)) };
+        let consistent = is_consistent(query, *wait_for);
+        let mut reading = TimelineReading { consistent, ..TimelineReading::new(self.op, filter, span.order) };
+        let mut wave = reading.source_wave(self.source, ids);
         let ending = reading.fill(&mut wave, &mut draft).await?;
         let page = draft.finish(ending);
         self.op.show(page.events.len());
@@ -135,6 +107,17 @@ impl TimelineHandle<'_> {
         let filter = Filter::seen_by(self.op.allowed_topics(), self.op.now());
         Ok(filter.takes(&TimelineEntry::decode(&item)?).then_some(()))
     }
+}
+
+/// The ids of a page of a timeline, and the page without events.
+pub(crate) fn begin_page(
+    query: &EventQuery,
+    fingerprint: Fingerprint,
+    now: UnixMillis,
+) -> Result<(Span, PageDraft<TimelineEvent>), TimelineError> {
+    let span = Span::new(query, fingerprint, now)?;
+    span.may_wait(query)?;
+    Ok((span, PageDraft::new(query.limit, fingerprint, &span)))
 }
 
 /// The fingerprint of a query of a source's timeline.

@@ -19,6 +19,7 @@ use lately_table::TableError;
 use lately_table::limits::BATCH_KEYS;
 
 use crate::latest::page::PageItem;
+use crate::latest::round::WaveReader;
 use crate::limits::POINTERS_AT_FIRST;
 use crate::timeline::reading::TimelineReading;
 use crate::topic::error::TopicError;
@@ -113,7 +114,7 @@ impl TimelineReading<'_> {
             if missing.is_empty() {
                 break;
             }
-            self.budget.queries += 1;
+            self.budget.count(None);
             for item in self.op.table.get_many(&missing, *consistent).await? {
                 let id = item.parsed::<SortKey>("sk")?.id();
                 followed.insert(id, unless_over(&item, self.filter.now)?);

@@ -10,17 +10,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{SourcePartition, TimelineEntry};
+use lately_items::{PullMarker, SourcePartition, TimelineEntry};
 use lately_keys::{Coverage, EventId, Order, Source, UnixMillis};
 use lately_model::TimelineEvent;
 use lately_table::TableError;
 
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::page::{Budget, PageDraft, PageEnd};
+use crate::latest::round::{LaneAnswer, WaveReader};
 use crate::latest::span::IdRange;
 use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane};
-use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
+use crate::limits::EXPECTED_EVENT_BYTES;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 
@@ -28,23 +28,8 @@ use crate::timeline::filter::Filter;
 pub(crate) const OWN_LANE: usize = 0;
 
 /// The partition of the first shard of a source's timeline, in which all entries of quiet times are.
-pub(crate) fn first_shard(source: &Source) -> String {
+fn first_shard(source: &Source) -> String {
     SourcePartition { source: source.clone(), shard: 0.into() }.to_string()
-}
-
-/// The entries that a query to a lane has found. A query to the first shard of a source may also tell the source's
-/// coverage.
-#[derive(Debug)]
-pub(crate) struct LaneAnswer {
-    ask: Ask,
-    found: LanePage<TimelineEntry>,
-    coverage: Option<Arc<Coverage>>,
-}
-
-impl LaneAnswer {
-    pub(crate) const fn of(ask: Ask, found: LanePage<TimelineEntry>) -> Self {
-        Self { ask, found, coverage: None }
-    }
 }
 
 /// The reading of one page.
@@ -61,7 +46,13 @@ pub(crate) struct TimelineReading<'a> {
     pub(crate) unopened: BTreeMap<usize, Source>,
 }
 
-impl TimelineReading<'_> {
+impl<'a> TimelineReading<'a> {
+    /// An eventually consistent reading of a source's timeline.
+    pub(crate) fn new(op: &'a Op, filter: Filter<'a>, order: Order) -> Self {
+        let (budget, unopened) = (Budget::default(), BTreeMap::new());
+        Self { op, filter, order, consistent: false, is_feed: false, budget, unopened }
+    }
+
     /// A wave with the page's own timeline as its only lane.
     pub(crate) fn wave(&self, partition: String, ids: IdRange) -> Wave<TimelineEntry> {
         let (_, end) = ids.ends(self.order);
@@ -69,33 +60,40 @@ impl TimelineReading<'_> {
     }
 
     /// A lane of a wave. If the filter is narrow, the events of the page are taken to be spread over `lanes` lanes.
-    pub(crate) fn lane(&self, partition: String, ids: IdRange, lanes: u16) -> WaveLane {
-        let filtered = self.filter.is_narrow();
+    fn lane(&self, partition: String, ids: IdRange, lanes: u16) -> WaveLane {
+        let is_sparse = self.filter.is_narrow();
         // Timelines do not share events evenly, as shards do. So without a filter, each lane is asked for a whole page.
         WaveLane {
             partition,
             by_type: false,
-            filtered,
-            shards: if filtered { lanes } else { 1 },
+            is_sparse,
+            shards: if is_sparse { lanes } else { 1 },
             ids,
             slices: None,
         }
     }
 
-    /// Adds the first shard of a source to a wave, and its other shards as soon as they are known.
-    pub(crate) fn push_source(
-        &mut self,
-        wave: &mut Wave<TimelineEntry>,
-        source: &Source,
-        ids: IdRange,
-        lanes: u16,
-    ) {
-        wave.push(self.lane(first_shard(source), ids, lanes));
-        self.begin_source(wave, source, wave.last_lane());
+    /// A wave with all shards of a source.
+    pub(crate) fn source_wave(&mut self, source: &Source, ids: IdRange) -> Wave<TimelineEntry> {
+        let mut wave = self.wave(first_shard(source), ids);
+        self.begin_source(&mut wave, source, OWN_LANE);
+        wave
+    }
+
+    /// Adds the timelines of the sources that a feed pulls: the first shard of each, and its other shards as soon as they
+    /// are known.
+    pub(crate) fn push_pulls(&mut self, wave: &mut Wave<TimelineEntry>, pulls: &[PullMarker], ids: IdRange) {
+        let lanes = u16::try_from(1 + pulls.len()).unwrap_or(u16::MAX);
+        for PullMarker { source, since } in pulls {
+            if let Some(ids) = IdRange::new(ids.oldest.max(*since), ids.newest) {
+                wave.push(self.lane(first_shard(source), ids, lanes));
+                self.begin_source(wave, source, wave.last_lane());
+            }
+        }
     }
 
     /// Notes that a lane of a wave is the first shard of a source.
-    pub(crate) fn begin_source(&mut self, wave: &mut Wave<TimelineEntry>, source: &Source, lane: usize) {
+    fn begin_source(&mut self, wave: &mut Wave<TimelineEntry>, source: &Source, lane: usize) {
         match self.op.source(source).recent_coverage().filter(|_| !self.consistent) {
             Some(coverage) => self.push_shards(wave, source, lane, &coverage),
             None => {
@@ -132,7 +130,7 @@ impl TimelineReading<'_> {
         let mut taken = 0;
         loop {
             let wanted = taken + draft.missing();
-            self.read(wave, wanted + self.beyond()).await?;
+            self.read(wave, wanted + self.beyond(), draft.room()).await?;
             let exact = wave.settled();
             let next = &exact[taken..exact.len().min(wanted)];
             let resolved = self.resolve(next, draft.room()).await?;
@@ -154,71 +152,10 @@ impl TimelineReading<'_> {
         }
     }
 
-    pub(crate) fn is_spent(&self) -> bool {
-        self.budget.is_spent(self.op)
-    }
-
     /// The number of entries to look for beyond a page. A client that may not see all topics learns that there is more
     /// only if it may see a further entry. Hidden entries do not count.
     fn beyond(&self) -> usize {
         usize::from(self.filter.topics.is_some())
-    }
-
-    /// Reads a wave until its first `wanted` entries are exact, or the budget is spent.
-    async fn read(&mut self, wave: &mut Wave<TimelineEntry>, wanted: usize) -> Result<(), TableError> {
-        // Each page gets further than the one before: all lanes are asked, also those that another lane's answer adds.
-        let mut is_certain = !wave.is_begun();
-        loop {
-            let asks = wave.asks(wanted, EXPECTED_EVENT_BYTES);
-            if asks.is_empty() {
-                return Ok(());
-            }
-            if !is_certain && self.is_spent() {
-                wave.cut();
-                return Ok(());
-            }
-            self.op.table.meter().round();
-            let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
-            let answers: Vec<_> =
-                stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
-            is_certain = self.absorb(wave, answers);
-        }
-    }
-
-    /// Adds the answers to a round's asks. Returns true if they have added lanes to the wave.
-    pub(crate) fn absorb(&mut self, wave: &mut Wave<TimelineEntry>, answers: Vec<LaneAnswer>) -> bool {
-        let mut opened = Vec::new();
-        let mut absorbed = Vec::with_capacity(answers.len());
-        for LaneAnswer { ask, found, coverage } in answers {
-            opened.extend(coverage.map(|coverage| (ask.lane, coverage)));
-            absorbed.push(self.answer(wave, ask, found));
-        }
-        wave.absorb(absorbed);
-        let before = wave.last_lane();
-        for (lane, coverage) in opened {
-            if let Some(source) = self.unopened.remove(&lane) {
-                self.push_shards(wave, &source, lane, &coverage);
-            }
-        }
-        wave.last_lane() > before
-    }
-
-    /// Queries one lane.
-    pub(crate) async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<LaneAnswer, TableError> {
-        let range = self.range(&lane.partition, ask.ids);
-        let query = range.query().limit(ask.limit);
-        let page = self.op.lane_page(&query, TimelineEntry::decode);
-        let Some(source) = self.unopened.get(&ask.lane) else {
-            return Ok(LaneAnswer { ask, found: page.await?, coverage: None });
-        };
-        let begins = self.order == Order::NewestFirst && ask.ids.newest == EventId::last_of(UnixMillis::MAX);
-        let source = self.op.source(source);
-        // Most queries ask no source for its shards, so only those that do pay for the memory of these futures.
-        let (coverage, found) = match begins {
-            true => Box::pin(source.start(&range, ask.limit)).await?,
-            false => try_join(Box::pin(source.coverage(self.consistent)), page).await?,
-        };
-        Ok(LaneAnswer { ask, found, coverage: Some(coverage) })
     }
 
     pub(crate) const fn range<'r>(&self, partition: &'r str, ids: IdRange) -> LaneRange<'r> {
@@ -227,21 +164,16 @@ impl TimelineReading<'_> {
 
     /// The answer of a lane, with only the entries that the page can show.
     fn answer(
-        &mut self,
+        &self,
         wave: &mut Wave<TimelineEntry>,
         ask: Ask,
         found: LanePage<TimelineEntry>,
     ) -> WaveAnswer<TimelineEntry> {
         let stopped_at = found.stopped_at.map(|id| self.place_of(id, ask, &found.items));
-        let entries = found.items;
-        let looked_at = entries.len();
-        self.budget.queries += 1;
-        if wave.lane(ask.lane).filtered {
-            self.budget.filtered_items += u32::try_from(looked_at).unwrap_or(u32::MAX);
-        }
+        let looked_at = found.items.len();
         // A source also lists events of topics that do not fan out. A feed does not show them.
         let shown = |entry: &TimelineEntry| self.filter.takes(entry) && (!self.is_feed || entry.fans_out);
-        let events: Vec<_> = entries.into_iter().filter(shown).collect();
+        let events: Vec<_> = found.items.into_iter().filter(shown).collect();
         if events.is_empty() && looked_at > 0 {
             wave.expect_few(ask.lane);
         }
@@ -259,5 +191,60 @@ impl TimelineReading<'_> {
         }
         let before = entries.iter().rev().nth(1).map_or(ask.ids.ends(self.order).0, |entry| entry.id);
         before.between(last, self.op.table.ambient().entropy()).unwrap_or(last)
+    }
+}
+
+impl WaveReader for TimelineReading<'_> {
+    type Item = TimelineEntry;
+
+    fn op(&self) -> &Op {
+        self.op
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+
+    fn item_bytes(&self) -> u32 {
+        EXPECTED_EVENT_BYTES
+    }
+
+    /// The size of an entry's event is not known.
+    fn is_full(&self, _: &Wave<TimelineEntry>, _: usize) -> bool {
+        false
+    }
+
+    async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<LaneAnswer<TimelineEntry>, TableError> {
+        let range = self.range(&lane.partition, ask.ids);
+        let query = range.query().limit(ask.limit);
+        let page = self.op.lane_page(&query, TimelineEntry::decode);
+        let Some(source) = self.unopened.get(&ask.lane) else {
+            return Ok(LaneAnswer { ask, found: page.await?, coverage: None });
+        };
+        let begins = self.order == Order::NewestFirst && ask.ids.newest == EventId::last_of(UnixMillis::MAX);
+        let source = self.op.source(source);
+        // Most queries ask no source for its shards, so only those that do pay for the memory of these futures.
+        let (coverage, found) = match begins {
+            true => Box::pin(source.start(&range, ask.limit)).await?,
+            false => try_join(Box::pin(source.coverage(self.consistent)), page).await?,
+        };
+        Ok(LaneAnswer { ask, found, coverage: Some(coverage) })
+    }
+
+    fn add(&mut self, wave: &mut Wave<TimelineEntry>, answers: Vec<LaneAnswer<TimelineEntry>>) -> bool {
+        let mut opened = Vec::new();
+        let mut absorbed = Vec::with_capacity(answers.len());
+        for LaneAnswer { ask, found, coverage } in answers {
+            opened.extend(coverage.map(|coverage| (ask.lane, coverage)));
+            absorbed.push(self.answer(wave, ask, found));
+        }
+        wave.absorb(absorbed);
+        let before = wave.last_lane();
+        for (lane, coverage) in opened {
+            if let Some(source) = self.unopened.remove(&lane) {
+                self.push_shards(wave, &source, lane, &coverage);
+            }
+        }
+        wave.last_lane() > before
     }
 }

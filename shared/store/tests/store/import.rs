@@ -6,7 +6,7 @@ use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::{Engine, Operation};
 use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
 use lately_model::Event;
-use lately_store::{ImportError, Store, TopicError};
+use lately_store::{ImportError, Store, TopicError, WriteError};
 
 use crate::support::{
     Item, TABLE, assert_directory_held, event, ids, items, query, store, stored, submission, with_posts,
@@ -124,13 +124,13 @@ async fn a_batch_that_is_no_import_is_refused_whole() {
     let refused = store.op().topic(&topic).import(count(1), vec![at(minute + 1), at(minute)]).await;
     assert!(matches!(refused, Err(ImportError::TooNew(places)) if places == [1]));
     let refused = store.op().topic(&topic).import(count(1), vec![at(old + 1), at(old - 1)]).await;
-    assert!(matches!(refused, Err(ImportError::TooOld(places)) if places == [0]));
+    assert!(matches!(refused, Err(ImportError::Write(WriteError::TooOld(places))) if places == [0]));
     let refused = store.op().topic(&topic).import(count(2), past(4, 4)).await;
     assert!(matches!(refused, Err(ImportError::Shard(_))));
     let unknown = "unknown".parse().unwrap();
     assert!(matches!(
         store.op().topic(&unknown).import(count(1), past(1, 1)).await,
-        Err(ImportError::Topic(TopicError::NotFound(_)))
+        Err(ImportError::Write(WriteError::Topic(TopicError::NotFound(_))))
     ));
     assert!(stored(&engine, &topic).await.is_empty());
     store.op().topic(&topic).import(count(1), vec![at(minute + 1), at(old - 1)]).await.unwrap();

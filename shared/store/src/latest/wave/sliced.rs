@@ -47,7 +47,7 @@ impl Shelves {
         let lane = |shard: &Shard| WaveLane {
             partition: shard.to_string(),
             by_type: false,
-            filtered: false,
+            is_sparse: false,
             shards: u16::try_from(shards.len()).unwrap(),
             ids,
             slices: Some(Slices { coverage: Arc::clone(&self.coverage), shard: *shard }),

@@ -25,7 +25,7 @@ struct Stored {
 struct Case {
     order: Order,
     shards: [u16; 3],
-    filtered: [bool; 3],
+    is_sparse: [bool; 3],
     stored: Vec<Stored>,
     wanted: usize,
     event_bytes: u32,
@@ -47,7 +47,7 @@ impl Case {
             lanes.extend((0..self.shards[number]).map(|shard| WaveLane {
                 partition: format!("{number}/{shard}"),
                 by_type: false,
-                filtered: self.filtered[number],
+                is_sparse: self.is_sparse[number],
                 shards: self.shards[number],
                 ids: ids.unwrap(),
                 slices: None,
@@ -69,7 +69,7 @@ impl Case {
             let shard = u16::from(stored.shard) % self.shards[bucket];
             let at = UnixMillis::new(START + u64::from(stored.bucket) * QUARTER_MILLIS + stored.at).unwrap();
             let id = EventId::new(Tick::first_of(at), Shard::from(shard.to_le_bytes()[0]), stored.entropy);
-            let matches = stored.matches || !self.filtered[bucket];
+            let matches = stored.matches || !self.is_sparse[bucket];
             shelves[usize::from(starts[bucket] + shard)].push((event(id), matches));
         }
         for shelf in &mut shelves {
@@ -141,10 +141,10 @@ fn case(shards: impl Strategy<Value = u16> + Clone) -> impl Strategy<Value = Cas
         1..3_000_u32,
         prop::collection::vec(1..200_u32, 1..8),
     )
-        .prop_map(|(order, shards, filtered, stored, wanted, event_bytes, megabytes)| Case {
+        .prop_map(|(order, shards, is_sparse, stored, wanted, event_bytes, megabytes)| Case {
             order,
             shards,
-            filtered,
+            is_sparse,
             stored,
             wanted,
             event_bytes,
@@ -205,7 +205,7 @@ proptest! {
 
     #[test]
     fn small_unfiltered_lanes_need_at_most_two_rounds(case in case(shards())) {
-        let case = Case { filtered: [false; 3], megabytes: vec![u32::MAX], ..case };
+        let case = Case { is_sparse: [false; 3], megabytes: vec![u32::MAX], ..case };
         let mut wave = case.wave();
         let mut answered = 0;
         for _ in 0..2 {
@@ -221,7 +221,7 @@ fn a_wave_without_wanted_events_asks_nothing() {
     let case = Case {
         order: Order::NewestFirst,
         shards: [1, 2, 4],
-        filtered: [false; 3],
+        is_sparse: [false; 3],
         stored: Vec::new(),
         wanted: 0,
         event_bytes: 512,
@@ -250,7 +250,7 @@ impl Shared {
         WaveLane {
             partition: lane.to_string(),
             by_type: false,
-            filtered: false,
+            is_sparse: false,
             shards: 1,
             ids: self.ids(lane),
             slices: None,

@@ -10,40 +10,31 @@ use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event;
 use lately_items::{Acceptance, DirectoryEntry, EventKey, StoredTopic, oldest_kept};
-use lately_keys::{Bucket, Coverage, EventId, EventType, ShardCount, Tick, Topic, UnixMillis};
+use lately_keys::{Bucket, Coverage, EventId, EventType, Tick, Topic, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{Event, NewEvent, TopicSettings};
 use lately_table::limits::BATCHES_AT_ONCE;
 use lately_table::{Item, TableError, tick};
 
 use crate::directory::Directory;
+use crate::directory::shards::BucketCoverage;
 use crate::erasure::ActorIsBeingErased;
 use crate::op::Op;
-
-/// A shard from before the last doubling shows that there are too few shards only after an event was refused there this
-/// often. The waits between this many attempts are some 50 ms in all, on average.
-const OLD_SHARD_ATTEMPTS: u32 = 3;
+use crate::write::error::WriteError;
 
 /// An event with its id, its directory entry and its item.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedEvent {
     pub(crate) event: Event,
     pub(crate) entry: Arc<DirectoryEntry>,
     pub(crate) item: Item,
 }
 
-/// Why events were not placed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PlaceError {
-    /// These events are older than the topic's retention.
-    #[error("events are older than the topic's retention")]
-    TooOld(Vec<usize>),
-    /// The actor of some of the events is being erased. Nothing was written.
-    #[error(transparent)]
-    ActorIsBeingErased(#[from] ActorIsBeingErased),
-    /// The directory could not be read or written.
-    #[error(transparent)]
-    Table(#[from] TableError),
+/// The events of one request, whose ids are made and whose shards the directory covers. They can be put.
+#[derive(Debug)]
+pub(crate) struct PlacedEvents<'a> {
+    pub(crate) writer: EventWriter<'a>,
+    pub(crate) events: Vec<PlacedEvent>,
 }
 
 /// The writes of one request to one topic, under the topic's settings.
@@ -68,7 +59,7 @@ impl<'a> EventWriter<'a> {
     }
 }
 
-impl EventWriter<'_> {
+impl<'w> EventWriter<'w> {
     /// Gives each event its id, a new one or a given one, and its item. The directory covers all the events when this
     /// returns. The items store how the request was accepted.
     pub(crate) async fn place(
@@ -76,7 +67,7 @@ impl EventWriter<'_> {
         events: Vec<NewEvent>,
         ids: Option<Vec<EventId>>,
         acceptance: Acceptance,
-    ) -> Result<Vec<Placed>, PlaceError> {
+    ) -> Result<PlacedEvents<'w>, WriteError> {
         let settings = self.settings;
         let topic = self.topic;
         let bucket = |at| Bucket::containing(settings.bucket, at);
@@ -109,9 +100,12 @@ impl EventWriter<'_> {
             let accepted = acceptance.letters(&event);
             let event = Event::of(event, id);
             let item = event::encode(&event, &key, entry, settings, accepted);
-            placed.push(Placed { event, entry: Arc::clone(entry), item });
+            placed.push(PlacedEvent { event, entry: Arc::clone(entry), item });
         }
-        if too_old.is_empty() { Ok(placed) } else { Err(PlaceError::TooOld(too_old)) }
+        match too_old.is_empty() {
+            true => Ok(PlacedEvents { writer: self, events: placed }),
+            false => Err(WriteError::TooOld(too_old)),
+        }
     }
 
     fn drafts(self, events: &[NewEvent], ids: Option<&[EventId]>) -> Result<Vec<EventDraft>, TableError> {
@@ -168,21 +162,10 @@ impl EventWriter<'_> {
         stream::iter(covers).buffer_unordered(BATCHES_AT_ONCE).try_collect().await
     }
 
-    /// Gives later events of a bucket twice the shards, because an event's own key range is hot.
-    ///
-    /// If the shard is one of the last doubling, one refusal is enough. An older shard still takes the retries of
-    /// events that were placed before the doubling, and more shards do not cool these. A refusal there counts only if
-    /// the event was placed after the doubling and has been refused some times ([`OLD_SHARD_ATTEMPTS`]). So many writers
-    /// that are refused together double the shards only once, and a bucket with slightly too few shards still grows
-    /// before its writers give up.
-    pub(crate) async fn grow_around(self, placed: &Placed, attempts: u32) {
-        let Placed { event, entry, .. } = placed;
-        let shards = entry.coverage.shards_at(event.at());
-        let is_old = shards > ShardCount::ONE && shards.halved().covers(event.id.shard());
-        if is_old && attempts < OLD_SHARD_ATTEMPTS {
-            return;
-        }
-        Directory::of(self.op, self.topic).grow(self.settings, entry, event.id).await;
+    /// The coverage of an event's bucket.
+    pub(crate) const fn bucket(&self, entry: &DirectoryEntry) -> BucketCoverage<'w> {
+        let directory = Directory::of(self.op, self.topic);
+        BucketCoverage { directory, bucket: entry.bucket, max_shards: self.settings.max_shards }
     }
 }
 

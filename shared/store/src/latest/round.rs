@@ -1,0 +1,85 @@
+//! Reads a wave round by round: sends the queries of a round together, until the wanted items are exact.
+
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_keys::Coverage;
+use lately_table::TableError;
+
+use crate::lane::LanePage;
+use crate::latest::page::Budget;
+use crate::latest::rank::Ranked;
+use crate::latest::wave::{Ask, Wave, WaveLane};
+use crate::limits::QUERIES_AT_ONCE;
+use crate::op::Op;
+
+/// The items that a query to a lane has found.
+#[derive(Debug)]
+pub(crate) struct LaneAnswer<T> {
+    pub(crate) ask: Ask,
+    pub(crate) found: LanePage<T>,
+    /// The coverage of the lane's source, if the query has read it as well.
+    pub(crate) coverage: Option<Arc<Coverage>>,
+}
+
+/// The reader of one page: of a topic, or of a timeline.
+pub(crate) trait WaveReader {
+    type Item: Ranked;
+
+    fn op(&self) -> &Op;
+
+    /// The work that the page has done so far.
+    fn budget(&mut self) -> &mut Budget;
+
+    /// The expected size of a stored item.
+    fn item_bytes(&self) -> u32;
+
+    /// True if the exact items of a wave take up the `room` of the page, before there are as many as wanted.
+    fn is_full(&self, wave: &Wave<Self::Item>, room: usize) -> bool;
+
+    /// Queries one lane.
+    async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<LaneAnswer<Self::Item>, TableError>;
+
+    /// Adds the answers to a round's asks to the wave. Returns true if they have added lanes to it.
+    fn add(&mut self, wave: &mut Wave<Self::Item>, answers: Vec<LaneAnswer<Self::Item>>) -> bool;
+
+    /// True if the page has used up its budget.
+    fn is_spent(&mut self) -> bool {
+        let is_over = self.op().table.is_spent();
+        self.budget().is_spent(is_over)
+    }
+
+    /// As [`WaveReader::add`], and counts the answers.
+    fn absorb(&mut self, wave: &mut Wave<Self::Item>, answers: Vec<LaneAnswer<Self::Item>>) -> bool {
+        for LaneAnswer { ask, found, .. } in &answers {
+            let is_sparse = wave.lane(ask.lane).is_sparse;
+            self.budget().count(is_sparse.then_some(found.read));
+        }
+        self.add(wave, answers)
+    }
+
+    /// Reads a wave until its first `wanted` items are exact, or take up the page's room, or the budget is spent. The
+    /// first round is always made, and a round for new lanes, so each page gets further than the one before.
+    async fn read(
+        &mut self,
+        wave: &mut Wave<Self::Item>,
+        wanted: usize,
+        room: usize,
+    ) -> Result<(), TableError> {
+        let mut is_certain = !wave.is_begun();
+        loop {
+            let asks = wave.asks(wanted, self.item_bytes());
+            if asks.is_empty() {
+                return Ok(());
+            }
+            if !is_certain && (self.is_spent() || self.is_full(wave, room)) {
+                wave.cut();
+                return Ok(());
+            }
+            self.op().table.meter().round();
+            let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
+            let answers = stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
+            is_certain = self.absorb(wave, answers);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Writes events: gives each event its place, makes sure that the directory covers it (`place.rs`), then puts it
+//! (`put.rs`).
+//!
+//! An event keeps its id and its shard through all attempts. So a retry does no harm if an earlier attempt was applied
+//! although it seemed to fail. If an event's own key range is too hot, the shards of its bucket are doubled for later
+//! writes; the event itself is retried where it is.
+//!
+//! A request under an idempotency key may stop before it is finished. A retry of the request finishes it, up to a day
+//! later. The retry writes only the missing events, under their first ids: the client may know these ids, and an event
+//! that may have been written must not appear twice. It does not write an event that was deleted meanwhile: a deletion
+//! leaves a note (`event.rs`), and the write, one transaction, requires that there is no note.
+
+pub(crate) mod error;
+pub(crate) mod place;
+mod put;
+
+use lately_items::{Acceptance, KeyRecord};
+use lately_keys::UnixMillis;
+use lately_model::{AcceptedTimes, AtError, Event, NewEvent};
+
+use crate::idempotency::{Idempotency, KeyedRequest};
+use crate::topic::TopicHandle;
+use crate::write::error::WriteError;
+use crate::write::place::EventWriter;
+
+/// Events to write.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// The events.
+    pub events: Vec<NewEvent>,
+    /// True if events may lie in the past.
+    pub may_import: bool,
+    /// The idempotency key, by which a retry is recognized.
+    pub idempotency: Option<Idempotency>,
+}
+
+impl Submission {
+    /// A list of new events, without an idempotency key.
+    pub const fn new(events: Vec<NewEvent>) -> Self {
+        Self { events, may_import: false, idempotency: None }
+    }
+}
+
+/// Written events.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The events, in the order in which they were given.
+    pub events: Vec<Event>,
+    /// True if the request was a retry, so the events may have been written before.
+    pub replayed: bool,
+}
+
+impl TopicHandle<'_> {
+    /// Writes events. They are durable when this returns.
+    pub async fn write(self, submission: Submission) -> Result<Written, WriteError> {
+        let Submission { events, may_import, idempotency } = submission;
+        let stored = self.stored().await?;
+        let writer = EventWriter::of(self.op, self.topic, &stored.settings).above_floor_of(&stored);
+        let first = Acceptance { at: self.op.now(), is_keyed: idempotency.is_some() };
+        let times = AcceptedTimes::new(first.at, stored.settings.retention_days);
+        let checked = check_times(&events, may_import, times);
+        let Some(idempotency) = idempotency else {
+            checked?;
+            let events = writer.place(events, None, first).await?.put().await?;
+            return Ok(Written { events, replayed: false });
+        };
+
+        let request = KeyedRequest::of(self.op, self.topic, stored.created_at, &idempotency);
+        let earlier = match checked {
+            // A retry may come so late that its times would be refused now. The time of the first request counts.
+            Err(error) => request.recorded().await?.ok_or(error)?,
+            Ok(()) => {
+                let placed = writer.place(events.clone(), None, first).await?;
+                match request.record(placed.ids(), first.at).await? {
+                    Some(earlier) => earlier,
+                    None => {
+                        let events = placed.put().await?;
+                        request.finish().await;
+                        return Ok(Written { events, replayed: false });
+                    }
+                }
+            }
+        };
+        let KeyRecord { body_hash, ids, accepted_at, done } = earlier;
+        if body_hash != idempotency.body_hash {
+            return Err(WriteError::KeyReused);
+        }
+        if done {
+            let events = events.into_iter().zip(ids).map(|(event, id)| Event::of(event, id)).collect();
+            return Ok(Written { events, replayed: true });
+        }
+        let placed = writer.place(events, Some(ids), Acceptance { at: accepted_at, ..first }).await?;
+        let events = placed.put_missing().await?;
+        request.finish().await;
+        Ok(Written { events, replayed: true })
+    }
+}
+
+/// Refuses events whose times are not allowed.
+fn check_times(events: &[NewEvent], may_import: bool, times: AcceptedTimes) -> Result<(), WriteError> {
+    let indices = |refused: &dyn Fn(UnixMillis) -> bool| -> Vec<usize> {
+        let at = events.iter().enumerate().filter_map(|(index, event)| Some((index, event.at?)));
+        at.filter(|(_, at)| refused(*at)).map(|(index, _)| index).collect()
+    };
+    let imports = indices(&|at| times.is_import(at));
+    if !may_import && !imports.is_empty() {
+        return Err(WriteError::ImportNotAllowed(imports));
+    }
+    let indices = indices(&|at| matches!(times.check(at), Err(AtError::Expired)));
+    if indices.is_empty() { Ok(()) } else { Err(WriteError::TooOld(indices)) }
+}
