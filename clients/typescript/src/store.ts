@@ -4,7 +4,7 @@
 
 import type { Event, FeedPage, NewEvent } from "./api.js";
 import { randomKey } from "./key.js";
-import { LatelyProblem } from "./problem.js";
+import { LatelyProblem, unreachable } from "./problem.js";
 import type { Timeline, EventPage } from "./timeline.js";
 import type { PostOptions } from "./topic.js";
 
@@ -190,7 +190,4 @@ const newestFirst = <E extends Event>(entries: Entry<E>[]): Entry<E>[] => {
   return [...entries.filter(({ state }) => state !== "posted"), ...posted];
 };
 
-const problemOf = (error: unknown): LatelyProblem =>
-  error instanceof LatelyProblem
-    ? error
-    : new LatelyProblem({ status: 0, code: "unreachable", detail: String(error) }, { cause: error });
+const problemOf = (error: unknown): LatelyProblem => (error instanceof LatelyProblem ? error : unreachable(error));
