@@ -1,4 +1,4 @@
-"""Makes the packages of a built program. scripts/package starts and describes this program."""
+"""Makes the packages of a built program, and those of the clients. scripts/package starts and describes this program."""
 
 import hashlib
 import json
@@ -28,6 +28,8 @@ DOCKER, NODE, RUST = MACHINES[MACHINE]
 SYSTEM = sys.platform
 # The platforms that have a package: one for each job of .github/workflows/release.yml.
 PLATFORMS = ("linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64")
+# The workflow of a release knows the repository's address, and a clone does not.
+REPOSITORY = "GITHUB_REPOSITORY" in os.environ and "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}".format_map(os.environ)
 
 
 def run(*command, **options):
@@ -46,13 +48,28 @@ def copied(folder, *files):
     return folder
 
 
+def npm_pack(folder, described, out):
+    """Packs a folder with this package.json."""
+    linked = {"repository": {"type": "git", "url": f"git+{REPOSITORY}.git"}} if REPOSITORY else {}
+    (folder / "package.json").write_text(json.dumps(described | {"version": VERSION} | linked, indent=2))
+    run("npm", "pack", "--silent", "--pack-destination", out.resolve(), cwd=folder)
+
+
+def hatch(folder):
+    """Builds the wheel of a folder."""
+    if REPOSITORY:
+        with (folder / "pyproject.toml").open("a") as file:
+            file.write(f'\n[project.urls]\nRepository = "{REPOSITORY}"\n')
+    environment = {**os.environ, "LATELY_VERSION": VERSION}
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", cwd=folder, env=environment)
+    [built] = (folder / "dist").iterdir()
+    return built
+
+
 def wheel(program, out, work):
     """A wheel with the program as its script."""
     sources = [SOURCES / "README.md", *(SOURCES / "wheel").iterdir(), *LICENCES, work / THIRD_PARTY, program]
-    folder = copied(work / "wheel", *sources)
-    environment = {**os.environ, "LATELY_VERSION": VERSION}
-    run(BIN / "hatchling", "build", "-t", "wheel", cwd=folder, env=environment)
-    [built] = (folder / "dist").iterdir()
+    built = hatch(copied(work / "wheel", *sources))
     if SYSTEM == "linux":
         # Finds the oldest glibc that the program runs on, and names the wheel after it.
         tools = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
@@ -67,17 +84,16 @@ def npm(program, out, work):
     def package(name):
         return f"@lately/cli-{name}"
 
-    described = json.loads((SOURCES / "npm/package.json").read_text()) | {"version": VERSION}
+    described = json.loads((SOURCES / "npm/package.json").read_text())
     command = copied(work / "npm", SOURCES / "README.md", SOURCES / "npm/lately.js", *LICENCES)
     optional = {package(name): VERSION for name in PLATFORMS}
-    (command / "package.json").write_text(json.dumps(described | {"optionalDependencies": optional}, indent=2))
+    npm_pack(command, described | {"optionalDependencies": optional}, out)
     carrier = copied(work / "npm-platform", *LICENCES, work / THIRD_PARTY, program)
     name = f"{SYSTEM}-{NODE}"
     about = {
+        **{field: described[field] for field in ("keywords", "author", "license")},
         "name": package(name),
-        "version": VERSION,
         "description": f"The program of @lately/cli for {name}",
-        "license": described["license"],
         "os": [SYSTEM],
         "cpu": [NODE],
         # Yarn would keep the package in an archive, where no program can be started.
@@ -85,9 +101,7 @@ def npm(program, out, work):
     }
     if SYSTEM == "linux":
         about["libc"] = ["glibc"]
-    (carrier / "package.json").write_text(json.dumps(about, indent=2))
-    for folder in (command, carrier):
-        run("npm", "pack", "--silent", "--pack-destination", out.resolve(), cwd=folder)
+    npm_pack(carrier, about, out)
 
 
 def archive(program, out, work):
@@ -102,6 +116,15 @@ def container(program, out, work):
     if SYSTEM == "linux":
         texts = [*map(pathlib.Path, LICENCES), work / THIRD_PARTY]
         image.write(out / f"lately-{VERSION}-linux-{DOCKER}.image.tar", program, texts, VERSION, DOCKER)
+
+
+def clients(out, work):
+    """The packages of the clients in TypeScript and Python, from copies without anything that was built before."""
+    unbuilt = shutil.ignore_patterns("node_modules", "dist", "__pycache__")
+    typescript = shutil.copytree("clients/typescript", work / "typescript", ignore=unbuilt)
+    (typescript / "node_modules").symlink_to(pathlib.Path("target/tools/clients/node_modules").resolve())
+    npm_pack(typescript, json.loads((typescript / "package.json").read_text()), out)
+    shutil.copy(hatch(shutil.copytree("clients/python", work / "python", ignore=unbuilt)), out)
 
 
 def sums(out):
@@ -127,6 +150,7 @@ def main(program, out):
             run("strip", work / "lately")
         for make in (wheel, npm, archive, container):
             make(work / "lately", out, work)
+        clients(out, work)
     sums(out)
 
 

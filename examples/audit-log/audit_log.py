@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from types import TracebackType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from lately_client import Lately, LatelyProblem
 from lately_client.api import Event
@@ -48,7 +48,7 @@ class Log:
     ) -> None:
         self.file.close()
 
-    def append(self, events: list[Event]) -> int:
+    def append(self, events: list[Event[Any]]) -> int:
         """Appends the events that the last batch did not have, and returns their number when they are on the disk."""
         added = [event for event in events if event["id"] not in self.last]
         lines = (json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n" for event in added)

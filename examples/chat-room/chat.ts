@@ -16,14 +16,15 @@ if (!room || !name) {
 }
 const { LATELY_URL: url = "http://127.0.0.1:3000", LATELY_TOKEN: token = name } = process.env;
 const end = new AbortController();
-const messages = new Lately({ url, token, signal: end.signal }).topic(room);
+type Message = { text: string } | undefined;
+const messages = new Lately({ url, token, signal: end.signal }).topic<Message>(room);
 
 /** Other people wrote this text: a control character could move the cursor, so none is printed. */
-const plain = (text: unknown): string => String(text ?? "").replace(/\p{Cc}/gu, " ");
+const plain = (text?: string): string => String(text ?? "").replace(/\p{Cc}/gu, " ");
 
-function show({ at, actor, data }: Event): void {
+function show({ at, actor, data }: Event<Message>): void {
   const time = new Date(at).toLocaleTimeString();
-  console.log(`${time} ${plain(actor)}: ${plain((data as { text?: unknown } | undefined)?.text)}`);
+  console.log(`${time} ${plain(actor)}: ${plain(data?.text)}`);
 }
 
 /** Shows the latest messages, and from there on those that come. */
@@ -32,7 +33,7 @@ async function listen(): Promise<void> {
   page.events.reverse().forEach(show);
   // The position behind a page lags by two seconds, so messages of the page may come again.
   const shown = new Set(page.events.map(({ id }) => id));
-  for await (const { event } of messages.follow({ cursor: page.newer ?? undefined })) {
+  for await (const { event } of messages.follow({ cursor: page.newer })) {
     if (!shown.has(event.id)) show(event);
   }
 }

@@ -24,8 +24,7 @@ class AuditLog(unittest.TestCase):
         self.file = Path(self.enterContext(tempfile.TemporaryDirectory())) / "audit.ndjson"
 
     def post(self, *numbers: int) -> None:
-        at = AT.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self.topic.post_all([{"type": "login", "actor": "ada", "at": at, "data": number} for number in numbers])
+        self.topic.post_all([{"type": "login", "actor": "ada", "at": AT, "data": number} for number in numbers])
 
     def log(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(PROGRAM), "--once", *(arguments or [self.topic.name, str(self.file)])]

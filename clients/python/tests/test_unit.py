@@ -1,12 +1,17 @@
 """The parts that no case of the conformance suite can see."""
 
 import asyncio
+import json
 import unittest
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from itertools import islice
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import httpx
+import pydantic
 
 from lately_client import AsyncLately, Call, Lately, LatelyProblem, api
 from lately_client.batches import batches_of, encode
@@ -23,8 +28,25 @@ def id_at(milliseconds: int) -> str:
     return f"{digits[:8]}-{digits[8:]}-7000-8000-000000000000"
 
 
-def event(n: int, data: str = "") -> api.NewEvent:
+def event(n: int, data: str = "") -> api.NewEvent[str]:
     return {"type": "note", "actor": f"actor-{n}", "data": data}
+
+
+class Note(TypedDict):
+    text: str
+
+
+@dataclass
+class Text:
+    text: str
+
+
+class Model(pydantic.BaseModel):
+    text: str
+
+
+def take_two(lately: Lately) -> list[Any]:
+    return list(islice(lately.topic("t").follow(), 2))
 
 
 class Parts(unittest.TestCase):
@@ -74,6 +96,15 @@ class Parts(unittest.TestCase):
         self.assertEqual(request.parameters, {"from": "2026-01-01T00:00:00Z", "consistent": "true", "limit": "5"})
         self.assertEqual(api.get_event("a b", "c/d").path, "/topics/a%20b/events/c%2Fd")
 
+    def test_a_time_may_be_a_datetime_with_a_time_zone(self) -> None:
+        at = datetime(2026, 11, 26, 1, 2, 3, 4000, tzinfo=timezone(timedelta(hours=2)))
+        self.assertEqual(api.get_latest("t", from_=at).parameters, {"from": "2026-11-26T01:02:03.004000+02:00"})
+        self.assertEqual(encode({"at": at}), b'{"at":"2026-11-26T01:02:03.004000+02:00"}')
+        naive = datetime(2026, 11, 26)
+        self.assertRaisesRegex(ValueError, "time zone", encode, {"at": naive})
+        self.assertRaisesRegex(ValueError, "time zone", lambda: api.get_latest("t", to=naive).parameters)
+        self.assertRaisesRegex(TypeError, "object is neither JSON nor", encode, object())
+
     def test_which_requests_are_repeatable(self) -> None:
         repeatable: list[Request[Any]] = [
             api.get_topic("t"),
@@ -108,6 +139,91 @@ class Clients(unittest.TestCase):
         with Lately("http://x", lambda: next(tokens), http=http, backoff=0) as lately:
             self.assertEqual(lately.health(), {"status": "ok"})
         self.assertEqual(sent, ["Bearer old", "Bearer new"])
+
+    def test_a_token_that_is_refused_is_asked_for_once_more(self) -> None:
+        missing, invalid, forbidden = (
+            httpx.Response(status, json={"code": code, "title": "A title"})
+            for status, code in ((401, "missing-token"), (403, "invalid-token"), (403, "forbidden"))
+        )
+        gateway = httpx.Response(403, json={"message": "Forbidden"})
+        health = httpx.Response(200, json={"status": "ok"})
+        frame = httpx.Response(200, text=f'event: event\nid: c1\ndata: {{"id": "{id_at(1)}"}}\n\n')
+        other = httpx.Response(200, text=f'event: event\nid: c2\ndata: {{"id": "{id_at(2)}"}}\n\n')
+        # The answers, the tokens that are asked for, and whether the call succeeds.
+        for call, answers, asked, succeeds in (
+            (Lately.health, [missing, health], 2, True),
+            (Lately.health, [invalid, health], 2, True),
+            (Lately.health, [gateway, health], 2, True),
+            (Lately.health, [invalid, invalid], 2, False),
+            (Lately.health, [forbidden], 1, False),
+            (take_two, [invalid, frame, invalid, other], 4, True),
+            (take_two, [frame, invalid, invalid], 3, False),
+            (take_two, [frame, forbidden], 2, False),
+        ):
+            left = [httpx.Response(each.status_code, content=each.content) for each in answers]
+            http = httpx.Client(transport=httpx.MockTransport(lambda _: left.pop(0)))
+            tokens = [str(n) for n in range(9)]
+            lately = Lately("http://x", lambda: tokens.pop(), http=http, backoff=0)
+            outcome = nullcontext() if succeeds else self.assertRaises(LatelyProblem)
+            with self.subTest(asked=asked, succeeds=succeeds), outcome:
+                call(lately)
+            self.assertEqual((9 - len(tokens), left), (asked, []))
+        http = httpx.Client(transport=httpx.MockTransport(lambda _: invalid))
+        with Lately("http://x", "fixed", http=http) as lately, self.assertRaises(LatelyProblem):
+            lately.using(attempts=2).health()
+
+    def test_data_is_read_and_written_as_the_class_of_the_caller(self) -> None:
+        sent: list[Any] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            sent.append(request.content)
+            event = {"id": id_at(1), "data": {"text": "Hi"}}
+            if request.url.path.endswith("/live"):
+                return httpx.Response(200, text=f"event: event\nid: c1\ndata: {json.dumps(event)}\n\n")
+            if "/profile" in request.url.path:
+                return httpx.Response(200, json=event["data"], headers={"ETag": '"1"'})
+            if request.method == "GET" or "/poll" in request.url.path:
+                page = {"events": [event, {"id": id_at(2)}], "late": [event], "next": None, "has_more": False}
+                return httpx.Response(200, json={**page, "batch": "b"})
+            return httpx.Response(200, json=event)
+
+        http = httpx.Client(transport=httpx.MockTransport(answer))
+        with Lately("http://x", http=http) as lately:
+            for model, value in ((Text, Text("Hi")), (Model, Model(text="Hi")), (Note, Note(text="Hi"))):
+                topic = lately.topic("t", cast(type[Any], model))
+                self.assertEqual(topic.post({"type": "note", "actor": "ada", "data": value})["data"], value)
+                self.assertEqual(json.loads(sent[-1])["data"], {"text": "Hi"})
+                self.assertEqual([each.get("data") for each in topic.events()], [value, None])
+                self.assertEqual(next(topic.follow()).event["data"], value)
+                polled = topic.consumer("c").poll()
+                self.assertEqual([each["data"] for each in [polled["events"][0], *polled["late"]]], [value, value])
+                feed = lately.feed("ada", cast(type[Any], model))
+                self.assertEqual(feed.page()["events"][0]["data"], value)
+                profile = lately.user("ada").profile(cast(type[Any], model))
+                self.assertEqual(profile.put(profile.get().value).value, value)
+                self.assertEqual(json.loads(sent[-1]), {"text": "Hi"})
+
+    def test_a_url_without_a_scheme_is_refused_when_the_client_is_made(self) -> None:
+        for url in ("127.0.0.1:3000", "localhost:3000", "", "ftp://x", "http://"):
+            with self.assertRaisesRegex(ValueError, "must begin with http:// or https://"):
+                Lately(url)
+        with self.assertRaises(ValueError):
+            AsyncLately("http://x", live_url="x:3000")
+
+    def test_a_problem_says_its_first_fault_or_the_systems_code(self) -> None:
+        faults = [{"path": "/type", "message": "is missing"}, {"path": "/actor", "message": "is empty"}]
+        body = {"code": "invalid-event", "detail": "There are 2 faults.", "errors": faults}
+        http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(422, json=body)))
+        with Lately("http://x", http=http) as lately, self.assertRaises(LatelyProblem) as caught:
+            lately.health()
+        self.assertEqual(str(caught.exception), "422 invalid-event: There are 2 faults. /type: is missing")
+
+        async def unreachable() -> None:
+            async with AsyncLately("http://127.0.0.1:2", attempts=1) as lately:
+                await lately.health()
+
+        self.assertRaisesRegex(LatelyProblem, r"\(ECONNREFUSED\)$", asyncio.run, unreachable())
+        self.assertRaisesRegex(LatelyProblem, r"\(ECONNREFUSED\)$", Lately("http://127.0.0.1:2", attempts=1).health)
 
     def test_clients_that_using_makes_share_the_sum_of_costs(self) -> None:
         def answer(_: httpx.Request) -> httpx.Response:

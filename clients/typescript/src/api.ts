@@ -1,6 +1,6 @@
 // Generated from the OpenAPI document by clients/generate. Do not edit.
 
-import { path, type Request } from "./request.js";
+import { path, type Data, type Request } from "./request.js";
 
 /** The name of a topic or an actor. */
 export type Name = string;
@@ -24,17 +24,17 @@ export type Shards = 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 | 256;
 
 export interface TopicChange {
   /** The width of a bucket; fixed at creation. */
-  bucket?: "quarter-hour" | "hour" | "day" | "month";
+  bucket?: "quarter-hour" | "hour" | "day" | "month" | undefined;
   /** The days after which events expire; with null they never expire. */
-  retention_days?: number | null;
+  retention_days?: number | null | undefined;
   /** The smallest number of shards of a new bucket; at most max_shards. */
-  min_shards?: Shards;
+  min_shards?: Shards | undefined;
   /** The most shards of a bucket. */
-  max_shards?: Shards;
+  max_shards?: Shards | undefined;
   /** If true, events are pushed to feeds; needs the views actor and subject. */
-  fan_out?: boolean;
+  fan_out?: boolean | undefined;
   /** The views that list later events. */
-  views?: ("actor" | "subject" | "type")[];
+  views?: ("actor" | "subject" | "type")[] | undefined;
 }
 
 export interface TopicSummary {
@@ -81,37 +81,33 @@ export interface TopicList {
 }
 
 /** An event as it is sent: at most 256 KiB. */
-export interface NewEvent {
+export type NewEvent<T = unknown> = {
   type: EventType;
   actor: Name;
-  subject?: Subject;
-  /** Any JSON, nested at most 60 levels deep. Responses return it as it was sent. */
-  data?: unknown;
+  subject?: Subject | undefined;
   /** The time of the event; the default is now. */
-  at?: Time;
-}
+  at?: Time | Date | undefined;
+} & Data<T>;
 
 /** A batch. */
-export type NewEvents = NewEvent[];
+export type NewEvents<T = unknown> = NewEvent<T>[];
 
-export interface Event {
+export type Event<T = unknown> = {
   id: EventId;
   at: Time;
   type: EventType;
   actor: Name;
   subject?: Subject;
-  /** Any JSON, as it was sent. */
-  data?: unknown;
-}
+} & Data<T>;
 
 /** All events of the batch, in its order. */
-export interface Accepted {
+export interface Accepted<T = unknown> {
   accepted: number;
-  events: Event[];
+  events: Event<T>[];
 }
 
-export interface Page {
-  events: Event[];
+export interface Page<T = unknown> {
+  events: Event<T>[];
   /** The cursor that continues in the page's own order. */
   next: Cursor | null;
   /** On newest-first pages: the cursor of later events, oldest first. Events of two seconds may come again. */
@@ -167,13 +163,13 @@ export type Scope = "read" | "write" | "import" | "consume" | "act-as" | "admin"
 
 export interface NewSession {
   /** The user for whom the session acts; absent for a service. */
-  user?: Name;
+  user?: Name | undefined;
   scopes: Scope[];
   /** The only topics to which the scopes apply; all if absent. */
-  topics?: Name[];
+  topics?: Name[] | undefined;
   ttl_seconds: number;
-  writes_per_minute?: WritesPerMinute;
-  reads_per_minute?: ReadsPerMinute;
+  writes_per_minute?: WritesPerMinute | undefined;
+  reads_per_minute?: ReadsPerMinute | undefined;
 }
 
 /** The writes that the token may make in a minute; each event of a batch counts. Without limit if absent. */
@@ -262,9 +258,9 @@ export type ErasureId = string;
 /** An actor, a user, or both, and the name again. */
 export interface NewErasure {
   /** The actor whose events are erased. */
-  actor?: Name;
+  actor?: Name | undefined;
   /** The user whose data is erased. */
-  user?: Name;
+  user?: Name | undefined;
   /** The name again, so that nobody is erased by mistake: the actor's, or the user's if no actor is named. */
   confirm: Name;
 }
@@ -313,19 +309,17 @@ export interface ErasureList {
 export type Source = string;
 
 /** An event with its topic. */
-export interface TimelineEvent {
+export type TimelineEvent<T = unknown> = {
   id: EventId;
   at: Time;
   topic: Name;
   type: EventType;
   actor: Name;
   subject?: Subject;
-  /** Any JSON, as it was sent. */
-  data?: unknown;
-}
+} & Data<T>;
 
-export interface TimelinePage {
-  events: TimelineEvent[];
+export interface TimelinePage<T = unknown> {
+  events: TimelineEvent<T>[];
   /** The cursor that continues in the page's own order. */
   next: Cursor | null;
   /** On newest-first pages: the cursor of later events, oldest first. */
@@ -333,8 +327,8 @@ export interface TimelinePage {
   has_more: boolean;
 }
 
-export interface FeedPage {
-  events: TimelineEvent[];
+export interface FeedPage<T = unknown> {
+  events: TimelineEvent<T>[];
   /** The cursor that continues in the page's own order. */
   next: Cursor | null;
   /** On newest-first pages: the cursor of later events, oldest first. */
@@ -358,7 +352,7 @@ export interface Seen {
 
 export interface Follow {
   /** The number of the source's events from before the follow that the feed will show. */
-  backfill?: number;
+  backfill?: number | undefined;
 }
 
 export interface Following {
@@ -412,17 +406,17 @@ export type IssuePriority = "high" | "medium" | "low";
 
 export interface NewIssue {
   title: IssueTitle;
-  body?: IssueBody;
-  labels?: Labels;
+  body?: IssueBody | undefined;
+  labels?: Labels | undefined;
 }
 
 /** Absent fields stay unchanged. A `body` of null removes the body. After a priority is set, labels no longer change it. */
 export interface IssueChange {
-  title?: IssueTitle;
-  body?: IssueBody | null;
-  labels?: Labels;
-  status?: IssueStatus;
-  priority?: IssuePriority;
+  title?: IssueTitle | undefined;
+  body?: IssueBody | null | undefined;
+  labels?: Labels | undefined;
+  status?: IssueStatus | undefined;
+  priority?: IssuePriority | undefined;
 }
 
 export interface Issue {
@@ -451,9 +445,9 @@ export type BatchToken = string;
 
 export interface NewConsumer {
   /** The position at which a new consumer begins: the oldest event, now, or a time. */
-  start?: "earliest" | "latest" | Time;
+  start?: "earliest" | "latest" | Time | Date | undefined;
   /** The seconds that the consumer stays behind now, so that writes under way can arrive. */
-  settle_seconds?: number;
+  settle_seconds?: number | undefined;
 }
 
 export interface Consumer {
@@ -472,16 +466,16 @@ export interface Consumer {
 
 export interface Poll {
   /** The most events of the batch, late events included. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
-export interface Polled {
+export interface Polled<T = unknown> {
   /** The batch to commit; null if there are no events. */
   batch: BatchToken | null;
   /** The next events, oldest first. */
-  events: Event[];
+  events: Event<T>[];
   /** The events that arrived behind the position, oldest first. The list may repeat an event. */
-  late: Event[];
+  late: Event<T>[];
   /** True if there are no more events up to `settle_seconds` ago. False for a batch that is returned again. */
   caught_up: boolean;
 }
@@ -491,7 +485,7 @@ export interface Commit {
 }
 
 export interface Seek {
-  to: "earliest" | "latest" | Time | EventId;
+  to: "earliest" | "latest" | Time | Date | EventId;
 }
 
 export interface Run {
@@ -524,9 +518,9 @@ export interface RunList {
 
 export type ListTopicsQuery = {
   /** The most entries of a page. */
-  limit?: number;
+  limit?: number | undefined;
   /** The `next` of a page. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
 };
 
 /** List all topics, by name: `GET /topics`. */
@@ -551,9 +545,9 @@ export const putTopic = (topic: Name, body: TopicChange = {}): Request<Topic> =>
 
 export type DeleteTopicQuery = {
   /** The name of the topic, so that nobody deletes a topic by mistake. Only a dry run may omit it. */
-  confirm?: Name;
+  confirm?: Name | undefined;
   /** If true, nothing is deleted, and the response says what a deletion would delete. */
-  dry_run?: boolean;
+  dry_run?: boolean | undefined;
 };
 
 /** Delete a topic: `DELETE /topics/{topic}`. */
@@ -571,25 +565,25 @@ export const getDeletion = (topic: Name): Request<TopicDeletion> => ({
 
 export type GetLatestQuery = {
   /** The most entries of a page. */
-  limit?: number;
+  limit?: number | undefined;
   /** `desc` (the default) is newest first. Optional with a cursor. */
-  order?: "desc" | "asc";
+  order?: "desc" | "asc" | undefined;
   /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
   /** Events of this time and later; not after `to`. */
-  from?: Time;
+  from?: Time | Date | undefined;
   /** Events before this time. */
-  to?: Time;
+  to?: Time | Date | undefined;
   /** Events of this type. */
-  type?: EventType;
+  type?: EventType | undefined;
   /** If true, the read shows every acknowledged write, at twice the price. */
-  consistent?: boolean;
+  consistent?: boolean | undefined;
   /** The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the cursor of an oldest-first page. */
-  wait?: number;
+  wait?: number | undefined;
 };
 
 /** Get a page of a topic's events, newest first or oldest first: `GET /topics/{topic}/events`. */
-export const getLatest = (topic: Name, query: GetLatestQuery = {}): Request<Page> => ({
+export const getLatest = <T = unknown>(topic: Name, query: GetLatestQuery = {}): Request<Page<T>> => ({
   method: "GET",
   path: path`/topics/${topic}/events`,
   query,
@@ -597,11 +591,11 @@ export const getLatest = (topic: Name, query: GetLatestQuery = {}): Request<Page
 
 export type PostEventsHeaders = {
   /** The name of the request, for 24 hours: the same key and body return the first response again, and another body is refused. 1 to 128 printable ASCII characters. */
-  "Idempotency-Key"?: string;
+  "Idempotency-Key"?: string | undefined;
 };
 
 /** Write one event, or a batch: `POST /topics/{topic}/events`. */
-export const postEvents = (topic: Name, body: NewEvent | NewEvents, headers: PostEventsHeaders = {}): Request<Event | Accepted> => ({
+export const postEvents = <T = unknown>(topic: Name, body: NewEvent<T> | NewEvents<T>, headers: PostEventsHeaders = {}): Request<Event<T> | Accepted<T>> => ({
   method: "POST",
   path: path`/topics/${topic}/events`,
   body,
@@ -610,14 +604,14 @@ export const postEvents = (topic: Name, body: NewEvent | NewEvents, headers: Pos
 
 export type StreamTopicEventsQuery = {
   /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
   /** Events of this type. */
-  type?: EventType;
+  type?: EventType | undefined;
 };
 
 export type StreamTopicEventsHeaders = {
   /** The id of the last message. It wins over `cursor`. */
-  "Last-Event-ID"?: Cursor;
+  "Last-Event-ID"?: Cursor | undefined;
 };
 
 /** Follow a topic live: `GET /topics/{topic}/live`. */
@@ -629,7 +623,7 @@ export const streamTopicEvents = (topic: Name, query: StreamTopicEventsQuery = {
 });
 
 /** Get an event: `GET /topics/{topic}/events/{id}`. */
-export const getEvent = (topic: Name, id: EventId): Request<Event> => ({
+export const getEvent = <T = unknown>(topic: Name, id: EventId): Request<Event<T>> => ({
   method: "GET",
   path: path`/topics/${topic}/events/${id}`,
 });
@@ -642,31 +636,31 @@ export const deleteEvent = (topic: Name, id: EventId): Request<void> => ({
 
 export type GetActorEventsQuery = {
   /** The most entries of a page. */
-  limit?: number;
+  limit?: number | undefined;
   /** `desc` (the default) is newest first. Optional with a cursor. */
-  order?: "desc" | "asc";
+  order?: "desc" | "asc" | undefined;
   /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
   /** Events of this time and later; not after `to`. */
-  from?: Time;
+  from?: Time | Date | undefined;
   /** Events before this time. */
-  to?: Time;
+  to?: Time | Date | undefined;
   /** Events of this type. */
-  type?: EventType;
+  type?: EventType | undefined;
   /** If true, the read shows every acknowledged write, at twice the price. */
-  consistent?: boolean;
+  consistent?: boolean | undefined;
   /** The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the cursor of an oldest-first page. */
-  wait?: number;
+  wait?: number | undefined;
   /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
-  wait_for?: EventId;
+  wait_for?: EventId | undefined;
   /** Only events of this topic. */
-  topic?: Name;
+  topic?: Name | undefined;
   /** Only events of this month. Not with `from` or `to`. */
-  month?: string;
+  month?: string | undefined;
 };
 
 /** Get an actor's events, newest first: `GET /actors/{actor}/events`. */
-export const getActorEvents = (actor: Name, query: GetActorEventsQuery = {}): Request<TimelinePage> => ({
+export const getActorEvents = <T = unknown>(actor: Name, query: GetActorEventsQuery = {}): Request<TimelinePage<T>> => ({
   method: "GET",
   path: path`/actors/${actor}/events`,
   query,
@@ -674,16 +668,16 @@ export const getActorEvents = (actor: Name, query: GetActorEventsQuery = {}): Re
 
 export type StreamActorEventsQuery = {
   /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
   /** Events of this type. */
-  type?: EventType;
+  type?: EventType | undefined;
   /** Only events of this topic. */
-  topic?: Name;
+  topic?: Name | undefined;
 };
 
 export type StreamActorEventsHeaders = {
   /** The id of the last message. It wins over `cursor`. */
-  "Last-Event-ID"?: Cursor;
+  "Last-Event-ID"?: Cursor | undefined;
 };
 
 /** Follow an actor live: `GET /actors/{actor}/live`. */
@@ -696,31 +690,31 @@ export const streamActorEvents = (actor: Name, query: StreamActorEventsQuery = {
 
 export type GetSubjectEventsQuery = {
   /** The most entries of a page. */
-  limit?: number;
+  limit?: number | undefined;
   /** `desc` (the default) is newest first. Optional with a cursor. */
-  order?: "desc" | "asc";
+  order?: "desc" | "asc" | undefined;
   /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
   /** Events of this time and later; not after `to`. */
-  from?: Time;
+  from?: Time | Date | undefined;
   /** Events before this time. */
-  to?: Time;
+  to?: Time | Date | undefined;
   /** Events of this type. */
-  type?: EventType;
+  type?: EventType | undefined;
   /** If true, the read shows every acknowledged write, at twice the price. */
-  consistent?: boolean;
+  consistent?: boolean | undefined;
   /** The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the cursor of an oldest-first page. */
-  wait?: number;
+  wait?: number | undefined;
   /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
-  wait_for?: EventId;
+  wait_for?: EventId | undefined;
   /** Only events of this topic. */
-  topic?: Name;
+  topic?: Name | undefined;
   /** Only events of this month. Not with `from` or `to`. */
-  month?: string;
+  month?: string | undefined;
 };
 
 /** Get a subject's events, newest first: `GET /subjects/{subject}/events`. */
-export const getSubjectEvents = (subject: Subject, query: GetSubjectEventsQuery = {}): Request<TimelinePage> => ({
+export const getSubjectEvents = <T = unknown>(subject: Subject, query: GetSubjectEventsQuery = {}): Request<TimelinePage<T>> => ({
   method: "GET",
   path: path`/subjects/${subject}/events`,
   query,
@@ -728,16 +722,16 @@ export const getSubjectEvents = (subject: Subject, query: GetSubjectEventsQuery 
 
 export type StreamSubjectEventsQuery = {
   /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
   /** Events of this type. */
-  type?: EventType;
+  type?: EventType | undefined;
   /** Only events of this topic. */
-  topic?: Name;
+  topic?: Name | undefined;
 };
 
 export type StreamSubjectEventsHeaders = {
   /** The id of the last message. It wins over `cursor`. */
-  "Last-Event-ID"?: Cursor;
+  "Last-Event-ID"?: Cursor | undefined;
 };
 
 /** Follow a subject live: `GET /subjects/{subject}/live`. */
@@ -750,27 +744,27 @@ export const streamSubjectEvents = (subject: Subject, query: StreamSubjectEvents
 
 export type GetFeedQuery = {
   /** The most entries of a page. */
-  limit?: number;
+  limit?: number | undefined;
   /** `desc` (the default) is newest first. Optional with a cursor. */
-  order?: "desc" | "asc";
+  order?: "desc" | "asc" | undefined;
   /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
   /** Events of this time and later; not after `to`. */
-  from?: Time;
+  from?: Time | Date | undefined;
   /** Events before this time. */
-  to?: Time;
+  to?: Time | Date | undefined;
   /** Events of this type. */
-  type?: EventType;
+  type?: EventType | undefined;
   /** If true, the read shows every acknowledged write, at twice the price. */
-  consistent?: boolean;
+  consistent?: boolean | undefined;
   /** The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the cursor of an oldest-first page. */
-  wait?: number;
+  wait?: number | undefined;
   /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
-  wait_for?: EventId;
+  wait_for?: EventId | undefined;
 };
 
 /** Get a user's feed, newest first: `GET /feeds/{user}`. */
-export const getFeed = (user: Name, query: GetFeedQuery = {}): Request<FeedPage> => ({
+export const getFeed = <T = unknown>(user: Name, query: GetFeedQuery = {}): Request<FeedPage<T>> => ({
   method: "GET",
   path: path`/feeds/${user}`,
   query,
@@ -778,14 +772,14 @@ export const getFeed = (user: Name, query: GetFeedQuery = {}): Request<FeedPage>
 
 export type StreamFeedQuery = {
   /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
   /** Events of this type. */
-  type?: EventType;
+  type?: EventType | undefined;
 };
 
 export type StreamFeedHeaders = {
   /** The id of the last message. It wins over `cursor`. */
-  "Last-Event-ID"?: Cursor;
+  "Last-Event-ID"?: Cursor | undefined;
 };
 
 /** Follow a user's feed live: `GET /feeds/{user}/live`. */
@@ -811,9 +805,9 @@ export const putSeen = (user: Name, body: Seen): Request<void> => ({
 
 export type ListFollowingQuery = {
   /** The most entries of a page. */
-  limit?: number;
+  limit?: number | undefined;
   /** The `next` of a page. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
 };
 
 /** List the sources that a user follows: `GET /users/{user}/following`. */
@@ -838,9 +832,9 @@ export const deleteFollowing = (user: Name, source: Source): Request<void> => ({
 
 export type ListFollowersQuery = {
   /** The most entries of a page. */
-  limit?: number;
+  limit?: number | undefined;
   /** The `next` of a page. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
 };
 
 /** List the followers of a source: `GET /sources/{source}/followers`. */
@@ -858,7 +852,7 @@ export const getSource = (source: Source): Request<SourceView> => ({
 
 export type GetProfileQuery = {
   /** If true, the read shows every acknowledged write, at twice the price. */
-  consistent?: boolean;
+  consistent?: boolean | undefined;
 };
 
 /** Get a user's profile: `GET /users/{user}/profile`. */
@@ -870,9 +864,9 @@ export const getProfile = (user: Name, query: GetProfileQuery = {}): Request<Doc
 
 export type PutProfileHeaders = {
   /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
-  "If-Match"?: string;
+  "If-Match"?: string | undefined;
   /** `*`: write only if the document does not exist yet. */
-  "If-None-Match"?: "*";
+  "If-None-Match"?: "*" | undefined;
 };
 
 /** Create or replace a user's profile: `PUT /users/{user}/profile`. */
@@ -885,9 +879,9 @@ export const putProfile = (user: Name, body: Document, headers: PutProfileHeader
 
 export type DeleteProfileHeaders = {
   /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
-  "If-Match"?: string;
+  "If-Match"?: string | undefined;
   /** `*`: write only if the document does not exist yet. */
-  "If-None-Match"?: "*";
+  "If-None-Match"?: "*" | undefined;
 };
 
 /** Delete a user's profile: `DELETE /users/{user}/profile`. */
@@ -899,7 +893,7 @@ export const deleteProfile = (user: Name, headers: DeleteProfileHeaders = {}): R
 
 export type GetSettingsQuery = {
   /** If true, the read shows every acknowledged write, at twice the price. */
-  consistent?: boolean;
+  consistent?: boolean | undefined;
 };
 
 /** Get an application's settings: `GET /settings/{app}`. */
@@ -911,9 +905,9 @@ export const getSettings = (app: Name, query: GetSettingsQuery = {}): Request<Do
 
 export type PutSettingsHeaders = {
   /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
-  "If-Match"?: string;
+  "If-Match"?: string | undefined;
   /** `*`: write only if the document does not exist yet. */
-  "If-None-Match"?: "*";
+  "If-None-Match"?: "*" | undefined;
 };
 
 /** Create or replace an application's settings: `PUT /settings/{app}`. */
@@ -926,9 +920,9 @@ export const putSettings = (app: Name, body: Document, headers: PutSettingsHeade
 
 export type DeleteSettingsHeaders = {
   /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
-  "If-Match"?: string;
+  "If-Match"?: string | undefined;
   /** `*`: write only if the document does not exist yet. */
-  "If-None-Match"?: "*";
+  "If-None-Match"?: "*" | undefined;
 };
 
 /** Delete an application's settings: `DELETE /settings/{app}`. */
@@ -940,23 +934,23 @@ export const deleteSettings = (app: Name, headers: DeleteSettingsHeaders = {}): 
 
 export type ListIssuesQuery = {
   /** Only issues of this status. Not with `priority`. */
-  status?: IssueStatus;
+  status?: IssueStatus | undefined;
   /** Only issues of this priority. Not with `status`. */
-  priority?: IssuePriority;
+  priority?: IssuePriority | undefined;
   /** Issues of this number and higher; not after `to`. */
-  from?: IssueNumber;
+  from?: IssueNumber | undefined;
   /** Issues of this number and lower. */
-  to?: IssueNumber;
+  to?: IssueNumber | undefined;
   /** `desc` (the default) is newest first. Optional with a cursor. */
-  order?: "desc" | "asc";
+  order?: "desc" | "asc" | undefined;
   /** The most entries of a page. */
-  limit?: number;
+  limit?: number | undefined;
   /** The `next` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
   /** The `<number>@<revision>` of an issue. Waits at most 5 s until the list shows that revision of the issue, or a later one. Not with `cursor`. */
-  wait_for?: string;
+  wait_for?: string | undefined;
   /** If true, the read shows every acknowledged write, at twice the price. Not with `status` or `priority`, because these are read from an index. */
-  consistent?: boolean;
+  consistent?: boolean | undefined;
 };
 
 /** List a repository's issues, by number: `GET /repos/{owner}/{repo}/issues`. */
@@ -975,7 +969,7 @@ export const postIssue = (owner: RepositoryPart, repo: RepositoryPart, body: New
 
 export type GetIssueQuery = {
   /** If true, the read shows every acknowledged write, at twice the price. */
-  consistent?: boolean;
+  consistent?: boolean | undefined;
 };
 
 /** Get an issue: `GET /repos/{owner}/{repo}/issues/{number}`. */
@@ -987,7 +981,7 @@ export const getIssue = (owner: RepositoryPart, repo: RepositoryPart, number: Is
 
 export type PatchIssueHeaders = {
   /** The `ETag` of the issue to change: exactly one, as a response returned it. Without this header nothing is changed, and the response has the current `ETag`. */
-  "If-Match"?: string;
+  "If-Match"?: string | undefined;
 };
 
 /** Change, close or reopen an issue: `PATCH /repos/{owner}/{repo}/issues/{number}`. */
@@ -1000,11 +994,11 @@ export const patchIssue = (owner: RepositoryPart, repo: RepositoryPart, number: 
 
 export type ListSessionsQuery = {
   /** Only sessions of this user. */
-  user?: Name;
+  user?: Name | undefined;
   /** The most entries of a page. */
-  limit?: number;
+  limit?: number | undefined;
   /** The `next` of a page. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
 };
 
 /** List the sessions, without their tokens: `GET /sessions`. */
@@ -1053,9 +1047,9 @@ export const deleteSession = (id: SessionId): Request<void> => ({
 
 export type ListErasuresQuery = {
   /** The most entries of a page. */
-  limit?: number;
+  limit?: number | undefined;
   /** The `next` of a page. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
 };
 
 /** List the erasures of the last days: `GET /erasures`. */
@@ -1110,7 +1104,7 @@ export const deleteConsumer = (topic: Name, name: Name): Request<void> => ({
 });
 
 /** Get the next batch: `POST /topics/{topic}/consumers/{name}/poll`. */
-export const poll = (topic: Name, name: Name, body: Poll = {}): Request<Polled> => ({
+export const poll = <T = unknown>(topic: Name, name: Name, body: Poll = {}): Request<Polled<T>> => ({
   method: "POST",
   path: path`/topics/${topic}/consumers/${name}/poll`,
   body,
@@ -1132,9 +1126,9 @@ export const seek = (topic: Name, name: Name, body: Seek): Request<Consumer> => 
 
 export type ListRunsQuery = {
   /** The most entries of a page. */
-  limit?: number;
+  limit?: number | undefined;
   /** The `next` of a page. */
-  cursor?: Cursor;
+  cursor?: Cursor | undefined;
 };
 
 /** List the runs of a reporting consumer: `GET /topics/{topic}/consumers/{name}/runs`. */

@@ -6,9 +6,9 @@ const MOST_EVENTS = 500;
 const MOST_BYTES = 3 * 1024 * 1024;
 
 /** Batches that the API accepts. The same events give the same batches, so that a repetition has the same bodies. */
-export function* batchesOf(events: Iterable<NewEvent>): Generator<NewEvent[]> {
+export function* batchesOf<E extends NewEvent>(events: Iterable<E>): Generator<E[]> {
   const encoder = new TextEncoder();
-  let batch: NewEvent[] = [];
+  let batch: E[] = [];
   // Two brackets around the batch, and a comma behind each event.
   let bytes = 2;
   for (const event of events) {

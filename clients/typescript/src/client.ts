@@ -35,21 +35,22 @@ export class Lately {
     return this.#transport.list(api.listTopics, ({ topics }) => topics, query);
   }
 
-  topic(name: string): Topic {
+  /** A topic. `T` is the type of its events' `data`, as far as the caller knows it: nothing checks this at run time. */
+  topic<T = unknown>(name: string): Topic<T> {
     return new Topic(this.#transport, name);
   }
 
   /** The events that an actor did. */
-  actor(name: string): Timeline<api.GetActorEventsQuery, api.TimelinePage> {
+  actor<T = unknown>(name: string): Timeline<api.GetActorEventsQuery, api.TimelinePage<T>> {
     return new Timeline(this.#transport, "actors", name, (query) => api.getActorEvents(name, query));
   }
 
   /** The events about a subject. */
-  subject(name: string): Timeline<api.GetSubjectEventsQuery, api.TimelinePage> {
+  subject<T = unknown>(name: string): Timeline<api.GetSubjectEventsQuery, api.TimelinePage<T>> {
     return new Timeline(this.#transport, "subjects", name, (query) => api.getSubjectEvents(name, query));
   }
 
-  feed(user: string): Feed {
+  feed<T = unknown>(user: string): Feed<T> {
     return new Feed(this.#transport, user);
   }
 

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import type { Transport } from "./transport.js";
 
-export class Consumer {
+export class Consumer<T = unknown> {
   constructor(
     private readonly transport: Transport,
     readonly topic: string,
@@ -22,7 +22,7 @@ export class Consumer {
     return this.transport.value(api.deleteConsumer(this.topic, this.name));
   }
 
-  poll(options: api.Poll = {}): Promise<api.Polled> {
+  poll(options: api.Poll = {}): Promise<api.Polled<T>> {
     return this.transport.value(api.poll(this.topic, this.name, options));
   }
 
@@ -30,7 +30,7 @@ export class Consumer {
     return this.transport.value(api.commit(this.topic, this.name, { batch }));
   }
 
-  seek(to: string): Promise<api.Consumer> {
+  seek(to: string | Date): Promise<api.Consumer> {
     return this.transport.value(api.seek(this.topic, this.name, { to }));
   }
 
@@ -46,7 +46,7 @@ export class Consumer {
    * Batches until there are no more events. A batch is committed when the loop asks for the next: a batch whose
    * handling failed comes again.
    */
-  async *batches(options: api.Poll = {}): AsyncGenerator<api.Polled> {
+  async *batches(options: api.Poll = {}): AsyncGenerator<api.Polled<T>> {
     for (;;) {
       const polled = await this.poll(options);
       if (polled.batch === null) return;

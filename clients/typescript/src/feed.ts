@@ -5,7 +5,7 @@ import { Document } from "./record.js";
 import { Timeline } from "./timeline.js";
 import type { Transport } from "./transport.js";
 
-export class Feed extends Timeline<api.GetFeedQuery, api.FeedPage> {
+export class Feed<T = unknown> extends Timeline<api.GetFeedQuery, api.FeedPage<T>> {
   constructor(
     transport: Transport,
     readonly user: string,

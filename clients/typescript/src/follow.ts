@@ -9,15 +9,14 @@ import type { Request } from "./request.js";
 import { frames } from "./sse.js";
 import { either, parse, problemOf, type Transport } from "./transport.js";
 
-export interface FollowOptions {
+/** `Q` is the query of a page: a follow has the filter `topic` where pages have it. */
+export type FollowOptions<Q = unknown> = {
   /** The position to start after: the `cursor` of a followed event, or the `newer` of a page. The default is now. */
-  cursor?: Cursor;
-  type?: string;
-  /** On timelines of actors and subjects. */
-  topic?: string;
+  cursor?: Cursor | null | undefined;
+  type?: string | undefined;
   /** Ends the iteration with the signal's reason. */
-  signal?: AbortSignal;
-}
+  signal?: AbortSignal | undefined;
+} & Pick<Q, keyof Q & "topic">;
 
 export interface Followed<E> {
   event: E;
@@ -53,18 +52,19 @@ const WAIT_SECONDS = 20;
 export async function* follow<E extends Event>(
   client: Transport,
   routes: Routes<E>,
-  { cursor, signal, ...filters }: FollowOptions,
+  { cursor: start, signal, ...filters }: FollowOptions,
 ): AsyncGenerator<Followed<E>> {
+  let cursor = start ?? undefined;
   const transport = client.using({ signal: either(client.options.signal, signal) });
   const seen = new Seen();
-  let connected = false;
+  let [connected, renewed] = [false, false];
   // After the first success this loop has no bound, because a follower outlives outages. The caller ends it.
   for (let failures = 0; ;) {
     let problem: LatelyProblem | undefined;
     try {
       const source = transport.shared.streams ? stream : poll;
       for await (const step of source(transport, routes, filters, cursor)) {
-        [connected, failures] = [true, 0];
+        [connected, renewed, failures] = [true, false, 0];
         cursor = step.cursor;
         if (step.event && seen.add(step.event.id)) yield { event: step.event, cursor, late: step.late ?? false };
       }
@@ -77,7 +77,9 @@ export async function* follow<E extends Event>(
       }
       // A poll has made its attempts already.
       const attempts = transport.shared.streams ? transport.attempts : 1;
-      if (!error.isTemporary || (!connected && failures + 1 >= attempts)) throw error;
+      const renews = !renewed && transport.mayRenew(error);
+      if (!(error.isTemporary || renews) || (!connected && failures + 1 >= attempts)) throw error;
+      renewed ||= renews;
       problem = error;
     }
     failures += 1;
@@ -92,7 +94,7 @@ async function* stream<E>(
   filters: object,
   cursor?: Cursor,
 ): AsyncGenerator<Step<E>> {
-  const { signal, liveUrl } = transport.options;
+  const { signal } = transport.options;
   const silence = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   // The server sends something every 15 seconds, so a connection that is silent for longer is dead.
@@ -104,7 +106,7 @@ async function* stream<E>(
     heard();
     const request = { method: "GET", path: live, query: { ...filters, cursor } };
     const end = either(signal, silence.signal)!;
-    const response = await transport.open(request, 1, end, liveUrl?.replace(/\/+$/, ""));
+    const response = await transport.open(request, 1, end, transport.liveUrl);
     if (!response.ok || !response.body) throw problemOf(response, await response.text().catch(() => ""));
     for await (const { event, id, data } of frames(response.body)) {
       heard();

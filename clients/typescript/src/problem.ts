@@ -10,14 +10,14 @@ export interface ProblemFields {
   /** 0 if no response came. */
   status: number;
   code: ProblemCode;
-  title?: string;
-  detail?: string;
+  title?: string | undefined;
+  detail?: string | undefined;
   /** The faults of single fields. */
-  errors?: Fault[];
+  errors?: Fault[] | undefined;
   /** With `partially-accepted`: the events that were written, and those that were not. */
-  accepted?: { index: number; id: EventId }[];
-  rejected?: { index: number; code: Code }[];
-  request_id?: string;
+  accepted?: { index: number; id: EventId }[] | undefined;
+  rejected?: { index: number; code: Code }[] | undefined;
+  request_id?: string | undefined;
 }
 
 export class LatelyProblem extends Error implements ProblemFields {
@@ -43,9 +43,11 @@ export class LatelyProblem extends Error implements ProblemFields {
       revision,
       cost = {},
       cause,
-    }: { retryAfter?: number; revision?: string; cost?: Cost; cause?: unknown } = {},
+    }: { retryAfter?: number | undefined; revision?: string | undefined; cost?: Cost; cause?: unknown } = {},
   ) {
-    super(`${fields.status} ${fields.code}: ${fields.detail ?? fields.title ?? ""}`, { cause });
+    const [fault] = fields.errors ?? [];
+    const detail = fields.detail ?? fields.title ?? "";
+    super(`${fields.status} ${fields.code}: ${detail}${fault ? ` ${fault.path}: ${fault.message}` : ""}`, { cause });
     this.name = "LatelyProblem";
     this.status = fields.status;
     this.code = fields.code;
@@ -63,6 +65,11 @@ export class LatelyProblem extends Error implements ProblemFields {
   /** Whether the same request may succeed later. */
   get isTemporary(): boolean {
     return [0, 429, 502, 503].includes(this.status) || (this.status === 504 && this.code !== "not-yet-visible");
+  }
+
+  /** Whether another token may help. The gateway's own 403, which has no title, does not say why. */
+  get refusesToken(): boolean {
+    return this.status === 401 || this.code === "invalid-token" || (this.status === 403 && this.title === this.code);
   }
 }
 
@@ -90,6 +97,10 @@ export function problemFields(status: number, text: string): ProblemFields {
   return { status, code: GATEWAY_CODES[status] ?? "invalid-response", detail: body?.message ?? "" };
 }
 
-/** The problem of a request that got no response. */
-export const unreachable = (cause: unknown): LatelyProblem =>
-  new LatelyProblem({ status: 0, code: "unreachable", detail: String(cause) }, { cause });
+/** The problem of a request that got no response. `fetch` of Node.js has the reason in the error's cause. */
+export function unreachable(cause: unknown): LatelyProblem {
+  const { code, message = "" } = (cause as { cause?: { code?: string; message?: string } } | undefined)?.cause ?? {};
+  const reason = code ?? message;
+  const detail = `${String(cause)}${reason && ` (${reason})`}`;
+  return new LatelyProblem({ status: 0, code: "unreachable", detail }, { cause });
+}

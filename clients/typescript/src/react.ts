@@ -4,30 +4,30 @@
 
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 
-import type { Event, TimelineEvent } from "./api.js";
+import type { Event, NewEvent, TimelineEvent, TimelinePage } from "./api.js";
 import type { Feed } from "./feed.js";
 import { TimelineStore, type TimelineState } from "./store.js";
 import type { LatelyProblem } from "./problem.js";
-import type { EventPage, Timeline } from "./timeline.js";
+import type { Timeline } from "./timeline.js";
 import type { Topic } from "./topic.js";
 
 export type { Entry, TimelineState } from "./store.js";
 
 export interface TimelineOptions {
   /** The events of a page; the default is 50. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 type Shown<E extends Event> = TimelineState<E> & Pick<TimelineStore<E>, "more">;
-type Posting<E extends Event> = Pick<TimelineStore<E>, "post" | "retry" | "discard">;
+type Posting<T> = Pick<TimelineStore<Event<T>>, "retry" | "discard"> & { post: (event: NewEvent<T>) => Promise<void> };
 
 /** The events of a topic, newest first, and `post`, which shows an event before the server has it. */
-export function useTimeline(timeline: Topic, options?: TimelineOptions): Shown<Event> & Posting<Event>;
+export function useTimeline<T>(timeline: Topic<T>, options?: TimelineOptions): Shown<Event<T>> & Posting<T>;
 /** The events of an actor or a subject, newest first. */
-export function useTimeline<P extends EventPage<TimelineEvent>>(
-  timeline: Timeline<any, P>,
+export function useTimeline<T>(
+  timeline: Timeline<any, TimelinePage<T>>,
   options?: TimelineOptions,
-): Shown<TimelineEvent>;
+): Shown<TimelineEvent<T>>;
 export function useTimeline(
   timeline: Timeline<any, any>,
   { limit = 50 }: TimelineOptions = {},
@@ -39,12 +39,12 @@ export function useTimeline(
 }
 
 /** A user's feed, newest first, with the unread entries of the pages that are shown. */
-export function useFeed(
-  feed: Feed,
+export function useFeed<T>(
+  feed: Feed<T>,
   { limit = 50 }: TimelineOptions = {},
-): Shown<TimelineEvent> & Pick<TimelineStore<TimelineEvent>, "markSeen"> {
+): Shown<TimelineEvent<T>> & Pick<TimelineStore<TimelineEvent<T>>, "markSeen"> {
   const { transport, path, user } = feed;
-  const store = useMemo(() => new TimelineStore<TimelineEvent>(feed, limit, user), [transport, path, limit]);
+  const store = useMemo(() => new TimelineStore<TimelineEvent<T>>(feed, limit, user), [transport, path, limit]);
   const { more, markSeen } = store;
   return { ...useStore(store), more, markSeen };
 }
@@ -56,7 +56,7 @@ const COUNTED = 100;
  * How many entries of a feed are unread: at most 100 and those that came since; `more` says that there may be more.
  * After another view has marked the feed as seen, `refresh` asks again.
  */
-export function useUnread(feed: Feed): {
+export function useUnread(feed: Feed<any>): {
   unread: number;
   more: boolean;
   problem: LatelyProblem | null;

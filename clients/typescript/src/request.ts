@@ -7,11 +7,14 @@ export interface Request<T> {
   method: string;
   path: string;
   query?: object;
-  headers?: Record<string, string | undefined>;
+  headers?: Record<string, string | undefined> | undefined;
   body?: unknown;
   /** Never set: this field only carries the type. */
   readonly result?: T;
 }
+
+/** The data of an event: any JSON, which responses return as it was sent. It may be absent if `T` may be undefined. */
+export type Data<T> = undefined extends T ? { data?: T } : { data: T };
 
 /** A path whose parts are percent-encoded. */
 export const path = (texts: TemplateStringsArray, ...parts: (string | number)[]): string =>

@@ -4,7 +4,7 @@
 
 import type { Event, FeedPage, NewEvent } from "./api.js";
 import { randomKey } from "./key.js";
-import { LatelyProblem } from "./problem.js";
+import { LatelyProblem, unreachable } from "./problem.js";
 import type { Timeline, EventPage } from "./timeline.js";
 import type { PostOptions } from "./topic.js";
 
@@ -29,7 +29,7 @@ export interface TimelineState<E extends Event = Event> {
   unreadMore: boolean;
 }
 
-type AnyTimeline<E extends Event> = Timeline<{ limit?: number; cursor?: string }, EventPage<E>>;
+type AnyTimeline<E extends Event> = Timeline<{ limit?: number; cursor?: string | undefined }, EventPage<E>>;
 
 interface Poster {
   post: (event: NewEvent, options?: PostOptions) => Promise<Event>;
@@ -89,7 +89,8 @@ export class TimelineStore<E extends Event> {
   /** Shows an event at once and posts it. Its entry says whether that failed; `retry` and `discard` are for that. */
   readonly post = async (event: NewEvent): Promise<void> => {
     const id = randomKey();
-    const shown = { at: new Date().toISOString(), ...event, id } as unknown as E;
+    const { at = new Date() } = event;
+    const shown = { ...event, at: at instanceof Date ? at.toISOString() : at, id } as unknown as E;
     this.#drafts.set(id, event);
     this.#set({ entries: [{ id, event: shown, state: "pending" }, ...this.#state.entries] });
     await this.#send(id, event);
@@ -136,7 +137,7 @@ export class TimelineStore<E extends Event> {
 
   async #run(signal: AbortSignal): Promise<void> {
     const newer = await this.refresh();
-    for await (const { event } of this.timeline.follow({ cursor: newer ?? undefined, signal })) {
+    for await (const { event } of this.timeline.follow({ cursor: newer, signal })) {
       const isNew = this.#add([event]);
       if (isNew && event.actor !== this.user) this.#set({ unread: this.#state.unread + 1 });
     }
@@ -189,7 +190,4 @@ const newestFirst = <E extends Event>(entries: Entry<E>[]): Entry<E>[] => {
   return [...entries.filter(({ state }) => state !== "posted"), ...posted];
 };
 
-const problemOf = (error: unknown): LatelyProblem =>
-  error instanceof LatelyProblem
-    ? error
-    : new LatelyProblem({ status: 0, code: "unreachable", detail: String(error) }, { cause: error });
+const problemOf = (error: unknown): LatelyProblem => (error instanceof LatelyProblem ? error : unreachable(error));

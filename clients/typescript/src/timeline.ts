@@ -12,7 +12,7 @@ export interface EventPage<E extends Event = Event> {
   has_more: boolean;
 }
 
-export class Timeline<Q extends { cursor?: Cursor }, P extends EventPage> {
+export class Timeline<Q extends { cursor?: Cursor | undefined }, P extends EventPage> {
   constructor(
     readonly transport: Transport,
     private readonly kind: "topics" | "actors" | "subjects" | "feeds",
@@ -47,7 +47,7 @@ export class Timeline<Q extends { cursor?: Cursor }, P extends EventPage> {
   }
 
   /** The events that come from now on, or from a position on: each once, through cut connections. */
-  follow(options: FollowOptions = {}): AsyncGenerator<Followed<P["events"][number]>> {
+  follow(options: FollowOptions<Q> = {} as FollowOptions<Q>): AsyncGenerator<Followed<P["events"][number]>> {
     // Queries with `wait` are not of type Q: the document does not have this parameter yet.
     const page = this.read as unknown as Routes<P["events"][number]>["page"];
     return follow(this.transport, { live: `${this.path}/live`, page }, options);

@@ -12,10 +12,10 @@ export interface PostOptions {
    * The request's name for 24 hours: a repetition under the same key writes nothing twice. The default is a random key.
    * `null` sends no key, which costs two write units less; then the client does not repeat a post that may be written.
    */
-  key?: string | null;
+  key?: string | null | undefined;
 }
 
-export class Topic extends Timeline<api.GetLatestQuery, api.Page> {
+export class Topic<T = unknown> extends Timeline<api.GetLatestQuery, api.Page<T>> {
   constructor(transport: Transport, name: string) {
     super(transport, "topics", name, (query) => api.getLatest(name, query));
   }
@@ -44,26 +44,26 @@ export class Topic extends Timeline<api.GetLatestQuery, api.Page> {
     return this.transport.value(api.getDeletion(this.name));
   }
 
-  async post(event: api.NewEvent, { key = randomKey() }: PostOptions = {}): Promise<api.Event> {
-    return (await this.#post(event, key)) as api.Event;
+  async post(event: api.NewEvent<T>, { key = randomKey() }: PostOptions = {}): Promise<api.Event<T>> {
+    return (await this.#post(event, key)) as api.Event<T>;
   }
 
   /**
    * Posts any number of events, in batches of at most 500. A batch that was written in part is finished by a
    * repetition. If this call fails, repeat it with the same key and events: it goes on where it failed.
    */
-  async postAll(events: Iterable<api.NewEvent>, { key = randomKey() }: PostOptions = {}): Promise<api.Event[]> {
-    const posted: api.Event[] = [];
+  async postAll(events: Iterable<api.NewEvent<T>>, { key = randomKey() }: PostOptions = {}): Promise<api.Event<T>[]> {
+    const posted: api.Event<T>[] = [];
     let number = 0;
     for (const batch of batchesOf(events)) {
       number += 1;
       const answer = await this.#post(batch, key !== null && number > 1 ? `${key}-${number}` : key);
-      posted.push(...(answer as api.Accepted).events);
+      posted.push(...(answer as api.Accepted<T>).events);
     }
     return posted;
   }
 
-  event(id: string): Promise<api.Event> {
+  event(id: string): Promise<api.Event<T>> {
     return this.transport.value(api.getEvent(this.name, id));
   }
 
@@ -71,11 +71,11 @@ export class Topic extends Timeline<api.GetLatestQuery, api.Page> {
     return this.transport.value(api.deleteEvent(this.name, id));
   }
 
-  consumer(name: string): Consumer {
+  consumer(name: string): Consumer<T> {
     return new Consumer(this.transport, this.name, name);
   }
 
-  #post(body: api.NewEvent | api.NewEvents, key: string | null): Promise<api.Event | api.Accepted> {
+  #post(body: api.NewEvent<T> | api.NewEvents<T>, key: string | null): Promise<api.Event<T> | api.Accepted<T>> {
     return this.transport.value(api.postEvents(this.name, body, keyHeader(key)));
   }
 }

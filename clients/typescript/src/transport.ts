@@ -19,22 +19,22 @@ export interface Options {
   /** The API's address. */
   url: string;
   /** A token, or a function that returns the current token. */
-  token?: string | (() => string | Promise<string>);
+  token?: string | (() => string | Promise<string>) | undefined;
   /** The address of the live routes, if it is another one (on AWS). */
-  liveUrl?: string;
+  liveUrl?: string | undefined;
   /** The most attempts of one call; the default is 5. */
-  attempts?: number;
+  attempts?: number | undefined;
   /** The seconds after which an attempt without a response has failed; the default is 30. */
-  timeout?: number;
+  timeout?: number | undefined;
   /** The longest first pause in seconds; the pauses double. The default is 0.1. */
-  backoff?: number;
+  backoff?: number | undefined;
   /** The seconds between two polls of `follow()` against a server that cannot stream or wait; the default is 1. */
-  pollSeconds?: number;
+  pollSeconds?: number | undefined;
   /** Sees each attempt and its cost. */
-  onCall?: (call: Call) => void;
+  onCall?: ((call: Call) => void) | undefined;
   /** Ends every call. */
-  signal?: AbortSignal;
-  fetch?: typeof fetch;
+  signal?: AbortSignal | undefined;
+  fetch?: typeof fetch | undefined;
 }
 
 export interface Answer<T> {
@@ -52,6 +52,7 @@ export class Transport {
   readonly timeout: number;
   readonly #backoff: number;
   readonly #url: string;
+  readonly liveUrl: string;
 
   constructor(
     readonly options: Options,
@@ -61,7 +62,8 @@ export class Transport {
     this.attempts = options.attempts ?? 5;
     this.timeout = options.timeout ?? 30;
     this.#backoff = options.backoff ?? 0.1;
-    this.#url = options.url.replace(/\/+$/, "");
+    this.#url = address(options.url);
+    this.liveUrl = address(options.liveUrl ?? options.url);
   }
 
   /** The same transport with other options. */
@@ -71,14 +73,23 @@ export class Transport {
 
   /** Sends a request, and again where that is safe. */
   async send<T>(request: Request<T>): Promise<Answer<T>> {
+    let renewed = false;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#attempt(request, attempt);
       } catch (error) {
-        if (!(error instanceof LatelyProblem) || attempt >= this.attempts || !mayRepeat(request, error)) throw error;
+        if (!(error instanceof LatelyProblem) || attempt >= this.attempts) throw error;
+        const renews: boolean = !renewed && this.mayRenew(error);
+        if (!renews && !mayRepeat(request, error)) throw error;
+        renewed ||= renews;
         await this.pause(attempt, error);
       }
     }
+  }
+
+  /** Whether the token's function may return another token, which the server accepts. */
+  mayRenew(problem: LatelyProblem): boolean {
+    return problem.refusesToken && typeof this.options.token === "function";
   }
 
   /** The body of a request's response. */
@@ -87,7 +98,7 @@ export class Transport {
   }
 
   /** All entries of a list, page by page. */
-  async *list<Q extends { cursor?: string }, P extends { next: string | null }, E>(
+  async *list<Q extends { cursor?: string | undefined }, P extends { next: string | null }, E>(
     read: (query: Q) => Request<P>,
     entries: (page: P) => E[],
     query: Q,
@@ -103,9 +114,10 @@ export class Transport {
   async open(request: Request<unknown>, attempt: number, signal: AbortSignal, url = this.#url): Promise<Response> {
     const { token, fetch = globalThis.fetch, onCall } = this.options;
     const { method, path, query = {}, body } = request;
-    const address = new URL(url + path);
+    const target = new URL(url + path);
     for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined && value !== null) address.searchParams.set(name, String(value));
+      if (value === undefined || value === null) continue;
+      target.searchParams.set(name, value instanceof Date ? value.toISOString() : String(value));
     }
     const headers = new Headers();
     for (const [name, value] of Object.entries(request.headers ?? {}))
@@ -116,7 +128,7 @@ export class Transport {
     const content = body === undefined ? null : JSON.stringify(body);
     let response: Response | undefined;
     try {
-      response = await fetch(address, {
+      response = await fetch(target, {
         method,
         headers,
         signal,
@@ -161,6 +173,12 @@ export class Transport {
     const value = (text === "" ? undefined : parse(response.status, text)) as T;
     return { value, revision: unquote(response.headers.get("ETag")) ?? "" };
   }
+}
+
+/** The address that an option names, without a slash at its end. */
+function address(url: string): string {
+  if (!/^https?:\/\/./.test(url)) throw new TypeError(`The URL must begin with http:// or https://: "${url}"`);
+  return url.replace(/\/+$/, "");
 }
 
 /** A signal that ends with the first of two. */

@@ -28,6 +28,37 @@ export async function accepted(): Promise<void> {
   }
 }
 
+interface Note {
+  text: string;
+}
+
+export async function typed(): Promise<void> {
+  const posts = lately.topic<Note>("posts");
+  const { data } = await posts.post({ type: "note", actor: "ada", data: { text: "Hi" }, at: new Date() });
+  const texts: string[] = [data.text];
+  for await (const { data } of posts.events({ from: new Date(0), to: "2026-11-01T00:00:00Z" })) texts.push(data.text);
+  const page = await lately.actor<Note>("ada").page({ limit: 1 });
+  for await (const { event } of lately.actor<Note>("ada").follow({ cursor: page.newer, topic: "posts" }))
+    texts.push(event.data.text);
+  for await (const { event } of lately.feed<Note>("ada").follow()) texts.push(event.data.text);
+  for await (const { events, late } of posts.consumer("log").batches()) texts.push(...[...events, ...late].map(textOf));
+  await posts.consumer("log").put({ start: new Date() });
+  await posts.consumer("log").seek(new Date());
+  const { events } = await lately.send(api.getLatest<Note>("posts"));
+  const maybe: string | undefined = (await lately.topic<Note | undefined>("posts").event("1")).data?.text;
+  console.log(texts, events[0]?.data.text, maybe);
+  // @ts-expect-error: the text is missing.
+  await posts.post({ type: "note", actor: "ada", data: {} });
+  // @ts-expect-error: each event of this topic has data.
+  await posts.post({ type: "note", actor: "ada" });
+  // @ts-expect-error: topics have no filter by topic.
+  posts.follow({ topic: "posts" });
+  // @ts-expect-error: feeds have none either.
+  lately.feed("ada").follow({ topic: "posts" });
+}
+
+const textOf = ({ data }: Event<Note>): string => data.text;
+
 export async function refused(): Promise<void> {
   // @ts-expect-error: an event needs an actor.
   await lately.topic("posts").post({ type: "note" });
@@ -53,5 +84,14 @@ export function View(): unknown {
   timeline.post;
   const { unread, more } = useUnread(lately.feed("ada"));
   const { markSeen } = useFeed(lately.feed("ada"));
-  return [entries, post, retry, topic, unread, more, markSeen];
+  const notes = useTimeline<Note>(lately.topic("posts"));
+  void notes.post({ type: "note", actor: "ada", data: { text: "Hi" } });
+  // @ts-expect-error: not the topic's data.
+  void notes.post({ type: "note", actor: "ada", data: "Hi" });
+  const texts: (string | undefined)[] = [
+    notes.entries[0]?.event.data.text,
+    useTimeline<Note>(lately.subject("thing:1")).entries[0]?.event.data.text,
+    useFeed(lately.feed<Note>("ada")).entries[0]?.event.data.text,
+  ];
+  return [entries, post, retry, topic, unread, more, markSeen, texts];
 }

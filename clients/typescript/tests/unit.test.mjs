@@ -104,6 +104,70 @@ test("a token may come from a function, which every attempt calls", async () => 
   assert.deepEqual(sent, ["Bearer old", "Bearer new"]);
 });
 
+test("a token that is refused is asked for once more, also by a stream", async () => {
+  const invalid = () => json({ code: "invalid-token", title: "Invalid token" }, { status: 403 });
+  for (const refusal of [
+    () => json({ code: "missing-token", title: "Missing token" }, { status: 401 }),
+    invalid,
+    // The gateway of AWS.
+    () => json({ message: "Forbidden" }, { status: 403 }),
+  ]) {
+    let tokens = 0;
+    const token = () => `${(tokens += 1)}`;
+    const fetch = async (_, { headers }) =>
+      headers.get("Authorization") === "Bearer 1" ? refusal() : json({ status: "ok" });
+    const lately = new Lately({ url: "http://x", token, backoff: 0, fetch });
+    assert.deepEqual(await lately.health(), { status: "ok" });
+    assert.equal(tokens, 2);
+  }
+  const refusals = { a: invalid, b: () => json({ code: "forbidden", title: "Forbidden" }, { status: 403 }) };
+  for (const [name, asked] of [
+    ["a", 2],
+    ["b", 1],
+  ]) {
+    let tokens = 0;
+    const token = () => `${(tokens += 1)}`;
+    const lately = new Lately({ url: "http://x", token, backoff: 0, fetch: async () => refusals[name]() });
+    await assert.rejects(lately.health(), LatelyProblem);
+    assert.equal(tokens, asked);
+    tokens = 0;
+    await assert.rejects(lately.topic("t").follow().next(), LatelyProblem);
+    assert.equal(tokens, asked);
+    await assert.rejects(lately.using({ token: "fixed", onCall: () => (tokens += 10) }).health(), LatelyProblem);
+    assert.equal(tokens, asked + 10);
+  }
+  let tokens = 0;
+  const frame = `event: event\nid: c1\ndata: {"id": "${idAt(1)}"}\n\n`;
+  const streams = [invalid, () => new Response(frame), invalid, () => new Response(frame.replaceAll("1", "2"))];
+  const options = { token: () => `${(tokens += 1)}`, backoff: 0, fetch: async () => streams.shift()() };
+  const follow = new Lately({ url: "http://x", ...options }).topic("t").follow();
+  assert.equal((await follow.next()).value.cursor, "c1");
+  assert.equal((await follow.next()).value.cursor, "c2");
+  assert.equal(tokens, 4);
+});
+
+test("a time may be a Date, in a query and in a body", async () => {
+  const sent = [];
+  const fetch = async (url, { body }) => (sent.push([url.search, body]), json({ id: idAt(1) }));
+  const topic = new Lately({ url: "http://x", fetch }).topic("t");
+  const at = new Date(Date.UTC(2026, 10, 26, 1, 2, 3, 4));
+  await topic.page({ from: at });
+  await topic.post({ type: "note", actor: "ada", at });
+  await topic.consumer("c").seek(at);
+  assert.deepEqual(sent, [
+    ["?from=2026-11-26T01%3A02%3A03.004Z", null],
+    ["", '{"type":"note","actor":"ada","at":"2026-11-26T01:02:03.004Z"}'],
+    ["", '{"to":"2026-11-26T01:02:03.004Z"}'],
+  ]);
+});
+
+test("a URL without a scheme is refused when the client is made", () => {
+  for (const url of ["127.0.0.1:3000", "localhost:3000", "", "ftp://x", "http://"]) {
+    assert.throws(() => new Lately({ url }), { name: "TypeError", message: /must begin with http:\/\/ or https:\/\// });
+    assert.throws(() => new Lately({ url: "http://x", liveUrl: url }), TypeError);
+  }
+});
+
 test("mistakes of the caller are no problems of the API, and are not repeated", async () => {
   let tokens = 0;
   const token = () => {
@@ -155,4 +219,20 @@ test("a problem is an error with a message and a cause", async () => {
   assert.ok(problem instanceof LatelyProblem && problem instanceof Error);
   assert.equal(problem.cause, cause);
   assert.match(problem.message, /^0 unreachable: /);
+});
+
+test("a problem's message has the first fault, or the code of the cause", async () => {
+  const errors = [
+    { path: "/type", message: "event type: must start with a letter" },
+    { path: "/actor", message: "actor: is empty" },
+  ];
+  const detail = "The request has 2 faults to correct.";
+  const fetch = async () => json({ code: "invalid-event", title: "Invalid", detail, errors }, { status: 422 });
+  await assert.rejects(new Lately({ url: "http://x", fetch }).health(), {
+    message: "422 invalid-event: The request has 2 faults to correct. /type: event type: must start with a letter",
+    detail,
+  });
+  await assert.rejects(new Lately({ url: "http://127.0.0.1:2", attempts: 1 }).health(), {
+    detail: "TypeError: fetch failed (ECONNREFUSED)",
+  });
 });

@@ -12,4 +12,6 @@ from .problem import LatelyProblem
 from .request import Request
 from .sync.client import Lately
 
+__version__ = "0.1.0"
+
 __all__ = ["AsyncLately", "Call", "Cost", "Followed", "Lately", "LatelyProblem", "Request", "api"]

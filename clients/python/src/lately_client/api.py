@@ -1,8 +1,11 @@
 """Generated from the OpenAPI document by clients/generate. Do not edit."""
 
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Unpack
+from datetime import datetime
+from typing import Any, Generic, Literal, NotRequired, TypeAlias, TypedDict, TypeVar, Unpack
 
 from .request import Headers, Request, part
+
+T = TypeVar("T")
 
 
 Name: TypeAlias = str
@@ -71,37 +74,37 @@ class TopicList(TypedDict):
     next: Cursor | None
 
 
-class NewEvent(TypedDict):
+class NewEvent(TypedDict, Generic[T]):
     """An event as it is sent: at most 256 KiB."""
 
     type: EventType
     actor: Name
     subject: NotRequired[Subject]
-    data: NotRequired[Any]
-    at: NotRequired[Time]
+    data: NotRequired[T]
+    at: NotRequired[Time | datetime]
 
 
-NewEvents: TypeAlias = list[NewEvent]
+NewEvents: TypeAlias = list[NewEvent[T]]
 
 
-class Event(TypedDict):
+class Event(TypedDict, Generic[T]):
     id: EventId
     at: Time
     type: EventType
     actor: Name
     subject: NotRequired[Subject]
-    data: NotRequired[Any]
+    data: T
 
 
-class Accepted(TypedDict):
+class Accepted(TypedDict, Generic[T]):
     """All events of the batch, in its order."""
 
     accepted: int
-    events: list[Event]
+    events: list[Event[T]]
 
 
-class Page(TypedDict):
-    events: list[Event]
+class Page(TypedDict, Generic[T]):
+    events: list[Event[T]]
     next: Cursor | None
     newer: Cursor | None
     has_more: bool
@@ -264,7 +267,7 @@ class ErasureList(TypedDict):
 Source: TypeAlias = str
 
 
-class TimelineEvent(TypedDict):
+class TimelineEvent(TypedDict, Generic[T]):
     """An event with its topic."""
 
     id: EventId
@@ -273,18 +276,18 @@ class TimelineEvent(TypedDict):
     type: EventType
     actor: Name
     subject: NotRequired[Subject]
-    data: NotRequired[Any]
+    data: T
 
 
-class TimelinePage(TypedDict):
-    events: list[TimelineEvent]
+class TimelinePage(TypedDict, Generic[T]):
+    events: list[TimelineEvent[T]]
     next: Cursor | None
     newer: Cursor | None
     has_more: bool
 
 
-class FeedPage(TypedDict):
-    events: list[TimelineEvent]
+class FeedPage(TypedDict, Generic[T]):
+    events: list[TimelineEvent[T]]
     next: Cursor | None
     newer: Cursor | None
     has_more: bool
@@ -395,7 +398,7 @@ BatchToken: TypeAlias = str
 
 
 class NewConsumer(TypedDict):
-    start: NotRequired[Literal["earliest", "latest"] | Time]
+    start: NotRequired[Literal["earliest", "latest"] | Time | datetime]
     settle_seconds: NotRequired[int]
 
 
@@ -412,10 +415,10 @@ class Poll(TypedDict):
     limit: NotRequired[int]
 
 
-class Polled(TypedDict):
+class Polled(TypedDict, Generic[T]):
     batch: BatchToken | None
-    events: list[Event]
-    late: list[Event]
+    events: list[Event[T]]
+    late: list[Event[T]]
     caught_up: bool
 
 
@@ -424,7 +427,7 @@ class Commit(TypedDict):
 
 
 class Seek(TypedDict):
-    to: Literal["earliest", "latest"] | Time | EventId
+    to: Literal["earliest", "latest"] | Time | datetime | EventId
 
 
 Run = TypedDict(
@@ -488,19 +491,19 @@ class GetLatestQuery(TypedDict):
     limit: NotRequired[int]
     order: NotRequired[Literal["desc", "asc"]]
     cursor: NotRequired[Cursor]
-    from_: NotRequired[Time]
-    to: NotRequired[Time]
+    from_: NotRequired[Time | datetime]
+    to: NotRequired[Time | datetime]
     type: NotRequired[EventType]
     consistent: NotRequired[bool]
     wait: NotRequired[int]
 
 
-def get_latest(topic: Name, **query: Unpack[GetLatestQuery]) -> Request[Page]:
+def get_latest(topic: Name, **query: Unpack[GetLatestQuery]) -> Request[Page[Any]]:
     """Get a page of a topic's events, newest first or oldest first: `GET /topics/{topic}/events`."""
     return Request("GET", f"/topics/{part(topic)}/events", query=query)
 
 
-def post_events(topic: Name, body: NewEvent | NewEvents, headers: Headers | None = None) -> Request[Event | Accepted]:
+def post_events(topic: Name, body: NewEvent[Any] | NewEvents[Any], headers: Headers | None = None) -> Request[Event[Any] | Accepted[Any]]:
     """Write one event, or a batch: `POST /topics/{topic}/events`."""
     return Request("POST", f"/topics/{part(topic)}/events", body=body, headers=headers or {})
 
@@ -515,7 +518,7 @@ def stream_topic_events(topic: Name, headers: Headers | None = None, **query: Un
     return Request("GET", f"/topics/{part(topic)}/live", headers=headers or {}, query=query)
 
 
-def get_event(topic: Name, id: EventId) -> Request[Event]:
+def get_event(topic: Name, id: EventId) -> Request[Event[Any]]:
     """Get an event: `GET /topics/{topic}/events/{id}`."""
     return Request("GET", f"/topics/{part(topic)}/events/{part(id)}")
 
@@ -529,8 +532,8 @@ class GetActorEventsQuery(TypedDict):
     limit: NotRequired[int]
     order: NotRequired[Literal["desc", "asc"]]
     cursor: NotRequired[Cursor]
-    from_: NotRequired[Time]
-    to: NotRequired[Time]
+    from_: NotRequired[Time | datetime]
+    to: NotRequired[Time | datetime]
     type: NotRequired[EventType]
     consistent: NotRequired[bool]
     wait: NotRequired[int]
@@ -539,7 +542,7 @@ class GetActorEventsQuery(TypedDict):
     month: NotRequired[str]
 
 
-def get_actor_events(actor: Name, **query: Unpack[GetActorEventsQuery]) -> Request[TimelinePage]:
+def get_actor_events(actor: Name, **query: Unpack[GetActorEventsQuery]) -> Request[TimelinePage[Any]]:
     """Get an actor's events, newest first: `GET /actors/{actor}/events`."""
     return Request("GET", f"/actors/{part(actor)}/events", query=query)
 
@@ -559,8 +562,8 @@ class GetSubjectEventsQuery(TypedDict):
     limit: NotRequired[int]
     order: NotRequired[Literal["desc", "asc"]]
     cursor: NotRequired[Cursor]
-    from_: NotRequired[Time]
-    to: NotRequired[Time]
+    from_: NotRequired[Time | datetime]
+    to: NotRequired[Time | datetime]
     type: NotRequired[EventType]
     consistent: NotRequired[bool]
     wait: NotRequired[int]
@@ -569,7 +572,7 @@ class GetSubjectEventsQuery(TypedDict):
     month: NotRequired[str]
 
 
-def get_subject_events(subject: Subject, **query: Unpack[GetSubjectEventsQuery]) -> Request[TimelinePage]:
+def get_subject_events(subject: Subject, **query: Unpack[GetSubjectEventsQuery]) -> Request[TimelinePage[Any]]:
     """Get a subject's events, newest first: `GET /subjects/{subject}/events`."""
     return Request("GET", f"/subjects/{part(subject)}/events", query=query)
 
@@ -589,15 +592,15 @@ class GetFeedQuery(TypedDict):
     limit: NotRequired[int]
     order: NotRequired[Literal["desc", "asc"]]
     cursor: NotRequired[Cursor]
-    from_: NotRequired[Time]
-    to: NotRequired[Time]
+    from_: NotRequired[Time | datetime]
+    to: NotRequired[Time | datetime]
     type: NotRequired[EventType]
     consistent: NotRequired[bool]
     wait: NotRequired[int]
     wait_for: NotRequired[EventId]
 
 
-def get_feed(user: Name, **query: Unpack[GetFeedQuery]) -> Request[FeedPage]:
+def get_feed(user: Name, **query: Unpack[GetFeedQuery]) -> Request[FeedPage[Any]]:
     """Get a user's feed, newest first: `GET /feeds/{user}`."""
     return Request("GET", f"/feeds/{part(user)}", query=query)
 
@@ -816,7 +819,7 @@ def delete_consumer(topic: Name, name: Name) -> Request[None]:
     return Request("DELETE", f"/topics/{part(topic)}/consumers/{part(name)}")
 
 
-def poll(topic: Name, name: Name, body: Poll | None = None) -> Request[Polled]:
+def poll(topic: Name, name: Name, body: Poll | None = None) -> Request[Polled[Any]]:
     """Get the next batch: `POST /topics/{topic}/consumers/{name}/poll`."""
     return Request("POST", f"/topics/{part(topic)}/consumers/{part(name)}/poll", body=body or {})
 

@@ -2,22 +2,24 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from .api import NewEvent
+from .model import written
 
+T = TypeVar("T")
 MOST_EVENTS = 500
 MOST_BYTES = 3 * 1024 * 1024
 
 
 def encode(body: Any) -> bytes:
     """A body as it is sent."""
-    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=written).encode()
 
 
-def batches_of(events: Iterable[NewEvent]) -> Iterator[list[NewEvent]]:
+def batches_of(events: Iterable[NewEvent[T]]) -> Iterator[list[NewEvent[T]]]:
     """Batches that the API accepts. The same events give the same batches, so that a repetition has the same bodies."""
-    batch: list[NewEvent] = []
+    batch: list[NewEvent[T]] = []
     # Two brackets around the batch, and a comma behind each event.
     size = 2
     for event in events:

@@ -1,5 +1,6 @@
 """The options of a client."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypedDict
@@ -38,6 +39,11 @@ class Options:
     """The seconds between two polls of `follow()` against a server that cannot stream or wait."""
     on_call: Callable[[Call], None] | None = None
     """Sees each attempt and its cost."""
+
+    def __post_init__(self) -> None:
+        for url in (self.url, self.live_url or self.url):
+            if not re.match("https?://.", url):
+                raise ValueError(f'the URL must begin with http:// or https://: "{url}"')
 
 
 class MoreOptions(TypedDict, total=False):

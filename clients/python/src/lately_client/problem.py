@@ -1,6 +1,7 @@
 """The one error of this client. Act on `code`, which is stable."""
 
 import json
+from errno import errorcode
 from typing import Any
 
 import httpx
@@ -24,14 +25,15 @@ class LatelyProblem(Exception):
     """A request that failed: a problem of the API, or no response (`unreachable`), or one that is not Lately's."""
 
     def __init__(self, status: int, code: str, *, detail: str = "", **fields: Any) -> None:
-        super().__init__(f"{status} {code}: {detail}")
+        self.errors: list[dict[str, str]] = fields.get("errors", [])
+        """The faults of single fields, each with its path and message."""
+        fault = "".join(f" {each['path']}: {each['message']}" for each in self.errors[:1])
+        super().__init__(f"{status} {code}: {detail}{fault}")
         self.status = status
         """0 if no response came."""
         self.code = code
         self.detail = detail
         self.title: str = fields.get("title", code)
-        self.errors: list[dict[str, str]] = fields.get("errors", [])
-        """The faults of single fields, each with its path and message."""
         self.accepted: list[dict[str, Any]] = fields.get("accepted", [])
         """With `partially-accepted`: the events that were written, each with its index and id."""
         self.rejected: list[dict[str, Any]] = fields.get("rejected", [])
@@ -48,6 +50,11 @@ class LatelyProblem(Exception):
     def is_temporary(self) -> bool:
         """Whether the same request may succeed later."""
         return self.status in (0, 429, 502, 503) or (self.status == 504 and self.code != "not-yet-visible")
+
+    @property
+    def refuses_token(self) -> bool:
+        """Whether another token may help. The gateway's own 403, which has no title, does not say why."""
+        return self.status == 401 or self.code == "invalid-token" or (self.status == 403 and self.title == self.code)
 
 
 def problem_of_body(status: int, text: str) -> LatelyProblem:
@@ -88,5 +95,11 @@ def revision_of(response: httpx.Response) -> str:
 
 
 def unreachable(cause: Exception) -> LatelyProblem:
-    """The problem of a request that got no response."""
-    return LatelyProblem(0, "unreachable", detail=str(cause) or type(cause).__name__)
+    """The problem of a request that got no response, with the code of the system's error."""
+    detail = str(cause) or type(cause).__name__
+    reason: BaseException | None = cause
+    while reason is not None:
+        if isinstance(reason, OSError) and (code := errorcode.get(reason.errno or 0)):
+            return LatelyProblem(0, "unreachable", detail=f"{detail} ({code})")
+        reason = reason.__cause__ or reason.__context__
+    return LatelyProblem(0, "unreachable", detail=detail)

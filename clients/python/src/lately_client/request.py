@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Generic, TypeAlias, TypeVar
 from urllib.parse import quote
 
+from .model import time_text
 from .problem import LatelyProblem
 
 T = TypeVar("T")
@@ -34,12 +36,14 @@ class Request(Generic[T]):
     @property
     def parameters(self) -> dict[str, str]:
         """The query as text. `from_` stands for `from`, which is a keyword of Python."""
-        texts = {True: "true", False: "false"}
-        return {
-            name.rstrip("_"): texts[value] if isinstance(value, bool) else str(value)
-            for name, value in self.query.items()
-            if value is not None
-        }
+        return {name.rstrip("_"): text(value) for name, value in self.query.items() if value is not None}
+
+
+def text(value: object) -> str:
+    """A value of a query."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return time_text(value) if isinstance(value, datetime) else str(value)
 
 
 def part(value: str | int) -> str:

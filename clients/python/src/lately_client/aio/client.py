@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar, Unpack, overload
 
 import httpx
 
@@ -11,7 +11,7 @@ from ..cost import Cost
 from ..options import MoreOptions, Options, Shared, SomeOptions
 from ..request import Request, part
 from .record import Document, Issue
-from .timeline import Timeline
+from .timeline import Activity, Feed
 from .topic import Topic
 from .transport import Transport
 
@@ -58,19 +58,36 @@ class AsyncLately:
     def topics(self, **query: Unpack[api.ListTopicsQuery]) -> AsyncIterator[api.TopicSummary]:
         return self._transport.list(api.list_topics, "topics", query)
 
-    def topic(self, name: str) -> Topic:
-        return Topic(self._transport, name)
+    @overload
+    def topic(self, name: str) -> Topic[Any]: ...
+    @overload
+    def topic(self, name: str, data: type[T]) -> Topic[T]: ...
+    def topic(self, name: str, data: type[Any] | None = None) -> Topic[Any]:
+        """A topic. `data` is the class of its events' data: a TypedDict, a dataclass or a model of Pydantic."""
+        return Topic(self._transport, name, data)
 
-    def actor(self, name: str) -> Timeline[api.TimelinePage, api.TimelineEvent]:
+    @overload
+    def actor(self, name: str) -> Activity[Any]: ...
+    @overload
+    def actor(self, name: str, data: type[T]) -> Activity[T]: ...
+    def actor(self, name: str, data: type[Any] | None = None) -> Activity[Any]:
         """The events that an actor did."""
-        return Timeline(self._transport, f"/actors/{part(name)}", partial(api.get_actor_events, name))
+        return Activity(self._transport, f"/actors/{part(name)}", partial(api.get_actor_events, name), data)
 
-    def subject(self, name: str) -> Timeline[api.TimelinePage, api.TimelineEvent]:
+    @overload
+    def subject(self, name: str) -> Activity[Any]: ...
+    @overload
+    def subject(self, name: str, data: type[T]) -> Activity[T]: ...
+    def subject(self, name: str, data: type[Any] | None = None) -> Activity[Any]:
         """The events about a subject."""
-        return Timeline(self._transport, f"/subjects/{part(name)}", partial(api.get_subject_events, name))
+        return Activity(self._transport, f"/subjects/{part(name)}", partial(api.get_subject_events, name), data)
 
-    def feed(self, user: str) -> "Feed":
-        return Feed(self._transport, user)
+    @overload
+    def feed(self, user: str) -> Feed[Any]: ...
+    @overload
+    def feed(self, user: str, data: type[T]) -> Feed[T]: ...
+    def feed(self, user: str, data: type[Any] | None = None) -> Feed[Any]:
+        return Feed(self._transport, user, data)
 
     def user(self, name: str) -> "User":
         return User(self._transport, name)
@@ -79,9 +96,13 @@ class AsyncLately:
         """An actor or a subject that users can follow: `actor:ada`, `subject:repo:octo:hello`."""
         return Source(self._transport, name)
 
-    def settings(self, app: str) -> Document:
+    @overload
+    def settings(self, app: str) -> Document[api.Document]: ...
+    @overload
+    def settings(self, app: str, data: type[T]) -> Document[T]: ...
+    def settings(self, app: str, data: type[Any] | None = None) -> Document[Any]:
         """The settings of an application."""
-        return Document(self._transport, app, api.get_settings, api.put_settings, api.delete_settings)
+        return Document(self._transport, app, data, api.get_settings, api.put_settings, api.delete_settings)
 
     def repo(self, owner: str, name: str) -> "Repo":
         return Repo(self._transport, owner, name)
@@ -96,22 +117,6 @@ class AsyncLately:
 
     async def health(self) -> api.Health:
         return await self._transport.value(api.get_health())
-
-
-class Feed(Timeline[api.FeedPage, api.TimelineEvent]):
-    """A user's feed."""
-
-    def __init__(self, transport: Transport, user: str) -> None:
-        super().__init__(transport, f"/feeds/{part(user)}", partial(api.get_feed, user))
-        self.user = user
-
-    async def unread(self) -> api.Unread:
-        """The exact number of unread entries. The first page of the feed says it for its entries without a price."""
-        return await self._transport.value(api.get_unread(self.user))
-
-    async def seen(self, id: str) -> None:
-        """Marks the event and all older events as seen. The mark never moves back."""
-        await self._transport.value(api.put_seen(self.user, {"id": id}))
 
 
 class User:
@@ -130,8 +135,12 @@ class User:
     def following(self, **query: Unpack[api.ListFollowingQuery]) -> AsyncIterator[api.Following]:
         return self._transport.list(partial(api.list_following, self.name), "following", query)
 
-    def profile(self) -> Document:
-        return Document(self._transport, self.name, api.get_profile, api.put_profile, api.delete_profile)
+    @overload
+    def profile(self) -> Document[api.Document]: ...
+    @overload
+    def profile(self, data: type[T]) -> Document[T]: ...
+    def profile(self, data: type[Any] | None = None) -> Document[Any]:
+        return Document(self._transport, self.name, data, api.get_profile, api.put_profile, api.delete_profile)
 
 
 class Source:

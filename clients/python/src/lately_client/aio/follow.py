@@ -10,6 +10,7 @@ from contextlib import aclosing
 from typing import Any
 
 from ..following import Followed, Seen, Step
+from ..model import read_events
 from ..problem import LatelyProblem, parse, problem_of, problem_of_body
 from ..request import Request
 from ..sse import FrameParser
@@ -21,11 +22,16 @@ Read = Callable[..., Request[Any]]
 
 
 async def follow(
-    transport: Transport, live: str, read: Read, cursor: str | None, filters: dict[str, str | None]
+    transport: Transport,
+    live: str,
+    read: Read,
+    model: type[Any] | None,
+    cursor: str | None,
+    filters: dict[str, str | None],
 ) -> AsyncGenerator[Followed[Any], None]:
     """Yields events until the caller stops, or a problem comes that no retry repairs."""
     seen = Seen()
-    connected, failures = False, 0
+    connected, renewed, failures = False, False, 0
     # After the first success this loop has no bound, because a follower outlives outages. The caller ends it.
     while True:
         problem = None
@@ -34,18 +40,20 @@ async def follow(
         try:
             async with aclosing(steps):
                 async for step in steps:
-                    connected, failures = True, 0
+                    connected, renewed, failures = True, False, 0
                     cursor = step.cursor
                     if step.event is not None and seen.add(step.event["id"]):
-                        yield Followed(step.event, step.cursor, step.late)
+                        yield Followed(read_events(model, step.event), step.cursor, step.late)
         except LatelyProblem as error:
             if error.code == "route-not-found" and streams:
                 transport.shared.streams = False
                 continue
             # A poll has made its attempts already.
             attempts = transport.options.attempts if streams else 1
-            if not error.is_temporary or (not connected and failures + 1 >= attempts):
+            renews = not renewed and transport.may_renew(error)
+            if not (error.is_temporary or renews) or (not connected and failures + 1 >= attempts):
                 raise
+            renewed = renewed or renews
             problem = error
         failures += 1
         await transport.pause(failures, problem)

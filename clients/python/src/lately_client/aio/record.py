@@ -6,9 +6,10 @@ such write after a failure that leaves open whether it was done (503, or no resp
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .. import api
+from ..model import read
 from ..problem import LatelyProblem
 from ..request import Request
 from .transport import Answer, Transport
@@ -20,39 +21,40 @@ def if_match(revision: str | int) -> dict[str, str]:
     return {"If-Match": f'"{revision}"'}
 
 
-class Document:
-    """A profile or the settings of an application: any JSON object."""
+class Document(Generic[T]):
+    """A profile or the settings of an application: any JSON object, or a class of the caller."""
 
     def __init__(
         self,
         transport: Transport,
         name: str,
+        model: type[Any] | None,
         get: Callable[..., Request[api.Document]],
         put: Callable[..., Request[api.Document]],
         delete: Callable[..., Request[None]],
     ) -> None:
-        self._transport = transport
+        self._transport, self._model = transport, model
         self._get, self._put, self._delete = partial(get, name), partial(put, name), partial(delete, name)
 
-    async def get(self, *, consistent: bool = False) -> Answer[api.Document]:
-        return await self._transport.send(self._get(consistent=consistent or None))
+    async def get(self, *, consistent: bool = False) -> Answer[T]:
+        return await self._send(self._get(consistent=consistent or None))
 
-    async def put(self, value: api.Document, revision: str | None = None) -> Answer[api.Document]:
+    async def put(self, value: T, revision: str | None = None) -> Answer[T]:
         """Creates the record, or replaces the given revision."""
         headers = {"If-None-Match": "*"} if revision is None else if_match(revision)
-        return await self._transport.send(self._put(value, headers))
+        return await self._send(self._put(value, headers))
 
     async def delete(self, revision: str | None = None) -> None:
         """Deletes the given revision. Without a revision, only a record that does not exist is "deleted"."""
         await self._transport.value(self._delete({} if revision is None else if_match(revision)))
 
-    async def update(self, change: Callable[[api.Document | None], api.Document]) -> Answer[api.Document]:
+    async def update(self, change: Callable[[T | None], T]) -> Answer[T]:
         """Reads, changes and writes the record, and begins again if somebody else wrote meanwhile.
 
         `change` gets None if there is no record yet.
         """
 
-        async def update() -> Answer[api.Document]:
+        async def update() -> Answer[T]:
             try:
                 current = await self.get(consistent=True)
             except LatelyProblem as problem:
@@ -62,6 +64,10 @@ class Document:
             return await self.put(change(current.value), current.revision)
 
         return await until_current(self._transport, update)
+
+    async def _send(self, request: Request[Any]) -> Answer[T]:
+        answer = await self._transport.send(request)
+        return Answer(read(self._model, answer.value), answer.revision)
 
 
 class Issue:

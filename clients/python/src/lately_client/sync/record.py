@@ -8,9 +8,10 @@ such write after a failure that leaves open whether it was done (503, or no resp
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .. import api
+from ..model import read
 from ..problem import LatelyProblem
 from ..request import Request
 from .transport import Answer, Transport
@@ -22,39 +23,40 @@ def if_match(revision: str | int) -> dict[str, str]:
     return {"If-Match": f'"{revision}"'}
 
 
-class Document:
-    """A profile or the settings of an application: any JSON object."""
+class Document(Generic[T]):
+    """A profile or the settings of an application: any JSON object, or a class of the caller."""
 
     def __init__(
         self,
         transport: Transport,
         name: str,
+        model: type[Any] | None,
         get: Callable[..., Request[api.Document]],
         put: Callable[..., Request[api.Document]],
         delete: Callable[..., Request[None]],
     ) -> None:
-        self._transport = transport
+        self._transport, self._model = transport, model
         self._get, self._put, self._delete = partial(get, name), partial(put, name), partial(delete, name)
 
-    def get(self, *, consistent: bool = False) -> Answer[api.Document]:
-        return self._transport.send(self._get(consistent=consistent or None))
+    def get(self, *, consistent: bool = False) -> Answer[T]:
+        return self._send(self._get(consistent=consistent or None))
 
-    def put(self, value: api.Document, revision: str | None = None) -> Answer[api.Document]:
+    def put(self, value: T, revision: str | None = None) -> Answer[T]:
         """Creates the record, or replaces the given revision."""
         headers = {"If-None-Match": "*"} if revision is None else if_match(revision)
-        return self._transport.send(self._put(value, headers))
+        return self._send(self._put(value, headers))
 
     def delete(self, revision: str | None = None) -> None:
         """Deletes the given revision. Without a revision, only a record that does not exist is "deleted"."""
         self._transport.value(self._delete({} if revision is None else if_match(revision)))
 
-    def update(self, change: Callable[[api.Document | None], api.Document]) -> Answer[api.Document]:
+    def update(self, change: Callable[[T | None], T]) -> Answer[T]:
         """Reads, changes and writes the record, and begins again if somebody else wrote meanwhile.
 
         `change` gets None if there is no record yet.
         """
 
-        def update() -> Answer[api.Document]:
+        def update() -> Answer[T]:
             try:
                 current = self.get(consistent=True)
             except LatelyProblem as problem:
@@ -64,6 +66,10 @@ class Document:
             return self.put(change(current.value), current.revision)
 
         return until_current(self._transport, update)
+
+    def _send(self, request: Request[Any]) -> Answer[T]:
+        answer = self._transport.send(request)
+        return Answer(read(self._model, answer.value), answer.revision)
 
 
 class Issue:

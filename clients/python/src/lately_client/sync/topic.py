@@ -3,26 +3,47 @@
 A topic: its settings, its events, its consumers.
 """
 
-from collections.abc import Iterator, Iterable
+from collections.abc import Generator, Iterator, Iterable
+from datetime import datetime
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Generic, TypeVar, Unpack, cast
 from uuid import uuid4
 
 from .. import api
 from ..batches import batches_of
+from ..following import Followed
 from ..problem import LatelyProblem
 from ..request import part
 from .timeline import Timeline
 from .transport import Transport
 
+T = TypeVar("T")
 RANDOM: Any = object()
 """The default of `key`: a random key."""
 
 
-class Topic(Timeline[api.Page, api.Event]):
-    def __init__(self, transport: Transport, name: str) -> None:
-        super().__init__(transport, f"/topics/{part(name)}", partial(api.get_latest, name))
+class Topic(Timeline[api.Page[T], api.Event[T]], Generic[T]):
+    def __init__(self, transport: Transport, name: str, model: type[Any] | None) -> None:
+        super().__init__(transport, f"/topics/{part(name)}", partial(api.get_latest, name), model)
         self.name = name
+
+    def page(self, **query: Unpack[api.GetLatestQuery]) -> api.Page[T]:
+        """One page."""
+        return self._page(query)
+
+    def pages(self, **query: Unpack[api.GetLatestQuery]) -> Iterator[api.Page[T]]:
+        """All pages from a position on: to the end, or oldest first until they have caught up with now."""
+        return self._pages(query)
+
+    def events(self, **query: Unpack[api.GetLatestQuery]) -> Iterator[api.Event[T]]:
+        """All events of these pages."""
+        return self._events(query)
+
+    def follow(
+        self, cursor: str | None = None, *, type: str | None = None
+    ) -> Generator[Followed[api.Event[T]], None, None]:
+        """The events that come from now on, or from a position on: each once, through cut connections."""
+        return self._follow(cursor, type=type)
 
     def get(self) -> api.Topic:
         return self._transport.value(api.get_topic(self.name))
@@ -45,52 +66,50 @@ class Topic(Timeline[api.Page, api.Event]):
         """The deletion that is under way, or ended within the last day."""
         return self._transport.value(api.get_deletion(self.name))
 
-    def post(self, event: api.NewEvent, *, key: str | None = RANDOM) -> api.Event:
+    def post(self, event: api.NewEvent[T], *, key: str | None = RANDOM) -> api.Event[T]:
         """Posts an event.
 
         `key` is the request's name for 24 hours: a repetition under the same key writes nothing twice. The default is a
         random key. `None` sends no key, which costs two write units less; then the client does not repeat a post that
         may be written.
         """
-        posted: Any = self._post(event, key)
-        return posted  # type: ignore[no-any-return]
+        return cast(api.Event[T], self._post(event, key))
 
-    def post_all(self, events: Iterable[api.NewEvent], *, key: str | None = RANDOM) -> list[api.Event]:
+    def post_all(self, events: Iterable[api.NewEvent[T]], *, key: str | None = RANDOM) -> list[api.Event[T]]:
         """Posts any number of events, in batches of at most 500.
 
         A batch that was written in part is finished by a repetition. If this call fails, repeat it with the same key
         and events: it goes on where it failed.
         """
         key = str(uuid4()) if key is RANDOM else key
-        posted: list[api.Event] = []
+        posted: list[api.Event[T]] = []
         for number, batch in enumerate(batches_of(events), 1):
-            answer: Any = self._post(batch, f"{key}-{number}" if key is not None and number > 1 else key)
-            posted += answer["events"]
+            posted += (self._post(batch, f"{key}-{number}" if key is not None and number > 1 else key))["events"]
         return posted
 
-    def event(self, id: str) -> api.Event:
-        return self._transport.value(api.get_event(self.name, id))
+    def event(self, id: str) -> api.Event[T]:
+        return self._transport.events(api.get_event(self.name, id), self._model)
 
     def delete_event(self, id: str) -> None:
         self._transport.value(api.delete_event(self.name, id))
 
-    def consumer(self, name: str) -> "Consumer":
-        return Consumer(self._transport, self.name, name)
+    def consumer(self, name: str) -> "Consumer[T]":
+        return Consumer(self._transport, self.name, name, self._model)
 
-    def _post(self, body: api.NewEvent | api.NewEvents, key: str | None) -> api.Event | api.Accepted:
+    def _post(self, body: api.NewEvent[T] | api.NewEvents[T], key: str | None) -> Any:
         key = str(uuid4()) if key is RANDOM else key
         # Other characters cannot be sent in a header.
         if key is not None and not key.isascii():
             raise LatelyProblem(400, "invalid-idempotency-key", detail="Use printable ASCII characters.")
         headers = {} if key is None else {"Idempotency-Key": key}
-        return self._transport.value(api.post_events(self.name, body, headers))
+        return self._transport.events(api.post_events(self.name, body, headers), self._model)
 
 
-class Consumer:
+class Consumer(Generic[T]):
     """A consumer: every event of a topic, late ones included, in batches that are committed."""
 
-    def __init__(self, transport: Transport, topic: str, name: str) -> None:
-        self._transport, self.topic, self.name = transport, topic, name
+    def __init__(self, transport: Transport, topic: str, name: str, model: type[Any] | None) -> None:
+        self._transport, self.topic, self.name, self._model = transport, topic, name, model
 
     def get(self) -> api.Consumer:
         return self._transport.value(api.get_consumer(self.topic, self.name))
@@ -101,19 +120,19 @@ class Consumer:
     def delete(self) -> None:
         self._transport.value(api.delete_consumer(self.topic, self.name))
 
-    def poll(self, options: api.Poll | None = None) -> api.Polled:
-        return self._transport.value(api.poll(self.topic, self.name, options))
+    def poll(self, options: api.Poll | None = None) -> api.Polled[T]:
+        return self._transport.events(api.poll(self.topic, self.name, options), self._model)
 
     def commit(self, batch: str) -> None:
         self._transport.value(api.commit(self.topic, self.name, {"batch": batch}))
 
-    def seek(self, to: str) -> api.Consumer:
+    def seek(self, to: str | datetime) -> api.Consumer:
         return self._transport.value(api.seek(self.topic, self.name, {"to": to}))
 
     def runs(self, **query: Unpack[api.ListRunsQuery]) -> Iterator[api.Run]:
         return self._transport.list(partial(api.list_runs, self.topic, self.name), "runs", query)
 
-    def batches(self, options: api.Poll | None = None) -> Iterator[api.Polled]:
+    def batches(self, options: api.Poll | None = None) -> Iterator[api.Polled[T]]:
         """Batches until there are no more events.
 
         A batch is committed when the loop asks for the next: a batch whose handling failed comes again.

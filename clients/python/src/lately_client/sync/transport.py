@@ -7,12 +7,13 @@ import time
 from collections.abc import Generator, Iterator, Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, Generic, TypeVar, Unpack, cast
 
 import httpx
 
 from ..batches import encode
 from ..cost import add_costs, parse_cost
+from ..model import read_events
 from ..options import Call, Options, Shared, SomeOptions
 from ..problem import LatelyProblem, parse, problem_of, revision_of, unreachable
 from ..request import Request
@@ -39,19 +40,29 @@ class Transport:
 
     def send(self, request: Request[T]) -> Answer[T]:
         """Sends a request, and again if that is safe."""
-        attempt = 1
+        attempt, renewed = 1, False
         while True:
             try:
                 return self._attempt(request, attempt)
             except LatelyProblem as problem:
-                if attempt >= self.options.attempts or not may_repeat(request, problem):
+                renews = not renewed and self.may_renew(problem)
+                if attempt >= self.options.attempts or not (renews or may_repeat(request, problem)):
                     raise
+                renewed = renewed or renews
                 self.pause(attempt, problem)
             attempt += 1
+
+    def may_renew(self, problem: LatelyProblem) -> bool:
+        """Whether the token's function may return another token, which the server accepts."""
+        return problem.refuses_token and callable(self.options.token)
 
     def value(self, request: Request[T]) -> T:
         """The body of a request's response."""
         return (self.send(request)).value
+
+    def events(self, request: Request[T], model: type[Any] | None) -> T:
+        """The body of a response with events, whose data has the caller's class."""
+        return cast(T, read_events(model, self.value(request)))
 
     def list(self, read: Callable[..., Request[Any]], entries: str, query: Any) -> Iterator[Any]:
         """All entries of a list, page by page."""
