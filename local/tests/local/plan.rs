@@ -222,8 +222,9 @@ fn the_console_has_the_listed_prices() {
 fn a_load_removes_what_it_created_also_when_it_is_interrupted() {
     let program = Program::started(&["--no-demo"]);
     let url = format!("http://{}", program.api());
-    let remains =
-        |family: &str| program.partitions().iter().any(|pk| pk.starts_with(&format!("{family}load-")));
+    let remains = |family: &str| {
+        program.lasting_partitions().iter().any(|pk| pk.starts_with(&format!("{family}load-")))
+    };
     let (passed, out, err) =
         command(&program, &["load", &url, "--rate", "30", "--for", "2s", "--actors", "3"]);
     assert!(passed && err.is_empty(), "{out}{err}");

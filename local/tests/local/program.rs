@@ -84,12 +84,16 @@ impl Program {
         self.value("API").strip_prefix("http://").unwrap()
     }
 
-    /// The partitions of all items of the program's table, each once.
-    pub(crate) fn partitions(&self) -> BTreeSet<String> {
+    /// The partitions of the items of the program's table that do not expire, each once.
+    pub(crate) fn lasting_partitions(&self) -> BTreeSet<String> {
         let (mut partitions, mut start) = (BTreeSet::new(), Value::Null);
         loop {
-            let mut scan =
-                json!({"TableName": "lately", "ConsistentRead": true, "ProjectionExpression": "pk"});
+            let mut scan = json!({
+                "TableName": "lately",
+                "ConsistentRead": true,
+                "ProjectionExpression": "pk",
+                "FilterExpression": "attribute_not_exists(expires_at)",
+            });
             if !start.is_null() {
                 scan["ExclusiveStartKey"] = start;
             }

@@ -1,14 +1,17 @@
-//! Strategies for property tests.
+//! Strategies for property tests, also for those of `lately-items`, which include this file. A feature for them would build
+//! this crate and all its dependents twice: for `cargo run`, and with the feature for `cargo test`.
+
+use std::fmt::Debug;
+use std::str::FromStr;
 
 use proptest::prelude::*;
 
-use crate::{
-    Actor, App, Bucket, BucketWidth, Caller, Consumer, EventId, EventType, Owner, Repo, SessionId, Shard,
-    Source, Subject, Tick, Topic, UnixMillis, User,
+use super::{
+    Actor, Bucket, BucketWidth, EventId, SessionId, Shard, Source, Subject, Tick, Topic, UnixMillis, User,
 };
 
 /// Any time, often near an end of the range or near the start of a month.
-pub fn millis() -> impl Strategy<Value = UnixMillis> {
+pub(crate) fn millis() -> impl Strategy<Value = UnixMillis> {
     let max = UnixMillis::MAX.get();
     let near_month = (0..96_360_u64, -2..2_i64).prop_map(move |(month, by)| {
         let label = format!("{:04}-{:02}", 1970 + month / 12, 1 + month % 12);
@@ -26,17 +29,17 @@ pub fn millis() -> impl Strategy<Value = UnixMillis> {
 }
 
 /// Any shard.
-pub fn shard() -> impl Strategy<Value = Shard> {
+pub(crate) fn shard() -> impl Strategy<Value = Shard> {
     any::<u8>().prop_map(Shard::from)
 }
 
 /// Any id.
-pub fn id() -> impl Strategy<Value = EventId> {
+pub(crate) fn id() -> impl Strategy<Value = EventId> {
     (millis(), shard(), any::<u128>()).prop_map(|(at, shard, entropy)| EventId::import(at, shard, entropy))
 }
 
 /// Clock readings that often repeat, lie close together, or lie at the end of the year 9999.
-pub fn tick_in_bursts() -> impl Strategy<Value = Tick> {
+pub(crate) fn tick_in_bursts() -> impl Strategy<Value = Tick> {
     prop_oneof![
         2 => millis().prop_map(Tick::first_of),
         4 => (1_700_000_000_000..1_700_000_000_003_u64).prop_map(|at| Tick::last_of(UnixMillis::new(at).expect("the time is in range"))),
@@ -45,49 +48,49 @@ pub fn tick_in_bursts() -> impl Strategy<Value = Tick> {
 }
 
 /// Any width.
-pub fn bucket_width() -> impl Strategy<Value = BucketWidth> {
+pub(crate) fn bucket_width() -> impl Strategy<Value = BucketWidth> {
     prop::sample::select(BucketWidth::ALL.to_vec())
 }
 
 /// Any bucket.
-pub fn bucket() -> impl Strategy<Value = Bucket> {
+pub(crate) fn bucket() -> impl Strategy<Value = Bucket> {
     (bucket_width(), millis()).prop_map(|(width, at)| Bucket::containing(width, at))
 }
 
-macro_rules! name_strategies {
-    ($($function:ident: $type:ident = $pattern:literal;)*) => {$(
-        /// Any such name.
-        pub fn $function() -> impl Strategy<Value = $type> {
-            $pattern.prop_map(|text| text.parse().expect("the pattern is a name"))
-        }
-    )*};
+/// The values whose texts match a pattern.
+pub(crate) fn matching<T: FromStr<Err: Debug> + Debug>(pattern: &'static str) -> impl Strategy<Value = T> {
+    pattern.prop_map(|text| text.parse().expect("the pattern matches only valid texts"))
 }
 
-name_strategies! {
-    topic: Topic = "[A-Za-z0-9][A-Za-z0-9._@-]{0,127}";
-    actor: Actor = "[A-Za-z0-9][A-Za-z0-9._@-]{0,127}";
-    user: User = "[A-Za-z0-9][A-Za-z0-9._@-]{0,127}";
-    app: App = "[A-Za-z0-9][A-Za-z0-9._@-]{0,127}";
-    consumer: Consumer = "[A-Za-z0-9][A-Za-z0-9._@-]{0,127}";
-    owner: Owner = "[A-Za-z0-9][A-Za-z0-9._@-]{0,59}";
-    repo: Repo = "[A-Za-z0-9][A-Za-z0-9._@-]{0,59}";
-    subject: Subject = "[A-Za-z0-9][A-Za-z0-9._@:-]{0,127}";
-    event_type: EventType = "[a-z0-9][a-z0-9._-]{0,63}";
+/// The text of any name of a topic, an actor or a user.
+pub(crate) const NAME: &str = "[A-Za-z0-9][A-Za-z0-9._@-]{0,127}";
+
+/// Any topic.
+pub(crate) fn topic() -> impl Strategy<Value = Topic> {
+    matching(NAME)
 }
 
-/// Any source.
-pub fn source() -> impl Strategy<Value = Source> {
-    prop_oneof![actor().prop_map(Source::Actor), subject().prop_map(Source::Subject)]
+/// Any actor.
+pub(crate) fn actor() -> impl Strategy<Value = Actor> {
+    matching(NAME)
+}
+
+/// Any user.
+pub(crate) fn user() -> impl Strategy<Value = User> {
+    matching(NAME)
+}
+
+/// Any subject.
+pub(crate) fn subject() -> impl Strategy<Value = Subject> {
+    matching("[A-Za-z0-9][A-Za-z0-9._@:-]{0,127}")
 }
 
 /// Any session's id.
-pub fn session_id() -> impl Strategy<Value = SessionId> {
-    any::<u128>().prop_map(|bits| {
-        uuid::Uuid::from_u128(bits).to_string().parse().expect("any UUID's text is a session's")
-    })
+pub(crate) fn session_id() -> impl Strategy<Value = SessionId> {
+    matching("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 }
 
-/// Any caller.
-pub fn caller() -> impl Strategy<Value = Caller> {
-    prop_oneof![user().prop_map(Caller::User), session_id().prop_map(Caller::Session)]
+/// Any source.
+pub(crate) fn source() -> impl Strategy<Value = Source> {
+    prop_oneof![actor().prop_map(Source::Actor), subject().prop_map(Source::Subject)]
 }

@@ -64,8 +64,8 @@ mod text;
 mod time;
 mod word;
 
-#[cfg(any(test, feature = "arbitrary"))]
-pub mod arbitrary;
+#[cfg(test)]
+mod arbitrary;
 
 pub use bucket::{Bucket, BucketError, BucketWidth, BucketWidthError, Buckets};
 pub use caller::{Caller, CallerError};
