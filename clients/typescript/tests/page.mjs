@@ -13,9 +13,10 @@ const { Lately } = await import("@lately/client");
 const { Posts } = await import("./posts.js");
 
 const lately = new Lately({ url: process.env.LATELY_URL, token: "dev" });
-await lately.topic("posts").put();
+const notes = lately.topic("notes");
+await notes.put();
 await lately.user("bob").follow("actor:ada");
-const { id } = await lately.topic("posts").post({ type: "note", actor: "ada", data: { text: "Hello" } });
+const { id } = await notes.post({ type: "note", actor: "ada", data: { text: "Hello" } });
 await lately.feed("bob").page({ wait_for: id });
 
 /** Only failures reach this bound. */
@@ -28,7 +29,7 @@ while (!/^[1-9]\d* new.*Hello/.test(document.body.textContent)) {
   await act(pause);
 }
 await act(async () => document.querySelectorAll("button")[1].click());
-while ((await lately.topic("posts").page()).events[0].data.text !== "Hi") {
+while (!(await notes.page()).events.some(({ data }) => data.text === "Hi")) {
   if (Date.now() > latest) throw new Error(document.body.textContent);
   await act(pause);
 }
