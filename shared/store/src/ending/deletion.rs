@@ -46,7 +46,7 @@ impl TopicHandle<'_> {
             let transaction = Transaction::new(self.op.ambient())
                 .put_if(marked.encode(topic), is_known)
                 .put(EndingMark::of_deletion(topic, now))
-                .put(self.op.end_note(topic, found.created_at)?)
+                .put(self.op.live_notes().of_end(topic, found.created_at)?)
                 .put(first.encode(topic));
             if self.op.table.transact(&transaction).await? == Transacted::Done {
                 self.op.memory().forget_topic(topic);

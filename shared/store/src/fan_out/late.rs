@@ -169,7 +169,8 @@ impl LateNotes<'_> {
                 inserted.at >= inserted.key.id().at().saturating_add(NOTED_AFTER_MILLIS)
             };
             let late = inserted.iter().filter(|(_, inserted)| is_late(inserted));
-            self.op.note_late_in_topic(topic, &late.map(|(_, inserted)| inserted.key.id()).collect()).await;
+            let late = late.map(|(_, inserted)| inserted.key.id()).collect();
+            self.op.live_notes().put_in_topic(topic, &late).await;
         }
         for announcement in announced.consumers {
             unnoted.extend(self.note_for(&announcement, &inserted).await);

@@ -130,7 +130,7 @@ impl Op {
         let work = async { (rails.await, Box::pin(notes.note(records)).await) };
         let (stopped, unnoted) = writer.during(work).await;
         let not_deferred = fan_out.put_deferred(&deferred).await;
-        Box::pin(op.note_late(&done.late_entries)).await;
+        Box::pin(op.live_notes().put_entries(&done.late_entries)).await;
         let failures: BTreeSet<usize> =
             stopped.into_iter().flatten().chain(unnoted).chain(not_deferred).collect();
         let written = writer.written();

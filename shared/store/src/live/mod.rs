@@ -185,7 +185,7 @@ impl LiveFollower {
             self.reader.refresh_marks(&op).await?;
             let mut late = LateQueue::default();
             for timeline in self.reader.timelines() {
-                for note in op.late_notes(&timeline, EventId::first_of(from)).await? {
+                for note in op.live_notes().since(&timeline, EventId::first_of(from)).await? {
                     late.add(&timeline, note.events.into_iter().filter(|id| *id <= settled.id));
                 }
             }

@@ -100,3 +100,55 @@ impl Outbox {
         self.messages.push_back(LiveMessage::Settled { cursor: self.cursor() });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lately_keys::Tick;
+    use lately_model::Event;
+
+    use super::*;
+
+    fn id(millis: u64) -> EventId {
+        EventId::first_at(Tick::first_of(UnixMillis::new(millis).unwrap()))
+    }
+
+    fn event(millis: u64) -> Arc<TimelineEvent> {
+        let (event_type, actor) = ("note".parse().unwrap(), "ada".parse().unwrap());
+        let event = Event { id: id(millis), event_type, actor, subject: None, data: None };
+        Arc::new(TimelineEvent { topic: "posts".parse().unwrap(), event })
+    }
+
+    /// The messages: `+` for an event and `~` for a late one, with its time.
+    fn sent(outbox: &mut Outbox) -> Vec<(char, u64)> {
+        let mark = |message| match message {
+            LiveMessage::Event { event, .. } => ('+', event.event.at().get()),
+            LiveMessage::Late { event, .. } => ('~', event.event.at().get()),
+            LiveMessage::Settled { .. } => ('.', 0),
+        };
+        std::iter::from_fn(|| outbox.next().map(mark)).collect()
+    }
+
+    #[test]
+    fn an_event_is_late_if_it_lies_behind_the_followers_or_the_loops_position() {
+        let query = Fingerprint::of("test").finish();
+        let mut outbox = Outbox::new(Lens::default(), query, Some(id(50)));
+        // A look from 30 to 60, with an early event, and a late one that a note names.
+        for millis in [40, 55, 70, 20] {
+            outbox.add(&event(millis), Some(id(30)), id(60));
+        }
+        assert_eq!(sent(&mut outbox), [('~', 40), ('+', 55), ('+', 70), ('~', 20)]);
+        assert_eq!(outbox.position, Some(id(55)), "the early event does not move the position");
+        outbox.add(&event(70), Some(id(60)), id(80));
+        assert_eq!((sent(&mut outbox), outbox.position), (vec![], Some(id(70))), "each event is sent once");
+    }
+
+    #[test]
+    fn a_limited_caller_does_not_get_the_position_of_a_hidden_event() {
+        let lens = Lens { topics: Some(["posts".parse().unwrap()].into()), ..Lens::default() };
+        let mut outbox = Outbox::new(lens, Fingerprint::of("test").finish(), Some(id(50)));
+        assert!(!outbox.settle(SettledPosition { id: id(60), is_public: false }));
+        assert_eq!(outbox.position, Some(id(50)));
+        assert!(outbox.settle(SettledPosition { id: id(70), is_public: true }));
+        assert_eq!(outbox.position, Some(id(70)));
+    }
+}

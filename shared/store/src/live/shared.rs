@@ -239,7 +239,7 @@ impl Looking {
             let handled = self.noted.entry(timeline.clone()).or_default();
             // Notes that are not read again need not be remembered.
             handled.retain(|note| *note >= oldest);
-            for note in op.late_notes(timeline, oldest).await? {
+            for note in op.live_notes().since(timeline, oldest).await? {
                 if note.gone.is_some() && note.gone == self.reader.created_at() {
                     return Ok(true);
                 }

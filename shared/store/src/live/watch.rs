@@ -67,34 +67,44 @@ impl LateEntries {
     }
 }
 
+/// The notes for live followers, in one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiveNotes<'a> {
+    op: &'a Op,
+}
+
 impl Op {
-    /// Puts a note for each timeline that is followed live.
-    pub(crate) async fn note_late(&self, late: &LateEntries) {
+    pub(crate) const fn live_notes(&self) -> LiveNotes<'_> {
+        LiveNotes { op: self }
+    }
+}
+
+impl LiveNotes<'_> {
+    /// Puts a note of late entries for each timeline that is followed live.
+    pub(crate) async fn put_entries(self, late: &LateEntries) {
         let late = std::mem::take(&mut *late.all());
         if late.is_empty() {
             return;
         }
-        let op = self.step_within(NOTES_TIME);
-        let followed = match op.followed(late.keys()).await {
+        let op = self.op.step_within(NOTES_TIME);
+        let followed = match op.live_notes().followed(late.keys()).await {
             Ok(followed) => followed,
             Err(error) => {
                 tracing::warn!(%error, "late events were not noted for live followers");
                 return;
             }
         };
-        let notes: Vec<_> = followed.iter().map(|timeline| op.put_note(timeline, &late[timeline])).collect();
+        let notes: Vec<_> =
+            followed.iter().map(|timeline| op.live_notes().put(timeline, &late[timeline])).collect();
         stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).collect::<()>().await;
     }
 
     /// Those of some timelines that are followed live.
-    async fn followed(
-        &self,
-        timelines: impl Iterator<Item = &Timeline>,
-    ) -> Result<Vec<Timeline>, TableError> {
+    async fn followed(self, timelines: impl Iterator<Item = &Timeline>) -> Result<Vec<Timeline>, TableError> {
         let watches: Vec<_> = timelines.cloned().map(|timeline| WatchKey { timeline }.encode()).collect();
         let mut followed = Vec::new();
-        for watch in self.table.get_many(&watches, true).await? {
-            if WatchKey::is_watched(&watch, self.now())? {
+        for watch in self.op.table.get_many(&watches, true).await? {
+            if WatchKey::is_watched(&watch, self.op.now())? {
                 followed.push(watch.key_as::<WatchKey>()?.timeline);
             }
         }
@@ -102,17 +112,18 @@ impl Op {
     }
 
     /// Puts a note of late events for the followers of a topic, who are known to be there.
-    pub(crate) async fn note_late_in_topic(&self, topic: &Topic, late: &BTreeSet<EventId>) {
+    pub(crate) async fn put_in_topic(self, topic: &Topic, late: &BTreeSet<EventId>) {
         if !late.is_empty() {
-            self.step_within(NOTES_TIME).put_note(&Timeline::Topic(topic.clone()), late).await;
+            let op = self.op.step_within(NOTES_TIME);
+            op.live_notes().put(&Timeline::Topic(topic.clone()), late).await;
         }
     }
 
-    async fn put_note(&self, timeline: &Timeline, late: &BTreeSet<EventId>) {
+    async fn put(self, timeline: &Timeline, late: &BTreeSet<EventId>) {
         let events: Vec<_> = late.iter().copied().collect();
         let put = async {
             for events in events.chunks(NOTE_EVENTS) {
-                self.table.put(&note(timeline, self.note_id()?, events, self.now())).await?;
+                self.op.table.put(&note(timeline, self.note_id()?, events, self.op.now())).await?;
             }
             Ok::<_, TableError>(())
         };
@@ -122,27 +133,23 @@ impl Op {
     }
 
     /// The item of the note that tells followers that their topic, created at this time, is being deleted.
-    pub(crate) fn end_note(&self, topic: &Topic, created_at: UnixMillis) -> Result<Item, TableError> {
-        let note = note(&Timeline::Topic(topic.clone()), self.note_id()?, &[], self.now());
+    pub(crate) fn of_end(self, topic: &Topic, created_at: UnixMillis) -> Result<Item, TableError> {
+        let note = note(&Timeline::Topic(topic.clone()), self.note_id()?, &[], self.op.now());
         Ok(note.with(LateNote::GONE, created_at.get()))
     }
 
-    fn note_id(&self) -> Result<EventId, TableError> {
-        let clock = tick(self.ambient()).map_err(TableError::unavailable)?;
-        let id = self.store.generator().next(clock, 0.into(), entropy_u64(self.ambient()));
+    fn note_id(self) -> Result<EventId, TableError> {
+        let clock = tick(self.op.ambient()).map_err(TableError::unavailable)?;
+        let id = self.op.store.generator().next(clock, 0.into(), entropy_u64(self.op.ambient()));
         id.map_err(TableError::unavailable)
     }
 
     /// The notes of a timeline from an id on, oldest first.
-    pub(super) async fn late_notes(
-        &self,
-        timeline: &Timeline,
-        from: EventId,
-    ) -> Result<Vec<LateNote>, TableError> {
+    pub(super) async fn since(self, timeline: &Timeline, from: EventId) -> Result<Vec<LateNote>, TableError> {
         let last = EventId::last_of(UnixMillis::MAX);
         let query = Query::partition(timeline.to_string()).between(from.to_string(), last.to_string());
         // Each batch of records puts one note, so ten seconds' notes are one query.
-        let items = self.table.query_all(query).await?;
+        let items = self.op.table.query_all(query).await?;
         Ok(items.iter().map(LateNote::decode).collect::<Result<_, _>>()?)
     }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
+use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
 use lately_engine::{Engine, Operation};
 use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
 use lately_model::Event;
 use lately_store::{ImportError, Store, TopicError, WriteError};
 
 use crate::support::{
-    Item, TABLE, assert_directory_held, event, ids, items, query, store, stored, submission, with_posts,
+    Item, TABLE, assert_directory_held, event, ids, items, query, store, stored, submission,
+    with_a_fault_at_each_call, with_posts,
 };
 
 /// Two days before a test's world begins.
@@ -151,24 +152,23 @@ async fn an_import_waits_for_a_hot_shard_and_doubles_none() {
     assert_eq!(shards(&calm, &topic).await, [2]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_import_that_died_at_any_call_can_be_finished() {
-    let (_, engine, store_of_all, topic) = with_posts(r#"{"views":["actor","subject","type"]}"#).await;
-    store_of_all.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
-    let whole = all(&engine).await;
-    for moment in [Moment::Before, Moment::After] {
-        for call in 1.. {
-            let (world, engine, next, topic) = with_posts(r#"{"views":["actor","subject","type"]}"#).await;
-            let client = engine.client_with(Faults::default().nth(call, Target::any(), Fault::Crash(moment)));
-            let dying = store(client.client(), &world);
-            let done = client.run(dying.op().topic(&topic).import(count(2), past(60, 2))).await;
-            next.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
-            assert_eq!(all(&engine).await, whole, "call {call}");
-            assert_directory_held(&engine);
-            if done.is_some() {
-                assert!(call > 6, "{call} calls");
-                break;
-            }
-        }
-    }
+#[test]
+fn an_import_that_died_at_any_call_can_be_finished() {
+    let settings = r#"{"views":["actor","subject","type"]}"#;
+    let whole = lately_rig::simulate(async {
+        let (_, engine, store, topic) = with_posts(settings).await;
+        store.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
+        all(&engine).await
+    });
+    let calls = with_a_fault_at_each_call(Fault::Crash, async |call, faults| {
+        let (world, engine, next, topic) = with_posts(settings).await;
+        let client = engine.client_with(faults);
+        let dying = store(client.client(), &world);
+        let done = client.run(dying.op().topic(&topic).import(count(2), past(60, 2))).await;
+        next.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
+        assert_eq!(all(&engine).await, whole, "{call}");
+        assert_directory_held(&engine);
+        done.is_none()
+    });
+    assert!(calls >= 6, "{calls} calls");
 }

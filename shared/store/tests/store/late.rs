@@ -8,7 +8,7 @@ use lately_store::{FanOutOutcome, Record, Store};
 
 use crate::consumers::{Files, Rig, nightly, report, report_later};
 use crate::scene::fan_out;
-use crate::support::{pass, store};
+use crate::support::{pass, store, with_a_fault_at_each_call};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -108,37 +108,27 @@ async fn a_repeated_record_is_counted_until_its_event_is_settled() {
     assert_eq!((rig.ledger().await, rig.counts().await.values().sum::<u64>()), (settled, 3));
 }
 
-#[tokio::test(start_paused = true)]
-async fn after_a_crash_at_any_call_a_redelivery_notes_all_events() {
-    for moment in [Moment::Before, Moment::After] {
-        let mut n = 0;
-        loop {
-            n += 1;
-            let (mut rig, mut files) = reported().await;
-            let late = rig.write_many(5, HOUR).await;
-            let news = rig.news();
-            let victim =
-                rig.engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
-            let done = victim.run(fan_out(&store(victim.client(), &rig.world), &news)).await.is_some();
-            if !done {
-                // A run in between sees no more of the late events than were counted.
-                let run = report_later(&rig, &mut files).await;
-                assert!(files.files[&run.to].is_subset(&late.iter().copied().collect()));
-                fan_out(&rig.store, &news).await;
-            }
-            report_later(&rig, &mut files).await;
-            assert_eq!(files.reported(), late.into_iter().collect(), "call {n}, {moment:?}");
-            assert!(rig.unsettled().await.is_empty());
-            if done {
-                break;
-            }
+#[test]
+fn after_a_crash_at_any_call_a_redelivery_notes_all_events() {
+    let calls = with_a_fault_at_each_call(Fault::Crash, async |call, faults| {
+        let (mut rig, mut files) = reported().await;
+        let late = rig.write_many(5, HOUR).await;
+        let news = rig.news();
+        let victim = rig.engine.client_with(faults);
+        let done = victim.run(fan_out(&store(victim.client(), &rig.world), &news)).await.is_some();
+        if !done {
+            // A run in between sees no more of the late events than were counted.
+            let run = report_later(&rig, &mut files).await;
+            assert!(files.files[&run.to].is_subset(&late.iter().copied().collect()));
+            fan_out(&rig.store, &news).await;
         }
-        assert_eq!(
-            n,
-            1 + 1 + 1 + 5 + 1 + 1,
-            "the process died at the erasures, the announcements, the run, each of the five entries, and their count"
-        );
-    }
+        report_later(&rig, &mut files).await;
+        assert_eq!(files.reported(), late.into_iter().collect(), "{call}");
+        assert!(rig.unsettled().await.is_empty());
+        !done
+    });
+    let why = "the process died at the erasures, the announcements, the run, each of the five entries, and their count";
+    assert_eq!(calls, 1 + 1 + 1 + 5 + 1, "{why}");
 }
 
 #[tokio::test(start_paused = true)]

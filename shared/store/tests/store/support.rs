@@ -5,12 +5,40 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
+use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::{Engine, Options};
 use lately_items::{DirectoryEntry, DirectoryKey, EventKey};
 use lately_keys::{Coverage, EventId, Spread, TableKey, Topic};
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
 pub(crate) use lately_rig::{BUDGET, TABLE, World, connection, engine, seeds};
 use lately_store::{Store, Submission};
+
+/// Runs a story with a fault at its first call, then at its second, until no call meets the fault: before each call, and
+/// after each call that writes, because reads leave nothing. Two threads share the calls. The story checks its end and
+/// returns whether it met the fault. Returns the number of calls.
+pub(crate) fn with_a_fault_at_each_call(
+    fault: impl Fn(Moment) -> Fault + Sync,
+    story: impl AsyncFn(&str, Faults) -> bool + Sync,
+) -> u64 {
+    let every_second = |first: u64, moment: Moment, target: Target| {
+        lately_rig::simulate(async {
+            let mut n = first;
+            let faults = |n| Faults::default().nth(n, target.clone(), fault(moment));
+            while story(&format!("call {n}, {:?}", fault(moment)), faults(n)).await {
+                n += 2;
+            }
+            n - 1
+        })
+    };
+    let calls = |moment, target: fn() -> Target| {
+        std::thread::scope(|scope| {
+            let even = scope.spawn(move || every_second(2, moment, target()));
+            every_second(1, moment, target()).min(even.join().unwrap())
+        })
+    };
+    calls(Moment::After, Target::writes);
+    calls(Moment::Before, Target::any)
+}
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
