@@ -3,14 +3,13 @@
 use lately_keys::{Topic, User};
 use lately_model::limits::SESSION_TOPICS;
 use lately_model::{NewSession, RateLimits, RequestsPerMinute, Scope, Scopes, TtlSeconds};
-use serde_json::{Value, json};
 
 use crate::seconds;
 use crate::values::one_of;
 
 /// The scopes, the user, the topics and the lifetime of a new token.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct NewTokenArguments {
+pub struct NewTokenArguments {
     /// A scope of the token; repeatable
     #[arg(long = "scope", required = true, value_name = "SCOPE", value_parser = one_of(&Scope::ALL, Scope::as_str))]
     scopes: Vec<Scope>,
@@ -52,22 +51,6 @@ impl NewTokenArguments {
         let topics = (!topics.is_empty()).then_some(topics);
         let limits = RateLimits { writes_per_minute, reads_per_minute };
         Ok(NewSession { user, scopes, topics, ttl_seconds, limits })
-    }
-
-    /// The body of a request for such a token.
-    pub(crate) fn body(self) -> Result<Value, TooManyTopics> {
-        let NewSession { user, scopes, topics, ttl_seconds, limits } = self.session()?;
-        let mut body = json!({ "scopes": scopes, "ttl_seconds": ttl_seconds.get() });
-        let optional = [
-            ("user", user.map(|user| json!(user))),
-            ("topics", topics.map(|topics| json!(topics))),
-            ("writes_per_minute", limits.writes_per_minute.map(|limit| json!(limit))),
-            ("reads_per_minute", limits.reads_per_minute.map(|limit| json!(limit))),
-        ];
-        for (name, value) in optional {
-            value.into_iter().for_each(|value| body[name] = value);
-        }
-        Ok(body)
     }
 }
 

@@ -8,9 +8,12 @@ use lately_model::{
 };
 use reqwest::Method;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
+use crate::Result;
 use crate::cost::Cost;
 use crate::feed::{Feed, User};
+use crate::operation::{List, Operation};
 use crate::options::{Options, Token};
 use crate::query::{IssueQuery, ListQuery, SessionQuery};
 use crate::record::{Document, Issue, IssueList, IssueView};
@@ -19,7 +22,6 @@ use crate::response::Response;
 use crate::timeline::Timeline;
 use crate::topic::Topic;
 use crate::transport::Transport;
-use crate::{Result, Stream};
 
 /// The client of a Lately. Clones are cheap and share their connections.
 #[derive(Clone, Debug)]
@@ -54,12 +56,9 @@ impl Lately {
         self.transport.cost()
     }
 
-    /// Sends any request, and again where that is safe.
-    ///
-    /// # Errors
-    /// Like every call: the problem of the response, or that there was none.
-    pub async fn send(&self, request: &Request) -> Result<Response> {
-        self.transport.send(request).await
+    /// Any request, as an operation.
+    pub fn send<T: DeserializeOwned>(&self, request: Request) -> Operation<T> {
+        self.transport.call(request)
     }
 
     /// Sends any request once. The response may have any status.
@@ -71,7 +70,7 @@ impl Lately {
     }
 
     /// All topics, by name.
-    pub fn topics(&self, ListQuery { limit, cursor }: ListQuery) -> Stream<TopicSummary> {
+    pub fn topics(&self, ListQuery { limit, cursor }: ListQuery) -> List<TopicList, TopicSummary> {
         let request = Request::to(Method::GET, ["topics"]).query(&ListQuery { limit, cursor: None });
         self.transport.list(request, cursor, |TopicList { topics, next }| (topics, next))
     }
@@ -144,12 +143,12 @@ pub struct Source {
 
 impl Source {
     /// The number of followers, and the way in which events reach their feeds.
-    pub async fn get(&self) -> Result<SourceView> {
-        self.transport.value(&Request::to(Method::GET, ["sources", &self.name])).await
+    pub fn get(&self) -> Operation<SourceView> {
+        self.transport.call(Request::to(Method::GET, ["sources", &self.name]))
     }
 
     /// The followers.
-    pub fn followers(&self, ListQuery { limit, cursor }: ListQuery) -> Stream<FollowerView> {
+    pub fn followers(&self, ListQuery { limit, cursor }: ListQuery) -> List<FollowerList, FollowerView> {
         let request = Request::to(Method::GET, ["sources", &self.name, "followers"]);
         let request = request.query(&ListQuery { limit, cursor: None });
         self.transport.list(request, cursor, |FollowerList { followers, next }| (followers, next))
@@ -167,12 +166,12 @@ pub struct Repo {
 impl Repo {
     /// Opens an issue ([`NewIssue`](lately_model::NewIssue), or anything with its JSON). The client repeats this only
     /// after 429, because a repetition opens another issue.
-    pub async fn open(&self, issue: &(impl Serialize + ?Sized)) -> Result<IssueView> {
-        self.transport.value(&self.to(Method::POST).json(issue)).await
+    pub fn open(&self, issue: &(impl Serialize + ?Sized)) -> Operation<IssueView> {
+        self.transport.call(self.to(Method::POST).json(issue))
     }
 
     /// The issues.
-    pub fn issues(&self, mut query: IssueQuery) -> Stream<IssueView> {
+    pub fn issues(&self, mut query: IssueQuery) -> List<IssueList, IssueView> {
         let first = self.to(Method::GET).query(&query);
         // Only a page without a cursor can wait for an issue.
         (query.cursor, query.wait_for) = (None, None);
@@ -198,37 +197,37 @@ pub struct Sessions {
 
 impl Sessions {
     /// The session of the client's own token.
-    pub async fn own(&self) -> Result<OwnSession> {
-        self.transport.value(&Request::to(Method::GET, ["sessions", "self"])).await
+    pub fn own(&self) -> Operation<OwnSession> {
+        self.transport.call(Request::to(Method::GET, ["sessions", "self"]))
     }
 
     /// Creates a session ([`NewSession`](lately_model::NewSession), or anything with its JSON). Only this response has
     /// the token.
-    pub async fn create(&self, session: &(impl Serialize + ?Sized)) -> Result<SessionToken<'static>> {
-        self.transport.value(&Request::to(Method::POST, ["sessions"]).json(session)).await
+    pub fn create(&self, session: &(impl Serialize + ?Sized)) -> Operation<SessionToken<'static>> {
+        self.transport.call(Request::to(Method::POST, ["sessions"]).json(session))
     }
 
     /// The sessions that have not ended, newest first.
-    pub fn list(&self, SessionQuery { user, limit, cursor }: SessionQuery) -> Stream<Session> {
+    pub fn list(&self, SessionQuery { user, limit, cursor }: SessionQuery) -> List<SessionList, Session> {
         let query = SessionQuery { user, limit, cursor: None };
         let request = Request::to(Method::GET, ["sessions"]).query(&query);
         self.transport.list(request, cursor, |SessionList { sessions, next }| (sessions, next))
     }
 
     /// A session, without its token.
-    pub async fn get(&self, id: impl Display) -> Result<Session> {
-        self.transport.value(&Request::to(Method::GET, ["sessions", &id.to_string()])).await
+    pub fn get(&self, id: impl Display) -> Operation<Session> {
+        self.transport.call(Request::to(Method::GET, ["sessions", &id.to_string()]))
     }
 
     /// Revokes a session.
-    pub async fn revoke(&self, id: impl Display) -> Result<()> {
-        self.transport.value(&Request::to(Method::DELETE, ["sessions", &id.to_string()])).await
+    pub fn revoke(&self, id: impl Display) -> Operation<()> {
+        self.transport.call(Request::to(Method::DELETE, ["sessions", &id.to_string()]))
     }
 
     /// Revokes all sessions of a user.
-    pub async fn revoke_all(&self, user: impl Display) -> Result<RevokedSessions> {
+    pub fn revoke_all(&self, user: impl Display) -> Operation<RevokedSessions> {
         let request = Request::to(Method::DELETE, ["sessions"]);
-        self.transport.value(&request.parameter("user", Some(&user.to_string()))).await
+        self.transport.call(request.parameter("user", Some(&user.to_string())))
     }
 }
 
@@ -241,18 +240,18 @@ pub struct Erasures {
 impl Erasures {
     /// Erases an actor, a user, or both ([`NewErasure`](lately_model::NewErasure), or anything with its JSON). The call
     /// ends when the erasure has begun; [`Erasures::get`] says how far it is.
-    pub async fn begin(&self, erasure: &(impl Serialize + ?Sized)) -> Result<Erasure> {
-        self.transport.value(&Request::to(Method::POST, ["erasures"]).json(erasure)).await
+    pub fn begin(&self, erasure: &(impl Serialize + ?Sized)) -> Operation<Erasure> {
+        self.transport.call(Request::to(Method::POST, ["erasures"]).json(erasure))
     }
 
     /// The erasures of the last days, newest first.
-    pub fn list(&self, ListQuery { limit, cursor }: ListQuery) -> Stream<Erasure> {
+    pub fn list(&self, ListQuery { limit, cursor }: ListQuery) -> List<ErasureList, Erasure> {
         let request = Request::to(Method::GET, ["erasures"]).query(&ListQuery { limit, cursor: None });
         self.transport.list(request, cursor, |ErasureList { erasures, next }| (erasures, next))
     }
 
     /// An erasure; when its state is `done`, the receipt.
-    pub async fn get(&self, id: impl Display) -> Result<Erasure> {
-        self.transport.value(&Request::to(Method::GET, ["erasures", &id.to_string()])).await
+    pub fn get(&self, id: impl Display) -> Operation<Erasure> {
+        self.transport.call(Request::to(Method::GET, ["erasures", &id.to_string()]))
     }
 }

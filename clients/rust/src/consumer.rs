@@ -8,10 +8,11 @@ use reqwest::Method;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::Stream;
+use crate::operation::{List, Operation};
 use crate::query::ListQuery;
 use crate::request::Request;
 use crate::transport::Transport;
-use crate::{Result, Stream};
 
 /// A consumer of a topic.
 #[derive(Clone, Debug)]
@@ -27,41 +28,41 @@ impl Consumer {
     }
 
     /// The position and the lag.
-    pub async fn get(&self) -> Result<ConsumerView> {
-        self.transport.value(&self.to(Method::GET, None)).await
+    pub fn get(&self) -> Operation<ConsumerView> {
+        self.transport.call(self.to(Method::GET, None))
     }
 
     /// Creates the consumer, or changes its settle time ([`NewConsumer`](lately_model::NewConsumer), or anything with
     /// its JSON).
-    pub async fn put(&self, settings: &(impl Serialize + ?Sized)) -> Result<ConsumerView> {
-        self.transport.value(&self.to(Method::PUT, None).json(settings)).await
+    pub fn put(&self, settings: &(impl Serialize + ?Sized)) -> Operation<ConsumerView> {
+        self.transport.call(self.to(Method::PUT, None).json(settings))
     }
 
     /// Deletes the consumer and its position.
-    pub async fn delete(&self) -> Result<()> {
-        self.transport.value(&self.to(Method::DELETE, None)).await
+    pub fn delete(&self) -> Operation<()> {
+        self.transport.call(self.to(Method::DELETE, None))
     }
 
     /// The next batch ([`PollRequest`](lately_model::PollRequest), or anything with its JSON), the same until it is
     /// committed.
-    pub async fn poll(&self, options: &(impl Serialize + ?Sized)) -> Result<Polled> {
-        self.transport.value(&self.to(Method::POST, Some("poll")).json(options)).await
+    pub fn poll(&self, options: &(impl Serialize + ?Sized)) -> Operation<Polled> {
+        self.transport.call(self.to(Method::POST, Some("poll")).json(options))
     }
 
     /// Commits a batch.
-    pub async fn commit(&self, batch: impl Display) -> Result<()> {
+    pub fn commit(&self, batch: impl Display) -> Operation<()> {
         let body = json!({ "batch": batch.to_string() });
-        self.transport.value(&self.to(Method::POST, Some("commit")).json(&body)).await
+        self.transport.call(self.to(Method::POST, Some("commit")).json(&body))
     }
 
     /// Moves the consumer ([`SeekTo`](lately_model::SeekTo), or its text).
-    pub async fn seek(&self, to: impl Display) -> Result<ConsumerView> {
+    pub fn seek(&self, to: impl Display) -> Operation<ConsumerView> {
         let body = json!({ "to": to.to_string() });
-        self.transport.value(&self.to(Method::POST, Some("seek")).json(&body)).await
+        self.transport.call(self.to(Method::POST, Some("seek")).json(&body))
     }
 
     /// The runs of a consumer that makes reports, newest first.
-    pub fn runs(&self, ListQuery { limit, cursor }: ListQuery) -> Stream<RunView> {
+    pub fn runs(&self, ListQuery { limit, cursor }: ListQuery) -> List<RunList, RunView> {
         let request = self.to(Method::GET, Some("runs")).query(&ListQuery { limit, cursor: None });
         self.transport.list(request, cursor, |RunList { runs, next }| (runs, next))
     }
@@ -76,7 +77,7 @@ impl Consumer {
                 if let Some(batch) = handled {
                     consumer.commit(batch).await?;
                 }
-                let polled: Polled = consumer.transport.value(&poll).await?;
+                let polled: Polled = consumer.transport.call(poll).await?;
                 Ok(polled.batch.map(|batch| (polled, (consumer, Some(batch)))))
             }
         }))

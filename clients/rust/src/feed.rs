@@ -8,12 +8,12 @@ use reqwest::Method;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::operation::{List, Operation};
 use crate::query::{ListQuery, PageQuery};
 use crate::record::Document;
 use crate::request::Request;
 use crate::timeline::Timeline;
 use crate::transport::Transport;
-use crate::{Result, Stream};
 
 /// A user's feed. It is also a [`Timeline`].
 #[derive(Clone, Debug)]
@@ -36,19 +36,19 @@ impl Feed {
     }
 
     /// One page. The first page of the feed also says how many of its entries are unread, without a price.
-    pub async fn page(&self, query: &PageQuery) -> Result<FeedPage> {
-        self.transport().value(&self.reading(query)).await
+    pub fn page(&self, query: &PageQuery) -> Operation<FeedPage> {
+        self.transport().call(self.reading(query))
     }
 
     /// The exact number of unread entries.
-    pub async fn unread(&self) -> Result<Unread> {
-        self.transport().value(&Request::to(Method::GET, ["feeds", &self.user, "unread"])).await
+    pub fn unread(&self) -> Operation<Unread> {
+        self.transport().call(Request::to(Method::GET, ["feeds", &self.user, "unread"]))
     }
 
     /// Marks the event and all older events as seen. The mark never moves back.
-    pub async fn seen(&self, id: impl Display) -> Result<()> {
+    pub fn seen(&self, id: impl Display) -> Operation<()> {
         let request = Request::to(Method::PUT, ["feeds", &self.user, "seen"]);
-        self.transport().value(&request.json(&json!({ "id": id.to_string() }))).await
+        self.transport().call(request.json(&json!({ "id": id.to_string() })))
     }
 }
 
@@ -65,26 +65,26 @@ impl User {
     }
 
     /// Makes the user follow a source: `actor:ada`, `subject:repo:octo:hello`.
-    pub async fn follow(&self, source: impl Display) -> Result<FollowView> {
-        self.follow_with(source, &json!({})).await
+    pub fn follow(&self, source: impl Display) -> Operation<FollowView> {
+        self.follow_with(source, &json!({}))
     }
 
     /// Follows with options: `{"backfill"}` is the number of earlier events that the feed will show.
-    pub async fn follow_with(
+    pub fn follow_with(
         &self,
         source: impl Display,
         options: &(impl Serialize + ?Sized),
-    ) -> Result<FollowView> {
-        self.transport.value(&self.to(Method::PUT, Some(&source.to_string())).json(options)).await
+    ) -> Operation<FollowView> {
+        self.transport.call(self.to(Method::PUT, Some(&source.to_string())).json(options))
     }
 
     /// Makes the user unfollow a source.
-    pub async fn unfollow(&self, source: impl Display) -> Result<()> {
-        self.transport.value(&self.to(Method::DELETE, Some(&source.to_string()))).await
+    pub fn unfollow(&self, source: impl Display) -> Operation<()> {
+        self.transport.call(self.to(Method::DELETE, Some(&source.to_string())))
     }
 
     /// The followed sources, sorted by source.
-    pub fn following(&self, ListQuery { limit, cursor }: ListQuery) -> Stream<FollowView> {
+    pub fn following(&self, ListQuery { limit, cursor }: ListQuery) -> List<FollowingList, FollowView> {
         let request = self.to(Method::GET, None).query(&ListQuery { limit, cursor: None });
         self.transport.list(request, cursor, |FollowingList { following, next }| (following, next))
     }

@@ -242,7 +242,7 @@ fn poll(transport: Transport, page: Request, cursor: Option<String>) -> Stream<S
             }
             let Some(position) = &cursor else {
                 let newest: Page<IgnoredAny> =
-                    transport.value(&page.clone().parameter("limit", Some("1"))).await?;
+                    transport.call(page.clone().parameter("limit", Some("1"))).await?;
                 cursor = Some(newest.newer.ok_or_else(|| {
                     Problem::new(200, "invalid-response", "The newest page has no cursor of newer events.")
                 })?);
@@ -256,7 +256,7 @@ fn poll(transport: Transport, page: Request, cursor: Option<String>) -> Stream<S
             let wait = waits.load(Relaxed).then_some(&*wait);
             let limit = PageSize::MAX.get().to_string();
             let request = page.clone().parameter("cursor", Some(position)).parameter("limit", Some(&limit));
-            let read: Page<Box<RawValue>> = match transport.value(&request.parameter("wait", wait)).await {
+            let read: Page<Box<RawValue>> = match transport.call(request.parameter("wait", wait)).await {
                 Err(problem) if wait.is_some() && cannot_wait(&problem) => {
                     waits.store(false, Relaxed);
                     continue;

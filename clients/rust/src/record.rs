@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::operation::Operation;
 use crate::query::RecordQuery;
 use crate::request::Request;
 use crate::response::Response;
@@ -46,38 +47,38 @@ impl Document {
     ///
     /// # Errors
     /// Like every call: `not-found` if there is none.
-    pub async fn get<T: DeserializeOwned>(&self, query: RecordQuery) -> Result<Versioned<T>> {
-        Versioned::of(&self.transport.send(&self.to(Method::GET).query(&query)).await?)
+    pub fn get<T: DeserializeOwned>(&self, query: RecordQuery) -> Operation<Versioned<T>> {
+        self.transport.call::<T>(self.to(Method::GET).query(&query)).read_by(Versioned::of)
     }
 
     /// Creates the record, or replaces the given revision.
     ///
     /// # Errors
     /// Like every call: `revision-mismatch` if the record has another revision.
-    pub async fn put<T: Serialize + DeserializeOwned>(
+    pub fn put<T: Serialize + DeserializeOwned>(
         &self,
         value: &T,
         revision: Option<&str>,
-    ) -> Result<Versioned<T>> {
+    ) -> Operation<Versioned<T>> {
         let request = self.to(Method::PUT).json(value);
         let request = match revision {
             Some(revision) => request.if_match(revision),
             None => request.header("if-none-match", "*"),
         };
-        Versioned::of(&self.transport.send(&request).await?)
+        self.transport.call::<T>(request).read_by(Versioned::of)
     }
 
     /// Deletes the given revision. Without a revision, only a record that does not exist is "deleted".
-    pub async fn delete(&self, revision: Option<&str>) -> Result<()> {
+    pub fn delete(&self, revision: Option<&str>) -> Operation<()> {
         let request = revision.into_iter().fold(self.to(Method::DELETE), Request::if_match);
-        self.transport.value(&request).await
+        self.transport.call(request)
     }
 
     /// Reads, changes and writes the record, and begins again if somebody else wrote meanwhile. `None`: no record yet.
     ///
     /// # Errors
     /// Like every call: `revision-mismatch` if somebody else wrote each time.
-    pub async fn update<T: Serialize + DeserializeOwned>(
+    pub async fn update<T: Serialize + DeserializeOwned + Send + 'static>(
         &self,
         mut change: impl FnMut(Option<T>) -> T,
     ) -> Result<Versioned<T>> {
@@ -132,10 +133,12 @@ pub struct IssueView {
 }
 
 /// A page of a repository's issues.
-#[derive(Debug, Deserialize)]
-pub(crate) struct IssueList {
-    pub(crate) issues: Vec<IssueView>,
-    pub(crate) next: Option<String>,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssueList {
+    /// The issues.
+    pub issues: Vec<IssueView>,
+    /// The cursor of the next page, if there is one.
+    pub next: Option<String>,
 }
 
 /// An issue of a repository.
@@ -151,17 +154,17 @@ impl Issue {
     }
 
     /// Reads the issue.
-    pub async fn get(&self, query: RecordQuery) -> Result<IssueView> {
-        self.transport.value(&self.to(Method::GET).query(&query)).await
+    pub fn get(&self, query: RecordQuery) -> Operation<IssueView> {
+        self.transport.call(self.to(Method::GET).query(&query))
     }
 
     /// Changes the given revision of the issue ([`IssueChange`](lately_model::IssueChange), or anything with its JSON).
     ///
     /// # Errors
     /// Like every call: `revision-mismatch` if the issue has another revision.
-    pub async fn change(&self, change: &(impl Serialize + ?Sized), revision: u64) -> Result<IssueView> {
+    pub fn change(&self, change: &(impl Serialize + ?Sized), revision: u64) -> Operation<IssueView> {
         let request = self.to(Method::PATCH).json(change).if_match(&revision.to_string());
-        self.transport.value(&request).await
+        self.transport.call(request)
     }
 
     /// Reads and changes the issue, and begins again if somebody else wrote meanwhile.

@@ -27,31 +27,6 @@ impl Request {
         Self { method, target: target.into(), headers: Vec::new(), body: None, fault: None }
     }
 
-    /// A `GET` of a path that is encoded already.
-    pub fn get(target: impl Into<String>) -> Self {
-        Self::new(Method::GET, target)
-    }
-
-    /// A `PUT` to a path that is encoded already.
-    pub fn put(target: impl Into<String>) -> Self {
-        Self::new(Method::PUT, target)
-    }
-
-    /// A `POST` to a path that is encoded already.
-    pub fn post(target: impl Into<String>) -> Self {
-        Self::new(Method::POST, target)
-    }
-
-    /// A `PATCH` of a path that is encoded already.
-    pub fn patch(target: impl Into<String>) -> Self {
-        Self::new(Method::PATCH, target)
-    }
-
-    /// A `DELETE` of a path that is encoded already.
-    pub fn delete(target: impl Into<String>) -> Self {
-        Self::new(Method::DELETE, target)
-    }
-
     /// A request for the path that these parts make; each part is percent-encoded.
     pub fn to<'a>(method: Method, parts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut request = Self::new(method, String::new());

@@ -1,5 +1,6 @@
 //! A response with its whole body.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use reqwest::StatusCode;
@@ -30,7 +31,15 @@ impl Response {
     pub fn json<'a, T: Deserialize<'a>>(&'a self) -> Result<T> {
         // A response without content is read like null.
         let body = if self.body.is_empty() { b"null" } else { &*self.body };
-        serde_json::from_slice(body).map_err(|error| Problem::foreign(self.status.as_u16(), &error))
+        serde_json::from_slice(body).map_err(|error| {
+            let problem = Problem::foreign(self.status.as_u16(), &error);
+            Box::new(Problem { headers: self.headers.clone(), ..*problem })
+        })
+    }
+
+    /// The text of the body.
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
     }
 
     /// A header's value.

@@ -8,11 +8,12 @@ use reqwest::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::Stream;
 use crate::follow::{self, FollowOptions, Followed};
+use crate::operation::Operation;
 use crate::query::PageQuery;
 use crate::request::Request;
 use crate::transport::Transport;
-use crate::{Result, Stream};
 
 /// A timeline whose entries are read as `E`.
 #[derive(Debug)]
@@ -59,8 +60,8 @@ impl<E> Timeline<E> {
 
 impl<E: DeserializeOwned + Send + 'static> Timeline<E> {
     /// One page.
-    pub async fn page(&self, query: &PageQuery) -> Result<Page<E>> {
-        self.transport.value(&self.reading(query)).await
+    pub fn page(&self, query: &PageQuery) -> Operation<Page<E>> {
+        self.transport.call(self.reading(query))
     }
 
     /// All pages from a position on: to the end, or oldest first until they have caught up with now.

@@ -3,13 +3,14 @@
 use std::fmt::Display;
 use std::ops::Deref;
 
-use lately_model::{DeletionPreview, Event, TopicDeletion, TopicView};
+use lately_model::{Accepted, DeletionPreview, Event, TopicDeletion, TopicView};
 use reqwest::Method;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Result;
 use crate::batches::batches_of;
 use crate::consumer::Consumer;
+use crate::operation::Operation;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::timeline::Timeline;
@@ -60,41 +61,46 @@ impl Topic {
     }
 
     /// The settings, and the newest buckets.
-    pub async fn get(&self) -> Result<TopicView> {
-        self.transport().value(&Request::to(Method::GET, ["topics", &self.name])).await
+    pub fn get(&self) -> Operation<TopicView> {
+        self.transport().call(Request::to(Method::GET, ["topics", &self.name]))
     }
 
     /// Creates the topic or changes its settings ([`TopicChange`](lately_model::TopicChange), or anything with its
     /// JSON). An absent setting does not change.
-    pub async fn put(&self, settings: &(impl Serialize + ?Sized)) -> Result<TopicView> {
-        self.transport().value(&Request::to(Method::PUT, ["topics", &self.name]).json(settings)).await
+    pub fn put(&self, settings: &(impl Serialize + ?Sized)) -> Operation<TopicView> {
+        self.transport().call(Request::to(Method::PUT, ["topics", &self.name]).json(settings))
     }
 
     /// Deletes the topic. The call ends when the deletion has begun; [`Topic::deletion`] says how far it is.
-    pub async fn delete(&self) -> Result<TopicDeletion> {
+    pub fn delete(&self) -> Operation<TopicDeletion> {
+        self.delete_confirmed(&self.name)
+    }
+
+    /// Deletes the topic if the name, which a person typed to confirm the deletion, is the topic's.
+    pub fn delete_confirmed(&self, name: impl Display) -> Operation<TopicDeletion> {
         let request = Request::to(Method::DELETE, ["topics", &self.name]);
-        self.transport().value(&request.parameter("confirm", Some(&self.name))).await
+        self.transport().call(request.parameter("confirm", Some(&name.to_string())))
     }
 
     /// Previews a deletion. Nothing is deleted.
-    pub async fn preview_deletion(&self) -> Result<DeletionPreview> {
+    pub fn preview_deletion(&self) -> Operation<DeletionPreview> {
         let request = Request::to(Method::DELETE, ["topics", &self.name]);
-        self.transport().value(&request.parameter("dry_run", Some("true"))).await
+        self.transport().call(request.parameter("dry_run", Some("true")))
     }
 
     /// The deletion that is under way, or ended within the last day.
-    pub async fn deletion(&self) -> Result<TopicDeletion> {
-        self.transport().value(&Request::to(Method::GET, ["topics", &self.name, "deletion"])).await
+    pub fn deletion(&self) -> Operation<TopicDeletion> {
+        self.transport().call(Request::to(Method::GET, ["topics", &self.name, "deletion"]))
     }
 
     /// Posts an event ([`NewEvent`](lately_model::NewEvent), or anything with its JSON) under a random key.
-    pub async fn post(&self, event: &(impl Serialize + ?Sized)) -> Result<Event> {
-        self.post_under(&PostKey::Random, event).await
+    pub fn post(&self, event: &(impl Serialize + ?Sized)) -> Operation<Event> {
+        self.post_under(&PostKey::Random, event)
     }
 
     /// Posts an event under a key.
-    pub async fn post_under(&self, key: &PostKey, event: &(impl Serialize + ?Sized)) -> Result<Event> {
-        self.transport().value(&self.posting(key, 1).json(event)).await
+    pub fn post_under(&self, key: &PostKey, event: &(impl Serialize + ?Sized)) -> Operation<Event> {
+        self.transport().call(self.posting(key, 1).json(event))
     }
 
     /// Posts any number of events, in batches of at most 500. A batch that was written in part is finished by a
@@ -108,18 +114,25 @@ impl Topic {
         key: &PostKey,
         events: impl IntoIterator<Item = E>,
     ) -> Result<Vec<Event>> {
-        #[derive(Deserialize)]
-        struct Accepted {
-            events: Vec<Event>,
-        }
         let mut posted = Vec::new();
         for (batch, number) in batches_of(events).zip(1..) {
             let batch =
                 batch.map_err(|error| Box::new(Problem::new(0, "invalid-body", error.to_string())))?;
-            let Accepted { events } = self.transport().value(&self.posting(key, number).json(&batch)).await?;
+            let Accepted { events, .. } =
+                self.transport().call(self.posting(key, number).json(&batch)).await?;
             posted.extend(events);
         }
         Ok(posted)
+    }
+
+    /// Posts a batch: at most 500 events and 3 MiB.
+    pub fn post_batch(&self, key: &PostKey, events: &[impl Serialize]) -> Operation<Accepted> {
+        self.transport().call(self.posting(key, 1).json(events))
+    }
+
+    /// Posts a batch as NDJSON: at most 500 lines and 3 MiB, an event each.
+    pub fn post_lines(&self, key: &PostKey, lines: impl Into<Vec<u8>>) -> Operation<Accepted> {
+        self.transport().call(self.posting(key, 1).body("application/x-ndjson", lines))
     }
 
     fn posting(&self, key: &PostKey, number: usize) -> Request {
@@ -128,13 +141,13 @@ impl Topic {
     }
 
     /// An event, by its id.
-    pub async fn event(&self, id: impl Display) -> Result<Event> {
-        self.transport().value(&self.to_event(Method::GET, id)).await
+    pub fn event(&self, id: impl Display) -> Operation<Event> {
+        self.transport().call(self.to_event(Method::GET, id))
     }
 
     /// Deletes an event.
-    pub async fn delete_event(&self, id: impl Display) -> Result<()> {
-        self.transport().value(&self.to_event(Method::DELETE, id)).await
+    pub fn delete_event(&self, id: impl Display) -> Operation<()> {
+        self.transport().call(self.to_event(Method::DELETE, id))
     }
 
     fn to_event(&self, method: Method, id: impl Display) -> Request {

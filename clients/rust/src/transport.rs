@@ -11,12 +11,13 @@ use futures_util::{TryStreamExt, stream};
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue};
 use serde::de::DeserializeOwned;
 
+use crate::Result;
 use crate::cost::Cost;
+use crate::operation::{List, Operation};
 use crate::options::{Call, Options, Token};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::Response;
-use crate::{Result, Stream};
 
 /// A `Retry-After` beyond this is returned to the caller.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
@@ -81,37 +82,37 @@ impl Transport {
         unreachable!("the last attempt returns")
     }
 
-    /// The body of a request's response.
-    pub(crate) async fn value<T: DeserializeOwned>(&self, request: &Request) -> Result<T> {
-        self.send(request).await?.json()
+    /// The operation that a request is.
+    pub(crate) fn call<T: DeserializeOwned>(&self, request: Request) -> Operation<T> {
+        Operation::new(self.clone(), request)
     }
 
-    /// All entries of a list, page by page, from a cursor on. `entries` splits a page into its entries and the next
-    /// cursor.
+    /// A list, from a cursor on. `entries` splits a page into its entries and the next cursor.
     pub(crate) fn list<P: DeserializeOwned + Send + 'static, E: Send + 'static>(
         &self,
         request: Request,
         cursor: Option<String>,
         entries: fn(P) -> (Vec<E>, Option<String>),
-    ) -> Stream<E> {
+    ) -> List<P, E> {
         self.list_after(request.clone().parameter("cursor", cursor.as_deref()), request, entries)
     }
 
-    /// All entries of a list whose first page has a request of its own.
+    /// A list whose first page has a request of its own.
     pub(crate) fn list_after<P: DeserializeOwned + Send + 'static, E: Send + 'static>(
         &self,
         first: Request,
         request: Request,
         entries: fn(P) -> (Vec<E>, Option<String>),
-    ) -> Stream<E> {
-        let state = (self.clone(), Some(first), request);
+    ) -> List<P, E> {
+        let state = (self.clone(), Some(self.call(first.clone())), request);
         let pages = stream::try_unfold(state, move |(transport, next, request)| async move {
             let Some(next) = next else { return Ok::<_, Box<Problem>>(None) };
-            let (found, cursor) = entries(transport.value(&next).await?);
-            let next = cursor.map(|cursor| request.clone().parameter("cursor", Some(&cursor)));
+            let (found, cursor) = entries(next.await?);
+            let next =
+                cursor.map(|cursor| transport.call(request.clone().parameter("cursor", Some(&cursor))));
             Ok(Some((stream::iter(found.into_iter().map(Ok)), (transport, next, request))))
         });
-        Box::pin(pages.try_flatten())
+        List { page: self.call(first), entries: Box::pin(pages.try_flatten()) }
     }
 
     /// One attempt. The response may have any status.

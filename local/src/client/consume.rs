@@ -6,9 +6,8 @@
 use std::io::Write;
 use std::time::Duration;
 
-use lately_client::Request;
+use lately_client::Token;
 use lately_keys::{Consumer, Topic};
-use lately_kit::token::Token;
 use lately_model::Start;
 use reqwest::StatusCode;
 use serde::Deserialize;
@@ -16,8 +15,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::client::Failure;
-use crate::client::ask::{Api, MANY};
-use crate::client::remote::{ApiAddress, parse_token};
+use crate::client::access::{Api, ApiAddress, MANY};
 use crate::client::text::json_line;
 use crate::counted::counted;
 use crate::time_argument::parse_start;
@@ -38,7 +36,7 @@ pub struct ConsumeOptions {
     address: ApiAddress,
 
     /// A token with the scope consume
-    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
+    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true)]
     token: Token,
 
     /// At the end, wait for new events
@@ -52,12 +50,6 @@ pub struct ConsumeOptions {
 
 /// The most events of a poll; a response has at most 2.5 MB in any case.
 const LIMIT: u16 = 1000;
-
-/// The settings of a consumer.
-#[derive(Deserialize)]
-struct Settings {
-    settle_seconds: u32,
-}
 
 /// A batch. Its events stay JSON text.
 #[derive(Debug, Deserialize)]
@@ -77,24 +69,24 @@ pub async fn run(
     stderr: &mut (impl Write + Send),
 ) -> Result<(), Failure> {
     let ConsumeOptions { topic, name, address, token, follow, from } = options;
-    let api = Api::at(address, &token, MANY)?;
-    let consumer = format!("/topics/{topic}/consumers/{name}");
-    let made = api.ask(&Request::put(&*consumer).json(&json!({ "start": from }))).await?;
-    let Settings { settle_seconds } = serde_json::from_slice(&made.body)?;
-    if made.status == StatusCode::CREATED {
+    let mut api = Api::at(address, &token, MANY)?;
+    let consumer = api.consumer(&topic, &name);
+    let made = api.ask(consumer.put(&json!({ "start": from }))).await?;
+    if made.response.status == StatusCode::CREATED {
         writeln!(stderr, "created the consumer {name} of {topic}, at {from}")?;
     }
-    let poll = Request::post(format!("{consumer}/poll")).json(&json!({ "limit": LIMIT }));
+    let settle_seconds = made.value.settle_seconds.get();
     let (mut events, mut late) = (0, 0);
     loop {
-        let answer = api.ask(&poll).await?;
-        let polled: PollResponse<'_> = serde_json::from_slice(&answer.body)?;
+        let poll = consumer.poll(&json!({ "limit": LIMIT })).reading::<Box<RawValue>>();
+        let answer = api.ask(poll).await?;
+        let polled: PollResponse<'_> = serde_json::from_str(answer.value.get())?;
         for event in polled.late.iter().chain(&polled.events) {
             writeln!(stdout, "{}", json_line(event.get()))?;
         }
         stdout.flush()?;
         if let Some(batch) = &polled.batch {
-            api.ask(&Request::post(format!("{consumer}/commit")).json(&json!({ "batch": batch }))).await?;
+            api.ask(consumer.commit(batch)).await?;
         }
         events += polled.events.len() as u64;
         late += polled.late.len();

@@ -2,18 +2,16 @@
 //!
 //! The service stores no erased name, so this command adds the names to the receipt that it prints.
 
-use lately_client::{Request, Response};
-use lately_keys::{Actor, ErasureId, User};
-use lately_model::{
-    Erasure, ErasureCounts, ErasureList, ErasureReceipt, ErasureState, NewErasure, SourceView,
-};
+use lately_keys::{Actor, ErasureId, Source, User};
+use lately_model::{Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewErasure};
 
-use crate::client::ask::Access;
+use crate::client::access::Access;
+use crate::client::command::ListArguments;
 use crate::client::confirm;
 use crate::client::failure::Failure;
-use crate::client::list::ListArguments;
-use crate::client::session::{Session, Terminal, or_dash, read};
-use crate::client::wait::{Work, until_done};
+use crate::client::session::{Session, Terminal};
+use crate::client::view;
+use crate::client::wait::until_done;
 use crate::counted::counted;
 use crate::operate::erasure::{self, ErasureCheckCommand};
 
@@ -90,33 +88,28 @@ pub(super) async fn run(options: EraseOptions, terminal: Terminal<'_>) -> Result
     let EraseOptions { command, names: Names { actor, user }, confirm, wait, access } = options;
     match command {
         Some(EraseCommand::List { list, access }) => {
-            let mut session = Session::open(access, terminal)?;
-            session.ask_and_show(&Request::get("/erasures").query(&list.query()), print_list).await
+            terminal.open(access)?.show(|api| api.erasures().list(list.query()).page(), view::ERASURES).await
         }
         Some(EraseCommand::Show { id, actor, user, wait, access }) => {
-            let mut session = Session::open(access, terminal)?;
-            let found = session.ask(&progress(id)).await?;
-            print(&mut session, found, Names { actor, user }, wait).await
+            let mut session = terminal.open(access)?;
+            let erasure = session.ask(|api| api.erasures().get(id)).await?.value;
+            print(&mut session, ErasureReceipt { actor, user, erasure }, wait).await
         }
         Some(EraseCommand::Check(command)) => {
             Ok(erasure::run(command, terminal.stdout, terminal.stderr).await?)
         }
         None => {
-            let mut session = Session::open(access, terminal)?;
+            let mut session = terminal.open(access)?;
             let confirm = match confirm {
                 Some(confirm) => confirm,
                 None => asked(&mut session, actor.as_ref(), user.as_ref()).await?,
             };
             let body = NewErasure { actor, user, confirm };
-            let reply = session.ask(&Request::post("/erasures").json(&body)).await?;
+            let erasure = session.ask(|api| api.erasures().begin(&body)).await?.value;
             let NewErasure { actor, user, .. } = body;
-            print(&mut session, reply, Names { actor, user }, wait).await
+            print(&mut session, ErasureReceipt { actor, user, erasure }, wait).await
         }
     }
-}
-
-fn progress(id: ErasureId) -> Request {
-    Request::get(format!("/erasures/{id}"))
 }
 
 /// The name as the user types it, after the user has seen what the erasure covers.
@@ -128,8 +121,8 @@ async fn asked(
     let name = actor.map(Actor::as_str).or(user.map(User::as_str)).unwrap_or_default().to_owned();
     confirm::needs_terminal(|| format!("add --confirm {name} to erase everything that names {name}"))?;
     if let Some(actor) = actor {
-        let source = session.ask(&Request::get(format!("/sources/actor:{actor}"))).await?;
-        let followers = counted(read::<SourceView>(&source)?.followers, "follower");
+        let source = session.ask(|api| api.source(Source::Actor(actor.clone())).get()).await?.value;
+        let followers = counted(source.followers, "follower");
         session.log(format_args!("the actor {actor}: all events with their copies, and {followers}"))?;
     }
     if let Some(user) = user {
@@ -144,76 +137,29 @@ async fn asked(
     Ok(name)
 }
 
-impl Work for Erasure {
-    fn progress(&self) -> Option<String> {
-        let items: u64 = kinds(&self.counts).iter().map(|(_, count)| count).sum();
-        (self.state == ErasureState::Erasing).then(|| {
-            format!("erased {}, {} in all", counted(self.counts.events, "event"), counted(items, "item"))
-        })
-    }
-}
-
-/// The counts with their names, in the order of the contract.
-fn kinds(counts: &ErasureCounts) -> [(&'static str, u64); 7] {
+/// The progress as text for people; none if the erasure is done.
+fn progress(Erasure { state, counts, .. }: &Erasure) -> Option<String> {
     let ErasureCounts { events, follows, followers, profile, sessions, feed, issues } = *counts;
-    [
-        ("events", events),
-        ("follows", follows),
-        ("followers", followers),
-        ("profile", profile),
-        ("sessions", sessions),
-        ("feed", feed),
-        ("issues", issues),
-    ]
+    let items = events + follows + followers + profile + sessions + feed + issues;
+    let (events, items) = (counted(events, "event"), counted(items, "item"));
+    (*state == ErasureState::Erasing).then(|| format!("erased {events}, {items} in all"))
 }
 
 /// Prints an erasure with the erased names, as it is or when it is done.
-async fn print(
-    session: &mut Session<'_>,
-    found: Response,
-    Names { actor, user }: Names,
-    wait: bool,
-) -> Result<(), Failure> {
-    let mut erasure: Erasure = read(&found)?;
+async fn print(session: &mut Session<'_>, mut receipt: ErasureReceipt, wait: bool) -> Result<(), Failure> {
+    let id = receipt.erasure.id;
     if wait {
-        erasure = read(&until_done::<Erasure>(session, &progress(erasure.id)).await?)?;
+        receipt.erasure = until_done(session, |api| api.erasures().get(id), progress).await?.value;
     }
-    let receipt = ErasureReceipt { actor, user, erasure };
     if session.json {
         return session.print_json(&serde_json::to_string(&receipt)?);
     }
-    let ErasureReceipt { actor, user, erasure } = receipt;
-    let is_done = erasure.state == ErasureState::Done;
-    let mut pairs = vec![
-        ("id", erasure.id.to_string()),
-        ("actor", or_dash(actor)),
-        ("user", or_dash(user)),
-        ("state", state_text(erasure.state).to_owned()),
-        ("started at", erasure.started_at.to_string()),
-        ("finished at", or_dash(erasure.finished_at)),
-    ];
-    pairs.extend(kinds(&erasure.counts).map(|(kind, count)| (kind, count.to_string())));
-    pairs.push(("ids sha256", or_dash(erasure.ids_sha256)));
-    pairs.extend(erasure.not_covered.into_iter().map(|part| ("not covered", part)));
+    let mut pairs = view::ERASURE.pairs(&serde_json::to_value(&receipt)?);
+    let Erasure { state, not_covered, .. } = receipt.erasure;
+    pairs.extend(not_covered.into_iter().map(|part| ("not covered", part)));
     session.pairs(&pairs)?;
-    if !is_done {
-        session.log(format_args!("the erasure continues: lately erase show {} --wait", erasure.id))?;
+    if state == ErasureState::Done {
+        return Ok(());
     }
-    Ok(())
-}
-
-fn print_list(session: &mut Session<'_>, ErasureList { erasures, next }: ErasureList) -> Result<(), Failure> {
-    session.list(&["id", "state", "started at", "finished at", "events"], erasures.into_iter().map(row), next)
-}
-
-fn row(Erasure { id, state, started_at, finished_at, counts, .. }: Erasure) -> Vec<String> {
-    let (finished_at, events) = (or_dash(finished_at), counts.events.to_string());
-    vec![id.to_string(), state_text(state).to_owned(), started_at.to_string(), finished_at, events]
-}
-
-fn state_text(state: ErasureState) -> &'static str {
-    match state {
-        ErasureState::Erasing => "erasing",
-        ErasureState::Done => "done",
-    }
+    session.log(format_args!("the erasure continues: lately erase show {id} --wait"))
 }

@@ -80,15 +80,8 @@ pub enum Failure {
 #[derive(Debug)]
 pub struct Refusal {
     /// The command that creates the thing that does not exist. The response names the request that creates it.
-    creation: Option<String>,
+    pub(crate) creation: Option<String>,
     pub(crate) problem: Box<Problem>,
-}
-
-impl Refusal {
-    /// The error response to a request for a target.
-    pub(crate) fn of(target: &str, problem: Box<Problem>) -> Self {
-        Self { creation: creation(target, &problem.code), problem }
-    }
 }
 
 impl fmt::Display for Refusal {
@@ -117,21 +110,6 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
-
-/// The missing thing, and the command that creates it, by the target and the code of the problem.
-fn creation(target: &str, code: &str) -> Option<String> {
-    let path = target.split('?').next().unwrap_or(target);
-    let parts: Vec<_> = path.trim_start_matches('/').split('/').collect();
-    match (code, &parts[..]) {
-        ("topic-not-found", ["topics", topic, ..]) => Some(format!(
-            "the topic {topic} does not exist; `lately topic create {topic}` creates it (scope admin)"
-        )),
-        ("not-found", ["topics", topic, "consumers", name, ..]) => Some(format!(
-            "the consumer {name} does not exist; `lately consumer create {topic} {name}` creates it"
-        )),
-        _ => None,
-    }
-}
 
 impl Failure {
     /// The process's exit code: see the table at the top of this file.
@@ -185,7 +163,7 @@ mod tests {
     use super::*;
 
     fn refusal(status: u16, body: &str) -> Failure {
-        Refusal::of("/topics", Box::new(Problem::of_body(status, body.as_bytes()))).into()
+        Refusal { creation: None, problem: Box::new(Problem::of_body(status, body.as_bytes())) }.into()
     }
 
     #[test]
@@ -209,17 +187,6 @@ mod tests {
             assert_eq!(refusal(status, "").code(), code, "{status}");
         }
         assert_eq!(Failure::Usage(String::new()).code(), 2);
-    }
-
-    #[test]
-    fn a_missing_topic_or_consumer_is_created_by_a_command() {
-        let hint = |target, code| creation(target, code).unwrap_or_default();
-        for target in ["/topics/nope", "/topics/nope/events?limit=1", "/topics/nope/consumers/printer"] {
-            assert!(hint(target, "topic-not-found").contains("`lately topic create nope`"), "{target}");
-        }
-        let consumer = hint("/topics/posts/consumers/printer/seek", "not-found");
-        assert!(consumer.contains("`lately consumer create posts printer`"), "{consumer}");
-        assert_eq!(creation("/users/ada/profile", "not-found"), None);
     }
 
     #[test]

@@ -4,32 +4,22 @@
 //! somebody else changed the issue in between, nothing is overwritten: the command prints the current issue and exits
 //! with code 5.
 
-use lately_client::{IssueQuery, IssueView, ListQuery, Request};
-use lately_items::RepositoryKey;
-use lately_keys::{IssueNumber, IssuePriority, IssueStatus};
+use lately_client::{Issue, IssueQuery, IssueView, ListQuery, RecordQuery, Repo};
+use lately_keys::{IssueNumber, IssuePriority, IssueStatus, NameError, Owner, Repo as RepoName};
 use lately_model::{IssueBody, IssueTitle, Label};
 use reqwest::StatusCode;
 use serde_json::{Map, Value, json};
 
-use crate::client::ask::Access;
+use crate::client::access::Api;
+use crate::client::command::ListArguments;
 use crate::client::failure::Failure;
-use crate::client::issue_view::{now, print, print_list};
-use crate::client::list::ListArguments;
-use crate::client::session::{Session, Terminal, read};
+use crate::client::session::Session;
+use crate::client::text::plain;
+use crate::client::view::{self, given};
 use crate::values::one_of;
 
-/// List, show, open, edit, close and reopen issues
-#[derive(Clone, Debug, clap::Args)]
-pub struct IssueOptions {
-    #[command(subcommand)]
-    command: IssueCommand,
-
-    #[command(flatten)]
-    access: Access,
-}
-
 #[derive(Clone, Debug, clap::Subcommand)]
-enum IssueCommand {
+pub enum IssueCommand {
     /// List a repository's issues, newest first
     List {
         #[command(flatten)]
@@ -96,15 +86,15 @@ enum IssueCommand {
 
 /// The repository of a command.
 #[derive(Clone, Debug, clap::Args)]
-struct RepositoryArgument {
+pub struct RepositoryArgument {
     /// The repository
     #[arg(value_name = "OWNER/REPO", value_parser = parse_repository)]
-    repository: RepositoryKey,
+    repository: (Owner, RepoName),
 }
 
 /// The issue of a command.
 #[derive(Clone, Debug, clap::Args)]
-struct IssueArgument {
+pub struct IssueArgument {
     #[command(flatten)]
     repository: RepositoryArgument,
 
@@ -114,7 +104,7 @@ struct IssueArgument {
 
 /// The revision of the issue that a change applies to.
 #[derive(Clone, Copy, Debug, clap::Args)]
-struct Revision {
+pub struct Revision {
     /// Change the issue only if it has this revision [default: its current revision]
     #[arg(long, value_name = "REVISION")]
     revision: Option<u64>,
@@ -123,7 +113,7 @@ struct Revision {
 /// The changes of an issue.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(required = true, multiple = true)]
-struct IssueChangeArguments {
+pub struct IssueChangeArguments {
     /// The new title, one line
     #[arg(long)]
     title: Option<IssueTitle>,
@@ -149,23 +139,22 @@ struct IssueChangeArguments {
     priority: Option<IssuePriority>,
 }
 
-fn parse_repository(text: &str) -> Result<RepositoryKey, String> {
+fn parse_repository(text: &str) -> Result<(Owner, RepoName), String> {
     let (owner, repo) = text.split_once('/').ok_or("must be an owner, a slash and a repository")?;
-    let owner = owner.parse().map_err(|error: lately_keys::NameError| error.to_string())?;
-    let repo = repo.parse().map_err(|error: lately_keys::NameError| error.to_string())?;
-    Ok(RepositoryKey { owner, repo })
+    let names = || Ok((owner.parse()?, repo.parse()?));
+    names().map_err(|error: NameError| error.to_string())
 }
 
 impl RepositoryArgument {
-    fn issues(&self) -> String {
-        let RepositoryKey { owner, repo } = &self.repository;
-        format!("/repos/{owner}/{repo}/issues")
+    fn of(&self, api: &Api) -> Repo {
+        let (owner, name) = &self.repository;
+        api.repo(owner, name)
     }
 }
 
 impl IssueArgument {
-    fn path(&self) -> String {
-        format!("{}/{}", self.repository.issues(), self.number.get())
+    fn of(&self, api: &Api) -> Issue {
+        self.repository.of(api).issue(self.number.get())
     }
 }
 
@@ -176,14 +165,13 @@ impl IssueChangeArguments {
 
     fn body(&self) -> Map<String, Value> {
         let labels = (self.no_labels || !self.labels.is_empty()).then(|| json!(names(&self.labels)));
-        let fields = [
+        given([
             ("title", self.title.as_ref().map(|title| json!(title.as_str()))),
             ("body", self.body.as_ref().map(|body| json!(body.as_str()))),
             ("labels", labels),
             ("status", self.status.map(|status| json!(status.as_str()))),
             ("priority", self.priority.map(|priority| json!(priority.as_str()))),
-        ];
-        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        ])
     }
 }
 
@@ -191,23 +179,23 @@ fn names(labels: &[Label]) -> Vec<&str> {
     labels.iter().map(Label::as_str).collect()
 }
 
-pub(super) async fn run(options: IssueOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
-    let IssueOptions { command, access } = options;
-    let mut session = Session::open(access, terminal)?;
+pub(super) async fn run(command: IssueCommand, mut session: Session<'_>) -> Result<(), Failure> {
     match command {
         IssueCommand::List { repository, status, priority, list } => {
             let ListQuery { limit, cursor } = list.query();
             let (status, priority) = (status.map(|it| it.to_string()), priority.map(|it| it.to_string()));
             let query = IssueQuery { status, priority, limit, cursor, ..IssueQuery::default() };
-            session.ask_and_show(&Request::get(repository.issues()).query(&query), print_list).await
+            session.show(|api| repository.of(api).issues(query).page(), view::ISSUES).await
         }
-        IssueCommand::Show(issue) => session.ask_and_show(&Request::get(issue.path()), print).await,
+        IssueCommand::Show(issue) => {
+            session.show_by(|api| issue.of(api).get(RecordQuery::default()), print).await
+        }
         IssueCommand::Open { repository, title, body, labels } => {
             let mut issue = json!({ "title": title.as_str(), "labels": names(&labels) });
             if let Some(body) = body {
                 issue["body"] = body.as_str().into();
             }
-            session.ask_and_show(&Request::post(repository.issues()).json(&issue), print).await
+            session.show_by(|api| repository.of(api).open(&issue), print).await
         }
         IssueCommand::Edit { issue, change, read } => edit(&issue, &change, read, session).await,
         IssueCommand::Close { issue, read } => {
@@ -225,20 +213,35 @@ async fn edit(
     seen: Revision,
     mut session: Session<'_>,
 ) -> Result<(), Failure> {
-    let current = Request::get(format!("{}?consistent=true", issue.path()));
+    let issue = issue.of(&session.api);
+    let current = || issue.get(RecordQuery { consistent: Some(true) });
     let revision = match seen.revision {
         Some(revision) => revision,
-        None => read::<IssueView>(&session.ask(&current).await?)?.revision,
+        None => session.ask(|_| current()).await?.value.revision,
     };
-    let change = Request::patch(issue.path()).if_match(&revision.to_string()).json(&change.body());
-    match session.ask(&change).await {
-        Ok(reply) => session.show(&reply, print),
-        Err(failure) => {
-            if failure.has_status(StatusCode::PRECONDITION_FAILED) {
-                let current: IssueView = read(&session.ask(&current).await?)?;
-                session.log(now(&current))?;
-            }
-            Err(failure)
-        }
+    let changed = session.show_by(|_| issue.change(&change.body(), revision), print).await;
+    if let Err(failure) = &changed
+        && failure.has_status(StatusCode::PRECONDITION_FAILED)
+    {
+        let current = session.ask(|_| current()).await?.value;
+        session.log(now(&current))?;
     }
+    changed
+}
+
+/// The issue's current state in one line, for a user whose change was rejected.
+fn now(issue: &IssueView) -> String {
+    let IssueView { number, title, labels, status, priority, revision, updated_at, .. } = issue;
+    let labels = if labels.is_empty() { String::new() } else { format!(" [{}]", labels.join(", ")) };
+    let line = format!(
+        "now: #{number} {status}, {priority}: {title}{labels} (revision {revision}, changed {updated_at})"
+    );
+    plain(&line).into_owned()
+}
+
+fn print(session: &mut Session<'_>, issue: IssueView) -> Result<(), Failure> {
+    view::ISSUE.print(session, &serde_json::to_value(&issue)?)?;
+    let Some(body) = issue.body else { return Ok(()) };
+    session.print("")?;
+    body.lines().try_for_each(|line| session.print(plain(line)))
 }

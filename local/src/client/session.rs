@@ -5,15 +5,14 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use lately_client::{Request, Response};
-use lately_kit::log::COST_HEADER;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use lately_client::{Answer, Operation, Response};
+use serde_json::value::RawValue;
 
-use crate::client::ask::{Access, Api, FEW};
+use crate::client::access::{Access, Api, FEW};
 use crate::client::failure::Failure;
 use crate::client::text::{json_line, plain};
 use crate::client::text_table::TextTable;
+use crate::client::view::View;
 
 /// The session of one command.
 pub(crate) struct Session<'a> {
@@ -30,40 +29,63 @@ pub(crate) struct Terminal<'a> {
     pub(crate) columns: Option<usize>,
 }
 
-impl<'a> Session<'a> {
-    pub(crate) fn open(access: Access, terminal: Terminal<'a>) -> Result<Self, Failure> {
-        let (json, cost) = (access.json, access.cost);
-        Ok(Self { api: Api::of(access, FEW)?, json, cost, terminal })
+impl<'a> Terminal<'a> {
+    pub(crate) fn open(self, access: Access) -> Result<Session<'a>, Failure> {
+        let Access { address, token, json, cost } = access;
+        Ok(Session { api: Api::at(address, &token, FEW)?, json, cost, terminal: self })
     }
+}
 
-    /// Sends a request. Prints the response's cost if the command has `--cost`.
-    pub(crate) async fn ask(&mut self, call: &Request) -> Result<Response, Failure> {
-        let reply = self.api.ask(call).await?;
-        self.log_cost(&reply)?;
-        Ok(reply)
-    }
-
-    /// Sends a request and prints its response, as `show` does.
-    pub(crate) async fn ask_and_show<T: DeserializeOwned>(
+impl Session<'_> {
+    /// Sends an operation. Prints the response's cost if the command has `--cost`.
+    pub(crate) async fn ask<T>(
         &mut self,
-        call: &Request,
+        operation: impl FnOnce(&mut Api) -> Operation<T>,
+    ) -> Result<Answer<T>, Failure> {
+        let operation = operation(&mut self.api);
+        let answer = self.api.ask(operation).await?;
+        self.log_cost(&answer.response)?;
+        Ok(answer)
+    }
+
+    /// Sends an operation and prints its response: with `--json` as it is, else as the view says.
+    pub(crate) async fn show<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Api) -> Operation<T>,
+        view: View,
+    ) -> Result<(), Failure> {
+        let response = if self.json {
+            self.ask(|api| operation(api).reading::<Box<RawValue>>()).await?.response
+        } else {
+            self.ask(operation).await?.response
+        };
+        self.print_response(&response, view)
+    }
+
+    /// Prints a response: with `--json` as it is, else as the view says.
+    pub(crate) fn print_response(&mut self, response: &Response, view: View) -> Result<(), Failure> {
+        if self.json {
+            return self.print_body(response);
+        }
+        view.print(self, &serde_json::from_slice(&response.body)?)
+    }
+
+    /// Sends an operation and prints its response: with `--json` as it is, else as `print` prints its value.
+    pub(crate) async fn show_by<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Api) -> Operation<T>,
         print: impl FnOnce(&mut Self, T) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let reply = self.ask(call).await?;
-        self.show(&reply, print)
+        if self.json {
+            let answer = self.ask(|api| operation(api).reading::<Box<RawValue>>()).await?;
+            return self.print_body(&answer.response);
+        }
+        let answer = self.ask(operation).await?;
+        print(self, answer.value)
     }
 
-    /// Prints a response: with `--json` as it is, else as `print` prints its value.
-    pub(crate) fn show<T: DeserializeOwned>(
-        &mut self,
-        reply: &Response,
-        print: impl FnOnce(&mut Self, T) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        if self.prints_json(reply)? { Ok(()) } else { print(self, read(reply)?) }
-    }
-
-    pub(crate) fn log_cost(&mut self, reply: &Response) -> Result<(), Failure> {
-        match reply.header(COST_HEADER) {
+    pub(crate) fn log_cost(&mut self, response: &Response) -> Result<(), Failure> {
+        match response.header("lately-cost") {
             Some(cost) if self.cost => self.log(plain(cost)),
             _ => Ok(()),
         }
@@ -84,12 +106,9 @@ impl<'a> Session<'a> {
         self.print(json_line(json))
     }
 
-    /// Prints a response unchanged if the command has `--json`. True if it has.
-    pub(crate) fn prints_json(&mut self, reply: &Response) -> Result<bool, Failure> {
-        if self.json && !reply.body.is_empty() {
-            self.print_json(&String::from_utf8_lossy(&reply.body))?;
-        }
-        Ok(self.json)
+    /// Prints the body of a response as a line of data, if it has one.
+    pub(crate) fn print_body(&mut self, response: &Response) -> Result<(), Failure> {
+        if response.body.is_empty() { Ok(()) } else { self.print_json(&response.text()) }
     }
 
     pub(crate) fn table(&self, titles: &[&'static str]) -> TextTable {
@@ -100,32 +119,10 @@ impl<'a> Session<'a> {
         Ok(table.print(self.terminal.stdout, rows)?)
     }
 
-    /// Prints a page of a list, and the cursor of the next page, if there is one.
-    pub(crate) fn list(
-        &mut self,
-        titles: &[&'static str],
-        rows: impl Iterator<Item = Vec<String>>,
-        next: Option<String>,
-    ) -> Result<(), Failure> {
-        let mut table = self.table(titles);
-        self.rows(&mut table, &rows.collect::<Vec<_>>())?;
-        next.map_or(Ok(()), |next| self.log(format_args!("more: --cursor {}", plain(&next))))
-    }
-
     /// Prints names and values, one pair per line.
     pub(crate) fn pairs(&mut self, pairs: &[(&str, String)]) -> Result<(), Failure> {
         let widest = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
         let line = |(name, value): &(&str, String)| format!("{name:<widest$}  {}", plain(value));
         pairs.iter().map(line).try_for_each(|line| self.print(line.trim_end()))
     }
-}
-
-/// Parses a response's JSON.
-pub(crate) fn read<'a, T: Deserialize<'a>>(reply: &'a Response) -> Result<T, Failure> {
-    Ok(serde_json::from_slice(&reply.body)?)
-}
-
-/// The value as text; a dash for `None`.
-pub(crate) fn or_dash(value: Option<impl ToString>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }

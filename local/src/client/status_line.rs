@@ -1,7 +1,9 @@
 //! A line that says how far a command is: redrawn on a terminal, or else printed anew every few seconds.
 
 use std::io::{self, IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// The time between two updates: on a terminal, and elsewhere.
 const EVERY: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];

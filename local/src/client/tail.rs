@@ -9,10 +9,8 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 
-use lately_client::{
-    Cost, FollowOptions, Followed, Lately, OnCall, PageQuery, Problem, Timeline, TryStreamExt,
-};
-use lately_keys::{EventId, EventType, Topic};
+use lately_client::{Cost, FollowOptions, Followed, OnCall, PageQuery, Problem, Timeline, TryStreamExt};
+use lately_keys::{EventId, EventType};
 use lately_model::PageSize;
 use reqwest::Url;
 use serde_json::value::RawValue;
@@ -20,10 +18,9 @@ use tokio::sync::mpsc;
 #[cfg(unix)]
 use {std::os::fd::AsFd, tokio::io::Interest, tokio::net::unix::pipe::Sender};
 
-use crate::client::ask::Access;
+use crate::client::access::{Api, parse_url};
 use crate::client::failure::Failure;
-use crate::client::remote::parse_url;
-use crate::client::session::{Session, Terminal};
+use crate::client::session::Session;
 use crate::client::text_table::TextTable;
 use crate::client::timeline::{Columns, ShownEvent, rows};
 use crate::time_argument::{Bound, parse_bound};
@@ -31,22 +28,9 @@ use crate::time_argument::{Bound, parse_bound};
 /// The most events of a page.
 const LIMIT: u16 = PageSize::MAX.get();
 
-/// Print the last events of a topic, oldest first, and with -f also new events
-#[derive(Clone, Debug, clap::Args)]
-pub struct TailOptions {
-    /// The topic
-    topic: Topic,
-
-    #[command(flatten)]
-    tail: TailArguments,
-
-    #[command(flatten)]
-    access: Access,
-}
-
 /// The selection of events, and whether new events are awaited.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct TailArguments {
+pub struct TailArguments {
     /// The number of last events: 0 to 200
     #[arg(short = 'n', value_name = "N", default_value_t = 10, conflicts_with = "from", value_parser = clap::value_parser!(u16).range(..=i64::from(LIMIT)))]
     last: u16,
@@ -76,8 +60,6 @@ pub(crate) struct TailArguments {
 struct Tail<'a> {
     session: Session<'a>,
     timeline: Timeline<Box<RawValue>>,
-    /// The path that failures name.
-    path: String,
     event_type: Option<String>,
     columns: Columns,
     table: TextTable,
@@ -93,26 +75,19 @@ struct TailPosition {
     seen: BTreeSet<EventId>,
 }
 
-pub(super) async fn run(options: TailOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
-    let TailOptions { topic, tail, access } = options;
-    let path = format!("/topics/{topic}");
-    tail.print(Session::open(access, terminal)?, path, false, |lately| lately.topic(topic).entries()).await
-}
-
 impl TailArguments {
     /// Prints the events of a timeline.
     pub(crate) async fn print(
         self,
-        session: Session<'_>,
-        path: String,
+        mut session: Session<'_>,
         several_topics: bool,
-        timeline: impl FnOnce(&Lately) -> Timeline<Box<RawValue>>,
+        timeline: impl FnOnce(&mut Api) -> Timeline<Box<RawValue>>,
     ) -> Result<(), Failure> {
         let Self { last, from, event_type, follow, ids, live_url } = self;
         let columns = Columns { topic: several_topics, id: ids };
         let (sender, receiver) = mpsc::unbounded_channel();
         let costs = session.cost.then(|| sender.clone());
-        let lately = session.api.lately.using(|options| {
+        session.api.lately = session.api.using(|options| {
             options.live_url = live_url.map(String::from);
             options.on_call = costs.map(|costs| -> OnCall {
                 Arc::new(move |call| {
@@ -125,9 +100,8 @@ impl TailArguments {
         });
         let mut tail = Tail {
             table: session.table(&columns.titles()),
+            timeline: timeline(&mut session.api),
             session,
-            timeline: timeline(&lately),
-            path,
             event_type: event_type.map(|event_type| event_type.to_string()),
             columns,
             sender,
@@ -184,10 +158,10 @@ impl Tail<'_> {
 
     /// Prints new events until the user ends the command, the output is closed, or the timeline can no longer be read.
     async fn follow(&mut self, TailPosition { cursor, seen }: TailPosition) -> Result<(), Failure> {
-        let (api, path, sender) = (self.session.api.clone(), self.path.clone(), self.sender.clone());
+        let (api, sender) = (self.session.api.clone(), self.sender.clone());
         let on_interruption = move |problem: Option<&Problem>| {
             let line = match problem {
-                Some(problem) => format!("{}; retrying", api.failure(&path, Box::new(problem.clone()))),
+                Some(problem) => format!("{}; retrying", api.failure(Box::new(problem.clone()))),
                 None => "reading again".to_owned(),
             };
             drop(sender.send(line));
@@ -219,7 +193,7 @@ impl Tail<'_> {
     }
 
     fn failure(&self, problem: Box<Problem>) -> Failure {
-        self.session.api.failure(&self.path, problem)
+        self.session.api.failure(problem)
     }
 }
 

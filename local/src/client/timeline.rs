@@ -1,20 +1,21 @@
 //! Pages of events: the arguments that select them, and their output.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use lately_client::{PageQuery, Request};
+use lately_client::{Operation, PageQuery, Timeline};
 use lately_keys::{EventId, EventType, Order, Topic, UnixMillis};
 use lately_model::PageSize;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::client::access::Api;
 use crate::client::failure::Failure;
-use crate::client::session::{Session, or_dash, read};
+use crate::client::session::Session;
 use crate::client::text::{json_line, plain};
 use crate::time_argument::{Bound, parse_bound};
 
 /// The selection of events, and the size of a page.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct PageArguments {
+pub struct PageArguments {
     /// Events per page: 1 to 200
     #[arg(short = 'n', value_name = "N", default_value = "20")]
     limit: PageSize,
@@ -112,6 +113,7 @@ impl Columns {
 
     pub(crate) fn row(self, event: ShownEvent<'_>) -> Vec<String> {
         let ShownEvent { id, at, topic, event_type, actor, subject, data } = event;
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let topic = self.topic.then(|| or_dash(topic));
         let first = self.id.then(|| id.to_string()).into_iter().chain([at.to_string()]).chain(topic);
         let data = data.map_or_else(String::new, |data| json_line(data.get()).into_owned());
@@ -120,22 +122,24 @@ impl Columns {
 }
 
 impl PageArguments {
-    /// Prints the pages of a timeline. `path` is its route; only events of `topic`, if it is given.
+    /// Prints the pages of a timeline; only events of `topic`, if it is given.
     pub(crate) async fn print(
         self,
         session: &mut Session<'_>,
-        path: &str,
-        topic: Option<&Topic>,
+        timeline: Timeline<Box<RawValue>>,
+        topic: Option<Topic>,
         several_topics: bool,
     ) -> Result<(), Failure> {
         let columns = Columns { topic: several_topics, id: self.ids };
         let mut table = session.table(&columns.titles());
         let mut cursor = self.cursor.clone();
         for _ in 0..self.pages {
-            let query = self.query(cursor.take(), topic);
-            let reply = session.ask(&Request::get(path).query(&query)).await?;
-            let page: ShownPage<'_> = read(&reply)?;
-            if !session.prints_json(&reply)? {
+            let query = self.query(cursor.take(), topic.as_ref());
+            let answer = session.ask(|_| timeline.page(&query).reading::<Box<RawValue>>()).await?;
+            let page: ShownPage<'_> = serde_json::from_str(answer.value.get())?;
+            if session.json {
+                session.print_json(answer.value.get())?;
+            } else {
                 session.rows(&mut table, &rows(columns, &page.events)?)?;
                 if let Some(unread) = page.unread {
                     let more = if page.unread_more { " or more" } else { "" };
@@ -188,4 +192,17 @@ impl PageArguments {
 /// Events as rows.
 pub(crate) fn rows(columns: Columns, events: &[&RawValue]) -> Result<Vec<Vec<String>>, Failure> {
     events.iter().map(|event| Ok(columns.row(ShownEvent::read(event)?))).collect()
+}
+
+/// Sends an operation, and prints the event of its response.
+pub(super) async fn show_event<T>(
+    session: &mut Session<'_>,
+    operation: impl FnOnce(&mut Api) -> Operation<T>,
+) -> Result<(), Failure> {
+    let print = |session: &mut Session<'_>, event: Box<RawValue>| {
+        let columns = Columns { topic: false, id: true };
+        let mut table = session.table(&columns.titles());
+        session.rows(&mut table, &rows(columns, &[&event])?)
+    };
+    session.show_by(|api| operation(api).reading(), print).await
 }

@@ -1,30 +1,19 @@
 //! `lately topic`: topics and their settings.
 
-use lately_client::Request;
 use lately_keys::{BucketWidth, Topic};
-use lately_model::{BucketView, RetentionDays, TopicList, TopicSettings, TopicSummary, TopicView, View};
+use lately_model::{TopicView, View};
 use reqwest::StatusCode;
 use serde_json::{Map, Value, json};
 
-use crate::client::ask::Access;
+use crate::client::command::ListArguments;
 use crate::client::failure::Failure;
-use crate::client::list::ListArguments;
-use crate::client::session::{Session, Terminal, or_dash};
+use crate::client::session::Session;
 use crate::client::topic_deletion::{self, TopicEndCommand};
+use crate::client::view::{self, given};
 use crate::values::one_of;
 
-/// List, show, create, change and delete topics
-#[derive(Clone, Debug, clap::Args)]
-pub struct TopicOptions {
-    #[command(subcommand)]
-    command: TopicCommand,
-
-    #[command(flatten)]
-    access: Access,
-}
-
 #[derive(Clone, Debug, clap::Subcommand)]
-enum TopicCommand {
+pub enum TopicCommand {
     /// List the topics
     List {
         #[command(flatten)]
@@ -65,10 +54,10 @@ enum TopicCommand {
 
 /// The settings that can also be changed later.
 #[derive(Clone, Debug, clap::Args)]
-struct SettingsArguments {
+pub struct SettingsArguments {
     /// The number of days that events are stored, or forever
     #[arg(long, value_name = "DAYS", value_parser = parse_retention)]
-    retention_days: Option<RetentionArgument>,
+    retention_days: Option<Value>,
 
     /// The minimum number of shards of a bucket: 1, 2, 4 … 256
     #[arg(long, value_name = "N")]
@@ -84,60 +73,46 @@ struct SettingsArguments {
 
     /// Views that also list the events: actor, subject, type, separated by commas; '' for none
     #[arg(long, value_name = "VIEWS", value_parser = parse_views)]
-    views: Option<ViewsArgument>,
+    views: Option<Value>,
 }
 
-/// A number of days, or `None` for no expiry.
-#[derive(Clone, Copy, Debug)]
-struct RetentionArgument(Option<u32>);
-
-/// Names of views.
-#[derive(Clone, Debug)]
-struct ViewsArgument(Vec<&'static str>);
-
-fn parse_retention(text: &str) -> Result<RetentionArgument, String> {
-    match text {
-        "forever" => Ok(RetentionArgument(None)),
-        days => {
-            let days = days.parse().map_err(|_| "must be a number of days, or forever".to_owned())?;
-            Ok(RetentionArgument(Some(days)))
-        }
+/// A number of days, or null for no expiry.
+fn parse_retention(text: &str) -> Result<Value, String> {
+    if text == "forever" {
+        return Ok(Value::Null);
     }
+    text.parse::<u32>().map(Value::from).map_err(|_| "must be a number of days, or forever".to_owned())
 }
 
-fn parse_views(text: &str) -> Result<ViewsArgument, String> {
+/// The names of views.
+fn parse_views(text: &str) -> Result<Value, String> {
     let views = text.split(',').filter(|view| !view.is_empty());
-    let views: Result<_, _> = views.map(|view| view.parse::<View>().map(View::as_str)).collect();
-    views.map(ViewsArgument).map_err(|error| error.to_string())
+    let views = views.map(|view| view.parse::<View>().map(|view| json!(view.as_str())));
+    views.collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
 
 impl SettingsArguments {
     fn body(self) -> Map<String, Value> {
         let Self { retention_days, min_shards, max_shards, fan_out, views } = self;
-        let settings = [
-            ("retention_days", retention_days.map(|RetentionArgument(days)| json!(days))),
+        given([
+            ("retention_days", retention_days),
             ("min_shards", min_shards.map(Value::from)),
             ("max_shards", max_shards.map(Value::from)),
             ("fan_out", fan_out.map(Value::from)),
-            ("views", views.map(|ViewsArgument(views)| json!(views))),
-        ];
-        settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+            ("views", views),
+        ])
     }
 }
 
-pub(super) async fn run(options: TopicOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
-    let TopicOptions { command, access } = options;
-    let mut session = Session::open(access, terminal)?;
-    let get = |topic: &Topic| Request::get(format!("/topics/{topic}"));
-    let put = |topic: &Topic, body| Request::put(format!("/topics/{topic}")).json(&body);
-    match command {
-        TopicCommand::End(command) => topic_deletion::run(command, session).await,
+pub(super) async fn run(command: TopicCommand, mut session: Session<'_>) -> Result<(), Failure> {
+    let (topic, body) = match command {
+        TopicCommand::End(command) => return topic_deletion::run(command, session).await,
         TopicCommand::List { list } => {
-            session.ask_and_show(&Request::get("/topics").query(&list.query()), print_list).await
+            return session.show(|api| api.topics(list.query()).page(), view::TOPICS).await;
         }
-        TopicCommand::Show { topic } => session.ask_and_show(&get(&topic), print).await,
+        TopicCommand::Show { topic } => (topic, None),
         TopicCommand::Create { topic, bucket, settings } => {
-            match session.ask(&get(&topic)).await {
+            match session.ask(|api| api.topic(&topic).get()).await {
                 Ok(_) => {
                     let there = format!("the topic {topic} exists already; lately topic set changes it");
                     return Err(Failure::Conflict(there));
@@ -147,7 +122,7 @@ pub(super) async fn run(options: TopicOptions, terminal: Terminal<'_>) -> Result
             }
             let mut body = settings.body();
             body.extend(bucket.map(|bucket| ("bucket".to_owned(), json!(bucket))));
-            session.ask_and_show(&put(&topic, body), print).await
+            (topic, Some(body))
         }
         TopicCommand::Set { topic, bucket, settings } => {
             if let Some(bucket) = bucket {
@@ -163,48 +138,21 @@ pub(super) async fn run(options: TopicOptions, terminal: Terminal<'_>) -> Result
                 ));
             }
             // A PUT would create a topic that does not exist.
-            session.ask(&get(&topic)).await?;
-            session.ask_and_show(&put(&topic, body), print).await
+            session.ask(|api| api.topic(&topic).get()).await?;
+            (topic, Some(body))
         }
-    }
-}
-
-fn shards(settings: &TopicSettings) -> String {
-    format!("{} to {}", settings.min_shards.get(), settings.max_shards.get())
-}
-
-fn views(settings: &TopicSettings) -> String {
-    settings.views.iter().map(View::as_str).collect::<Vec<_>>().join(",")
-}
-
-fn print_list(session: &mut Session<'_>, TopicList { topics, next }: TopicList) -> Result<(), Failure> {
-    let row = |TopicSummary { topic, settings, .. }: TopicSummary| {
-        let days = or_dash(settings.retention_days.map(RetentionDays::get));
-        let [bucket, fan_out] = [settings.bucket.to_string(), settings.fan_out.to_string()];
-        vec![topic.to_string(), bucket, days, shards(&settings), fan_out, views(&settings)]
     };
-    let titles = ["topic", "bucket", "days", "shards", "fan-out", "views"];
-    session.list(&titles, topics.into_iter().map(row), next)
+    let topic = session.api.topic(&topic);
+    let operation = body.map_or_else(|| topic.get(), |body| topic.put(&body));
+    session.show_by(|_| operation, print).await
 }
 
-fn print(session: &mut Session<'_>, view: TopicView) -> Result<(), Failure> {
-    let TopicView { topic, settings, created_at, retention_change, buckets } = view;
-    let retention = settings.retention_days.map(|days| format!("{} days", days.get()));
-    let retention = retention.unwrap_or_else(|| "forever".to_owned());
-    let changing = retention_change.map(|change| format!(", after {} events of a change", change.events));
-    session.pairs(&[
-        ("topic", topic.to_string()),
-        ("bucket", settings.bucket.to_string()),
-        ("retention", retention + &changing.unwrap_or_default()),
-        ("shards", shards(&settings)),
-        ("fan-out", settings.fan_out.to_string()),
-        ("views", views(&settings)),
-        ("created at", created_at.to_string()),
-    ])?;
-    if buckets.is_empty() {
+fn print(session: &mut Session<'_>, topic: TopicView) -> Result<(), Failure> {
+    let topic = serde_json::to_value(topic)?;
+    view::TOPIC.print(session, &topic)?;
+    if topic["buckets"].as_array().is_none_or(Vec::is_empty) {
         return Ok(());
     }
     session.print("")?;
-    let row = |bucket: BucketView| vec![bucket.label.to_string(), bucket.shards.get().to_string()];
-    session.list(&["bucket", "shards"], buckets.into_iter().map(row), None)
+    view::BUCKETS.print(session, &topic)
 }

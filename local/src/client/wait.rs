@@ -2,37 +2,32 @@
 
 use std::time::Duration;
 
-use lately_client::{Request, Response};
-use lately_kit::clock;
-use serde::de::DeserializeOwned;
+use lately_client::{Answer, Operation};
+use tokio::time::Instant;
 
+use crate::client::access::Api;
 use crate::client::failure::Failure;
-use crate::client::session::{Session, read};
+use crate::client::session::Session;
 use crate::client::status_line::StatusLine;
 
 /// The time between two looks.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Work that is done, or continues.
-pub(super) trait Work: DeserializeOwned {
-    /// The progress as text for people; none if the work is done.
-    fn progress(&self) -> Option<String>;
-}
-
-/// Repeats a request until its response says that the work is done. The wait ends with the command: the work continues
-/// without it.
-pub(super) async fn until_done<W: Work>(
+/// Repeats an operation until its answer says that the work is done: then it has no progress. The wait ends with the
+/// command: the work continues without it.
+pub(super) async fn until_done<T>(
     session: &mut Session<'_>,
-    request: &Request,
-) -> Result<Response, Failure> {
-    let mut line = StatusLine::begun(clock::monotonic_now());
+    operation: impl Fn(&mut Api) -> Operation<T>,
+    progress: impl Fn(&T) -> Option<String>,
+) -> Result<Answer<T>, Failure> {
+    let mut line = StatusLine::begun(Instant::now());
     loop {
-        let reply = session.ask(request).await?;
-        let Some(progress) = read::<W>(&reply)?.progress() else {
+        let answer = session.ask(&operation).await?;
+        let Some(progress) = progress(&answer.value) else {
             line.clear(session.terminal.stderr)?;
-            return Ok(reply);
+            return Ok(answer);
         };
-        line.show(clock::monotonic_now(), session.terminal.stderr, || progress)?;
+        line.show(Instant::now(), session.terminal.stderr, || progress)?;
         tokio::time::sleep(EVERY).await;
     }
 }

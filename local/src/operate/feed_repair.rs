@@ -9,7 +9,7 @@ use crate::operate::table::{TableArguments, TableTargetError};
 
 /// The commands that read or write a feed directly in the table.
 #[derive(Clone, Debug, clap::Subcommand)]
-pub(crate) enum FeedRepairCommand {
+pub enum FeedRepairCommand {
     /// List a feed's missing entries, and its extra ones
     Verify {
         #[command(flatten)]

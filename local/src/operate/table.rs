@@ -18,7 +18,7 @@ use lately_table::Connection;
 use reqwest::Url;
 use tokio::net::TcpStream;
 
-use crate::client::remote::parse_url;
+use crate::client::access::parse_url;
 
 /// The local program's DynamoDB port.
 const LOCAL_URL: &str = "http://127.0.0.1:8000";
@@ -28,7 +28,7 @@ const LOCAL_TABLE: &str = "lately";
 
 /// The arguments that name Lately's table.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct TableArguments {
+pub struct TableArguments {
     /// A stack's table, its output TableName, with your AWS credentials [default: the local program's table]
     #[arg(long = "table", env = "LATELY_TABLE", value_name = "NAME", value_parser = parse_table)]
     table: Option<String>,

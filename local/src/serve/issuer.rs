@@ -126,7 +126,10 @@ impl LocalIssuer {
     }
 }
 
-/// Makes a token: `POST /local/issuer/tokens`, with the body of `POST /sessions`.
+/// The path at which the issuer makes tokens.
+pub(crate) const TOKENS: &str = "/local/issuer/tokens";
+
+/// Makes a token: `POST` of [`TOKENS`], with the body of `POST /sessions`.
 pub(crate) async fn post(
     State(shared): State<ConsoleState>,
     Body(new): Body<NewSession>,

@@ -1,6 +1,11 @@
 //! Parts of a request that the OpenAPI document does not declare: each operation refuses them, and does nothing else.
 
+use std::convert::Infallible;
+
+use axum::body::Body;
 use axum::http::request::Builder;
+use futures_util::future::ready;
+use futures_util::stream::once;
 use serde_json::Value;
 
 use crate::methods::filled;
@@ -43,12 +48,36 @@ impl Operation {
         self.parameters.iter().any(|it| it["in"] == "header" && it["name"] == name)
     }
 
+    /// The bodies that the operation shows as examples; none if it declares no body.
+    fn bodies(&self) -> Vec<&'static Value> {
+        let Some(body) = self.body else { return Vec::new() };
+        let content = &body["content"]["application/json"];
+        match content["examples"].as_object() {
+            Some(examples) => examples.values().map(|example| &example["value"]).collect(),
+            None => vec![&content["example"]],
+        }
+    }
+
     /// A body that the operation accepts; empty if it declares none.
     fn body(&self) -> String {
-        let Some(body) = self.body else { return String::new() };
-        let content = &body["content"]["application/json"];
-        let first = content["examples"].as_object().and_then(|examples| examples.values().next());
-        first.map_or(&content["example"], |first| &first["value"]).to_string()
+        self.bodies().first().map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// The examples, each with an unknown field, and the path of this field. None if a body may have any field.
+    fn bodies_with_an_unknown_field(&self) -> Vec<(Value, &'static str)> {
+        let takes_any_field = self.path == "/users/{user}/profile" || self.path == "/settings/{app}";
+        let examples = self.bodies().into_iter().filter(|_| !takes_any_field);
+        let changed = examples.map(|example| match example.clone() {
+            Value::Array(mut events) => {
+                events[0]["bogus"] = Value::Null;
+                (Value::Array(events), "/0/bogus")
+            }
+            mut body => {
+                body["bogus"] = Value::Null;
+                (body, "/bogus")
+            }
+        });
+        changed.collect()
     }
 }
 
@@ -72,6 +101,12 @@ async fn every_operation_refuses_what_the_document_does_not_declare() {
         }
         if operation.body.is_none() {
             api.send(as_dev(&line), "{}").await.is(422, "invalid-body");
+            let of_unknown_length = Body::from_stream(once(ready(Ok::<_, Infallible>("{}"))));
+            api.send(as_dev(&line), of_unknown_length).await.is(422, "invalid-body");
+        }
+        for (body, path) in operation.bodies_with_an_unknown_field() {
+            let answer = api.send(as_dev(&line), body.to_string()).await;
+            assert!(answer.status == 422 && answer.faults().contains(&path.to_owned()), "{line}: {body}");
         }
         for encoding in ["gzip", "identity, br", "GZIP"] {
             let encoded = as_dev(&line).header("content-encoding", encoding);

@@ -1,15 +1,17 @@
 //! The responses to a batch.
 
 use lately_keys::EventId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 
 /// All of a batch was written: `{"accepted":N,"events":[…]}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
-    accepted: usize,
-    events: Vec<Event>,
+    /// The number of events.
+    pub accepted: usize,
+    /// The events.
+    pub events: Vec<Event>,
 }
 
 impl From<Vec<Event>> for Accepted {

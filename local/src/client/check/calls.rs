@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::Stream as EntryStream;
 use lately_client::{
     Cost, FollowOptions, Followed, Lately, PostKey, Problem, Stream, Timeline, TryStreamExt,
 };
@@ -92,7 +93,9 @@ fn value(value: impl Serialize) -> CallResult {
     CallResult::Value(serde_json::to_value(value).expect("a result has JSON"))
 }
 
-fn entries<T: Serialize + 'static>(entries: Stream<T>) -> Answer {
+fn entries<T: Serialize>(
+    entries: impl EntryStream<Item = lately_client::Result<T>> + Send + 'static,
+) -> Answer {
     Ok(CallResult::Entries(Box::pin(
         entries.map_ok(|entry| serde_json::to_value(entry).expect("an entry has JSON")),
     )))

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lately_client::{Lately, Request};
-use lately_kit::clock;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use crate::client::check::calls::Caller;
 use crate::client::check::matching::{at, compare};
@@ -132,12 +132,12 @@ impl CaseRun {
         let step = self.filled(step);
         let Step { until, expect, save, bound, call } =
             serde_json::from_value(step).map_err(|error| error.to_string())?;
-        let began = clock::monotonic_now();
+        let began = Instant::now();
         let answer = match until {
             Some(wait) => self.wait(&wait, began).await?,
             None => self.call(call).await?,
         };
-        let time = clock::monotonic_now() - began;
+        let time = Instant::now() - began;
         let attempts = self.caller.attempts();
         let price = price(&attempts);
         if let Value::Object(problem) = &answer["problem"]

@@ -11,17 +11,15 @@ mod matching;
 use std::time::Duration;
 
 use lately_client::model::{OwnSession, Scope};
-use lately_client::{Lately, Problem, Request};
+use lately_client::{Lately, Problem, Request, Token};
 use lately_keys::Topic;
-use lately_kit::token::Token;
-use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::{Method, Url};
 
 pub use self::calls::Caller;
-use crate::client::ask::{Api, FEW};
+use crate::client::access::{Api, ApiAddress, FEW, parse_header, parse_url};
 use crate::client::check::case::{Case, CaseRun, Measured};
 use crate::client::failure::{Failure, Refusal};
-use crate::client::remote::{ApiAddress, parse_header, parse_token, parse_url};
 use crate::client::session::Terminal;
 use crate::client::text::{plain, shortened};
 use crate::client::text_table::TextTable;
@@ -49,7 +47,7 @@ pub struct CheckOptions {
     headers: Vec<(HeaderName, HeaderValue)>,
 
     /// A token with the scope admin
-    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
+    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true)]
     token: Token,
 
     /// A topic that is reported on a schedule: post an event to it and wait until a report counts the event
@@ -122,7 +120,7 @@ pub(super) async fn is_admitted(lately: &Lately, url: &Url, work: &str) -> Resul
         }
         Ok(_) => return Ok(()),
         Err(problem) if is_of_server(&problem) => {
-            return Err(Refusal::of("/sessions/self", problem).into());
+            return Err(Refusal { creation: None, problem }.into());
         }
         Err(problem) => match problem.status {
             0 => format!("no response from {url} ({})", plain(&problem.detail)),
@@ -139,7 +137,7 @@ pub(super) async fn is_admitted(lately: &Lately, url: &Url, work: &str) -> Resul
 async fn has_live(lately: &Lately, live_url: Option<&Url>, run: &str) -> Result<bool, Failure> {
     let lately = lately.using(|options| options.url = live_url.map_or(options.url.clone(), Url::to_string));
     // No topic has this name, so no stream begins.
-    let response = lately.send_once(&Request::get(format!("/topics/{run}/live"))).await;
+    let response = lately.send_once(&Request::to(Method::GET, ["topics", run, "live"])).await;
     let problem = response.map_or_else(|problem| problem, |response| Box::new(response.problem()));
     match live_url {
         Some(url) if problem.code != "topic-not-found" && !is_of_server(&problem) => Err(Failure::Usage(

@@ -12,8 +12,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lately_client::{Lately, Problem};
-use lately_kit::token::Token;
+use lately_client::{Lately, Problem, Token};
 use lately_model::limits::BODY_BYTES;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -21,13 +20,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::client::ask::{Api, FEW};
+use crate::client::access::{Api, ApiAddress, FEW, is_here, parse_header, parse_url};
 use crate::client::check::is_admitted;
 use crate::client::confirm;
 use crate::client::failure::Failure;
 use crate::client::load::tally::{Delay, LoadFigures, LoadTally};
 use crate::client::load::traffic::{POSTS_A_SECOND, Traffic};
-use crate::client::remote::{ApiAddress, is_here, parse_header, parse_token, parse_url};
 use crate::client::session::Terminal;
 use crate::plan::workload::Workload;
 use crate::plan::{self, grouped};
@@ -92,7 +90,7 @@ pub struct LoadOptions {
     headers: Vec<(HeaderName, HeaderValue)>,
 
     /// A token with the scope admin
-    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true, value_parser = parse_token)]
+    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true)]
     token: Token,
 
     /// The URL's host, to confirm a load on another machine; without it, the command asks for the host on a terminal
@@ -130,7 +128,7 @@ pub(crate) async fn run(options: LoadOptions, mut terminal: Terminal<'_>) -> Res
         client.timeout = REQUEST_TIMEOUT;
     });
     let traffic = Arc::new(traffic(&options, batch, lately));
-    let failed = |problem: Box<Problem>| api.failure("", problem);
+    let failed = |problem: Box<Problem>| api.failure(problem);
     let done = match traffic.set_up().await {
         Ok(()) => send(&traffic, &options, &mut terminal).await,
         Err(problem) => Err(failed(problem)),

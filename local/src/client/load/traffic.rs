@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use lately_client::{FollowOptions, Lately, PageQuery, Problem, Request, TryStreamExt};
+use lately_client::{Answer, FollowOptions, Lately, PageQuery, PostKey, Problem, TryStreamExt};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -27,7 +28,7 @@ const FOLLOWS_AT_ONCE: usize = 10;
 const SAMPLE_PAUSE: Duration = Duration::from_millis(100);
 
 /// The events that each topic has before the load begins: a page.
-const PAGE: u64 = 50;
+const PAGE: u16 = 50;
 
 /// An accepted event, and when it was accepted.
 type LastAccepted = Option<(String, Instant)>;
@@ -63,13 +64,12 @@ impl Traffic {
         self.each_follow(follow).await?;
         let mut last = None;
         for topic in &self.topics {
-            let events: Vec<_> = (0..PAGE).map(|number| self.event(topic, number)).collect();
-            let posted = self.lately.send(&posting(topic).json(&events)).await?;
-            last = posted.json::<Value>()?["events"].as_array().and_then(|events| events.last().cloned());
+            let events: Vec<_> = (0..PAGE.into()).map(|number| self.event(topic, number)).collect();
+            last = self.lately.topic(topic).post_all(&PostKey::None, events).await?.pop();
         }
         // The load begins when fan-out has caught up. If it does not, the delays will say so.
         if let (Some(event), Some(user)) = (last, self.followers.first()) {
-            drop(self.feed_with(user, event["id"].as_str().unwrap_or_default()).await);
+            drop(self.feed_with(user, &event.id.to_string()).await);
         }
         Ok(())
     }
@@ -112,40 +112,35 @@ impl Traffic {
         let index = usize::try_from(number).unwrap_or_default() % self.topics.len();
         let topic = &self.topics[index];
         let events: Vec<_> = (0..self.batch).map(|of| self.event(topic, number * self.batch + of)).collect();
-        let request = match &events[..] {
-            [event] => posting(topic).json(event),
-            events => posting(topic).json(events),
-        };
-        let response = self.lately.send_once(&request).await;
+        let posted = self.once().topic(topic).post_batch(&PostKey::None, &events).answer().await;
         let now = Instant::now();
-        let cost = response.as_ref().map(lately_client::Response::cost).unwrap_or_default();
-        let result = response.and_then(|response| response.success()?.json::<Value>());
         let mut tally = self.tally();
-        tally.write_units += cost.write_units;
-        let (ids, code) = match result {
-            Ok(Value::Object(posted)) if posted.contains_key("id") => (vec![posted["id"].clone()], None),
-            Ok(posted) => {
-                let events = posted["events"].as_array().into_iter().flatten();
-                (events.map(|event| event["id"].clone()).collect(), None)
+        let (cost, ids, code) = match posted {
+            Ok(Answer { value, cost, .. }) => {
+                (cost, value.events.iter().map(|event| event.id.to_string()).collect::<Vec<_>>(), None)
             }
             Err(problem) => {
-                (problem.accepted.iter().map(|event| event.id.clone().into()).collect(), Some(problem.code))
+                let ids = problem.accepted.into_iter().map(|event| event.id).collect();
+                (problem.cost, ids, Some(problem.code))
             }
         };
+        tally.write_units += cost.write_units;
         tally.accepted += ids.len() as u64;
         let refused = self.batch.saturating_sub(ids.len() as u64);
         if refused > 0 {
             tally.refuse(code.as_deref().unwrap_or("invalid-response"), refused);
         }
-        let ids = ids.iter().filter_map(Value::as_str);
-        for (id, is_first) in ids.zip([true].into_iter().chain(std::iter::repeat(false))) {
-            if index == 0 {
-                tally.show(id, Side::Post, now);
-            }
-            if is_first {
-                self.accepted.send_replace(Some((id.to_owned(), now)));
-            }
+        if index == 0 {
+            ids.iter().for_each(|id| tally.show(id, Side::Post, now));
         }
+        if let Some(id) = ids.into_iter().next() {
+            self.accepted.send_replace(Some((id, now)));
+        }
+    }
+
+    /// A client that repeats no request.
+    fn once(&self) -> Lately {
+        self.lately.using(|options| options.attempts = 1)
     }
 
     /// An event whose item has the size that was asked for.
@@ -161,18 +156,17 @@ impl Traffic {
     pub(super) async fn read(self: Arc<Self>, reader: u32, readers: u32) {
         sleep(Duration::from_secs(1) * reader / readers).await;
         let topic = &self.topics[reader as usize % self.topics.len()];
-        let request = Request::get(format!("/topics/{topic}/events?limit={PAGE}"));
+        let topic = self.once().topic(topic);
+        let query = PageQuery { limit: Some(PAGE), ..PageQuery::default() };
         let mut seconds = interval(Duration::from_secs(1));
         loop {
             seconds.tick().await;
-            let response = self.lately.send_once(&request).await;
-            let cost = response.as_ref().map(lately_client::Response::cost).unwrap_or_default();
-            let result = response.and_then(lately_client::Response::success);
+            let page = topic.page(&query).reading::<IgnoredAny>().answer().await;
             let mut tally = self.tally();
-            match result {
-                Ok(_) => {
+            match page {
+                Ok(page) => {
                     tally.pages += 1;
-                    tally.read_units += cost.read_units;
+                    tally.read_units += page.cost.read_units;
                 }
                 Err(problem) => tally.refuse_page(&problem),
             }
@@ -213,8 +207,4 @@ impl Traffic {
             }
         }
     }
-}
-
-fn posting(topic: &str) -> Request {
-    Request::post(format!("/topics/{topic}/events"))
 }

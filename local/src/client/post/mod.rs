@@ -12,23 +12,23 @@ mod stopped;
 
 use std::path::PathBuf;
 
-use lately_client::Request;
-use lately_items::IdempotencyKey;
+use lately_client::PostKey;
+use lately_keys::limits::IDEMPOTENCY_KEY_BYTES;
 use lately_keys::{Actor, EventType, Subject, Topic, UnixMillis};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::client::ask::Access;
-use crate::client::event;
+use crate::client::access::Access;
 use crate::client::failure::Failure;
-use crate::client::session::{Session, Terminal};
+use crate::client::session::Terminal;
+use crate::client::timeline::show_event;
 use crate::time_argument::parse_time;
 
 use stopped::Stopped;
 
 /// Write one event, or one event for each line of a file or of standard input
 #[derive(Clone, Debug, clap::Args)]
-pub struct PostOptions {
+pub struct PostArguments {
     /// The topic
     topic: Topic,
 
@@ -55,14 +55,11 @@ pub struct PostOptions {
 
     /// Write only once within a day, however often this key is used; with --file, each batch has a key made from this
     /// one
-    #[arg(long, value_name = "KEY")]
-    idempotency_key: Option<IdempotencyKey>,
+    #[arg(long, value_name = "KEY", value_parser = parse_key)]
+    idempotency_key: Option<String>,
 
     #[command(flatten)]
     lines: LineArguments,
-
-    #[command(flatten)]
-    access: Access,
 }
 
 /// The options for posting lines.
@@ -108,17 +105,24 @@ pub(super) fn parse_json(text: &str) -> Result<Box<RawValue>, String> {
     serde_json::from_str(text).map_err(|_| "must be JSON; a string needs double quotes".to_owned())
 }
 
-pub(super) async fn run(options: PostOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
-    let PostOptions { topic, event_type, actor, subject, data, at, idempotency_key, lines, access } = options;
+fn parse_key(text: &str) -> Result<String, String> {
+    let is_valid = (1..=IDEMPOTENCY_KEY_BYTES).contains(&text.len())
+        && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    let refused =
+        || format!("idempotency key: must be 1 to {IDEMPOTENCY_KEY_BYTES} printable ASCII characters");
+    is_valid.then(|| text.to_owned()).ok_or_else(refused)
+}
+
+pub(super) async fn run(
+    arguments: PostArguments,
+    access: Access,
+    terminal: Terminal<'_>,
+) -> Result<(), Failure> {
+    let PostArguments { topic, event_type, actor, subject, data, at, idempotency_key, lines } = arguments;
     if lines.file.is_some() {
         return sending::run(&topic, lines, idempotency_key, access, terminal).await;
     }
-    let mut session = Session::open(access, terminal)?;
     let event = NewEvent { event_type, actor, subject, data, at };
-    let call = Request::post(format!("/topics/{topic}/events")).json(&event);
-    let call = match idempotency_key {
-        Some(key) => call.key(&key.to_string()),
-        None => call,
-    };
-    event::print(&mut session, &call).await
+    let key = idempotency_key.map_or(PostKey::None, PostKey::Given);
+    show_event(&mut terminal.open(access)?, |api| api.topic(&topic).post_under(&key, &event)).await
 }

@@ -1,7 +1,8 @@
 //! The progress of a post: its counts, on a line that is redrawn on a terminal, or else printed anew every few seconds.
 
 use std::io::{self, Write};
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 use crate::client::status_line::StatusLine;
 use crate::counted::counted;
@@ -62,14 +63,12 @@ impl Progress {
 mod tests {
     use std::time::Duration;
 
-    use lately_kit::clock;
-
     use super::*;
     use crate::client::status_line::REDRAW;
 
     #[test]
     fn progress_is_printed_every_few_seconds_and_never_with_quiet() {
-        let begun = clock::monotonic_now();
+        let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let printed = |quiet| {
             let mut progress = Progress::begun(begun, quiet);
@@ -87,7 +86,7 @@ mod tests {
 
     #[test]
     fn on_a_terminal_the_line_is_redrawn() {
-        let begun = clock::monotonic_now();
+        let begun = Instant::now();
         let mut progress = Progress::begun(begun, false);
         (progress.line.terminal, progress.line.due) = (true, begun);
         let mut stderr = Vec::new();

@@ -2,22 +2,21 @@
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use lately_client::{Request, Response};
-use lately_items::IdempotencyKey;
+use lately_client::{Answer, PostKey, Topic as TopicHandle};
 use lately_keys::Topic;
 use lately_keys::limits::IDEMPOTENCY_KEY_BYTES;
-use lately_kit::{clock, entropy};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
-use crate::client::ask::{Access, Api, MANY};
+use crate::client::access::{Access, Api, MANY};
 use crate::client::failure::Failure;
 use crate::client::post::batch::LineBatch;
 use crate::client::post::lines::{Lines, Source};
 use crate::client::post::progress::Progress;
 use crate::client::post::{LineArguments, Stopped};
-use crate::client::session::{Session, Terminal, read};
+use crate::client::session::{Session, Terminal};
 
 /// The most bytes of a run's key: `@` and a line number are appended to it.
 const KEY_BYTES: usize = IDEMPOTENCY_KEY_BYTES - 1 - 20;
@@ -46,7 +45,7 @@ struct Run<'a> {
 pub(super) async fn run(
     topic: &Topic,
     arguments: LineArguments,
-    key: Option<IdempotencyKey>,
+    key: Option<String>,
     access: Access,
     terminal: Terminal<'_>,
 ) -> Result<(), Failure> {
@@ -57,23 +56,23 @@ pub(super) async fn run(
         to: to_line.unwrap_or(u64::MAX),
         repeatable: key.is_some(),
     };
-    let key = key.map_or_else(|| format!("{:032x}", entropy::random_u128()), |key| key.to_string());
+    let key = key.unwrap_or_else(|| format!("{:032x}", fastrand::u128(..)));
     if key.len() > KEY_BYTES {
         return Err(Failure::Usage(format!(
             "--idempotency-key may have at most {KEY_BYTES} characters with --file"
         )));
     }
     let lines = Lines::open(&source)?;
-    let api = Api::of(access.clone(), MANY)?;
+    let mut api = Api::at(access.address.clone(), &access.token, MANY)?;
+    let topic = api.topic(topic);
     let mut run = Run {
-        session: Session::open(access, terminal)?,
-        progress: Progress::begun(clock::monotonic_now(), quiet),
+        session: terminal.open(access)?,
+        progress: Progress::begun(Instant::now(), quiet),
         accepted: 0,
         open: Vec::new(),
         rest: from_line,
         why: None,
     };
-    let target = format!("/topics/{topic}/events");
     // After a failure nothing more is read or sent, and the requests under way are awaited.
     let (running, stopped) = oneshot::channel::<()>();
     let mut running = Some(running);
@@ -81,8 +80,8 @@ pub(super) async fn run(
     let batches = batches.take_until(stopped);
     let sending = batches.map(async |batch| {
         let mut batch = batch?;
-        let reply = send(&api, &target, &key, &mut batch).await;
-        Ok((batch, reply))
+        let answer = send(&api, &topic, &key, &mut batch).await;
+        Ok((batch, answer))
     });
     let mut sent = Box::pin(sending.buffered(parallel.into()));
     while let Some(done) = sent.next().await {
@@ -96,23 +95,26 @@ pub(super) async fn run(
     run.end(key)
 }
 
+/// The answer to a batch: the text of its response.
+type Posted = Answer<Box<RawValue>>;
+
 /// Sends a batch with the key of its first line. Faults of an error response get their line numbers.
-async fn send(api: &Api, target: &str, key: &str, batch: &mut LineBatch) -> Result<Response, Failure> {
-    let call = Request::post(target).body("application/x-ndjson", batch.body.clone());
-    let mut reply = api.ask(&call.key(&format!("{key}@{}", batch.span().0))).await;
-    if let Err(Failure::Refused(refusal)) = &mut reply {
+async fn send(api: &Api, topic: &TopicHandle, key: &str, batch: &mut LineBatch) -> Result<Posted, Failure> {
+    let key = PostKey::Given(format!("{key}@{}", batch.span().0));
+    let mut answer = api.ask(topic.post_lines(&key, batch.body.clone()).reading()).await;
+    if let Err(Failure::Refused(refusal)) = &mut answer {
         batch.locate(refusal);
     }
-    reply
+    answer
 }
 
 impl Run<'_> {
     /// Notes the result of a batch, or of reading one.
-    fn note(&mut self, done: Result<(LineBatch, Result<Response, Failure>), Failure>) -> Result<(), Failure> {
-        let (batch, reply) = done?;
+    fn note(&mut self, done: Result<(LineBatch, Result<Posted, Failure>), Failure>) -> Result<(), Failure> {
+        let (batch, answer) = done?;
         self.rest = batch.span().1 + 1;
-        match reply {
-            Ok(reply) => self.count(&batch, &reply),
+        match answer {
+            Ok(answer) => self.count(&batch, &answer),
             Err(failure) => {
                 self.open.push(batch.span());
                 Err(failure)
@@ -120,22 +122,22 @@ impl Run<'_> {
         }
     }
 
-    fn count(&mut self, batch: &LineBatch, reply: &Response) -> Result<(), Failure> {
+    fn count(&mut self, batch: &LineBatch, answer: &Posted) -> Result<(), Failure> {
         let events = u64::try_from(batch.len()).expect("some hundreds");
         self.accepted += events;
         if self.session.json {
-            let Accepted { events } = read(reply)?;
+            let Accepted { events } = serde_json::from_str(answer.value.get())?;
             events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
         }
-        self.session.log_cost(reply)?;
-        if reply.headers.contains_key("idempotent-replayed") {
+        self.session.log_cost(&answer.response)?;
+        if answer.replayed {
             self.progress.add_replayed(events);
         }
-        Ok(self.progress.add(events, clock::monotonic_now(), self.session.terminal.stderr)?)
+        Ok(self.progress.add(events, Instant::now(), self.session.terminal.stderr)?)
     }
 
     fn end(mut self, key: String) -> Result<(), Failure> {
-        self.progress.end(clock::monotonic_now(), self.session.terminal.stderr)?;
+        self.progress.end(Instant::now(), self.session.terminal.stderr)?;
         if self.accepted == 0 && self.why.is_none() {
             self.session.log("there was no line to post")?;
         }

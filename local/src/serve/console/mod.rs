@@ -110,7 +110,7 @@ impl Console {
             .route("/local/designs", get(designs::get_designs))
             .route("/local/consumers", get(consumers::get_consumers))
             .route("/local/reports/{*file}", get(report_files::get_report))
-            .route("/local/issuer/tokens", post(issuer::post))
+            .route(issuer::TOKENS, post(issuer::post))
             .route_layer(from_fn(admit))
             .with_state(shared)
     }

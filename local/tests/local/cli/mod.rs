@@ -9,6 +9,7 @@ mod targets;
 
 use std::ffi::OsStr;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
@@ -419,6 +420,28 @@ fn consume_has_the_same_exit_codes() {
     run(api, &["consume", "nowhere", "printer"]).failed(4, &["topic-not-found"]);
     run(api, &["consume", "nowhere", "printer", "--token", "ada"]).failed(3, &["403 Forbidden forbidden: "]);
     run(api, &["consume", "nowhere"]).failed(2, &["<NAME>"]);
+}
+
+/// They call the API as any program does: through the client for Rust.
+#[test]
+fn the_commands_of_the_api_import_no_crate_of_the_server() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/client")];
+    let mut count = 0;
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let imported = text.split("lately_").skip(1).map(|rest| rest.split("::").next().unwrap());
+            for name in ["kit", "engine", "items", "store", "table", "pump", "records", "live", "authorize"] {
+                assert!(!imported.clone().any(|imported| imported == name), "{}: {name}", path.display());
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 20, "{count}");
 }
 
 #[test]

@@ -1,0 +1,224 @@
+//! The API that a command asks: its URL, its token, and the client of both.
+//!
+//! The client retries what may be retried, so no request takes effect twice. If there was never a response, the retries
+//! end soon: the server is then probably not running. It reaches the API on this machine, behind a gateway, or under
+//! another host name.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use lately_client::{Answer, Consumer, Lately, Operation, Options, Problem, Token, Topic};
+use lately_keys::{Consumer as ConsumerName, Topic as TopicName};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url};
+
+use crate::client::failure::{Failure, Refusal};
+
+/// The attempts while a person waits: they take about a second.
+pub(crate) const FEW: u32 = 4;
+
+/// The attempts when no person waits: they take about a minute, long enough for a server to restart.
+pub(crate) const MANY: u32 = 30;
+
+/// The longest wait before the first retry.
+const BACKOFF: Duration = Duration::from_millis(200);
+
+/// The timeout for opening a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The names of this machine.
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+
+/// The API's URL, and the headers of each request.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ApiAddress {
+    /// The API's URL: the stack's output ApiUrl
+    #[arg(long, env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000", global = true, value_parser = parse_url)]
+    pub(crate) url: Url,
+
+    /// A header to send with each request, such as 'Host: api.example.org'; repeatable
+    #[arg(long = "header", value_name = "NAME: VALUE", global = true, value_parser = parse_header)]
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// The API's URL and token, and the form of the output. A command with subcommands takes them before and after the
+/// subcommand.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "The API")]
+pub struct Access {
+    #[command(flatten)]
+    pub(crate) address: ApiAddress,
+
+    /// The token to send; dev is the local program's admin
+    #[arg(
+        long,
+        env = "LATELY_TOKEN",
+        value_name = "TOKEN",
+        default_value = "dev",
+        hide_env_values = true,
+        global = true
+    )]
+    pub(crate) token: Token,
+
+    /// Print JSON, as the API returns it
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Print each response's DynamoDB cost to standard error
+    #[arg(long, global = true)]
+    pub(crate) cost: bool,
+}
+
+/// A client of the API with a token.
+#[derive(Clone, Debug)]
+pub(crate) struct Api {
+    pub(crate) lately: Lately,
+    url: String,
+    /// The topic that the command names, and its consumer: a failure says how to create what does not exist.
+    named: Option<(TopicName, Option<ConsumerName>)>,
+}
+
+impl Deref for Api {
+    type Target = Lately;
+
+    fn deref(&self) -> &Lately {
+        &self.lately
+    }
+}
+
+impl Api {
+    /// A client of the API at a URL, which makes at most so many attempts of a request.
+    pub(crate) fn at(address: ApiAddress, token: &Token, attempts: u32) -> Result<Self, Failure> {
+        // Installs the process's TLS provider, unless DynamoDB's client has installed it already.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let url = address.url.as_str().trim_end_matches('/').to_owned();
+        let http = Client::builder().connect_timeout(CONNECT_TIMEOUT);
+        // Never through a proxy: on the proxy's machine, a loopback address is another server.
+        let http = if is_here(&address.url) { http.no_proxy() } else { http };
+        let mut options = Options::new(&*url);
+        options.http = Some(http.default_headers(address.headers.into_iter().collect()).build()?);
+        options.backoff = BACKOFF;
+        options.token = token.clone();
+        (options.attempts, options.attempts_unheard) = (attempts, FEW);
+        Ok(Self { lately: Lately::with(options), url, named: None })
+    }
+
+    pub(crate) fn topic(&mut self, topic: &TopicName) -> Topic {
+        self.named = Some((topic.clone(), None));
+        self.lately.topic(topic)
+    }
+
+    pub(crate) fn consumer(&mut self, topic: &TopicName, name: &ConsumerName) -> Consumer {
+        self.named = Some((topic.clone(), Some(name.clone())));
+        self.lately.topic(topic).consumer(name)
+    }
+
+    /// Sends an operation, with retries.
+    pub(crate) async fn ask<T>(&self, operation: Operation<T>) -> Result<Answer<T>, Failure> {
+        match operation.answer().await {
+            Ok(answer) if is_of_dynamodb(&answer.response.headers) => Err(self.dynamodb()),
+            answer => answer.map_err(|problem| self.failure(problem)),
+        }
+    }
+
+    /// The failure of an operation.
+    pub(crate) fn failure(&self, problem: Box<Problem>) -> Failure {
+        match problem.status {
+            0 => Failure::Unreachable { url: self.url.clone(), cause: problem.detail },
+            _ if is_of_dynamodb(&problem.headers) => self.dynamodb(),
+            200..300 => Failure::Foreign(problem.detail),
+            _ => Refusal { creation: self.creation(&problem.code), problem }.into(),
+        }
+    }
+
+    fn dynamodb(&self) -> Failure {
+        Failure::DynamoDb { url: self.url.clone() }
+    }
+
+    /// The missing thing, and the command that creates it, by the code of the problem.
+    fn creation(&self, code: &str) -> Option<String> {
+        match (code, self.named.as_ref()?) {
+            ("topic-not-found", (topic, _)) => Some(format!(
+                "the topic {topic} does not exist; `lately topic create {topic}` creates it (scope admin)"
+            )),
+            ("not-found", (topic, Some(name))) => Some(format!(
+                "the consumer {name} does not exist; `lately consumer create {topic} {name}` creates it"
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// True if DynamoDB sent the response: its JSON has a type of its own.
+fn is_of_dynamodb(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|content_type| content_type.starts_with("application/x-amz-json"))
+}
+
+/// True if the URL is of this machine.
+pub(crate) fn is_here(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| LOOPBACK.contains(&host))
+}
+
+/// Parses a URL. A program on this machine may be named without a scheme, as in `localhost:3000`.
+pub(crate) fn parse_url(text: &str) -> Result<Url, String> {
+    let has_scheme = text.contains("://");
+    let parsed: Result<Url, _> = if has_scheme { text.parse() } else { format!("http://{text}").parse() };
+    match parsed {
+        Ok(url) if ["http", "https"].contains(&url.scheme()) && (has_scheme || is_here(&url)) => Ok(url),
+        Err(error) if has_scheme => Err(format!("must be a valid URL: {error}")),
+        _ => Err("must be a URL that begins with http:// or https://".to_owned()),
+    }
+}
+
+pub(crate) fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let parsed = text.split_once(':').and_then(|(name, value)| {
+        Some((name.trim().parse::<HeaderName>().ok()?, value.trim().parse::<HeaderValue>().ok()?))
+    });
+    parsed.ok_or_else(|| "must be a name, a colon and a value".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_on_this_machine_is_named_without_a_scheme() {
+        for (text, url) in [
+            ("localhost:3210", "http://localhost:3210/"),
+            ("127.0.0.1", "http://127.0.0.1/"),
+            ("http://127.0.0.1:3000", "http://127.0.0.1:3000/"),
+            ("https://api.example.org/x", "https://api.example.org/x"),
+        ] {
+            assert_eq!(parse_url(text).map(String::from), Ok(url.to_owned()));
+        }
+        for text in ["", "api.example.org", "ftp://127.0.0.1", "3000", "http://"] {
+            assert!(parse_url(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_header_is_a_name_and_a_value() {
+        let (name, value) = parse_header("Host: a1b2.execute-api.localhost:4566").expect("well-formed");
+        assert_eq!((name.as_str(), value.as_bytes()), ("host", &b"a1b2.execute-api.localhost:4566"[..]));
+        for text in ["", "Host", ": x", "Ho st: x"] {
+            assert!(parse_header(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_missing_topic_or_consumer_is_created_by_a_command() {
+        let address = ApiAddress { url: parse_url("localhost").expect("a URL"), headers: Vec::new() };
+        let mut api = Api::at(address, &Token::None, FEW).expect("a client");
+        let (topic, name) = ("nope".parse().expect("a name"), "printer".parse().expect("a name"));
+        assert_eq!(api.creation("topic-not-found"), None);
+        drop(api.topic(&topic));
+        let hint = api.creation("topic-not-found").unwrap_or_default();
+        assert!(hint.contains("`lately topic create nope`"), "{hint}");
+        assert_eq!(api.creation("not-found"), None);
+        drop(api.consumer(&topic, &name));
+        let hint = api.creation("not-found").unwrap_or_default();
+        assert!(hint.contains("`lately consumer create nope printer`"), "{hint}");
+        assert!(api.creation("topic-not-found").is_some());
+    }
+}
