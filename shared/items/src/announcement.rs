@@ -68,9 +68,6 @@ impl Announcement {
     }
 
     /// The announcement of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let AnnouncementKey { topic, name } = item.key_as()?;
         let run = match ConsumerMode::of(item)? {

@@ -54,9 +54,6 @@ impl ConsumerMode {
     }
 
     /// The mode of an item; `None` before the first use.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn of(item: &Item) -> Result<Option<Self>, Corrupt> {
         match item.optional_text("mode")? {
             None => Ok(None),
@@ -175,9 +172,6 @@ impl Checkpoint {
     }
 
     /// The consumer of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let outstanding = match item.optional_parsed("batch")? {
             None => None,

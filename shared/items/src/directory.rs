@@ -131,9 +131,6 @@ impl DirectoryEntry {
     }
 
     /// The entry of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let DirectoryKey { bucket, .. } = item.key_as()?;
         let types = match item.texts(Self::TYPES)? {

@@ -29,9 +29,6 @@ impl StoredDocument {
     }
 
     /// The document of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let document = Document::from_stored(item.text("d")?.to_owned()).map_err(|_| item.corrupt("d"))?;
         Ok(Self { revision: revision_of(item)?, document })

@@ -78,9 +78,6 @@ impl EndingMark {
     }
 
     /// The mark of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(ending: Ending, item: &Item) -> Result<Self, Corrupt> {
         Ok(match ending {
             Ending::Deletion => Self::Deletion { begun: item.millis("begun")?, is_done: item.flag("done") },

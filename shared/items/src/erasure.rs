@@ -52,9 +52,6 @@ impl ErasedPageKey {
     }
 
     /// The ids on a page.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn ids_of(item: &Item) -> Result<Vec<EventId>, Corrupt> {
         item.ids("e")
     }

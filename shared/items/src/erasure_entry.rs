@@ -58,9 +58,6 @@ impl ErasureEntry {
     }
 
     /// The entry of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let ErasureEntryKey { erasure } = item.key_as()?;
         let until = item.optional_millis("until")?;

@@ -135,9 +135,6 @@ pub const SUBJECT: &str = "s";
 pub const ACCEPTED: &str = "v";
 
 /// True if the event of an item was written under an idempotency key.
-///
-/// # Errors
-/// If the item has another form.
 pub fn is_keyed(item: &Item) -> Result<bool, Corrupt> {
     Ok(item.optional_text(ACCEPTED)?.is_some_and(|letters| letters.contains(KEYED)))
 }
@@ -168,9 +165,6 @@ impl Acceptance {
 ///
 /// The item stores the end in seconds, rounded up. A retention is whole days, so the event's end has the same
 /// milliseconds within a second as the event's own time.
-///
-/// # Errors
-/// If the item has another form.
 pub fn unless_over(item: &Item, now: UnixMillis) -> Result<Option<Event>, Corrupt> {
     let event = decode(item)?;
     let expires_at: Option<u64> = item.optional_number(EXPIRES_AT)?;

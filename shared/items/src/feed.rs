@@ -78,9 +78,6 @@ impl PullMarker {
     }
 
     /// The marker of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let PullMarkerKey { source, .. } = item.key_as()?;
         Ok(Self { source, since: item.parsed("since")? })
@@ -103,9 +100,6 @@ impl FeedMarks {
     }
 
     /// The marks of items from the start of a feed's partition.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(items: &[Item]) -> Result<Self, Corrupt> {
         let mut marks = Self::default();
         for item in items {

@@ -45,9 +45,6 @@ impl FollowEdge {
     }
 
     /// The edge of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let FollowKey { source, .. } = item.key_as()?;
         Ok(Self { source, shard: item.number::<u8>("n")?.into(), since: item.millis("since")? })

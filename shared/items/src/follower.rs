@@ -58,9 +58,6 @@ impl Follower {
     }
 
     /// The follower of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         Ok(Self { user: item.parsed("sk")?, since: item.millis("since")?, backfill: item.number("k")? })
     }
@@ -102,9 +99,6 @@ impl FollowerCounts {
     }
 
     /// The counts and their shard.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<(Shard, Self), Corrupt> {
         let FollowerCountKey { shard, .. } = item.key_as()?;
         let count = |name| Ok(item.optional_number(name)?.unwrap_or(0));

@@ -88,9 +88,6 @@ impl KeyRecord {
     }
 
     /// The record of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         Ok(Self {
             body_hash: item.bytes("hash")?.try_into().map_err(|_| item.corrupt("hash"))?,

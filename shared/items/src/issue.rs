@@ -99,9 +99,6 @@ pub fn encode(issue: &Issue) -> Item {
 }
 
 /// The issue of an item in the current schema.
-///
-/// # Errors
-/// If the item has another form.
 pub fn decode(item: &Item) -> Result<Issue, Corrupt> {
     let IssueKey { repository: RepositoryKey { owner, repo }, number } = decode_key(item)?;
     Ok(Issue {
@@ -122,17 +119,11 @@ pub fn decode(item: &Item) -> Result<Issue, Corrupt> {
 }
 
 /// The key of an issue's item.
-///
-/// # Errors
-/// If the item has another form.
 pub fn decode_key(item: &Item) -> Result<IssueKey, Corrupt> {
     IssueKey::decode(item.text("pk")?, item.text("sk")?).ok_or_else(|| item.corrupt("sk"))
 }
 
 /// The labels of an issue's item.
-///
-/// # Errors
-/// If the item has another form.
 pub fn decode_labels(item: &Item) -> Result<Labels, Corrupt> {
     let labels = item.text_list("labels")?.into_iter().map(str::parse).collect::<Result<Vec<Label>, _>>();
     labels.ok().and_then(|labels| Labels::new(labels).ok()).ok_or_else(|| item.corrupt("labels"))

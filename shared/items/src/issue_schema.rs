@@ -26,9 +26,6 @@ type Step = fn(Item) -> Result<Item, Corrupt>;
 const STEPS: [Step; SCHEMA as usize - 1] = [with_revision, with_derived];
 
 /// An item in the current schema.
-///
-/// # Errors
-/// If the item has another form.
 pub fn upgraded(item: &Item) -> Result<Item, Corrupt> {
     let schema = schema_of(item)?;
     if schema > SCHEMA {
@@ -41,9 +38,6 @@ pub fn upgraded(item: &Item) -> Result<Item, Corrupt> {
 }
 
 /// The schema of an item.
-///
-/// # Errors
-/// If the item has another form.
 pub fn schema_of(item: &Item) -> Result<u32, Corrupt> {
     match item.optional_number("schema")? {
         None => Ok(1),
@@ -93,9 +87,6 @@ pub struct ReadIssue {
 
 impl ReadIssue {
     /// The issue of an item of any schema.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn of(stored: Item) -> Result<Self, Corrupt> {
         let upgraded = upgraded(&stored)?;
         Ok(Self { issue: decode(&upgraded)?, stored, upgraded })

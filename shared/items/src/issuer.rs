@@ -53,9 +53,6 @@ impl StoredKeys {
     }
 
     /// The keys of an item; `None` if they are another issuer's.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item, issuer: &str, jwks_uri: Option<&str>) -> Result<Option<Self>, Corrupt> {
         if item.text("issuer")? != issuer || item.optional_text("jwks_uri")? != jwks_uri {
             return Ok(None);

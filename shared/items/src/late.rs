@@ -52,9 +52,6 @@ impl LateEventKey {
     }
 
     /// True if an entry belongs to this incarnation and is not settled.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn is_unsettled(entry: &Item, ours: Revision) -> Result<bool, Corrupt> {
         Ok(entry.incarnation()? == ours && entry.optional_text(Self::BY)?.is_none())
     }

@@ -61,9 +61,6 @@ pub struct LatePage {
 
 impl LatePage {
     /// The page of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let LatePageKey { page, .. } = item.key_as()?;
         let ids = if item.has("ids") { item.ids("ids")? } else { Vec::new() };

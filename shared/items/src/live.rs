@@ -74,9 +74,6 @@ impl WatchKey {
     }
 
     /// True if the item of a watch says that its timeline is followed now.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn is_watched(watch: &Item, now: UnixMillis) -> Result<bool, Corrupt> {
         Ok(watch.number::<u64>("until")? >= now.get())
     }
@@ -135,9 +132,6 @@ impl LateNote {
     pub const GONE: &str = "gone";
 
     /// The note of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let LateNoteKey { id, .. } = item.key_as()?;
         Ok(Self { id, events: item.ids("e")?, gone: item.optional_millis(Self::GONE)? })

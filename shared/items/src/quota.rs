@@ -95,9 +95,6 @@ impl QuotaKey {
     }
 
     /// The end of an open stream, in milliseconds.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn stream_end(item: &Item) -> Result<u64, Corrupt> {
         item.number(Self::UNTIL)
     }

@@ -116,9 +116,6 @@ impl Run {
     }
 
     /// The run of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let RunKey { consumer, to } = item.key_as()?;
         let progress = match item.optional_text("progress")? {

@@ -130,18 +130,12 @@ impl SessionListKey {
 }
 
 /// The keys of the items of a session: its item in its user's list, which is given, the session itself, and its name.
-///
-/// # Errors
-/// If the item has another form.
 pub fn keys_of_listed(item: &Item) -> Result<[Key; 3], Corrupt> {
     let UserSessionKey { id, .. } = item.key_as()?;
     Ok([item.key()?, SessionKey { hash: decode_hash(item)? }.encode(), SessionNameKey { id }.encode()])
 }
 
 /// The hash of the token of a session's item.
-///
-/// # Errors
-/// If the item has another form.
 pub fn stored_hash(item: &Item) -> Result<TokenHash, Corrupt> {
     let key = SessionKey::decode(item.text("pk")?, item.text("sk")?);
     Ok(key.ok_or_else(|| item.corrupt("key"))?.hash)
@@ -162,9 +156,6 @@ pub fn encode_listed(user: &User, session: &Session, hash: TokenHash) -> Item {
 }
 
 /// The id of an item of a list: of a session in the index, or of an entry in its user's list.
-///
-/// # Errors
-/// If the item has another form.
 pub fn listed_id(item: &Item) -> Result<SessionId, Corrupt> {
     match item.optional_parsed("gsi1sk")? {
         Some(id) => Ok(id),
@@ -173,9 +164,6 @@ pub fn listed_id(item: &Item) -> Result<SessionId, Corrupt> {
 }
 
 /// The hash in an item that names a session, or lists it.
-///
-/// # Errors
-/// If the item has another form.
 pub fn decode_hash(item: &Item) -> Result<TokenHash, Corrupt> {
     TokenHash::parse(item.text("hash")?).ok_or_else(|| item.corrupt("hash"))
 }
@@ -200,9 +188,6 @@ fn decode_limit(item: &Item, name: &'static str) -> Result<Option<RequestsPerMin
 }
 
 /// The session of an item.
-///
-/// # Errors
-/// If the item has another form.
 pub fn decode(item: &Item) -> Result<Session, Corrupt> {
     let expires_at = item.number::<u64>("expires_at")?.checked_mul(1000);
     let expires_at = expires_at.and_then(|millis| UnixMillis::new(millis).ok());

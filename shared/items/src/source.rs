@@ -160,9 +160,6 @@ impl StoredSource {
     pub const PULL_FROM: &str = "pull_from";
 
     /// The source of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let shards = if item.has(Self::SHARDS) { item.shard_count(Self::SHARDS)? } else { ShardCount::ONE };
         let promotion = || item.parsed(Self::PROMOTION);
@@ -180,9 +177,6 @@ impl StoredSource {
     }
 
     /// The coverage of the timeline, in the source's item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn coverage_of(item: &Item) -> Result<Coverage, Corrupt> {
         match item.optional_text(SPREADS)? {
             None => Ok(Coverage::of_source()),

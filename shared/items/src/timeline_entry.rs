@@ -76,9 +76,6 @@ pub enum EntryBody {
 
 impl TimelineEntry {
     /// The entry of an event of the table; `None` if no timeline lists the event.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn of(key: &EventKey, item: &Item) -> Result<Option<Self>, Corrupt> {
         let letters = item.optional_text("v")?.unwrap_or_default();
         let subject = item.optional_parsed("s")?;
@@ -106,17 +103,11 @@ impl TimelineEntry {
     }
 
     /// An entry of a source's timeline or of a feed.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         Self::with_id(item, item.parsed::<SortKey>("sk")?.id())
     }
 
     /// An entry whose attributes are part of an item with another key.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn with_id(item: &Item, id: EventId) -> Result<Self, Corrupt> {
         let body = match item.optional_text("w")? {
             Some(letter) => EntryBody::Pointer(width(letter).ok_or_else(|| item.corrupt("w"))?),

@@ -119,9 +119,6 @@ impl StoredTopic {
     }
 
     /// The topic of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let views = item.text("views")?.split_ascii_whitespace().map(str::parse::<View>);
         let settings = TopicSettings {
@@ -147,9 +144,6 @@ impl StoredTopic {
     }
 
     /// A topic as the list of all topics shows it.
-    ///
-    /// # Errors
-    /// If the item has another form.
     pub fn summary(item: &Item) -> Result<TopicSummary, Corrupt> {
         let Self { settings, created_at, .. } = Self::decode(item)?;
         Ok(TopicSummary { topic: item.parsed("gsi1sk")?, settings, created_at })
