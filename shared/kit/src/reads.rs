@@ -5,10 +5,13 @@
 //! has a list of its own.
 
 use axum::body::Body as RequestBody;
-use axum::extract::Request;
+use axum::extract::{Path, Request, State};
+use axum::handler::Handler;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_ENCODING;
 use axum::http::request::Parts;
+use axum::middleware::{Next, from_fn};
+use axum::routing::{MethodFilter, MethodRouter, on};
 use lately_model::{Faults, NoQuery};
 
 use crate::body::{self, Body, Whole};
@@ -104,6 +107,22 @@ impl Reads for HeaderMap {}
 /// For its parts: its body and its query are not read.
 impl Reads for Request {}
 impl<T> Reads for Part<T> {}
+impl<T> Reads for Path<T> {}
+impl<T> Reads for State<T> {}
+
+/// A handler of a route that is not in the table of routes, behind the same check.
+pub fn checked<H, T, S>(method: MethodFilter, handler: H) -> MethodRouter<S>
+where
+    H: Handler<T, S>,
+    T: Reads + 'static,
+    S: Clone + Send + Sync + 'static,
+{
+    on(method, handler).layer(from_fn(async |request: Request, next: Next| {
+        let (parts, body) = request.into_parts();
+        let body = T::PARTS.check(&parts, body).await?;
+        Ok::<_, Problem>(next.run(Request::from_parts(parts, body)).await)
+    }))
+}
 
 /// axum describes a handler's arguments by a tuple that begins with a marker.
 macro_rules! arguments {

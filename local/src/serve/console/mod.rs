@@ -43,13 +43,14 @@ use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodFilter, get};
 use lately_kit::answer::Json;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
 use lately_kit::edge;
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::problem::Problem;
+use lately_kit::reads::checked;
 use lately_kit::world::World;
 use lately_model::Scope;
 use lately_store::Store;
@@ -97,20 +98,22 @@ impl Console {
                 OPERATION_BUDGET,
             )),
         };
-        let faults = get(faults::get_faults).put(faults::put_faults).delete(faults::end_faults);
+        let faults = checked(MethodFilter::GET, faults::get_faults)
+            .merge(checked(MethodFilter::PUT, faults::put_faults))
+            .merge(checked(MethodFilter::DELETE, faults::end_faults));
         Router::new()
-            .route("/metrics", get(get_metrics))
-            .route("/local/state", get(state::get_state))
-            .route("/local/storage/topics/{topic}", get(storage::get_topic))
-            .route("/local/storage/events/{topic}/{id}", get(storage::get_event))
-            .route("/local/trace", post(trace::trace))
+            .route("/metrics", checked(MethodFilter::GET, get_metrics))
+            .route("/local/state", checked(MethodFilter::GET, state::get_state))
+            .route("/local/storage/topics/{topic}", checked(MethodFilter::GET, storage::get_topic))
+            .route("/local/storage/events/{topic}/{id}", checked(MethodFilter::GET, storage::get_event))
+            .route("/local/trace", checked(MethodFilter::POST, trace::trace))
             .route("/local/faults", faults)
-            .route("/local/failures", get(dead_letters::get_failures))
-            .route("/local/failures/{name}/redrive", post(dead_letters::redrive))
-            .route("/local/designs", get(designs::get_designs))
-            .route("/local/consumers", get(consumers::get_consumers))
-            .route("/local/reports/{*file}", get(report_files::get_report))
-            .route(issuer::TOKENS, post(issuer::post))
+            .route("/local/failures", checked(MethodFilter::GET, dead_letters::get_failures))
+            .route("/local/failures/{name}/redrive", checked(MethodFilter::POST, dead_letters::redrive))
+            .route("/local/designs", checked(MethodFilter::GET, designs::get_designs))
+            .route("/local/consumers", checked(MethodFilter::GET, consumers::get_consumers))
+            .route("/local/reports/{*file}", checked(MethodFilter::GET, report_files::get_report))
+            .route(issuer::TOKENS, checked(MethodFilter::POST, issuer::post))
             .route_layer(from_fn(admit))
             .with_state(shared)
     }

@@ -39,8 +39,8 @@ pub(super) fn child(path: &str, name: &str) -> String {
 }
 
 /// The parameters of a query string: names, and values decoded.
-pub(super) fn parameters(query: Option<&str>) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
-    let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+pub(super) fn parameters(query: &str) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(name, value)| {
         // Bytes that are not UTF-8 are invalid values for every parameter.
         (name, percent_decode_str(value).decode_utf8_lossy())

@@ -110,24 +110,28 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     headers.get(name).unwrap_or_else(|| panic!("no {name}")).to_str().unwrap()
 }
 
+/// The routes for admins beside the API.
+const LOCAL: [&str; 14] = [
+    "GET /local/state",
+    "GET /local/storage/topics/posts",
+    "GET /local/storage/events/posts/019a9fb1-7d40-7000-8000-5f3c9e1d2a77",
+    "POST /local/trace",
+    "GET /local/faults",
+    "PUT /local/faults",
+    "DELETE /local/faults",
+    "GET /local/failures",
+    "POST /local/failures/a/redrive",
+    "GET /local/consumers",
+    "GET /local/reports/a",
+    "GET /local/designs?topic=posts",
+    "GET /metrics",
+    "POST /local/issuer/tokens",
+];
+
 #[tokio::test]
 async fn local_routes_are_for_admins_and_others_do_not_exist() {
     let running = Running::new().await;
-    for line in [
-        "GET /local/state",
-        "GET /local/storage/topics/posts",
-        "GET /local/storage/events/posts/019a9fb1-7d40-7000-8000-5f3c9e1d2a77",
-        "POST /local/trace",
-        "GET /local/faults",
-        "PUT /local/faults",
-        "DELETE /local/faults",
-        "GET /local/failures",
-        "POST /local/failures/a/redrive",
-        "GET /local/consumers",
-        "GET /local/reports/a",
-        "GET /local/designs?topic=posts",
-        "GET /metrics",
-    ] {
+    for line in LOCAL {
         running.send(None, line, "").await.is(401, "missing-token");
         running.send(Some("nobody"), line, "").await.is(403, "invalid-token");
         running.send(Some("ada"), line, "").await.is(403, "forbidden");
@@ -148,6 +152,20 @@ async fn local_routes_are_for_admins_and_others_do_not_exist() {
     let posts = running.get("/topics/posts").await;
     assert_eq!(posts["topic"], "posts");
     assert_eq!(running.api.call("dev", "GET /local/state", "").await.code(), "route-not-found");
+}
+
+#[tokio::test]
+async fn local_routes_refuse_what_they_do_not_read() {
+    let running = Running::new().await;
+    for line in LOCAL {
+        let separator = if line.contains('?') { '&' } else { '?' };
+        let answer = running.send(Some("dev"), &format!("{line}{separator}bogus=1"), "").await;
+        assert!(answer.is(400, "invalid-query").faults().contains(&"/bogus".to_owned()), "{line}");
+        let reads_a_body = ["PUT /local/faults", "POST /local/trace", "POST /local/issuer/tokens"];
+        if !reads_a_body.contains(&line) {
+            running.send(Some("dev"), line, "{}").await.is(422, "invalid-body");
+        }
+    }
 }
 
 #[tokio::test]

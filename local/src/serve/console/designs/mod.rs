@@ -12,7 +12,7 @@ mod table;
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
@@ -20,8 +20,8 @@ use jiff::tz::Offset;
 use lately_designs::{Design, KeyType, NaturalOrder};
 use lately_engine::{Clock, Engine};
 use lately_keys::{EventId, ShardCount, Topic, User};
-use lately_kit::code::Code;
 use lately_kit::problem::Problem;
+use lately_kit::query::{Query, QueryString};
 use lately_kit::{answer, clock};
 use lately_model::{Event, EventQuery, Faults, PageSize};
 use lately_store::{Cost, Units};
@@ -88,13 +88,13 @@ struct SampleView {
 
 /// The parameters of a comparison.
 #[derive(Debug, PartialEq, Eq)]
-struct DesignsQuery {
+pub(super) struct DesignsQuery {
     topic: Topic,
     limit: PageSize,
 }
 
-impl DesignsQuery {
-    fn parse(query: Option<&str>) -> Result<Self, Faults> {
+impl QueryString for DesignsQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         let (mut topic, mut limit, mut refusals) = (None, PageSize::default(), Refusals::default());
         for (name, value) in parameters(query) {
             match name {
@@ -137,11 +137,8 @@ const fn letter(key: KeyType) -> &'static str {
 
 pub(super) async fn get_designs(
     State(shared): State<ConsoleState>,
-    RawQuery(query): RawQuery,
+    Query(DesignsQuery { topic, limit }): Query<DesignsQuery>,
 ) -> Result<Response, Problem> {
-    let asked = DesignsQuery::parse(query.as_deref());
-    let DesignsQuery { topic, limit } =
-        asked.map_err(|faults| Problem::of_faults(Code::InvalidQuery, faults))?;
     let events = newest(&shared, &topic).await?;
     let mut compared = Vec::new();
     for (name, title, design) in published(&topic) {
