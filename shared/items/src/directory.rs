@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lately_keys::{Bucket, Coverage, EventType, Topic, UnixMillis};
+use lately_keys::{Bucket, Coverage, EventType, Shard, Topic, UnixMillis};
 use lately_model::RetentionDays;
 
 use crate::item::{Corrupt, Item, Value};
@@ -79,6 +79,11 @@ impl BucketTypes {
 }
 
 impl DirectoryEntry {
+    /// All shards that may hold events of the bucket.
+    pub fn shards(&self) -> Vec<Shard> {
+        self.coverage.shards_within(self.bucket.first(), self.bucket.last())
+    }
+
     /// The first millisecond whose events are still kept.
     pub fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
         self.retention.map_or(UnixMillis::MIN, |days| oldest_kept(days, now))

@@ -119,6 +119,18 @@ impl TypeViewKey {
     }
 }
 
+/// The attribute with the type of an event or an entry.
+pub const TYPE: &str = "t";
+
+/// The attribute with the actor of an event or an entry.
+pub const ACTOR: &str = "a";
+
+/// The attribute with the subject of an event or an entry.
+pub const SUBJECT: &str = "s";
+
+/// The attributes of an event from which its entries follow, without its data.
+pub const ENTRY_PARTS: &str = "pk, sk, t, a, s, v";
+
 /// The letter of events that were written under an idempotency key.
 pub const KEYED: &str = "k";
 
@@ -180,9 +192,9 @@ pub fn encode(
     let views = [(settings.views.actor, "a"), (settings.views.subject, "s"), (settings.fan_out, "f")];
     let views = views.into_iter().filter_map(|(wanted, letter)| wanted.then_some(letter));
     let item = Item::at(key)
-        .with("t", event.event_type.as_str())
-        .with("a", event.actor.as_str())
-        .with_some("s", event.subject.as_ref().map(Subject::as_str))
+        .with(TYPE, event.event_type.as_str())
+        .with(ACTOR, event.actor.as_str())
+        .with_some(SUBJECT, event.subject.as_ref().map(Subject::as_str))
         .with_some("d", event.data.as_ref().map(Data::as_str))
         .with("v", views.chain(accepted).collect::<String>())
         .with_some("expires_at", settings.retention_days.map(|days| expiry(event.at(), days)));
@@ -205,9 +217,9 @@ pub fn decode(item: &Item) -> Result<Event, Corrupt> {
     let data = item.optional_text("d")?.map(|text| Data::from_stored(text.to_owned()));
     Ok(Event {
         id: item.parsed::<SortKey>("sk")?.id(),
-        event_type: item.parsed("t")?,
-        actor: item.parsed("a")?,
-        subject: item.optional_parsed("s")?,
+        event_type: item.parsed(TYPE)?,
+        actor: item.parsed(ACTOR)?,
+        subject: item.optional_parsed(SUBJECT)?,
         data: data.transpose().map_err(|_| item.corrupt("d"))?,
     })
 }

@@ -89,6 +89,9 @@ pub struct FollowerCounts {
 }
 
 impl FollowerCounts {
+    /// The attribute with the number of followers.
+    pub const HERE: &str = "here";
+
     /// The key of a shard's counts.
     pub fn key(source: &Source, shard: Shard) -> Key {
         FollowerCountKey { source: source.clone(), shard }.encode()
@@ -102,7 +105,7 @@ impl FollowerCounts {
         let FollowerCountKey { shard, .. } = item.key_as()?;
         let count = |name| Ok(item.optional_number(name)?.unwrap_or(0));
         let left_at = item.has("left_at").then(|| item.millis("left_at")).transpose()?;
-        Ok((shard, Self { here: count("here")?, left: count("left")?, left_at }))
+        Ok((shard, Self { here: count(Self::HERE)?, left: count("left")?, left_at }))
     }
 }
 

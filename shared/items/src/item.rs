@@ -15,6 +15,9 @@ use lately_model::{RetentionDays, Revision};
 /// The attribute that holds an item's revision.
 pub const REVISION: &str = "revision";
 
+/// The attribute with the time at which an item expires, in unix seconds.
+pub const EXPIRES_AT: &str = "expires_at";
+
 /// The revision of an item.
 ///
 /// # Errors
@@ -354,7 +357,7 @@ impl Item {
     /// # Errors
     /// If the expiry is no number.
     pub fn is_over(&self, now: UnixMillis) -> Result<bool, Corrupt> {
-        let expires_at: Option<u64> = self.optional_number("expires_at")?;
+        let expires_at: Option<u64> = self.optional_number(EXPIRES_AT)?;
         Ok(expires_at.is_some_and(|seconds| seconds <= now.get() / 1000))
     }
 
