@@ -15,6 +15,9 @@ use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::limits::JOB_SECONDS;
 use crate::{AnyKey, BacklogItem, BacklogKey, EndingStepKey, ErasureStepKey, JobKey};
 
+/// All work is in partitions with this prefix. The work's kind and its name follow.
+const PREFIX: &str = "JOB#";
+
 /// The attribute that says when some work was done. The item then is no step.
 pub(crate) const FINISHED: &str = "finished";
 
@@ -92,9 +95,6 @@ pub enum WorkKey {
 }
 
 impl WorkKey {
-    /// All work is in partitions with this prefix. The rest of a partition's text names the work.
-    pub const PREFIX: &str = "JOB#";
-
     /// The key of an item, if the item belongs to background work.
     pub fn of(key: AnyKey) -> Option<Self> {
         match key {
@@ -133,6 +133,9 @@ pub struct WaitingStep {
 }
 
 impl WaitingStep {
+    /// The kind of backlogs.
+    pub const BACKLOG: &str = "backlog";
+
     /// The step of an item; `None` if the item is no step, or the work is done.
     ///
     /// # Errors
@@ -162,13 +165,26 @@ impl WaitingStep {
         Ok(found.map(|(number, begun, waiting_since)| Self { key, number, begun, expires_at, waiting_since }))
     }
 
-    /// The kind of the work: `DELETION`, `BACKLOG`.
-    pub fn kind(&self) -> &str {
-        self.work().split_once('#').map_or("", |(kind, _)| kind)
+    /// The kind of the work: `deletion`, `push`, `backlog` …
+    pub fn kind(&self) -> String {
+        self.parts().0.to_ascii_lowercase()
     }
 
-    /// The name of the work: `DELETION#posts`, `BACKLOG#FEED#bob`.
-    pub fn work(&self) -> &str {
-        self.key.pk.strip_prefix(WorkKey::PREFIX).unwrap_or(&self.key.pk)
+    /// The name of the work within its kind: `posts`.
+    pub fn name(&self) -> &str {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.key.pk.strip_prefix(PREFIX).and_then(|work| work.split_once('#')).unwrap_or_default()
+    }
+
+    /// The partition of the work with a kind and a name.
+    ///
+    /// ```
+    /// assert_eq!(lately_items::WaitingStep::partition("deletion", "posts"), "JOB#DELETION#posts");
+    /// ```
+    pub fn partition(kind: &str, name: &str) -> String {
+        format!("{PREFIX}{}#{name}", kind.to_ascii_uppercase())
     }
 }

@@ -7,8 +7,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{Backlog, EXPIRES_AT, Timeline, TimelineEntry, place_in_feed};
-use lately_keys::{EventId, Key, UnixMillis, User};
+use lately_items::{
+    Backlog, EXPIRES_AT, SourceEntryKey, Timeline, TimelineEntry, place_at_source, place_in_feed,
+};
+use lately_keys::{EventId, Key, TableKey, UnixMillis, User};
 use lately_table::{Condition, Corrupt, TableError, Update, Write};
 
 use crate::fan_out::batch::{FanOut, count};

@@ -6,7 +6,7 @@
 //!
 //! Imports do not grow a timeline: their times lie apart, and each would need a spread of its own.
 
-use lately_items::{SourceEntryKey, place_at_source};
+use lately_items::SourceEntryKey;
 use lately_keys::{EventId, Key, ShardCount, Source, TableKey};
 use lately_table::{Item, TableError, Write};
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use lately_items::{WaitingStep, WorkKey};
+use lately_items::WaitingStep;
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
 use crate::error::FindError;
@@ -15,10 +15,12 @@ const TOUCHED: &str = "touched";
 
 /// No step of some work waits in the table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no step of {work} waits in the table: `lately work list` prints those that do")]
+#[error("no step of the {kind} {name} waits in the table")]
 pub struct UnknownWork {
+    /// The kind of the work.
+    pub kind: String,
     /// The name of the work.
-    pub work: String,
+    pub name: String,
 }
 
 /// All steps that wait, in one request.
@@ -62,16 +64,14 @@ impl StepsHandle<'_> {
 
     /// Makes the records of some work's steps again, so that fan-out runs them: of each page of a job, and of the oldest
     /// item of a backlog. A step that was run meanwhile is not run again. Returns the steps.
-    pub async fn resume(self, work: &str) -> Result<Vec<WaitingStep>, FindError<UnknownWork>> {
-        let partition = format!("{}{work}", WorkKey::PREFIX);
-        let mut steps =
-            steps_of(&self.op.table.query_all(Query::partition(partition).consistent(true)).await?)
-                .map_err(TableError::from)?;
-        if matches!(steps.first().map(WaitingStep::kind), Some("BACKLOG")) {
+    pub async fn resume(self, kind: &str, name: &str) -> Result<Vec<WaitingStep>, FindError<UnknownWork>> {
+        let query = Query::partition(WaitingStep::partition(kind, name)).consistent(true);
+        let mut steps = steps_of(&self.op.table.query_all(query).await?).map_err(TableError::from)?;
+        if kind == WaitingStep::BACKLOG {
             steps.truncate(1);
         }
         if steps.is_empty() {
-            return Err(FindError::NotFound(UnknownWork { work: work.to_owned() }));
+            return Err(FindError::NotFound(UnknownWork { kind: kind.to_owned(), name: name.to_owned() }));
         }
         for step in &steps {
             let touch = Update::under(step.key.clone()).set(TOUCHED, self.op.now().get());

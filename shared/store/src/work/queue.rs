@@ -18,11 +18,11 @@ pub(crate) trait Work {
     /// The item of a step.
     type Step: Step;
 
-    /// Runs a step, and says what comes next.
+    /// Runs a step, and returns the work after it.
     async fn run(&self, step: &Self::Step) -> Result<Next<Self::Step>, TableError>;
 }
 
-/// What comes after a step.
+/// The work after a step.
 pub(crate) enum Next<S> {
     /// Another step.
     Again(S),
@@ -84,7 +84,7 @@ impl Queue<'_> {
         }
     }
 
-    /// Puts what comes after a first step that had no item.
+    /// Puts the next step after a first step that had no item.
     pub(crate) async fn put_after<S: Step>(self, next: Next<S>) -> Result<(), TableError> {
         match next {
             Next::Again(next) => self.op.table.put(&next.encode()).await,

@@ -21,11 +21,7 @@ pub(crate) async fn erase_event(op: &Op, key: &EventKey) -> Result<(), TableErro
 }
 
 /// Deletes the events of an erased actor that a backlog has deferred.
-pub(crate) async fn erase_deferred(
-    op: &Op,
-    actor: &Actor,
-    items: &[BacklogItem],
-) -> Result<(), TableError> {
+pub(crate) async fn erase_deferred(op: &Op, actor: &Actor, items: &[BacklogItem]) -> Result<(), TableError> {
     let erased = op.erasures().erased_actors().await?;
     let written = items.iter().filter_map(|item| Some((item.written.as_ref()?, &item.events)));
     for ((topic, width), events) in written {
