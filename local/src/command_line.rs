@@ -12,6 +12,7 @@ use crate::operate::dlq::DlqOptions;
 use crate::operate::migrate::MigrateOptions;
 use crate::operate::report::ReportOptions;
 use crate::operate::token::TokenOptions;
+use crate::operate::work::WorkOptions;
 use crate::plan::PlanOptions;
 use crate::serve::options::ServeOptions;
 
@@ -43,6 +44,8 @@ pub enum Command {
     Token(TokenOptions),
     /// List and redrive the batches that fan-out gave up on
     Dlq(DlqOptions),
+    /// List the steps of background work that wait, and resume them
+    Work(WorkOptions),
     /// Upgrade issues that are stored with an older schema
     Migrate(MigrateOptions),
     /// Print a topic's events, one per line, from a consumer's position on
@@ -57,7 +60,7 @@ pub enum Command {
 }
 
 /// The commands for a stack's operator. All other commands are for users.
-const OPERATE: [&str; 7] = ["token", "report", "dlq", "migrate", "check", "load", "plan"];
+const OPERATE: [&str; 8] = ["token", "report", "dlq", "work", "migrate", "check", "load", "plan"];
 
 /// The text below the options.
 const AFTER: &str = "\

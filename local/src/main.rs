@@ -53,6 +53,12 @@ async fn main() -> ExitCode {
             }
             done => done.map_err(|error| error.to_string()),
         },
+        Some(Command::Work(options)) => match operate::work::run(options, &mut stdout, &mut stderr).await {
+            Err(operate::work::WorkError::Io(error)) => {
+                return client::ended(Err(error.into()), &name, &mut stderr);
+            }
+            done => done.map_err(|error| error.to_string()),
+        },
         Some(Command::Migrate(options)) => {
             match operate::migrate::run(options, &mut stdout, &mut stderr).await {
                 Err(operate::migrate::MigrateError::Io(error)) => {

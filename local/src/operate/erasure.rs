@@ -13,16 +13,10 @@ use lately_model::{ErasureReceipt, ErasureState};
 use lately_store::{ErasureCheck, ErasureFinding, ErasureTrace, TableError};
 
 use crate::counted::counted;
-use crate::operate::table::{TableArguments, TableTarget, TableTargetError};
+use crate::operate::table::{TableArguments, TableTargetError};
 
 /// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
-
-/// Items per second in the local program's table, which no other machine uses.
-const LOCAL_RATE: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
-
-/// Items per second of a stack's table: some 130 read units, so a table on demand stays far from its limits.
-const STACK_RATE: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
 
 /// The commands that read an erasure directly in the table.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -86,11 +80,7 @@ pub(crate) async fn run(
 ) -> Result<(), ErasureCheckError> {
     let ErasureCheckCommand::Verify { table, receipt, rate } = command;
     let receipt = read(&receipt)?;
-    let rate = match (rate, table.target()?) {
-        (Some(rate), _) => rate,
-        (None, TableTarget::Local(_)) => LOCAL_RATE,
-        (None, TableTarget::Stack(_)) => STACK_RATE,
-    };
+    let rate = table.rate(rate)?;
     let store = table.store().await?;
     let mut due = clock::monotonic_now() + PROGRESS;
     let mut said = Ok(());

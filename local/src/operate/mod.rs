@@ -8,6 +8,7 @@ pub mod migrate;
 pub mod report;
 mod table;
 pub mod token;
+pub mod work;
 
 pub use erasure::ErasureCheckError;
 pub use feed_repair::FeedError;

@@ -4,6 +4,8 @@
 //! reads no AWS setting, so no command works on AWS by accident. If the environment names a stack in another way, the
 //! command asks the user to choose.
 
+use std::num::NonZeroU32;
+
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{Credentials, Region, SharedCredentialsProvider};
@@ -25,6 +27,12 @@ const LOCAL_URL: &str = "http://127.0.0.1:8000";
 
 /// The local program's table.
 const LOCAL_TABLE: &str = "lately";
+
+/// Items per second that are read of the local program's table, which no other machine uses.
+const LOCAL_RATE: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
+
+/// Items per second that are read of a stack's table: some 130 read units, so a table on demand stays far from its limits.
+const STACK_RATE: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
 
 /// The arguments that name Lately's table.
 #[derive(Clone, Debug, clap::Args)]
@@ -83,6 +91,15 @@ impl TableArguments {
         let settings = Settings::from_vars(vars)?;
         let connection = Connection::new(client, settings.table_name, World::new(), OPERATION_BUDGET);
         Ok(Store::new(connection).with_feeds(settings.feeds))
+    }
+
+    /// The number of items to read per second, if the command reads the whole table.
+    pub(crate) fn rate(&self, wanted: Option<NonZeroU32>) -> Result<NonZeroU32, TableTargetError> {
+        Ok(match (wanted, self.target()?) {
+            (Some(rate), _) => rate,
+            (None, TableTarget::Local(_)) => LOCAL_RATE,
+            (None, TableTarget::Stack(_)) => STACK_RATE,
+        })
     }
 
     /// The table that the arguments and the environment name.

@@ -16,6 +16,7 @@ use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, UnixMillis
 use crate::form::{Form, Text};
 use crate::item::{Corrupt, Item, Value};
 use crate::key::key;
+use crate::work::StepName;
 use crate::{FeedEntryKey, SourceEntryKey};
 
 /// A partition that may accept fewer writes than fan-out has for it.
@@ -120,7 +121,7 @@ impl BacklogItem {
             .with_some("o", self.written.as_ref().map(|(topic, _)| topic.as_str()))
             .with_some("b", self.written.as_ref().map(|(_, width)| width.as_str()))
             .with("e", Value::bytes(bytes))
-            .with("step", self.step)
+            .with(StepName::NUMBER, self.step)
     }
 
     /// The backlog's item of a stored item.
@@ -135,7 +136,7 @@ impl BacklogItem {
             key: item.key_as()?,
             written,
             events: events.ok_or_else(|| item.corrupt("e"))?,
-            step: item.number("step")?,
+            step: item.number(StepName::NUMBER)?,
         })
     }
 }

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lately_keys::{Bucket, Coverage, EventType, Topic, UnixMillis};
+use lately_keys::{Bucket, Coverage, EventType, Shard, Topic, UnixMillis};
 use lately_model::RetentionDays;
 
 use crate::item::{Corrupt, EXPIRES_AT, Item, Value};
@@ -90,6 +90,11 @@ impl DirectoryEntry {
     pub const ANY_TYPE: &str = "any_type";
     /// The attribute of the retention.
     pub const RETENTION_DAYS: &str = "retention_days";
+
+    /// All shards that may hold events of the bucket.
+    pub fn shards(&self) -> Vec<Shard> {
+        self.coverage.shards_within(self.bucket.first(), self.bucket.last())
+    }
 
     /// The first millisecond whose events are still kept.
     pub fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {

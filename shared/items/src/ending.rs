@@ -55,6 +55,11 @@ impl Ending {
     pub fn mark_of(self, topic: &Topic) -> EndingMarkKey {
         EndingMarkKey { topic: topic.clone(), ending: self }
     }
+
+    /// The key of a topic's next step.
+    pub fn step_of(self, topic: &Topic) -> EndingStepKey {
+        EndingStepKey { topic: topic.clone(), ending: self }
+    }
 }
 
 /// A change of all that a topic holds.
@@ -72,6 +77,11 @@ pub enum EndingMark {
 }
 
 impl EndingMark {
+    /// The attribute with the time at which a change began, in milliseconds.
+    pub const BEGUN: &str = "begun";
+    /// The attribute that says that a deletion has found the directory empty.
+    pub const DONE: &str = "done";
+
     /// When a mark expires, in unix seconds.
     pub fn expiry(from: UnixMillis) -> u64 {
         from.get() / 1000 + ENDING_MARK_SECONDS
@@ -80,20 +90,22 @@ impl EndingMark {
     /// The mark of an item.
     pub fn decode(ending: Ending, item: &Item) -> Result<Self, Corrupt> {
         Ok(match ending {
-            Ending::Deletion => Self::Deletion { begun: item.millis("begun")?, is_done: item.flag("done") },
+            Ending::Deletion => {
+                Self::Deletion { begun: item.millis(Self::BEGUN)?, is_done: item.flag(Self::DONE) }
+            }
             Ending::Retention => Self::Retention(item.retention_days("retention_days")?),
         })
     }
 
     /// The mark of a deletion that begins.
     pub fn of_deletion(topic: &Topic, begun: UnixMillis) -> Item {
-        Item::at(&Ending::Deletion.mark_of(topic)).with("begun", begun.get())
+        Item::at(&Ending::Deletion.mark_of(topic)).with(Self::BEGUN, begun.get())
     }
 
     /// The mark of another retention.
     pub fn of_retention(topic: &Topic, begun: UnixMillis, days: Option<RetentionDays>) -> Item {
         Item::at(&Ending::Retention.mark_of(topic))
-            .with("begun", begun.get())
+            .with(Self::BEGUN, begun.get())
             .with_some("retention_days", days.map(RetentionDays::get))
             .with("expires_at", Self::expiry(begun))
     }

@@ -16,46 +16,16 @@
 //! ```
 
 use crate::ending::{Ending, EndingStepKey};
-use crate::item::{Corrupt, Item, Value};
-use lately_keys::{Bucket, BucketWidth, EventId, Shard, Source, Topic, UnixMillis};
+use crate::item::{Corrupt, EXPIRES_AT, Item, Value};
+use crate::work::{FINISHED, Step, StepName};
+use lately_keys::{Bucket, BucketWidth, EventId, Key, Shard, Source, TableKey, Topic, UnixMillis};
 use lately_model::{EndingState, RetentionDays, TopicDeletion};
-
-/// The name of a step: when the ending began, and the step's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StepName {
-    /// When the ending began.
-    pub begun: UnixMillis,
-    /// The step's number.
-    pub number: u64,
-}
-
-impl StepName {
-    /// The first step.
-    pub const fn first(begun: UnixMillis) -> Self {
-        Self { begun, number: 0 }
-    }
-
-    /// The name of an item's step.
-    ///
-    /// # Errors
-    /// If the item has another form.
-    pub fn of(item: &Item) -> Result<Self, Corrupt> {
-        Ok(Self { begun: item.millis("begun")?, number: item.number("step")? })
-    }
-
-    const fn next(self) -> Self {
-        Self { number: self.number + 1, ..self }
-    }
-
-    fn item(self, topic: &Topic, ending: Ending) -> Item {
-        let key = EndingStepKey { topic: topic.clone(), ending };
-        Item::at(&key).with("begun", self.begun.get()).with("step", self.number)
-    }
-}
 
 /// The next step of a topic's deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionStep {
+    /// The topic.
+    pub topic: Topic,
     /// The step's name.
     pub name: StepName,
     /// The width of the topic's buckets.
@@ -84,8 +54,9 @@ pub struct DeletionStep {
 
 impl DeletionStep {
     /// The first step.
-    pub const fn first(begun: UnixMillis, width: BucketWidth) -> Self {
+    pub const fn first(topic: Topic, begun: UnixMillis, width: BucketWidth) -> Self {
         Self {
+            topic,
             name: StepName::first(begun),
             width,
             listed: Vec::new(),
@@ -106,12 +77,31 @@ impl DeletionStep {
         Self { name: self.name.next(), listed: Vec::new(), over: Vec::new(), ..self.clone() }
     }
 
-    /// The item of a topic's step.
-    pub fn encode(&self, topic: &Topic) -> Item {
+    /// The deletion as a client sees it.
+    pub fn view(&self, now: UnixMillis) -> TopicDeletion {
+        let finished_at = self.finished.filter(|finished| *finished <= now);
+        let state = if finished_at.is_some() { EndingState::Done } else { EndingState::Deleting };
+        let Self { events, buckets, consumers, .. } = *self;
+        let begun_at = self.name.begun;
+        let topic = self.topic.clone();
+        TopicDeletion { topic, state, begun_at, finished_at, events, buckets, consumers }
+    }
+}
+
+impl Step for DeletionStep {
+    fn key(&self) -> Key {
+        Ending::Deletion.step_of(&self.topic).encode()
+    }
+
+    fn name(&self) -> Option<StepName> {
+        Some(self.name)
+    }
+
+    fn encode(&self) -> Item {
         let over: Vec<_> = self.over.iter().map(ToString::to_string).collect();
         let awaited = self.awaited.iter().map(|(id, source)| format!("{id} {source}"));
         self.name
-            .item(topic, Ending::Deletion)
+            .add_to(Item::at(&Ending::Deletion.step_of(&self.topic)))
             .with("bucket", self.width.as_str())
             .with("listed", Value::ids(&self.listed))
             .with_some("over", (!over.is_empty()).then(|| over.join(" ")))
@@ -122,18 +112,15 @@ impl DeletionStep {
             .with("events", self.events)
             .with("buckets", self.buckets)
             .with("consumers", self.consumers)
-            .with_some("finished", self.finished.map(UnixMillis::get))
-            .with_some("expires_at", self.expires_at)
+            .with_some(FINISHED, self.finished.map(UnixMillis::get))
+            .with_some(EXPIRES_AT, self.expires_at)
     }
 
-    /// The step of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+    fn decode(item: &Item) -> Result<Self, Corrupt> {
         let over = item.optional_text("over")?.unwrap_or_default();
         let over = over.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>();
         Ok(Self {
+            topic: item.key_as::<EndingStepKey>()?.topic,
             name: StepName::of(item)?,
             width: item.parsed("bucket")?,
             listed: item.ids("listed")?,
@@ -147,18 +134,9 @@ impl DeletionStep {
             events: item.number("events")?,
             buckets: item.number("buckets")?,
             consumers: item.number("consumers")?,
-            finished: item.optional_millis("finished")?,
-            expires_at: item.optional_number("expires_at")?,
+            finished: item.optional_millis(FINISHED)?,
+            expires_at: item.optional_number(EXPIRES_AT)?,
         })
-    }
-
-    /// The deletion as a client sees it.
-    pub fn view(&self, topic: &Topic, now: UnixMillis) -> TopicDeletion {
-        let finished_at = self.finished.filter(|finished| *finished <= now);
-        let state = if finished_at.is_some() { EndingState::Done } else { EndingState::Deleting };
-        let Self { events, buckets, consumers, .. } = *self;
-        let begun_at = self.name.begun;
-        TopicDeletion { topic: topic.clone(), state, begun_at, finished_at, events, buckets, consumers }
     }
 }
 
@@ -174,6 +152,8 @@ fn awaited(item: &Item) -> Result<Vec<(EventId, Source)>, Corrupt> {
 /// The next step of a change of the retention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetentionStep {
+    /// The topic.
+    pub topic: Topic,
     /// The step's name.
     pub name: StepName,
     /// The new retention.
@@ -212,14 +192,19 @@ pub enum RestOfTopic {
 
 impl RetentionStep {
     /// The first step.
-    pub const fn first(begun: UnixMillis, days: Option<RetentionDays>, floor: UnixMillis) -> Self {
+    pub const fn first(
+        topic: Topic,
+        begun: UnixMillis,
+        days: Option<RetentionDays>,
+        floor: UnixMillis,
+    ) -> Self {
         let name = StepName::first(begun);
-        Self { name, days, floor, open: Vec::new(), rest: RestOfTopic::All, events: 0 }
+        Self { topic, name, days, floor, open: Vec::new(), rest: RestOfTopic::All, events: 0 }
     }
 
     /// The step after this one.
     pub fn next(&self, open: Vec<RetentionPlace>, rest: RestOfTopic, events: u64) -> Self {
-        Self { name: self.name.next(), open, rest, events: self.events + events, ..*self }
+        Self { name: self.name.next(), open, rest, events: self.events + events, ..self.clone() }
     }
 
     /// The bucket that the steps have come to; `None` at their beginning and at their end.
@@ -229,9 +214,18 @@ impl RetentionStep {
             RestOfTopic::All | RestOfTopic::None => self.open.last().map(|place| place.bucket),
         }
     }
+}
 
-    /// The item of a topic's step.
-    pub fn encode(&self, topic: &Topic) -> Item {
+impl Step for RetentionStep {
+    fn key(&self) -> Key {
+        Ending::Retention.step_of(&self.topic).encode()
+    }
+
+    fn name(&self) -> Option<StepName> {
+        Some(self.name)
+    }
+
+    fn encode(&self) -> Item {
         let open: Vec<_> = self.open.iter().map(RetentionPlace::encode).collect();
         let (rest, at, shard) = match self.rest {
             RestOfTopic::All => ("all", None, None),
@@ -239,7 +233,7 @@ impl RetentionStep {
             RestOfTopic::None => ("none", None, None),
         };
         self.name
-            .item(topic, Ending::Retention)
+            .add_to(Item::at(&Ending::Retention.step_of(&self.topic)))
             .with_some("retention_days", self.days.map(RetentionDays::get))
             .with("floor", self.floor.get())
             .with_some("open", (!open.is_empty()).then(|| Value::list(open)))
@@ -249,11 +243,7 @@ impl RetentionStep {
             .with("events", self.events)
     }
 
-    /// The step of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+    fn decode(item: &Item) -> Result<Self, Corrupt> {
         let open = if item.has("open") { item.text_list("open")? } else { Vec::new() };
         let open = open.into_iter().map(RetentionPlace::decode).collect::<Option<_>>();
         let shard = item.optional_number::<u8>("shard")?.map(Shard::from);
@@ -264,6 +254,7 @@ impl RetentionStep {
             _ => return Err(item.corrupt("rest")),
         };
         Ok(Self {
+            topic: item.key_as::<EndingStepKey>()?.topic,
             name: StepName::of(item)?,
             days: item.retention_days("retention_days")?,
             floor: item.millis("floor")?,
@@ -300,8 +291,7 @@ mod tests {
 
     #[test]
     fn golden_bytes_of_a_deletion() {
-        let topic = "posts".parse().unwrap();
-        let first = DeletionStep::first(millis(1_000_500), BucketWidth::Day);
+        let first = DeletionStep::first("posts".parse().unwrap(), millis(1_000_500), BucketWidth::Day);
         let step = DeletionStep {
             listed: vec![ID.parse().unwrap()],
             over: vec!["2024-07-12".parse().unwrap(), "2024-07-11".parse().unwrap()],
@@ -326,19 +316,20 @@ mod tests {
             .with("events", 7_u64)
             .with("buckets", 2_u64)
             .with("consumers", 1_u64);
-        assert_eq!(step.encode(&topic), expected);
+        assert_eq!(step.encode(), expected);
         let done = DeletionStep { finished: Some(millis(2_000_000)), expires_at: Some(9), ..step.next() };
         for step in [first, step, done.clone()] {
-            assert_eq!(DeletionStep::decode(&step.encode(&topic)), Ok(step));
+            assert_eq!(DeletionStep::decode(&step.encode()), Ok(step));
         }
-        let state = |now| done.view(&topic, millis(now)).state;
+        let state = |now| done.view(millis(now)).state;
         assert_eq!((state(1_999_999), state(2_000_000)), (EndingState::Deleting, EndingState::Done));
     }
 
     #[test]
     fn golden_bytes_of_a_retention() {
-        let topic = "posts".parse().unwrap();
-        let first = RetentionStep::first(millis(1_000_500), RetentionDays::new(7).ok(), millis(500));
+        let first =
+            |days| RetentionStep::first("posts".parse().unwrap(), millis(1_000_500), days, millis(500));
+        let (first, forever) = (first(RetentionDays::new(7).ok()), first(None));
         let (bucket, older) = ("2024-07-12".parse().unwrap(), "2024-07-11".parse().unwrap());
         let place = |shard: u8, after| RetentionPlace { bucket, shard: shard.into(), after };
         let open = vec![place(3, Some(ID.parse().unwrap())), place(4, None)];
@@ -352,12 +343,11 @@ mod tests {
             .with("rest", "from")
             .with("shard", 5_u64)
             .with("events", 900_u64);
-        assert_eq!(step.encode(&topic), expected);
-        let forever = RetentionStep::first(millis(1_000_500), None, millis(500));
+        assert_eq!(step.encode(), expected);
         let rests = [RestOfTopic::All, RestOfTopic::None, RestOfTopic::From(older, 0.into())];
         let others = rests.map(|rest| RetentionStep { rest, ..forever.clone() });
         for step in others.into_iter().chain([first, step, forever]) {
-            assert_eq!(RetentionStep::decode(&step.encode(&topic)), Ok(step));
+            assert_eq!(RetentionStep::decode(&step.encode()), Ok(step));
         }
     }
 }

@@ -24,6 +24,7 @@ use lately_model::ErasureCounts;
 
 use crate::erasure::{ErasedNames, ErasureStepKey};
 use crate::item::{Corrupt, Item, Value};
+use crate::work::{FINISHED, Step, StepName};
 
 /// The parts of an erasure, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,10 +164,8 @@ pub struct ErasureStep {
     pub actor: Option<Actor>,
     /// The user; none once the erasure is done.
     pub user: Option<User>,
-    /// When the erasure began.
-    pub begun: UnixMillis,
-    /// The step's number.
-    pub number: u32,
+    /// The step's name.
+    pub name: StepName,
     /// The place at which the step begins to look.
     pub at: ErasurePlace,
     /// True if the last look at the actor's timeline has found something, and must be repeated.
@@ -191,8 +190,7 @@ impl ErasureStep {
             names: ErasedNames::of(actor.as_ref(), user.as_ref()),
             actor,
             user,
-            begun,
-            number: 0,
+            name: StepName::first(begun),
             at: ErasurePlace::of(ErasureStage::FIRST),
             again: false,
             listed: ErasureList::default(),
@@ -204,27 +202,35 @@ impl ErasureStep {
     }
 
     /// The key of an erasure's step.
-    pub fn key(erasure: ErasureId) -> Key {
+    pub fn key_of(erasure: ErasureId) -> Key {
         ErasureStepKey { erasure }.encode()
     }
 
     /// The step after this one, with nothing listed yet.
     pub fn next(&self) -> Self {
-        Self { number: self.number + 1, listed: ErasureList::default(), ..self.clone() }
+        Self { name: self.name.next(), listed: ErasureList::default(), ..self.clone() }
+    }
+}
+
+impl Step for ErasureStep {
+    fn key(&self) -> Key {
+        Self::key_of(self.erasure)
     }
 
-    /// The item of the step.
-    pub fn encode(&self) -> Item {
+    fn name(&self) -> Option<StepName> {
+        Some(self.name)
+    }
+
+    fn encode(&self) -> Item {
         let Self { at, listed, .. } = self;
         let texts = |texts: Vec<String>| (!texts.is_empty()).then(|| Value::list(texts));
         let keys =
             |keys: &[Key]| texts(keys.iter().flat_map(|key| [key.pk.clone(), key.sk.clone()]).collect());
         let names = |names: &mut dyn Iterator<Item = String>| texts(names.collect());
         let events = listed.events.iter().map(ListedEvents::encode);
-        Item::at(&ErasureStepKey { erasure: self.erasure })
+        self.name
+            .add_to(Item::at(&ErasureStepKey { erasure: self.erasure }))
             .with("names", self.names.to_string())
-            .with("begun", self.begun.get())
-            .with("step", self.number)
             .with("counts", Value::list(numbers(&self.counts)))
             .with("stage", at.stage.as_str())
             .with("shard", at.shard.get())
@@ -243,15 +249,11 @@ impl ErasureStep {
             .with_some("issues", keys(&listed.issues))
             .with_some("awaited", keys(&self.awaited))
             .with_some("waiting", self.waiting_since.map(UnixMillis::get))
-            .with_some("finished", self.finished.as_ref().map(|finished| finished.at.get()))
+            .with_some(FINISHED, self.finished.as_ref().map(|finished| finished.at.get()))
             .with_some("ids_sha256", self.finished.as_ref().map(|finished| finished.ids_sha256.as_str()))
     }
 
-    /// The step of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
+    fn decode(item: &Item) -> Result<Self, Corrupt> {
         let ErasureStepKey { erasure } = item.key_as()?;
         let at = ErasurePlace {
             stage: ErasureStage::parse(item.text("stage")?).ok_or_else(|| item.corrupt("stage"))?,
@@ -269,9 +271,9 @@ impl ErasureStep {
             followers: parsed_list(item, "followers")?,
             issues: keys_of(item, "issues")?,
         };
-        let finished = match item.has("finished") {
+        let finished = match item.has(FINISHED) {
             true => Some(ErasureEnd {
-                at: item.millis("finished")?,
+                at: item.millis(FINISHED)?,
                 ids_sha256: item.text("ids_sha256")?.to_owned(),
             }),
             false => None,
@@ -281,8 +283,7 @@ impl ErasureStep {
             names: item.parsed("names")?,
             actor: item.optional_parsed("actor")?,
             user: item.optional_parsed("user")?,
-            begun: item.millis("begun")?,
-            number: item.number("step")?,
+            name: StepName::of(item)?,
             at,
             again: item.flag("again"),
             listed,

@@ -119,17 +119,20 @@ impl TypeViewKey {
     }
 }
 
-/// The letter of events that were written under an idempotency key.
-pub const KEYED: &str = "k";
-
-/// The attribute of an event's type.
+/// The attribute with the type of an event or an entry.
 pub const TYPE: &str = "t";
 
-/// The attribute of an event's actor.
+/// The attribute with the actor of an event or an entry.
 pub const ACTOR: &str = "a";
 
-/// The attribute of an event's subject.
+/// The attribute with the subject of an event or an entry.
 pub const SUBJECT: &str = "s";
+
+/// The attributes of an event from which its entries follow, without its data.
+pub const ENTRY_PARTS: &str = "pk, sk, t, a, s, v";
+
+/// The letter of events that were written under an idempotency key.
+pub const KEYED: &str = "k";
 
 /// The attribute of the letters that say how an event was accepted.
 pub const ACCEPTED: &str = "v";

@@ -77,6 +77,9 @@ key! {
 /// The schema that this program writes.
 pub const SCHEMA: u32 = 3;
 
+/// The attribute with the name of the person who opened the issue.
+pub const OPENED_BY: &str = "opened_by";
+
 /// The item of an issue.
 pub fn encode(issue: &Issue) -> Item {
     let key = IssueKey::of(issue);
@@ -92,7 +95,7 @@ pub fn encode(issue: &Issue) -> Item {
         .with("status", status.as_str())
         .with("priority", priority.as_str())
         .with_flag("by_hand", issue.priority_by_hand)
-        .with("opened_by", issue.opened_by.as_str())
+        .with(OPENED_BY, issue.opened_by.as_str())
         .with("opened_at", issue.opened_at.get())
         .with("updated_at", issue.updated_at.get())
         .with(REVISION, issue.revision.get())
@@ -111,7 +114,7 @@ pub fn decode(item: &Item) -> Result<Issue, Corrupt> {
         status: item.parsed("status")?,
         priority: item.parsed("priority")?,
         priority_by_hand: item.flag("by_hand"),
-        opened_by: item.parsed("opened_by")?,
+        opened_by: item.parsed(OPENED_BY)?,
         opened_at: item.millis("opened_at")?,
         updated_at: item.millis("updated_at")?,
         revision: revision_of(item)?,

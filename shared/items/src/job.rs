@@ -23,7 +23,7 @@
 //!
 //! A page puts the next page before it does anything else, so the pages of a job run at the same time. Only a
 //! promotion's pages wait for each other, because the last page says that all are done. The pages of a cleanup and of a
-//! backfill are the steps of one walk (the store's `fan_out/walk.rs`): each step puts the next page when it ends.
+//! backfill are the steps of one walk (the store's `fan_out/kinds/walk.rs`): each step puts the next page when it ends.
 
 use std::fmt;
 
@@ -31,9 +31,10 @@ use lately_keys::limits::JOB_PAGE;
 use lately_keys::{BucketWidth, EventId, Key, Place, Shard, Source, TableKey, Topic, UnixMillis, User};
 
 use crate::form::{EightDigits, Form, Text};
-use crate::item::{Corrupt, Item};
+use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::key::key;
 use crate::limits::JOB_SECONDS;
+use crate::work::{Step, StepName};
 
 lately_keys::words! {
     /// The work of a job, either for each follower of its page or for one user's feed.
@@ -85,6 +86,11 @@ impl JobPage {
         (page <= JOB_PAGE).then_some(Self(page))
     }
 
+    /// The page's number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
     /// The page after this one; none after page 99,999,999.
     pub fn next(self) -> Option<Self> {
         Self::new(self.0 + 1)
@@ -121,7 +127,7 @@ pub struct BegunKey(pub JobKey);
 impl BegunKey {
     /// The mark's item, which expires with its page.
     pub fn item(&self, expires_at: u64) -> Item {
-        Item::at(self).with("expires_at", expires_at)
+        Item::at(self).with(EXPIRES_AT, expires_at)
     }
 }
 
@@ -140,7 +146,9 @@ impl TableKey for BegunKey {
 
 /// A page of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobWork {
+pub struct JobStep {
+    /// The page's key.
+    pub key: JobKey,
     /// The page begins after this follower.
     pub after: Option<User>,
     /// When the page expires, in unix seconds.
@@ -171,10 +179,18 @@ pub enum PageTask {
     Promote,
 }
 
-impl JobWork {
-    /// The first page of a job that follows from a change.
-    pub fn first(task: JobKind, changed_at: UnixMillis) -> Self {
-        Self { after: None, expires_at: changed_at.get() / 1000 + JOB_SECONDS, task }
+impl JobStep {
+    /// The first page of a job that follows from a change: of the first shard of a source's followers.
+    pub fn first(task: JobKind, id: EventId, source: Source, changed_at: UnixMillis) -> Self {
+        let job = Job { task: task.task(), id, source, shard: Shard::from(0) };
+        let key = JobKey { job, page: JobPage::default() };
+        Self { key, after: None, expires_at: changed_at.get() / 1000 + JOB_SECONDS, task }
+    }
+
+    /// The same page of the same job, for another shard of the followers.
+    pub fn in_shard(mut self, shard: Shard) -> Self {
+        self.key.job.shard = shard;
+        self
     }
 
     /// The time of the change that caused the job.
@@ -183,14 +199,24 @@ impl JobWork {
         UnixMillis::new(seconds.saturating_mul(1000)).unwrap_or(UnixMillis::MIN)
     }
 
-    /// The page that begins after a follower.
-    pub fn behind(&self, last: &User) -> Self {
-        Self { after: Some(last.clone()), ..self.clone() }
+    /// The next page; `None` after page 99,999,999.
+    pub fn next(&self) -> Option<Self> {
+        let key = JobKey { page: self.key.page.next()?, ..self.key.clone() };
+        Some(Self { key, ..self.clone() })
+    }
+}
+
+impl Step for JobStep {
+    fn key(&self) -> Key {
+        self.key.encode()
     }
 
-    /// The item of a page of a job.
-    pub fn encode(&self, job: &Job, page: JobPage) -> Item {
-        let item = Item::at(&JobKey { job: job.clone(), page });
+    fn name(&self) -> Option<StepName> {
+        None
+    }
+
+    fn encode(&self) -> Item {
+        let item = Item::at(&self.key);
         let item = match &self.task {
             JobKind::Page(PageTask::Push(topic, width) | PageTask::Restamp(topic, width)) => {
                 item.with("o", topic.as_str()).with("b", width.as_str())
@@ -198,15 +224,12 @@ impl JobWork {
             JobKind::Page(PageTask::Remove | PageTask::Promote) => item,
             JobKind::Walk(walk) => walk.add_to(item),
         };
-        item.with_some("after", self.after.as_ref().map(User::as_str)).with("expires_at", self.expires_at)
+        item.with_some("after", self.after.as_ref().map(User::as_str)).with(EXPIRES_AT, self.expires_at)
     }
 
-    /// The work of a page of a job.
-    ///
-    /// # Errors
-    /// If the item has another form.
-    pub fn decode(job: &Job, item: &Item) -> Result<Self, Corrupt> {
-        let task = match job.task {
+    fn decode(item: &Item) -> Result<Self, Corrupt> {
+        let key: JobKey = item.key_as()?;
+        let task = match key.job.task {
             JobTask::Push => JobKind::Page(PageTask::Push(item.parsed("o")?, item.parsed("b")?)),
             JobTask::Restamp => JobKind::Page(PageTask::Restamp(item.parsed("o")?, item.parsed("b")?)),
             JobTask::Remove => JobKind::Page(PageTask::Remove),
@@ -219,7 +242,20 @@ impl JobWork {
                 JobKind::Walk(FeedWalk::decode(item, backfill)?)
             }
         };
-        Ok(Self { after: item.optional_parsed("after")?, expires_at: item.number("expires_at")?, task })
+        Ok(Self { key, after: item.optional_parsed("after")?, expires_at: item.number(EXPIRES_AT)?, task })
+    }
+}
+
+impl JobKind {
+    const fn task(&self) -> JobTask {
+        match self {
+            Self::Page(PageTask::Push(..)) => JobTask::Push,
+            Self::Page(PageTask::Remove) => JobTask::Remove,
+            Self::Page(PageTask::Restamp(..)) => JobTask::Restamp,
+            Self::Page(PageTask::Promote) => JobTask::Promote,
+            Self::Walk(FeedWalk { purpose: WalkPurpose::Cleanup, .. }) => JobTask::Cleanup,
+            Self::Walk(FeedWalk { purpose: WalkPurpose::Backfill(_), .. }) => JobTask::Backfill,
+        }
     }
 }
 
@@ -255,14 +291,6 @@ pub struct BackfillRest {
 }
 
 impl FeedWalk {
-    /// The task of the walk's job.
-    pub const fn task(&self) -> JobTask {
-        match self.purpose {
-            WalkPurpose::Cleanup => JobTask::Cleanup,
-            WalkPurpose::Backfill(_) => JobTask::Backfill,
-        }
-    }
-
     fn add_to(&self, item: Item) -> Item {
         let item = item
             .with("user", self.user.as_str())
@@ -286,8 +314,8 @@ mod tests {
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 
-    fn job(task: JobTask) -> Job {
-        Job { task, id: ID.parse().unwrap(), source: "actor:ada".parse().unwrap(), shard: 7.into() }
+    fn first(task: JobKind, at: UnixMillis) -> JobStep {
+        JobStep::first(task, ID.parse().unwrap(), "actor:ada".parse().unwrap(), at).in_shard(7.into())
     }
 
     fn push() -> JobKind {
@@ -312,8 +340,7 @@ mod tests {
     #[test]
     fn golden_bytes_of_a_walk() {
         let at = UnixMillis::new(1_720_800_000_999).unwrap();
-        let page = JobPage::new(2).unwrap();
-        let item = JobWork::first(walk(backfill()), at).encode(&job(JobTask::Backfill), page);
+        let item = first(walk(backfill()), at).next().unwrap().next().unwrap().encode();
         let expected = stored("BACKFILL", "00000002")
             .with("user", "bob")
             .with("behind", ID)
@@ -321,34 +348,31 @@ mod tests {
             .with("k", 30_u64)
             .with("seen", 1_000_u64);
         assert_eq!(item, expected);
-        let page = JobPage::default();
-        let item = JobWork::first(walk(WalkPurpose::Cleanup), at).encode(&job(JobTask::Cleanup), page);
+        let item = first(walk(WalkPurpose::Cleanup), at).encode();
         assert_eq!(item, stored("CLEANUP", "00000000").with("user", "bob").with("behind", ID));
     }
 
     #[test]
     fn golden_bytes() {
         let at = UnixMillis::new(1_720_800_000_999).unwrap();
-        let work = JobWork::first(push(), at).behind(&"bob".parse().unwrap());
-        let item = work.encode(&job(JobTask::Push), JobPage::default());
+        let item = JobStep { after: "bob".parse().ok(), ..first(push(), at) }.encode();
         let expected = stored("PUSH", "00000000").with("o", "posts").with("b", "hour").with("after", "bob");
         assert_eq!(item, expected);
     }
 
     #[test]
     fn a_page_of_each_job_decodes_to_itself() {
-        for (name, task) in [
-            (JobTask::Push, push()),
-            (JobTask::Restamp, JobKind::Page(PageTask::Restamp("posts".parse().unwrap(), BucketWidth::Day))),
-            (JobTask::Remove, JobKind::Page(PageTask::Remove)),
-            (JobTask::Promote, JobKind::Page(PageTask::Promote)),
-            (JobTask::Cleanup, walk(WalkPurpose::Cleanup)),
-            (JobTask::Backfill, walk(backfill())),
+        for task in [
+            push(),
+            JobKind::Page(PageTask::Restamp("posts".parse().unwrap(), BucketWidth::Day)),
+            JobKind::Page(PageTask::Remove),
+            JobKind::Page(PageTask::Promote),
+            walk(WalkPurpose::Cleanup),
+            walk(backfill()),
         ] {
-            let first = JobWork::first(task, UnixMillis::MIN);
-            for work in [first.behind(&"bob".parse().unwrap()), first] {
-                let item = work.encode(&job(name), JobPage::default());
-                assert_eq!(JobWork::decode(&job(name), &item), Ok(work));
+            let first = first(task, UnixMillis::MIN);
+            for step in [JobStep { after: "bob".parse().ok(), ..first.clone() }, first] {
+                assert_eq!(JobStep::decode(&step.encode()), Ok(step));
             }
         }
     }

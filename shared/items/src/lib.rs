@@ -20,6 +20,7 @@
 //! | follower, counts of a shard, leaver | `follower.rs` | follows, fan-out | fan-out |
 //! | page of a job, mark of a page that began | `job.rs` | fan-out | fan-out |
 //! | backlog | `backlog.rs` | fan-out | fan-out |
+//! | next steps of background work | `work.rs` | | |
 //! | mark and step of a deletion, or of another retention | `ending.rs`, `ending_step.rs` | topics, fan-out | fan-out, topics |
 //! | step, erased ids and list of erasures | `erasure_step.rs`, `erasure.rs`, `erasure_entry.rs` | erasures, fan-out | fan-out, writes of events |
 //! | consumer | `consumer.rs` | consumers, report runs | consumers, report runs |
@@ -92,6 +93,7 @@ mod settings;
 mod source;
 mod timeline_entry;
 mod topic;
+mod work;
 
 pub use self::{
     announcement::*,
@@ -129,6 +131,7 @@ pub use self::{
     source::*,
     timeline_entry::*,
     topic::*,
+    work::*,
 };
 
 #[cfg(test)]

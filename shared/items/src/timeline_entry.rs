@@ -25,6 +25,7 @@ use lately_keys::{
 };
 use lately_model::{Data, Event, RetentionDays, Views};
 
+use crate::event::{ACTOR, SUBJECT, TYPE};
 use crate::event::{EventKey, expiry};
 use crate::feed::FeedEntryKey;
 use crate::item::{Corrupt, Item};
@@ -78,7 +79,7 @@ impl TimelineEntry {
     /// The entry of an event of the table; `None` if no timeline lists the event.
     pub fn of(key: &EventKey, item: &Item) -> Result<Option<Self>, Corrupt> {
         let letters = item.optional_text("v")?.unwrap_or_default();
-        let subject = item.optional_parsed("s")?;
+        let subject = item.optional_parsed(SUBJECT)?;
         let kept = views(letters);
         let views = Views { subject: kept.subject && subject.is_some(), ..kept };
         if views == Views::NONE {
@@ -87,8 +88,8 @@ impl TimelineEntry {
         let mut entry = Self {
             topic: key.partition().topic.clone(),
             id: key.id(),
-            event_type: item.parsed("t")?,
-            actor: item.parsed("a")?,
+            event_type: item.parsed(TYPE)?,
+            actor: item.parsed(ACTOR)?,
             subject,
             body: EntryBody::Copy(data(item)?),
             views,
@@ -116,9 +117,9 @@ impl TimelineEntry {
         Ok(Self {
             topic: item.parsed("o")?,
             id,
-            event_type: item.parsed("t")?,
-            actor: item.parsed("a")?,
-            subject: item.optional_parsed("s")?,
+            event_type: item.parsed(TYPE)?,
+            actor: item.parsed(ACTOR)?,
+            subject: item.optional_parsed(SUBJECT)?,
             body,
             views: views(item.text("v")?),
             fans_out: !item.flag("n"),
@@ -194,11 +195,11 @@ impl TimelineEntry {
     /// An item with the attributes that the entry has under every key.
     pub fn add_to(&self, item: Item) -> Item {
         let item = item
-            .with("t", self.event_type.as_str())
-            .with("a", self.actor.as_str())
+            .with(TYPE, self.event_type.as_str())
+            .with(ACTOR, self.actor.as_str())
             .with("o", self.topic.as_str())
             .with("v", letters(self.views))
-            .with_some("s", self.subject.as_ref().map(Subject::as_str));
+            .with_some(SUBJECT, self.subject.as_ref().map(Subject::as_str));
         match &self.body {
             EntryBody::Copy(data) => item.with_some("d", data.as_ref().map(Data::as_str)),
             EntryBody::Pointer(width) => item.with("w", letter(*width)),

@@ -73,6 +73,13 @@ pub struct RetentionFloor {
 }
 
 impl StoredTopic {
+    /// The attribute with the time at which the topic's deletion began.
+    pub const DELETING: &str = "deleting";
+    /// The attribute with the time of the oldest events that are shown while a change of the retention runs.
+    pub const FLOOR: &str = "floor";
+    /// The attribute with the time at which this change began.
+    pub const CHANGED: &str = "changed";
+
     /// The first millisecond whose events are kept.
     pub fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
         let kept = self.settings.retention_days.map_or(UnixMillis::MIN, |days| oldest_kept(days, now));
@@ -112,10 +119,10 @@ impl StoredTopic {
             .with("created_at", created_at.get())
             .with(REVISION, revision.get())
             .with_flag("by_actor", lists_by_actor)
-            .with_some("deleting", deleting.map(UnixMillis::get))
+            .with_some(Self::DELETING, deleting.map(UnixMillis::get))
             .with_some("expires_at", expires_at)
-            .with_some("floor", changing.map(|changing| changing.floor.get()))
-            .with_some("changed", changing.map(|changing| changing.begun.get()))
+            .with_some(Self::FLOOR, changing.map(|changing| changing.floor.get()))
+            .with_some(Self::CHANGED, changing.map(|changing| changing.begun.get()))
     }
 
     /// The topic of an item.
@@ -134,10 +141,10 @@ impl StoredTopic {
             created_at: item.millis("created_at")?,
             revision: revision_of(item)?,
             lists_by_actor: item.flag("by_actor"),
-            deleting: item.optional_millis("deleting")?,
+            deleting: item.optional_millis(Self::DELETING)?,
             expires_at: item.optional_number("expires_at")?,
-            changing: match item.optional_millis("floor")? {
-                Some(floor) => Some(RetentionFloor { floor, begun: item.millis("changed")? }),
+            changing: match item.optional_millis(Self::FLOOR)? {
+                Some(floor) => Some(RetentionFloor { floor, begun: item.millis(Self::CHANGED)? }),
                 None => None,
             },
         })

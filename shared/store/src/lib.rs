@@ -28,6 +28,7 @@
 //! | following | `follow/`, `source/` |
 //! | erasing an actor or a user | `erasure/` |
 //! | the work that follows from the table's stream | `fan_out/` |
+//! | background work: its queue, and an operator's view | `work/` |
 //! | timelines of sources, feeds | `timeline/`, `feed/`, `wait.rs` |
 //! | following a timeline live | `live/` |
 //! | the deletion of a topic, and another retention | `ending/` |
@@ -68,6 +69,7 @@ mod store;
 mod timeline;
 mod topic;
 mod wait;
+mod work;
 mod write;
 
 pub use consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound};
@@ -88,7 +90,7 @@ pub use issue::{
     MigrationReport, OpenIssueError, RepositoryHandle,
 };
 pub use issuer_keys::IssuerKeysHandle;
-pub use lately_items::{CommittedRun, Progress, Run};
+pub use lately_items::{CommittedRun, Progress, Run, WaitingStep};
 pub use lately_items::{StoredDocument, StoredKeys};
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
 pub use latest::LatestError;
@@ -110,5 +112,6 @@ pub use store::Store;
 pub use timeline::{TimelineError, TimelineHandle};
 pub use topic::error::{PutTopicError, TopicError, TopicNotFound};
 pub use topic::{TopicHandle, TopicsHandle};
+pub use work::{StepsHandle, UnknownWork};
 pub use write::error::WriteError;
 pub use write::{Submission, Written};

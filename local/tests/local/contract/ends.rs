@@ -1,9 +1,6 @@
 //! `DELETE /topics/{topic}`, `GET /topics/{topic}/deletion` and `/erasures`, and another retention for events that are
 //! there.
 
-use std::time::Duration;
-
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 
 use crate::support::{Api, event, event_ago};
@@ -191,31 +188,4 @@ async fn a_person_is_erased_and_nobody_else() {
     // The sessions of the user are erased, so only another token can ask.
     api.call("dev", "GET /users/ada/profile", "").await.is(404, "not-found");
     api.call("bob", "GET /users/bob/profile", "").await.is_ok(200);
-}
-
-#[tokio::test]
-async fn a_deletion_whose_record_was_lost_continues_when_its_step_is_touched() {
-    let api = Api::with_posts().await;
-    api.call("dev", "POST /topics/posts/events", event().to_string()).await.is_ok(201);
-    api.call("dev", DELETE, "").await.is_ok(202);
-    let stream = api.system.engine.stream("lately").unwrap();
-    let lost = stream.all().len();
-    // As the page on operations says.
-    let text = |text: &str| AttributeValue::S(text.to_owned());
-    let touch = api.system.engine.client().update_item().table_name("lately");
-    let touch = touch.key("pk", text("JOB#DELETION#posts")).key("sk", text("STEP"));
-    let touch = touch.update_expression("SET touched = :at").condition_expression("attribute_exists(pk)");
-    let touch = touch.expression_attribute_values(":at", AttributeValue::N("7".to_owned()));
-    touch.send().await.unwrap();
-    let mut handled = lost;
-    while handled < stream.all().len() {
-        let record = stream.all()[handled].clone();
-        let batch = stream.lambda_event(&[record]);
-        let answer =
-            lately_fan_out::handle(&api.system.store, batch.as_bytes(), Duration::from_secs(10)).await;
-        assert!(answer.unwrap().is_done());
-        handled += 1;
-    }
-    let shown = api.call("dev", "GET /topics/posts/deletion", "").await.is_ok(200).json();
-    assert_eq!((&shown["events"], &shown["buckets"]), (&json!(1), &json!(1)), "{shown}");
 }

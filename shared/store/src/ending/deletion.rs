@@ -1,6 +1,6 @@
-//! Deleting a topic: how it begins, and what a client sees of it. Fan-out takes the steps.
+//! Deleting a topic: how it begins, and what a client sees of it. Fan-out runs the steps (`fan_out/kinds/deletion.rs`).
 
-use lately_items::{DeletionStep, Ending, EndingMark, EndingStepKey, StoredTopic};
+use lately_items::{DeletionStep, Ending, EndingMark, Step, StoredTopic};
 use lately_keys::{TableKey, Topic};
 use lately_model::{DeletionPreview, TopicDeletion};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction};
@@ -40,17 +40,17 @@ impl TopicHandle<'_> {
                 };
             }
             let marked = StoredTopic { deleting: Some(now), revision: found.revision.next(), ..found };
-            let first = DeletionStep::first(now, found.settings.bucket);
+            let first = DeletionStep::first(topic.clone(), now, found.settings.bucket);
             // The deletion begins as a whole. If it may have begun already, the next round finds it.
             let is_known = Condition::equals(REVISION, found.revision.get());
             let transaction = Transaction::new(self.op.ambient())
                 .put_if(marked.encode(topic), is_known)
                 .put(EndingMark::of_deletion(topic, now))
                 .put(self.op.live_notes().of_end(topic, found.created_at)?)
-                .put(first.encode(topic));
+                .put(first.encode());
             if self.op.table.transact(&transaction).await? == Transacted::Done {
                 self.op.memory().forget_topic(topic);
-                return Ok(first.view(topic, now));
+                return Ok(first.view(now));
             }
             rounds.lose_and_pause().await?;
         }
@@ -74,7 +74,7 @@ impl TopicHandle<'_> {
             for entry in &page.entries {
                 let bucket = entry.bucket;
                 preview.buckets += 1;
-                preview.shards += entry.coverage.shards_within(bucket.first(), bucket.last()).len() as u64;
+                preview.shards += entry.shards().len() as u64;
                 preview.newest.get_or_insert(bucket);
                 preview.oldest = Some(bucket);
             }
@@ -88,15 +88,14 @@ impl TopicHandle<'_> {
     /// The deletion of the topic: how far it has come, or that it is done.
     pub async fn deletion(self) -> Result<TopicDeletion, DeletionError> {
         let (topic, now) = (self.topic, self.op.now());
-        let key = EndingStepKey { topic: topic.clone(), ending: Ending::Deletion };
-        let found = self.op.table.get(key.encode()).await?;
+        let found = self.op.table.get(Ending::Deletion.step_of(topic).encode()).await?;
         let step = match found {
             Some(item) if !item.is_over(now).map_err(TableError::from)? => {
                 DeletionStep::decode(&item).map_err(TableError::from)?
             }
             _ => return Err(DeletionError::NotFound(DeletionNotFound { topic: topic.clone() })),
         };
-        Ok(step.view(topic, now))
+        Ok(step.view(now))
     }
 
     /// Removes what is left of an earlier topic of this name: its mark, which would delete the new topic's events.

@@ -1,4 +1,4 @@
-//! Another retention for what is there: how it begins. Fan-out takes the steps.
+//! Another retention for what is there: how it begins. Fan-out runs the steps (`fan_out/kinds/retention.rs`).
 //!
 //! From the change on, reads show no event that is past the new retention. The steps then give each event, and its
 //! entries in timelines and feeds, the new expiry. They delete what is past the new retention, and what has expired
@@ -8,13 +8,12 @@
 //! however far the steps have come. A change that begins before an earlier one is done takes over its floor.
 
 use lately_items::{
-    Ending, EndingMark, EndingStepKey, RetentionFloor, RetentionStep, StepName, StoredTopic, oldest_kept,
+    Ending, EndingMark, RetentionFloor, RetentionStep, Step, StepName, StoredTopic, oldest_kept,
 };
 use lately_keys::{TableKey, UnixMillis};
 use lately_model::RetentionChange;
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update};
 
-use crate::ending::is_stored;
 use crate::topic::TopicHandle;
 
 impl TopicHandle<'_> {
@@ -35,7 +34,7 @@ impl TopicHandle<'_> {
         let transaction = Transaction::new(self.op.ambient())
             .put_if(wanted.encode(topic), is_known)
             .put(EndingMark::of_retention(topic, now, days))
-            .put(RetentionStep::first(now, days, floor.floor).encode(topic));
+            .put(RetentionStep::first(topic.clone(), now, days, floor.floor).encode());
         let is_done = self.op.table.transact(&transaction).await? == Transacted::Done;
         Ok(is_done.then_some(wanted))
     }
@@ -45,13 +44,15 @@ impl TopicHandle<'_> {
         self,
         begun: UnixMillis,
     ) -> Result<Option<RetentionChange>, TableError> {
-        let Some(item) = self.op.table.get(self.retention_step()).await? else { return Ok(None) };
+        let Some(item) = self.op.table.get(Ending::Retention.step_of(self.topic).encode()).await? else {
+            return Ok(None);
+        };
         let step = RetentionStep::decode(&item)?;
         let change = RetentionChange { begun_at: begun, events: step.events, bucket: step.bucket() };
         Ok((step.name.begun == begun).then_some(change))
     }
 
-    /// Ends a change of the retention: shows everything that it has left, and deletes its step.
+    /// Ends a change of the retention: shows everything that it has left.
     pub(crate) async fn finish_retention(self, name: StepName) -> Result<(), TableError> {
         let mut rounds = Rounds::of(&self.op.table, "the topic");
         loop {
@@ -60,8 +61,8 @@ impl TopicHandle<'_> {
             let Some(stored) = found.filter(|found| found.changing.is_some_and(is_ours)) else { break };
             let is_known = Condition::equals(REVISION, stored.revision.get());
             let update = Update::under(StoredTopic::key(self.topic))
-                .remove("floor")
-                .remove("changed")
+                .remove(StoredTopic::FLOOR)
+                .remove(StoredTopic::CHANGED)
                 .set(REVISION, stored.revision.next().get());
             if self.op.table.update(&update.only_if(is_known)).await? {
                 break;
@@ -69,10 +70,6 @@ impl TopicHandle<'_> {
             rounds.lose_and_pause().await?;
         }
         self.op.memory().forget_topic(self.topic);
-        self.op.table.delete_if(self.retention_step(), &is_stored(name)).await.map(drop)
-    }
-
-    fn retention_step(self) -> lately_keys::Key {
-        EndingStepKey { topic: self.topic.clone(), ending: Ending::Retention }.encode()
+        Ok(())
     }
 }

@@ -22,8 +22,9 @@ pub(crate) struct ErasedIds<'a> {
 
 impl ErasedIds<'_> {
     /// Puts the page of a step.
-    pub(crate) async fn put_page(self, step: u32, ids: &[EventId]) -> Result<(), TableError> {
-        let key = ErasedPageKey::new(self.erasure, step);
+    pub(crate) async fn put_page(self, step: u64, ids: &[EventId]) -> Result<(), TableError> {
+        let page = u32::try_from(step).ok();
+        let key = page.and_then(|page| ErasedPageKey::new(self.erasure, page));
         let key = key.ok_or_else(|| TableError::unavailable("an erasure has too many steps"))?;
         self.op.table.put(&key.item(ids, self.expiry())).await
     }

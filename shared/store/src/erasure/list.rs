@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use lately_items::{ErasureEntry, ErasureEntryKey, ErasureStep};
+use lately_items::{ErasureEntry, ErasureEntryKey, ErasureStep, Step};
 use lately_keys::{Fingerprint, Key, Order, Position};
 use lately_model::{ErasureList, ListQuery};
 use lately_table::{Query, TableError};
@@ -34,7 +34,7 @@ impl ErasuresHandle<'_> {
         let limit = usize::from(query.limit.get());
         let more = ids.len() > limit;
         ids.truncate(limit);
-        let keys: Vec<Key> = ids.iter().map(|id| ErasureStep::key(*id)).collect();
+        let keys: Vec<Key> = ids.iter().map(|id| ErasureStep::key_of(*id)).collect();
         let steps = self.op.table.get_many(&keys, true).await?;
         let steps: Result<Vec<_>, _> = steps.iter().map(ErasureStep::decode).collect();
         let mut erasures: Vec<_> = steps.map_err(TableError::from)?.iter().map(view).collect();

@@ -1,12 +1,8 @@
 //! Erasing an actor or a user: everything that the table holds of the person goes, and a receipt stays.
 //!
-//! One item is the queue of its own steps: it holds the number of the next step, how far the steps have come, and what
-//! the next step removes. Each put of it makes a record of the table's stream, and fan-out then takes the step of that
-//! number and puts the item again (`fan_out/erasure/`). The last step makes the receipt and forgets the names.
+//! Fan-out runs the steps (`work/`, `fan_out/kinds/erasure/`). The last step makes the receipt and forgets the names.
 //!
 //! These rules must hold:
-//! - A step puts the item on the condition that the item still has the step's number. So a record that is delivered
-//!   again begins nothing, and of two processes that take the same step one continues.
 //! - A step removes only items that the step before has listed and counted. So each item is counted once, however often a
 //!   step is repeated.
 //! - Deleting an event is what removes its entries and its copies: fan-out does so for every deleted event.
@@ -22,7 +18,7 @@ pub(crate) mod ids;
 mod list;
 mod verify;
 
-use lately_items::{ErasureEntry, ErasureStep};
+use lately_items::{ErasureEntry, ErasureStep, Step};
 use lately_keys::{Actor, ErasureId};
 use lately_model::{Erasure, ErasureState, NewErasure};
 use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
@@ -99,7 +95,7 @@ impl ErasuresHandle<'_> {
 
     /// The next step of an erasure. The read is consistent.
     pub(crate) async fn step(self, erasure: ErasureId) -> Result<Option<ErasureStep>, TableError> {
-        let item = self.op.table.get(ErasureStep::key(erasure)).await?;
+        let item = self.op.table.get(ErasureStep::key_of(erasure)).await?;
         Ok(item.as_ref().map(ErasureStep::decode).transpose()?)
     }
 }
@@ -112,7 +108,7 @@ fn view(step: &ErasureStep) -> Erasure {
         state: if finished.is_some() { ErasureState::Done } else { ErasureState::Erasing },
         counts: step.counts,
         ids_sha256: finished.map(|finished| finished.ids_sha256.clone()),
-        started_at: step.begun,
+        started_at: step.name.begun,
         finished_at: finished.map(|finished| finished.at),
         not_covered: NOT_COVERED.map(str::to_owned).to_vec(),
     }

@@ -1,10 +1,16 @@
-//! Events that are deferred to a backlog (`backlog.rs`). Pure.
+//! Events whose entries a batch cannot write now, because their partition is busy. At its end, the batch puts them into
+//! backlogs (`work/backlog.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use futures_util::stream::{self, StreamExt};
 use lately_items::{Backlog, DeferredEvent, DeferredTopic, EventKey};
 use lately_keys::{EventId, UnixMillis};
+
+use crate::fan_out::batch::{FanOut, count};
+use crate::limits::WRITES_AT_ONCE;
+use crate::work::BacklogQueue;
 
 /// An event to write or to remove later.
 #[derive(Clone, Debug)]
@@ -26,23 +32,23 @@ impl DeferredWrite {
     }
 }
 
-/// The events that a batch of records, or a step, leaves to backlogs.
+/// The events that a batch of records, or a step, defers to backlogs.
 #[derive(Debug, Default)]
 pub(super) struct DeferredWork(Mutex<BTreeMap<(Backlog, DeferredTopic), DeferredEvents>>);
 
-/// Events, and the places of their records in the batch.
+/// Events, and the indexes of their records in the batch.
 #[derive(Debug, Default)]
-pub(super) struct DeferredEvents {
-    pub(super) events: BTreeSet<DeferredEvent>,
-    pub(super) places: BTreeSet<usize>,
+struct DeferredEvents {
+    events: BTreeSet<DeferredEvent>,
+    records: BTreeSet<usize>,
 }
 
 impl DeferredWork {
-    pub(super) fn add(&self, backlog: Backlog, later: DeferredWrite, place: usize) {
+    pub(super) fn add(&self, backlog: Backlog, later: DeferredWrite, record: usize) {
         let mut all = self.all();
         let deferred = all.entry((backlog, later.written)).or_default();
         deferred.events.insert(later.event);
-        deferred.places.insert(place);
+        deferred.records.insert(record);
     }
 
     /// Takes out the events that are deferred to one backlog.
@@ -56,7 +62,30 @@ impl DeferredWork {
             .collect()
     }
 
-    pub(super) fn all(&self) -> MutexGuard<'_, BTreeMap<(Backlog, DeferredTopic), DeferredEvents>> {
+    /// Puts the events into backlogs. Returns the indexes of the records for which this failed.
+    pub(super) async fn put(&self, FanOut { op, done, .. }: FanOut<'_>) -> BTreeSet<usize> {
+        let deferred = std::mem::take(&mut *self.all());
+        let puts: Vec<_> = deferred
+            .into_iter()
+            .map(async |((backlog, written), DeferredEvents { events, records })| {
+                let events: Vec<_> = events.into_iter().collect();
+                match (BacklogQueue { op, backlog: &backlog }).put(&written, &events).await {
+                    Ok(()) => {
+                        count(&done.deferred, events.len());
+                        BTreeSet::new()
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "events were not put into a backlog");
+                        records
+                    }
+                }
+            })
+            .collect();
+        let failed = stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
+        failed.into_iter().flatten().collect()
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<(Backlog, DeferredTopic), DeferredEvents>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

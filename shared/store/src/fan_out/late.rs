@@ -15,7 +15,7 @@
 //! of a young event is noted, and an event that is stored late although its deletion was noted is deleted again. The order
 //! of an item's records makes this certain.
 //!
-//! Events of erased actors are deleted (`erasure/inserted.rs`). The list of erasures is read once for the batch.
+//! Events of erased actors are deleted (`kinds/erasure/inserted.rs`). The list of erasures is read once for the batch.
 //!
 //! These rules must hold. An entry is put before its partition is counted. A partition is counted also if the entry was
 //! there already and still waits, because the process that put it may have died before it counted. A record is handled
@@ -33,8 +33,8 @@ use crate::consumer::ledger::Ledger;
 use crate::consumer::ledger::LedgerHandle;
 use crate::erasure::actors::ErasedActors;
 use crate::fan_out::batch::{Done, count};
-use crate::fan_out::ending::stamp_event;
-use crate::fan_out::erasure::inserted::erase_event;
+use crate::fan_out::kinds::erasure::erase_event;
+use crate::fan_out::kinds::retention::stamp_event;
 use crate::fan_out::plan;
 use crate::fan_out::record::{InsertedEvent, Record};
 use crate::limits::{CLOCKS_APART_MILLIS, NOTED_AFTER_MILLIS, RAILS_AT_ONCE, WRITE_MILLIS, WRITES_AT_ONCE};

@@ -2,27 +2,35 @@
 //!
 //! | change | work | see |
 //! | --- | --- | --- |
-//! | an event landed behind a consumer's announced position | it is noted in the consumer's ledger | `late.rs` |
-//! | an event was written or deleted | entries under its sources, and in the feeds of their followers | `post.rs` |
-//! | a user began to follow | older entries, and the pull marker | `backfill.rs` |
-//! | a user no longer follows | entries and marker are removed | `cleanup.rs` |
-//! | a backfill or a cleanup takes more than a step | a job continues it | `walk.rs` |
-//! | a source has more followers | beyond a limit, feeds pull the source | `promotion.rs` |
-//! | a page of a job was put | the job is done for the page's followers | `page.rs` |
-//! | a source's partition takes no more entries | its timeline gets more shards | `spread.rs` |
-//! | writes were deferred to a backlog | they are made, in steps | `backlog.rs` |
-//! | a step of a topic's deletion, or of a change of its retention, was put | the step is taken | `ending.rs` |
-//! | an event got another expiry | so do its entries | `post.rs` |
-//! | an event landed in a deleted topic | it is deleted | `late.rs` |
-//! | a step of an erasure was put | the step is taken | `erasure/` |
-//! | an event of an erased actor was written | it is deleted | `late.rs`, `erasure/inserted.rs` |
+//! | an event was stored behind a consumer's announced position | the event is recorded in the consumer's ledger | `late.rs` |
+//! | an event was stored in a deleted topic, or is an erased actor's | it is deleted | `late.rs`, `kinds/erasure/inserted.rs` |
+//! | an event was written | entries under its sources, and in the feeds of their followers | `post.rs` |
+//! | an event was deleted | its entries are removed | `removal.rs` |
+//! | an event got another expiry | so do its entries | `restamp.rs` |
+//! | a user began to follow | older entries, and the pull marker | `kinds/backfill.rs` |
+//! | a user no longer follows | entries and marker are removed | `kinds/cleanup.rs` |
+//! | a source has more followers | beyond a limit, feeds pull the source | `kinds/promotion.rs` |
+//! | a step of background work was put | the step is run | `kinds/` |
+//!
+//! A record on its way to a feed entry:
+//!
+//! ```text
+//! record.rs     what has changed?
+//! plan.rs       which records run in order?
+//! post.rs       the order of all that follows
+//!   entries.rs    effect: the sources' entries are written; a busy timeline gets more shards (spread.rs), or its writes
+//!                 are deferred to a backlog (deferred.rs)
+//!   audience.rs   plan: few followers are read here, many are given to jobs (kinds/push.rs)
+//!   entries.rs    effect: the followers' copies are written
+//!   checks.rs     check: what does not belong is removed again
+//! ```
 //!
 //! Records may be delivered twice, late, and in any order between items, and a process may die anywhere. Still these
 //! rules must hold:
 //! - **Nothing is missed.** Fan-out writes an event's entries under its sources before it reads the followers. A
 //!   follower is stored before a backfill reads the sources' entries for them.
 //! - **Nothing comes back.** After each write of an entry, fan-out reads consistently whether the event still exists
-//!   and who has unfollowed since the change, and removes the entry if it does not belong (`belongs.rs`). The deletion of an
+//!   and who has unfollowed since the change, and removes the entry if it does not belong (`checks.rs`). The deletion of an
 //!   event or of a follow removes the entries that were written before.
 //!
 //! A *rail* is one item: its records are handled in order, and those of different items at the same time. A record that
@@ -32,39 +40,41 @@
 //! record until it is too old. Writes to a busy partition are deferred to its backlog, so all other records of the batch go
 //! on.
 
-mod backfill;
-mod backlog;
+mod audience;
 mod batch;
-mod belongs;
-mod cleanup;
+mod checks;
 mod deferred;
-mod ending;
-mod erasure;
+mod entries;
+mod kinds;
 mod late;
-mod page;
 mod plan;
 mod post;
-mod promotion;
 mod record;
+mod removal;
+mod restamp;
 mod shard_page;
 mod shared;
 mod spread;
-mod walk;
 mod writer;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use futures_util::stream::{self, StreamExt};
+use lately_items::WorkKey;
 use lately_keys::UnixMillis;
 use lately_table::{Cost, TableError};
 use tokio::sync::Semaphore;
 
 use crate::fan_out::batch::{Done, FanOut};
 use crate::fan_out::deferred::DeferredWork;
+use crate::fan_out::entries::Entries;
+use crate::fan_out::kinds::{backfill, backlog, cleanup, promotion};
 use crate::fan_out::late::LateNotes;
-use crate::fan_out::page::JobStep;
+use crate::fan_out::post::Post;
 use crate::fan_out::record::{Change, What};
+use crate::fan_out::removal::Removal;
+use crate::fan_out::restamp::restamp_entries;
 use crate::fan_out::shared::SharedReads;
 use crate::fan_out::writer::Writer;
 use crate::limits::RAILS_AT_ONCE;
@@ -112,24 +122,17 @@ impl Op {
         let writer = Writer::new(&op.table);
         let (done, deferred, reads) = (Done::default(), DeferredWork::default(), SharedReads::default());
         let pages = Semaphore::new(PAGES_AT_ONCE);
-        let fan_out = FanOut {
-            op: &op,
-            writer: &writer,
-            reads: &reads,
-            pages: &pages,
-            done: &done,
-            deferred: &deferred,
-            place: 0,
-            backlog: None,
-        };
-        let rails: Vec<_> =
-            plan::rails(records).into_iter().map(|rail| writer.rail(fan_out.run(records, rail))).collect();
+        let fan_out = FanOut { op: &op, writer: &writer, reads: &reads, pages: &pages, done: &done };
+        let rails: Vec<_> = plan::rails(records)
+            .into_iter()
+            .map(|rail| writer.rail(fan_out.run(&deferred, records, rail)))
+            .collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
         let notes = LateNotes { op: &op, done: &done };
-        // The list of erasures is read after the entries are written (`erasure/inserted.rs`).
+        // The list of erasures is read after the entries are written (`kinds/erasure/inserted.rs`).
         let work = async { (rails.await, Box::pin(notes.note(records)).await) };
         let (stopped, unnoted) = writer.during(work).await;
-        let not_deferred = fan_out.put_deferred(&deferred).await;
+        let not_deferred = deferred.put(fan_out).await;
         Box::pin(op.live_notes().put_entries(&done.late_entries)).await;
         let failures: BTreeSet<usize> =
             stopped.into_iter().flatten().chain(unnoted).chain(not_deferred).collect();
@@ -151,55 +154,53 @@ impl Op {
 }
 
 impl FanOut<'_> {
-    /// Handles the records of a rail, which are given by their places in the batch. Returns the place of the first
+    /// Handles the records of a rail, which are given by their indexes in the batch. Returns the index of the first
     /// record that fails.
-    async fn run(&self, records: &[Record], rail: Vec<usize>) -> Option<usize> {
-        let backlog = rail.iter().filter_map(|place| match &records[*place].change {
-            Ok(Some(Change { what: What::Backlog(key), .. })) => Some(key),
-            _ => None,
-        });
-        let told: Vec<_> = backlog.collect();
-        if let (Some(first), Some(place)) = (told.first(), rail.first()) {
-            let ids = told.iter().map(|key| key.id).collect();
-            let step = FanOut { place: *place, ..*self };
-            let failure = Box::pin(step.work_off(&first.backlog, &ids)).await.err()?;
-            tracing::warn!(sequence = records[*place].sequence(), %failure, "a stream record was not handled");
-            return Some(*place);
+    async fn run(self, deferred: &DeferredWork, records: &[Record], rail: Vec<usize>) -> Option<usize> {
+        let entries = |record| Entries { fan_out: self, deferred, record, backlog: None };
+        let items: Vec<_> = rail.iter().filter_map(|index| records[*index].backlog()).collect();
+        if let (Some(first), Some(index)) = (items.first(), rail.first()) {
+            let ids = items.iter().map(|key| key.id).collect();
+            let step = backlog::run(entries(*index), &first.backlog, &ids);
+            let failure = Box::pin(step).await.err()?;
+            tracing::warn!(sequence = records[*index].sequence(), %failure, "a stream record was not handled");
+            return Some(*index);
         }
-        for place in rail {
-            let record = &records[place];
+        for index in rail {
+            let record = &records[index];
             let failure = match &record.change {
                 Ok(None) => continue,
-                Ok(Some(change)) => match (FanOut { place, ..*self }).handle(change).await {
+                Ok(Some(change)) => match self.handle(entries(index), change).await {
                     Ok(()) => continue,
                     Err(error) => error.to_string(),
                 },
                 Err(poison) => poison.to_string(),
             };
             tracing::warn!(sequence = record.sequence(), %failure, "a stream record was not handled");
-            return Some(place);
+            return Some(index);
         }
         None
     }
 
-    async fn handle(&self, change: &Change) -> Result<(), TableError> {
-        let at = change.at;
-        let is_page = matches!(change.what, What::Followed(..) | What::Unfollowed(..) | What::Job(..));
+    async fn handle(self, entries: Entries<'_>, change: &Change) -> Result<(), TableError> {
+        let Change { at, id, .. } = *change;
+        let is_page = match &change.what {
+            What::Followed(..) | What::Unfollowed(..) => true,
+            What::Step(key, _) => matches!(key, WorkKey::Job(_)),
+            _ => false,
+        };
         let _one_of_few = if is_page { self.pages.acquire().await.ok() } else { None };
         match &change.what {
-            What::Posted(key, entry) => Box::pin(self.posted(key, entry, at)).await,
-            What::Deleted(entry) => Box::pin(self.deleted(entry, at)).await,
-            What::Followed(key, follower) => Box::pin(self.backfill(key, follower, change.id, at)).await,
-            What::Unfollowed(key) => Box::pin(self.cleanup(key, change.id, at)).await,
-            What::Counted(key, counts) => self.counted(key, *counts).await,
+            What::Posted(key, entry) => Box::pin(Post { entries, key, entry, at }.deliver()).await,
+            What::Deleted(entry) => Box::pin(Removal::of(entries, entry, at)).await,
+            What::Restamped(key, entry) => Box::pin(restamp_entries(self, key, entry, at)).await,
+            What::Followed(key, follower) => Box::pin(backfill::begin(self, key, follower, id, at)).await,
+            What::Unfollowed(key) => Box::pin(cleanup::begin(self, key, id, at)).await,
+            What::Counted(key, counts) => promotion::counted(self, key, *counts).await,
             What::Source { source, was_pushed, stored } => {
-                self.source_changed(source, *was_pushed, stored, at).await
+                promotion::source_changed(self, source, *was_pushed, stored, at).await
             }
-            What::Restamped(key, entry) => Box::pin(self.restamped(key, entry, at)).await,
-            What::Erasure(key, number) => Box::pin(self.erase(key, *number)).await,
-            What::Ending(key, name) => Box::pin(self.end(key, *name)).await,
-            What::Job(key, work) => Box::pin(JobStep { fan_out: *self, key, work }.run()).await,
-            What::Backlog(key) => Box::pin(self.work_off(&key.backlog, &[key.id].into())).await,
+            What::Step(key, name) => Box::pin(kinds::run(entries, key, *name)).await,
         }
     }
 }

@@ -5,41 +5,41 @@ use std::collections::HashMap;
 use lately_items::Backlog;
 use lately_keys::{Key, UnixMillis};
 
-use crate::fan_out::record::{Change, Record, What};
+use crate::fan_out::record::Record;
 use crate::limits::CLOCKS_APART_MILLIS;
 
 /// DynamoDB reports the time of a change in whole seconds, rounded down.
-const LANDED_WITHIN_MILLIS: u64 = 1_000;
+const STORED_WITHIN_MILLIS: u64 = 1_000;
 
-/// The rails of a batch: for each item, the places of its records, in order. The records of all items of a backlog are
+/// The rails of a batch: for each item, the indexes of its records, in order. The records of all items of a backlog are
 /// one rail.
 pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
     let mut rails: Vec<Vec<usize>> = Vec::new();
     let mut of_item: HashMap<&Key, usize> = HashMap::new();
     let mut of_backlog: HashMap<&Backlog, usize> = HashMap::new();
-    for (place, record) in records.iter().enumerate() {
-        if let Ok(Some(Change { what: What::Backlog(key), .. })) = &record.change {
+    for (index, record) in records.iter().enumerate() {
+        if let Some(key) = record.backlog() {
             let rail = *of_backlog.entry(&key.backlog).or_insert(rails.len());
             match rails.get_mut(rail) {
-                Some(rail) => rail.push(place),
-                None => rails.push(vec![place]),
+                Some(rail) => rail.push(index),
+                None => rails.push(vec![index]),
             }
             continue;
         }
         // A record that does not name its item is a rail of its own.
         let rail = record.item.as_ref().map(|item| *of_item.entry(item).or_insert(rails.len()));
         match rail.and_then(|rail| rails.get_mut(rail)) {
-            Some(rail) => rail.push(place),
-            None => rails.push(vec![place]),
+            Some(rail) => rail.push(index),
+            None => rails.push(vec![index]),
         }
     }
     rails
 }
 
-/// True if an event may have landed after a run was read. DynamoDB says when the event landed, rounded down to seconds;
+/// True if an event may have been stored after a run was read. DynamoDB says when the event was stored, rounded down to seconds;
 /// the reporter's clock says when the run was announced.
-pub(super) fn may_be_missed(landed_at: UnixMillis, announced_at: UnixMillis) -> bool {
-    landed_at.saturating_add(LANDED_WITHIN_MILLIS + CLOCKS_APART_MILLIS) >= announced_at
+pub(super) fn may_be_missed(stored_at: UnixMillis, announced_at: UnixMillis) -> bool {
+    stored_at.saturating_add(STORED_WITHIN_MILLIS + CLOCKS_APART_MILLIS) >= announced_at
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_run_reads_events_from_a_minute_before_its_announcement() {
         let millis = |millis| UnixMillis::new(millis).unwrap();
-        // DynamoDB rounds down, so the event may have landed a second later.
+        // DynamoDB rounds down, so the event may have been stored a second later.
         assert!(may_be_missed(millis(1_000_000), millis(1_061_000)));
         assert!(!may_be_missed(millis(1_000_000), millis(1_061_001)));
         assert!(may_be_missed(millis(1_000_000), millis(0)));

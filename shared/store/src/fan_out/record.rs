@@ -12,9 +12,10 @@
 use std::collections::HashMap;
 
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
+use lately_items::event::ACTOR;
 use lately_items::{
-    AnyKey, BacklogKey, DirectoryKey, EndingStepKey, ErasureStepKey, EventKey, Follower, FollowerCountKey,
-    FollowerCounts, FollowerKey, JobKey, JobWork, PushMode, StepName, StoredSource, TimelineEntry,
+    AnyKey, BacklogKey, DirectoryKey, EXPIRES_AT, EventKey, Follower, FollowerCountKey, FollowerCounts,
+    FollowerKey, PushMode, StepName, StoredSource, TimelineEntry, WorkKey,
 };
 use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, TimeError, UnixMillis};
 use lately_table::{Corrupt, Item};
@@ -103,14 +104,8 @@ pub(super) enum What {
     },
     /// An event that timelines list got another expiry.
     Restamped(EventKey, TimelineEntry),
-    /// A page of a job was put.
-    Job(JobKey, JobWork),
-    /// A step of a topic's deletion, or of a change of its retention, was put.
-    Ending(EndingStepKey, StepName),
-    /// The step of an erasure with this number was put.
-    Erasure(ErasureStepKey, u32),
-    /// An item of a backlog was put.
-    Backlog(BacklogKey),
+    /// A step of background work was put.
+    Step(WorkKey, Option<StepName>),
 }
 
 impl Record {
@@ -126,6 +121,14 @@ impl Record {
     /// The record's sequence number, which names it within its shard.
     pub fn sequence(&self) -> &str {
         &self.sequence
+    }
+
+    /// The key of a backlog's item, if the record is of one.
+    pub(super) fn backlog(&self) -> Option<&BacklogKey> {
+        match &self.change {
+            Ok(Some(Change { what: What::Step(WorkKey::Backlog(key), _), .. })) => Some(key),
+            _ => None,
+        }
     }
 
     fn read(record: &RawValue) -> Self {
@@ -148,7 +151,7 @@ impl Record {
             _ => None,
         };
         let deleted = record.deleted_young(known.as_ref());
-        let (change, inserted) = match record.landed(known.as_ref()) {
+        let (change, inserted) = match record.inserted(known.as_ref()) {
             Ok(inserted) => (record.change(known, &sequence), inserted),
             Err(poison) => (Err(poison), None),
         };
@@ -235,13 +238,13 @@ impl ImageRecord {
         Ok(self.keys.key()?)
     }
 
-    fn landed(&self, key: Option<&AnyKey>) -> Result<Option<InsertedEvent>, Poison> {
+    fn inserted(&self, key: Option<&AnyKey>) -> Result<Option<InsertedEvent>, Poison> {
         let Some(AnyKey::Event(key)) = key.filter(|_| self.event == EventName::Insert) else {
             return Ok(None);
         };
         let expires_at =
-            self.after.as_ref().map(|after| after.optional_number("expires_at")).transpose()?.flatten();
-        let actor = self.after.as_ref().and_then(|after| after.parsed("a").ok());
+            self.after.as_ref().map(|after| after.optional_number(EXPIRES_AT)).transpose()?.flatten();
+        let actor = self.after.as_ref().and_then(|after| after.parsed(ACTOR).ok());
         Ok(Some(InsertedEvent { key: key.clone(), at: self.at()?, expires_at, actor }))
     }
 
@@ -272,7 +275,7 @@ impl ImageRecord {
             AnyKey::Event(key) => {
                 let entry = TimelineEntry::of(&key, self.after()?)?;
                 let has_new_expiry = self.before.as_ref().is_some_and(|before| {
-                    before.get("expires_at") != self.after.as_ref().and_then(|after| after.get("expires_at"))
+                    before.get(EXPIRES_AT) != self.after.as_ref().and_then(|after| after.get(EXPIRES_AT))
                 });
                 entry.map(|entry| match has_new_expiry {
                     true => What::Restamped(key, entry),
@@ -293,16 +296,13 @@ impl ImageRecord {
                 let stored = StoredSource::decode(self.after()?)?;
                 Some(What::Source { source: key.source, was_pushed: before.mode == PushMode::Push, stored })
             }
-            AnyKey::Job(key) if !removed => {
-                let work = JobWork::decode(&key.job, self.after()?)?;
-                Some(What::Job(key, work))
-            }
-            AnyKey::EndingStep(key) if !removed => Some(What::Ending(key, StepName::of(self.after()?)?)),
-            AnyKey::ErasureStep(key) if !removed => {
-                let step = self.after()?;
-                (!step.has("finished")).then_some(What::Erasure(key, step.number("step")?))
-            }
-            AnyKey::Backlog(key) if !removed => Some(What::Backlog(key)),
+            key if !removed => match WorkKey::of(key) {
+                Some(key @ (WorkKey::Ending(_) | WorkKey::Erasure(_))) => {
+                    StepName::found(self.after()?)?.map(|name| What::Step(key, Some(name)))
+                }
+                Some(key) => Some(What::Step(key, None)),
+                None => None,
+            },
             _ => None,
         })
     }
@@ -360,21 +360,21 @@ mod tests {
     }
 
     #[test]
-    fn only_the_insert_of_an_event_is_its_landing() {
+    fn only_the_insert_of_an_event_is_its_insertion() {
         let id: EventId = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
         let sk = id.sort_key().to_string();
-        let told = |name: &str| {
+        let changed_to = |name: &str| {
             let images = r#","NewImage":{"t":{"S":"note"},"a":{"S":"ada"}},"OldImage":{"t":{"S":"note"},"a":{"S":"ada"}}"#;
             changed(name, "EVENTS#logs#2024-07-12#SHARD126", &sk, images)
         };
-        let record = told("INSERT");
+        let record = changed_to("INSERT");
         assert!(matches!(record.change, Ok(None)), "no view lists the event");
         let InsertedEvent { key, at, expires_at, actor } = record.inserted.unwrap();
         assert_eq!(actor, "ada".parse().ok());
         let topic = key.partition().topic.as_str();
         assert_eq!((topic, key.id(), at.get()), ("logs", id, 1_479_499_740_000));
         assert_eq!(expires_at, None);
-        assert!(told("MODIFY").inserted.is_none() && told("REMOVE").inserted.is_none());
+        assert!(changed_to("MODIFY").inserted.is_none() && changed_to("REMOVE").inserted.is_none());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use lately_table::TableError;
 use crate::follow::FollowerRange;
 use crate::limits::TOLD_APART_MILLIS;
 use crate::op::Op;
-use lately_items::{Follower, StoredSource};
+use lately_items::{Follower, Job, JobStep, StoredSource};
 
 /// Some followers of a shard.
 #[derive(Debug)]
@@ -46,6 +46,19 @@ impl ShardPage {
         self.after.as_ref().is_none_or(|after| after < user) && last.is_none_or(|last| *user <= last.user)
     }
 
+    /// The next page of a job; `None` if this page is the last one.
+    pub(super) fn next(&self, step: &JobStep) -> Result<Option<JobStep>, TableError> {
+        let Some(last) = self.followers.last().filter(|_| self.more) else { return Ok(None) };
+        let next = step.next().ok_or_else(|| TableError::unavailable("a job has too many pages"))?;
+        Ok(Some(JobStep { after: Some(last.user.clone()), ..next }))
+    }
+
+    /// Reads the followers of a job's page.
+    pub(super) async fn of(op: &Op, step: &JobStep) -> Result<Self, TableError> {
+        let Job { source, shard, .. } = &step.key.job;
+        Self::read(op, source, *shard, step.after.clone()).await
+    }
+
     /// Reads a page of a shard.
     pub(super) async fn read(
         op: &Op,
@@ -61,7 +74,7 @@ impl ShardPage {
     }
 
     /// The users who have unfollowed since a change, and who may have been on the page when an attempt handled the change.
-    pub(super) async fn gone(&self, op: &Op, at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
+    pub(super) async fn leavers(&self, op: &Op, at: UnixMillis) -> Result<BTreeSet<User>, TableError> {
         let since = at.saturating_sub(TOLD_APART_MILLIS);
         let covers = |user: &User| self.covers(user);
         op.source(&self.source).leavers(self.shard, since, covers).await

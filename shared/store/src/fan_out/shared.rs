@@ -29,7 +29,7 @@ pub(super) struct SharedReads {
     sources: Reads<Source, StoredSource>,
     counts: Reads<(Source, ShardCount), Arc<BTreeMap<Shard, FollowerCounts>>>,
     pages: Reads<(Source, Shard), Arc<ShardPage>>,
-    gone: Reads<(Source, Shard, UnixMillis), Arc<BTreeSet<User>>>,
+    leavers: Reads<(Source, Shard, UnixMillis), Arc<BTreeSet<User>>>,
     /// Events about which rails have asked since the last look for events began.
     asked: Mutex<Vec<Key>>,
     /// For each event, the moment at which the last look for it began, and whether it was there. The lock is held while a
@@ -67,26 +67,26 @@ impl SharedReads {
     }
 
     /// The users who have unfollowed since a change, and who may have been on a page that holds its whole shard.
-    pub(super) async fn gone(
+    pub(super) async fn leavers(
         &self,
         op: &Op,
         page: &ShardPage,
         at: UnixMillis,
     ) -> Result<Arc<BTreeSet<User>>, TableError> {
-        let read = async { Ok(Arc::new(page.gone(op, at).await?)) };
-        self.share(&self.gone, (page.source.clone(), page.shard, at), Box::pin(read)).await
+        let read = async { Ok(Arc::new(page.leavers(op, at).await?)) };
+        self.share(&self.leavers, (page.source.clone(), page.shard, at), Box::pin(read)).await
     }
 
     /// True if an event no longer exists.
-    pub(super) async fn is_gone(&self, op: &Op, key: &EventKey) -> Result<bool, TableError> {
+    pub(super) async fn is_deleted(&self, op: &Op, key: &EventKey) -> Result<bool, TableError> {
         let key = key.encode();
         let asked_at = self.moments.fetch_add(1, Ordering::Relaxed);
         self.ask(&key);
         // The rails that continue at the same time as this one ask first.
         tokio::task::yield_now().await;
         let mut there = self.there.lock().await;
-        if let Some((_, is_there)) = there.get(&key).filter(|(began, _)| *began > asked_at) {
-            return Ok(!is_there);
+        if let Some((_, exists)) = there.get(&key).filter(|(began, _)| *began > asked_at) {
+            return Ok(!exists);
         }
         let began = self.moments.fetch_add(1, Ordering::Relaxed);
         // Another rail's look for this event may have failed.
@@ -94,8 +94,8 @@ impl SharedReads {
         let asked = std::mem::take(&mut *self.asked());
         let found = op.table.existing(&asked).await?;
         there.extend(asked.into_iter().map(|key| {
-            let is_there = found.contains(&key);
-            (key, (began, is_there))
+            let exists = found.contains(&key);
+            (key, (began, exists))
         }));
         Ok(!found.contains(&key))
     }

@@ -6,11 +6,12 @@
 //!
 //! Imports do not grow a timeline: their times lie apart, and each would need a spread of its own.
 
-use lately_items::{SourceEntryKey, place_at_source};
+use lately_items::SourceEntryKey;
 use lately_keys::{EventId, Key, ShardCount, Source, TableKey};
 use lately_table::{Item, TableError, Write};
 
 use crate::fan_out::batch::FanOut;
+use crate::fan_out::entries::Entries;
 
 /// An entry that is written to a source's timeline.
 #[derive(Debug)]
@@ -22,13 +23,13 @@ pub(super) struct ListedEntry {
     shards: ShardCount,
 }
 
-impl FanOut<'_> {
+impl Entries<'_> {
     /// Places an entry of a source in the shard of its time, and returns it if it may be spread. All other writes stay
     /// as they are.
-    pub(super) fn listed(&self, write: &mut Write) -> Option<ListedEntry> {
+    pub(super) fn listed(self, write: &mut Write) -> Option<ListedEntry> {
         let Write::Put(item) = write else { return None };
         let SourceEntryKey { source, id, .. } = item.key_as().ok()?;
-        let coverage = self.op.source(&source).known_coverage();
+        let coverage = self.fan_out.op.source(&source).known_coverage();
         let shards = coverage.shards_at(id.at());
         *item = placed(item, &source, id, shards);
         let is_import = item.flag("i");
@@ -36,21 +37,22 @@ impl FanOut<'_> {
     }
 
     /// Writes refused entries to timelines that have more shards by now. Returns the keys of the other entries.
-    pub(super) async fn spread(&self, refused: Vec<(Key, ListedEntry)>) -> Result<Vec<Key>, TableError> {
+    pub(super) async fn spread(self, refused: Vec<(Key, ListedEntry)>) -> Result<Vec<Key>, TableError> {
+        let FanOut { op, writer, .. } = self.fan_out;
         let (mut deferred, mut writes) = (Vec::new(), Vec::new());
         for (key, entry) in refused {
             let ListedEntry { source, id, item, shards } = entry;
-            let Some(wider) = self.op.source(&source).grow(id, shards).await else {
+            let Some(wider) = op.source(&source).grow(id, shards).await else {
                 deferred.push(key);
                 continue;
             };
             // The shard takes only a part of the entries from now on.
-            self.op.memory().busy.forget(&key.pk);
-            self.writer.forgive(&key.pk);
+            op.memory().busy.forget(&key.pk);
+            writer.forgive(&key.pk);
             writes.push(Write::Put(placed(&item, &source, id, wider.shards_at(id.at()))));
         }
-        for key in self.writer.write_or_refuse(writes).await? {
-            self.op.memory().busy.note(key.pk.clone(), self.op.ambient());
+        for key in writer.write_or_refuse(writes).await? {
+            op.memory().busy.note(key.pk.clone(), op.ambient());
             deferred.push(key);
         }
         Ok(deferred)
@@ -61,12 +63,4 @@ impl FanOut<'_> {
 fn placed(item: &Item, source: &Source, id: EventId, shards: ShardCount) -> Item {
     let key = SourceEntryKey { source: source.clone(), shard: shards.shard_at(id.tick()), id };
     item.clone().with("pk", key.encode().pk)
-}
-
-/// The key of an entry in the first shard of its source's timeline. All other keys stay as they are.
-pub(super) fn in_first_shard(key: Key) -> Key {
-    match SourceEntryKey::decode(&key.pk, &key.sk) {
-        Some(SourceEntryKey { source, id, .. }) => place_at_source(id, &source),
-        None => key,
-    }
 }

@@ -12,13 +12,13 @@ use crate::scene::{Scene, about, fan_out, key};
 use crate::support::{event, items, pass, store};
 
 /// Faults that refuse all entries of one partition.
-fn busy(partition: &str) -> Faults {
+pub(crate) fn busy(partition: &str) -> Faults {
     let writes = Target::operation(Operation::BatchWriteItem).partition(partition);
     Faults::default().rule(writes, When::Always, Fault::Throttle(Throttle::TableKeyRange))
 }
 
 /// A process of fan-out with faults.
-fn process(scene: &Scene, faults: Faults) -> (FaultyClient, Store) {
+pub(crate) fn process(scene: &Scene, faults: Faults) -> (FaultyClient, Store) {
     let client = scene.engine.client_with(faults);
     let store = store(client.client(), &scene.world).with_feeds(scene.settings);
     (client, store)
@@ -207,43 +207,6 @@ async fn a_step_is_short_even_if_calls_are_slow() {
     }
 }
 
-/// Fans out all records. The first process dies at its first call, the next one at its second, until one survives.
-async fn settle_in_spite_of_crashes(scene: &mut Scene, moment: Moment) {
-    while scene.has_news() {
-        let news = scene.news();
-        for call in 1.. {
-            let (client, store) =
-                process(scene, Faults::default().nth(call, Target::any(), Fault::Crash(moment)));
-            if let Some(outcome) = client.run(fan_out(&store, &news)).await {
-                assert_eq!(outcome.failed, None);
-                break;
-            }
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_backlog_survives_crashes_at_any_call() {
-    for moment in [Moment::Before, Moment::After] {
-        for partition in ["SOURCE#actor:ada", "FEED#bob"] {
-            let mut scene = Scene::followed().await;
-            let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
-            let news = scene.news();
-            for call in 1.. {
-                let faults = busy(partition).nth(call, Target::any(), Fault::Crash(moment));
-                let (client, store) = process(&scene, faults);
-                if client.run(fan_out(&store, &news)).await.is_some() {
-                    break;
-                }
-            }
-            scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
-            settle_in_spite_of_crashes(&mut scene, moment).await;
-            assert_eq!(scene.shown("bob").await, [posted[2], posted[1]]);
-            assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (2, 0));
-        }
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn events_in_a_backlog_cost_a_small_part_of_a_unit() {
     let mut scene = Scene::new(FeedSettings::default()).await;
@@ -329,32 +292,5 @@ async fn two_steps_of_a_backlog_at_once_lose_no_event() {
         pass(Duration::from_secs(30)).await;
         scene.settle().await;
         assert_eq!((scene.shown("bob").await.len(), waiting(&scene).await), (3, 0), "call {call} stalls");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_step_that_dies_loses_neither_written_nor_deleted_events() {
-    for call in 1..24 {
-        let mut scene = Scene::followed().await;
-        let source = "SOURCE#actor:ada";
-        let posted = scene.post(&scene.posts, vec![event("note", None); 2]).await;
-        scene.settle().await;
-        // The oldest item is of a written event, and the next one of deleted events.
-        scene.post(&scene.posts, vec![event("note", None)]).await;
-        fan_out_while_busy(&mut scene, source).await;
-        for id in posted {
-            scene.store.op().topic(&scene.posts).delete_event(id, None).await.unwrap();
-        }
-        let news = scene.news();
-        fan_out(&process(&scene, busy(source)).1, &news).await;
-        let news = scene.news();
-        let dies = busy(source).nth(call, Target::any(), Fault::Crash(Moment::Before));
-        let (client, store) = process(&scene, dies);
-        if client.run(fan_out(&store, &news)).await.is_none() {
-            fan_out(&process(&scene, Faults::default()).1, &news).await;
-        }
-        scene.settle().await;
-        assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (1, 0), "call {call}");
-        assert_eq!(scene.shown("bob").await.len(), 1, "call {call}");
     }
 }

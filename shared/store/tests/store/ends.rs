@@ -186,36 +186,6 @@ async fn an_items_deletion_costs_one_write_unit_and_a_twentieth_at_most() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_step_that_comes_twice_or_from_an_earlier_deletion_does_nothing() {
-    let mut scene = scene().await;
-    let posts = scene.posts.clone();
-    scene.post(&posts, vec![event("note", None); 700]).await;
-    scene.settle().await;
-    scene.delete().await;
-    let mut all = Vec::new();
-    while scene.has_news() {
-        let news = scene.news();
-        for _ in 0..2 {
-            assert_eq!(crate::scene::fan_out(&scene.store, &news).await.failed, None);
-        }
-        all.push(news);
-    }
-    pass(SETTLED).await;
-    let done = scene.deletion().await;
-    assert_eq!((done.state, done.events, done.buckets), (EndingState::Done, 700, 1));
-    // The records of the first deletion come once more, after the name was given to another topic.
-    scene.store.op().topic(&posts).put(&change("{}")).await.unwrap();
-    let new = scene.post(&posts, vec![event("note", None); 3]).await;
-    scene.settle().await;
-    for news in &all {
-        assert_eq!(crate::scene::fan_out(&scene.store, news).await.failed, None);
-    }
-    scene.settle().await;
-    assert_eq!(scene.page_of("posts").await.len(), new.len());
-    assert_eq!(scene.listed("actor:ada").await.len(), new.len());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_repetition_of_an_earlier_topics_request_is_a_new_request() {
     let mut scene = scene().await;
     let posts = scene.posts.clone();

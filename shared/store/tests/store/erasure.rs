@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::Operation;
-use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Stall, Target, Throttle, When};
+use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle, When};
 use lately_items::{AnyKey, ConsumerKey, FollowerCountKey, TokenHash};
 use lately_keys::{ErasureId, EventId, TableKey, Topic};
 use lately_model::{
@@ -30,7 +30,7 @@ fn asked(actor: Option<&str>, user: Option<&str>) -> NewErasure {
 }
 
 /// The erasure of everything that is named ada.
-fn of_ada() -> NewErasure {
+pub(crate) fn of_ada() -> NewErasure {
     asked(Some("ada"), Some("ada"))
 }
 
@@ -563,7 +563,7 @@ async fn the_list_costs_a_read_unit_for_each_batch_and_an_erasure_in_forty_bytes
 }
 
 /// A small life: one trace of each kind.
-async fn lived_shortly(settings: FeedSettings) -> Scene {
+pub(crate) async fn lived_shortly(settings: FeedSettings) -> Scene {
     let mut scene = Scene::new(settings).await;
     let unlisted = topic("unlisted");
     let op = scene.store.op();
@@ -585,51 +585,6 @@ async fn lived_shortly(settings: FeedSettings) -> Scene {
     op.sessions().create(&session, TokenHash::from([1; 32])).await.unwrap();
     scene.settle().await;
     scene
-}
-
-/// Erases ada by a process that may die, and by another one if it dies. Returns whether it died.
-async fn erase_by(scene: &mut Scene, victim: &FaultyClient) -> (Erasure, bool) {
-    let victims = store(victim.client(), &scene.world).with_feeds(scene.settings);
-    let mut died = victim.run(async { victims.op().erasures().begin(&of_ada()).await }).await.is_none();
-    let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
-    while scene.has_news() {
-        let news = scene.news();
-        match victim.run(fan_out(&victims, &news)).await {
-            Some(outcome) => assert_eq!(outcome.failed, None),
-            None => {
-                died = true;
-                assert_eq!(fan_out(&scene.store, &news).await.failed, None);
-            }
-        }
-    }
-    (finish(scene, begun.id).await, died)
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_crash_at_any_call_does_not_change_the_receipt() {
-    // Every third call, and the others after it. The simulation crashes at any call, too.
-    for (settings, moment, first) in [
-        (FeedSettings::default(), Moment::After, 1),
-        (small_jobs(), Moment::Before, 2),
-        (small_jobs(), Moment::After, 3),
-    ] {
-        for n in (first..).step_by(3) {
-            let mut scene = lived_shortly(settings).await;
-            let (expected, ids) = countable(&scene).await;
-            let before = of_others(&scene).await;
-            let crash = Faults::default().nth(n, Target::any(), Fault::Crash(moment));
-            let victim = scene.engine.client_with(crash);
-            let (erasure, died) = erase_by(&mut scene, &victim).await;
-            assert_eq!(erasure.counts, expected, "call {n}, {moment:?}");
-            assert_eq!(erasure.ids_sha256, Some(sha256(&ids)), "call {n}, {moment:?}");
-            assert_proven(&scene, &of_ada(), &erasure).await;
-            assert_eq!(of_others(&scene).await, before, "call {n}, {moment:?}");
-            if !died {
-                assert!(n > 100, "{n} calls were made");
-                break;
-            }
-        }
-    }
 }
 
 #[tokio::test(start_paused = true)]

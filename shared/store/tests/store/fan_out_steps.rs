@@ -53,21 +53,6 @@ async fn a_long_backfill_takes_steps_that_keep_their_place() {
     assert_eq!(copied, [20, 20, 20, 10]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_repeated_delivery_repeats_only_its_own_step() {
-    let mut scene = Scene::new(short_steps()).await;
-    scene.post(&scene.posts.clone(), (0..90).map(|_| by("ada")).collect()).await;
-    scene.settle().await;
-    scene.follow("bob", "actor:ada", 90).await;
-    let first = scene.news();
-    for _ in 0..2 {
-        assert_eq!(fan_out(&scene.store, &first).await.deliveries, 20);
-    }
-    let rest = scene.settle().await;
-    assert_eq!(rest.iter().map(|step| step.deliveries).sum::<u64>(), 70);
-    assert_eq!(scene.shown("bob").await.len(), 90);
-}
-
 /// The environment variable that makes the test measure its own memory, in a child process.
 const MEASURE: &str = "LATELY_MEASURE_MEMORY";
 

@@ -9,7 +9,6 @@ use lately_items::{BacklogItem, DeferredEvent, EventKey};
 use lately_keys::{Actor, TableKey};
 use lately_table::TableError;
 
-use crate::fan_out::batch::FanOut;
 use crate::op::Op;
 
 /// Deletes an event of an erased actor. No retry writes it again.
@@ -21,22 +20,16 @@ pub(crate) async fn erase_event(op: &Op, key: &EventKey) -> Result<(), TableErro
     op.table.delete(key.encode()).await
 }
 
-impl FanOut<'_> {
-    /// Deletes the events of an erased actor that a backlog has held back.
-    pub(crate) async fn erase_deferred(
-        &self,
-        actor: &Actor,
-        items: &[BacklogItem],
-    ) -> Result<(), TableError> {
-        let erased = self.op.erasures().erased_actors().await?;
-        let written = items.iter().filter_map(|item| Some((item.written.as_ref()?, &item.events)));
-        for ((topic, width), events) in written {
-            for DeferredEvent { id, .. } in events {
-                if erased.cover(actor, id.at()) {
-                    erase_event(self.op, &EventKey::new(topic.clone(), *width, *id)).await?;
-                }
+/// Deletes the events of an erased actor that a backlog has deferred.
+pub(crate) async fn erase_deferred(op: &Op, actor: &Actor, items: &[BacklogItem]) -> Result<(), TableError> {
+    let erased = op.erasures().erased_actors().await?;
+    let written = items.iter().filter_map(|item| Some((item.written.as_ref()?, &item.events)));
+    for ((topic, width), events) in written {
+        for DeferredEvent { id, .. } in events {
+            if erased.cover(actor, id.at()) {
+                erase_event(op, &EventKey::new(topic.clone(), *width, *id)).await?;
             }
         }
-        Ok(())
     }
+    Ok(())
 }

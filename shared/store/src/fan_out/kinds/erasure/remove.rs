@@ -1,15 +1,13 @@
 //! The removal of what a step lists. Everything here may be done twice.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::limits::ENDING_MARK_SECONDS;
-use lately_items::{
-    ErasureList, EventKey, FollowerCountKey, IssueKey, LateEventKey, ListedEvents, place_in_feed,
-};
+use lately_items::issue::OPENED_BY;
+use lately_items::{ErasureList, ErasureStep, EventKey, IssueKey, LateEventKey, ListedEvents, place_in_feed};
 use lately_keys::{Actor, Key, Source, TableKey, User};
 use lately_table::{Condition, TableError, Update};
 
 use crate::erasure::ids::ErasedIds;
-use crate::fan_out::erasure::ErasureRun;
+use crate::fan_out::batch::FanOut;
 use crate::limits::WRITES_AT_ONCE;
 
 /// Unfollows of one user that an erasure makes at the same time. They work on different sources.
@@ -18,7 +16,14 @@ const UNFOLLOWS_AT_ONCE: usize = 4;
 /// The name that replaces an erased user's in issues.
 const ERASED_BY: &str = "erased";
 
-impl ErasureRun<'_> {
+/// The removal of what one step lists.
+#[derive(Clone, Copy)]
+pub(super) struct Removing<'a> {
+    pub(super) fan_out: FanOut<'a>,
+    pub(super) step: &'a ErasureStep,
+}
+
+impl Removing<'_> {
     pub(super) async fn remove_listed(self) -> Result<(), TableError> {
         let ErasureList { feed, keys, follows, followers, issues, .. } = &self.step.listed;
         self.remove_events().await?;
@@ -28,9 +33,9 @@ impl ErasureRun<'_> {
             self.unfollow(user, follows).await?;
         }
         self.forget_opener(issues).await?;
-        self.delete_each(keys).await?;
+        self.fan_out.queue().delete_each(keys.clone()).await?;
         match &self.step.actor {
-            Some(actor) => self.leave(actor, followers).await,
+            Some(actor) => self.lose_followers(actor, followers).await,
             None => Ok(()),
         }
     }
@@ -44,21 +49,15 @@ impl ErasureRun<'_> {
             return Ok(());
         }
         ids.sort_unstable();
-        ErasedIds { op, erasure: self.step.erasure }.put_page(self.step.number, &ids).await?;
+        ErasedIds { op, erasure: self.step.erasure }.put_page(self.step.name.number, &ids).await?;
         for keyed in events.iter().filter(|events| events.is_keyed) {
             let notes: Vec<_> =
                 keyed.ids.iter().map(async |id| op.topic(&keyed.topic).note_deletion(*id).await).collect();
             stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
         }
-        self.delete_each(&self.late_keys(events).await?).await?;
+        self.fan_out.queue().delete_each(self.late_keys(events).await?).await?;
         let keys = events.iter().flat_map(|events| keys_of(events).map(|key| key.encode()));
         self.fan_out.delete(keys.collect()).await
-    }
-
-    /// Deletes items one by one: no right covers a batch of them.
-    async fn delete_each(self, keys: &[Key]) -> Result<(), TableError> {
-        let deletes: Vec<_> = keys.iter().map(|key| self.fan_out.op.table.delete(key.clone())).collect();
-        stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect().await
     }
 
     async fn unfollow(self, user: &User, sources: &[Source]) -> Result<(), TableError> {
@@ -69,7 +68,7 @@ impl ErasureRun<'_> {
     }
 
     /// Lets users no longer follow the actor.
-    async fn leave(self, actor: &Actor, followers: &[User]) -> Result<(), TableError> {
+    async fn lose_followers(self, actor: &Actor, followers: &[User]) -> Result<(), TableError> {
         let op = self.fan_out.op;
         let source = Source::Actor(actor.clone());
         // All of them change the same counts, so they wait for each other anyway.
@@ -79,32 +78,17 @@ impl ErasureRun<'_> {
         Ok(())
     }
 
-    /// Lets the numbers of a source's followers expire, where nobody follows any more.
-    pub(super) async fn expire_counts(self, source: &Source) -> Result<(), TableError> {
-        let op = self.fan_out.op;
-        for (shard, counts) in op.source(source).counts(op.source(source).stored().await?.shards).await? {
-            if counts.here == 0 && counts.left > 0 {
-                let expires_at = op.now().get() / 1000 + ENDING_MARK_SECONDS;
-                let update = Update::of(&FollowerCountKey { source: source.clone(), shard })
-                    .set("expires_at", expires_at)
-                    .only_if(Condition::equals("here", 0_u64));
-                op.table.update(&update).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// Replaces the name of those who opened issues.
     async fn forget_opener(self, issues: &[Key]) -> Result<(), TableError> {
         let op = self.fan_out.op;
         let (actor, user) =
             (self.step.actor.as_ref().map(Actor::as_str), self.step.user.as_ref().map(User::as_str));
-        let is_opener = actor.into_iter().chain(user).map(|name| Condition::equals("opened_by", name));
+        let is_opener = actor.into_iter().chain(user).map(|name| Condition::equals(OPENED_BY, name));
         let Some(is_opener) = is_opener.reduce(Condition::or) else { return Ok(()) };
         let updates: Vec<_> = issues
             .iter()
             .filter_map(|key| IssueKey::decode(&key.pk, &key.sk))
-            .map(|key| Update::of(&key).set("opened_by", ERASED_BY).only_if(is_opener.clone()))
+            .map(|key| Update::of(&key).set(OPENED_BY, ERASED_BY).only_if(is_opener.clone()))
             .map(async |update| op.table.update(&update).await.map(drop))
             .collect();
         stream::iter(updates).buffer_unordered(WRITES_AT_ONCE).try_collect().await

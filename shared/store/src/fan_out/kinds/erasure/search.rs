@@ -4,34 +4,46 @@
 use std::collections::{BTreeMap, HashSet};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::event::{decode, is_keyed};
+use lately_items::event::{ACTOR, ENTRY_PARTS, TYPE, decode, is_keyed};
+use lately_items::issue::OPENED_BY;
+use lately_items::limits::ENDING_MARK_SECONDS;
 use lately_items::session::keys_of_listed;
 use lately_items::{
-    BEFORE_ENTRIES, DirectoryEntry, ErasurePlace, ErasureStage, ErasureStep, EventKey, EventPartition,
-    FeedEntryKey, FollowKey, IssueKey, ListedEvents, ProfileKey, RepositoryKey, SourcePartition,
-    TimelineEntry, UserSessionKey, place_in_feed, places_at_source,
+    BEFORE_ENTRIES, DirectoryEntry, EXPIRES_AT, ErasurePlace, ErasureStage, ErasureStep, EventKey,
+    EventPartition, FeedEntryKey, FollowKey, FollowerCountKey, FollowerCounts, IssueKey, ListedEvents,
+    ProfileKey, RepositoryKey, SourcePartition, TimelineEntry, UserSessionKey, place_in_feed,
+    places_at_source,
 };
 use lately_keys::{Actor, Key, Shard, SortKey, Source, TableKey, Topic, UnixMillis, User};
 use lately_model::{ISSUES_TOPIC, reported_issue};
-use lately_table::{Condition, Item, Query, TableError};
+use lately_table::{Condition, Item, Query, TableError, Update};
 
 use crate::directory::Directory;
-use crate::fan_out::erasure::ErasureRun;
+use crate::fan_out::entries::Entries;
+use crate::fan_out::removal::Removal;
 use crate::follow::FollowerRange;
 use crate::limits::{
     AWAITED_PLACES, ENDING_PAUSE, ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASURE_TOPICS_AT_ONCE,
     WRITES_AT_ONCE,
 };
+use crate::op::Op;
 use crate::topic::error::TopicError;
 
 /// The most sessions, or notes of live timelines, that one step of an erasure deletes. A session is three items.
 const ERASED_SESSIONS_PER_STEP: u32 = 25;
 
-impl ErasureRun<'_> {
+/// The search of an erasure.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'a> {
+    pub(super) entries: Entries<'a>,
+    pub(super) actor: Option<&'a Actor>,
+    pub(super) user: Option<&'a User>,
+}
+
+impl Search<'_> {
     /// Looks for more, from the place of the next step on. Returns false if nothing remains of the stage.
     pub(super) async fn look(self, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let (actor, user) = (self.step.actor.as_ref(), self.step.user.as_ref());
-        match (next.at.stage, actor, user) {
+        match (next.at.stage, self.actor, self.user) {
             (ErasureStage::OfUser, _, Some(user)) => self.look_for_issues(&Actor::from(user), next).await,
             (ErasureStage::OfActor, Some(actor), _) => self.look_for_issues(actor, next).await,
             (ErasureStage::Feed, _, Some(user)) => self.look_at_feed(user, next).await,
@@ -57,10 +69,10 @@ impl ErasureRun<'_> {
         let wanted: Vec<_> = keys.iter().map(TableKey::encode).collect();
         let mut groups: BTreeMap<(&Topic, bool), ListedEvents> = BTreeMap::new();
         let mut entries = Vec::new();
-        for item in self.fan_out.op.table.get_parts(&wanted, PARTS).await? {
+        for item in self.entries.fan_out.op.table.get_parts(&wanted, ENTRY_PARTS).await? {
             let Key { pk, sk } = item.key()?;
             let Some(key) =
-                by_key.get(&(pk, sk)).filter(|_| item.text("a").is_ok_and(|a| a == actor.as_str()))
+                by_key.get(&(pk, sk)).filter(|_| item.text(ACTOR).is_ok_and(|a| a == actor.as_str()))
             else {
                 continue;
             };
@@ -79,7 +91,7 @@ impl ErasureRun<'_> {
     /// Some entries and copies of two of the listed events. The erasure goes on when fan-out has removed them. The copy of
     /// the last follower is removed last.
     async fn awaited_of(self, entries: &[TimelineEntry]) -> Result<Vec<Key>, TableError> {
-        let op = self.fan_out.op;
+        let op = self.entries.fan_out.op;
         let (first, last) = (entries.first(), entries.last().filter(|_| entries.len() > 1));
         let mut places: Vec<Key> = Vec::new();
         for entry in first.into_iter().chain(last) {
@@ -108,7 +120,7 @@ impl ErasureRun<'_> {
         at: &mut ErasurePlace,
         is_wanted: impl Fn(&TimelineEntry) -> bool,
     ) -> Result<(Vec<(EventKey, TimelineEntry)>, bool), TableError> {
-        let op = self.fan_out.op;
+        let op = self.entries.fan_out.op;
         let source = Source::Actor(actor.clone());
         let coverage = op.source(&source).stored().await?.coverage;
         let partition = SourcePartition { source, shard: at.shard }.to_string();
@@ -146,15 +158,15 @@ impl ErasureRun<'_> {
         self.list(actor, &keys, next).await?;
         let there: HashSet<_> = next.listed.events.iter().flat_map(|events| &events.ids).copied().collect();
         let gone = found.iter().map(|(_, entry)| entry).filter(|entry| !there.contains(&entry.id));
-        let now = self.fan_out.op.now();
-        let cleared: Vec<_> = gone.map(async |entry| self.fan_out.deleted(entry, now).await).collect();
+        let now = self.entries.fan_out.op.now();
+        let cleared: Vec<_> = gone.map(async |entry| Removal::of(self.entries, entry, now).await).collect();
         stream::iter(cleared).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
         next.again |= !found.is_empty();
         if more {
             return Ok(true);
         }
         if !next.again {
-            self.fan_out.op.source(&Source::Actor(actor.clone())).expire().await?;
+            self.entries.fan_out.op.source(&Source::Actor(actor.clone())).expire().await?;
             return Ok(false);
         }
         (next.at, next.again) = (ErasurePlace::of(ErasureStage::Left), false);
@@ -164,9 +176,9 @@ impl ErasureRun<'_> {
 
     /// Walks on through the topics whose events the actor's timeline may not list.
     async fn look_in_topics(self, actor: &Actor, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let op = self.fan_out.op;
+        let op = self.entries.fan_out.op;
         if let (Some(topic), Some(_)) = (next.at.topic.clone(), next.at.bucket) {
-            let by_actor = Condition::equals("a", actor.as_str());
+            let by_actor = Condition::equals(ACTOR, actor.as_str());
             let keys = self.walk_topic(&topic, by_actor, &mut next.at).await?;
             self.list(actor, &keys, next).await?;
             return Ok(true);
@@ -187,7 +199,7 @@ impl ErasureRun<'_> {
 
     /// Goes to the newest bucket of a topic. Returns false if there is none.
     async fn enter(self, topic: &Topic, at: &mut ErasurePlace) -> Result<bool, TableError> {
-        let newest = Directory::of(self.fan_out.op, topic).remaining(None, 1).await?.entries.pop();
+        let newest = Directory::of(self.entries.fan_out.op, topic).remaining(None, 1).await?.entries.pop();
         let stage = at.stage;
         *at = ErasurePlace {
             topic: Some(topic.clone()),
@@ -205,7 +217,7 @@ impl ErasureRun<'_> {
         is_wanted: Condition,
         at: &mut ErasurePlace,
     ) -> Result<Vec<EventKey>, TableError> {
-        let op = self.fan_out.op;
+        let op = self.entries.fan_out.op;
         let page = Directory::of(op, topic).remaining(at.bucket, 2).await?;
         let newest = page.entries.first();
         let Some(entry) = newest.filter(|entry| Some(entry.bucket) == at.bucket) else {
@@ -214,7 +226,7 @@ impl ErasureRun<'_> {
             return Ok(Vec::new());
         };
         let older = page.entries.get(1);
-        let shards = entry.coverage.shards_within(entry.bucket.first(), entry.bucket.last());
+        let shards = entry.shards();
         let Some(shard) = shards.iter().copied().filter(|shard| *shard >= at.shard).min() else {
             enter_older(at, older);
             return Ok(Vec::new());
@@ -242,7 +254,7 @@ impl ErasureRun<'_> {
 
     /// Lists issues that an actor opened. Their events name them.
     async fn look_for_issues(self, actor: &Actor, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let op = self.fan_out.op;
+        let op = self.entries.fan_out.op;
         let topic: Topic = ISSUES_TOPIC.parse().expect("the constant is a topic's name");
         let Some(stored) = op.topic(&topic).find().await?.filter(|stored| stored.deleting.is_none()) else {
             return Ok(false);
@@ -255,7 +267,7 @@ impl ErasureRun<'_> {
             if next.at.topic.is_none() && !self.enter(&topic, &mut next.at).await? {
                 return Ok(false);
             }
-            let opened = Condition::equals("a", actor.as_str()).and(Condition::equals("t", OPENED));
+            let opened = Condition::equals(ACTOR, actor.as_str()).and(Condition::equals(TYPE, OPENED));
             let keys = self.walk_topic(&topic, opened, &mut next.at).await?;
             (keys, next.at.bucket.is_some())
         };
@@ -269,7 +281,7 @@ impl ErasureRun<'_> {
             issues.extend(issue.filter(|key| !issues.contains(key)));
         }
         for issue in op.table.get_parts(&issues, "pk, sk, opened_by").await? {
-            if issue.optional_text("opened_by")? == Some(actor.as_str()) {
+            if issue.optional_text(OPENED_BY)? == Some(actor.as_str()) {
                 next.listed.issues.push(issue.key()?);
             }
         }
@@ -285,8 +297,8 @@ impl ErasureRun<'_> {
             Some(behind) => query.after(behind.sort_key().to_string()),
             None => query,
         };
-        let page = self.fan_out.op.table.query(&query).await?;
-        self.fan_out.op.table.meter().items(page.read);
+        let page = self.entries.fan_out.op.table.query(&query).await?;
+        self.entries.fan_out.op.table.meter().items(page.read);
         for item in &page.items {
             match item.key_as::<FeedEntryKey>() {
                 Ok(entry) => next.listed.feed.push(entry.id),
@@ -302,7 +314,7 @@ impl ErasureRun<'_> {
     async fn look_for_follows(self, user: &User, next: &mut ErasureStep) -> Result<bool, TableError> {
         let query =
             Query::partition(ProfileKey::partition(user)).begins_with(FollowKey::PREFIX).consistent(true);
-        let page = self.fan_out.op.table.query(&query.limit(ERASED_FOLLOWS_PER_STEP)).await?;
+        let page = self.entries.fan_out.op.table.query(&query.limit(ERASED_FOLLOWS_PER_STEP)).await?;
         for item in &page.items {
             next.listed.follows.push(item.key_as::<FollowKey>()?.source);
         }
@@ -312,7 +324,7 @@ impl ErasureRun<'_> {
 
     /// Lists the user's profile and some of the user's sessions. They are deleted before the next look.
     async fn look_for_records(self, user: &User, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let op = self.fan_out.op;
+        let op = self.entries.fan_out.op;
         let profile = ProfileKey { user: user.clone() }.encode();
         let profile = op.table.existing(&[profile]).await?;
         next.counts.profile += profile.len() as u64;
@@ -328,7 +340,7 @@ impl ErasureRun<'_> {
 
     /// Lists some of the actor's followers.
     async fn look_for_followers(self, actor: &Actor, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let op = self.fan_out.op;
+        let op = self.entries.fan_out.op;
         let source = Source::Actor(actor.clone());
         let shards = op.source(&source).stored().await?.shards;
         let range = FollowerRange { shard: next.at.shard, after: next.at.after.take() };
@@ -341,7 +353,7 @@ impl ErasureRun<'_> {
         }
         let after = shards.shards().filter(|shard: &Shard| *shard > next.at.shard).min();
         if after.is_none() && next.listed.followers.is_empty() {
-            self.expire_counts(&source).await?;
+            expire_counts(op, &source).await?;
             return Ok(false);
         }
         // The last shard is looked at once more, after its last followers have unfollowed.
@@ -352,6 +364,20 @@ impl ErasureRun<'_> {
     }
 }
 
+/// Lets the numbers of a source's followers expire, where nobody follows any more.
+async fn expire_counts(op: &Op, source: &Source) -> Result<(), TableError> {
+    for (shard, counts) in op.source(source).counts(op.source(source).stored().await?.shards).await? {
+        if counts.here == 0 && counts.left > 0 {
+            let expires_at = op.now().get() / 1000 + ENDING_MARK_SECONDS;
+            let update = Update::of(&FollowerCountKey { source: source.clone(), shard })
+                .set(EXPIRES_AT, expires_at)
+                .only_if(Condition::equals(FollowerCounts::HERE, 0_u64));
+            op.table.update(&update).await?;
+        }
+    }
+    Ok(())
+}
+
 /// Goes to an older bucket of the same topic, or ends the walk through the topic.
 fn enter_older(at: &mut ErasurePlace, older: Option<&DirectoryEntry>) {
     *at = ErasurePlace {
@@ -360,9 +386,6 @@ fn enter_older(at: &mut ErasurePlace, older: Option<&DirectoryEntry>) {
         ..ErasurePlace::of(at.stage)
     };
 }
-
-/// The attributes of an event that its entries follow from, without its data.
-const PARTS: &str = "pk, sk, t, a, s, v";
 
 /// The type of the event that reports a new issue.
 const OPENED: &str = "issue.opened";

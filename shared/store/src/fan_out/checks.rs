@@ -21,34 +21,32 @@ use crate::limits::SHARDS_AT_ONCE;
 
 impl<'a> FanOut<'a> {
     /// A user's feed.
-    pub(super) const fn feed(&self, user: &'a User) -> FeedMend<'a> {
-        FeedMend { fan_out: *self, user }
+    pub(super) const fn feed(self, user: &'a User) -> FeedMend<'a> {
+        FeedMend { fan_out: self, user }
     }
-}
 
-impl FanOut<'_> {
     /// The users who have unfollowed since a change, and who may have been on one of these pages when the change was handled.
     /// Each page holds its whole shard.
-    pub(super) async fn gone_from(
-        &self,
+    pub(super) async fn leavers(
+        self,
         pages: &[Arc<ShardPage>],
         at: UnixMillis,
     ) -> Result<BTreeSet<User>, TableError> {
-        let gone: Vec<_> = pages.iter().map(|page| self.reads.gone(self.op, page, at)).collect();
-        let gone: Vec<_> = stream::iter(gone).buffered(SHARDS_AT_ONCE).try_collect().await?;
-        Ok(gone.iter().flat_map(|gone| gone.iter().cloned()).collect())
+        let leavers: Vec<_> = pages.iter().map(|page| self.reads.leavers(self.op, page, at)).collect();
+        let leavers: Vec<_> = stream::iter(leavers).buffered(SHARDS_AT_ONCE).try_collect().await?;
+        Ok(leavers.iter().flat_map(|leavers| leavers.iter().cloned()).collect())
     }
 
     /// Removes an entry from the feeds of those users who have the entry and follow none of its sources.
-    pub(super) async fn remove_from(
-        &self,
+    pub(super) async fn remove_unfollowed(
+        self,
         users: BTreeSet<User>,
         entry: &TimelineEntry,
     ) -> Result<(), TableError> {
-        let places: Vec<_> = users.iter().map(|user| place_in_feed(entry.id, user)).collect();
-        for item in self.op.table.get_many(&places, true).await? {
+        let keys: Vec<_> = users.iter().map(|user| place_in_feed(entry.id, user)).collect();
+        for item in self.op.table.get_many(&keys, true).await? {
             let FeedEntryKey { user, .. } = item.key_as()?;
-            self.feed(&user).withdraw(vec![entry.clone()]).await?;
+            self.feed(&user).remove_unfollowed(vec![entry.clone()]).await?;
         }
         Ok(())
     }
@@ -88,7 +86,7 @@ impl FeedMend<'_> {
     }
 
     /// Removes from the feed the entries whose sources the user does not follow.
-    pub(super) async fn withdraw(self, entries: Vec<TimelineEntry>) -> Result<(), TableError> {
+    pub(super) async fn remove_unfollowed(self, entries: Vec<TimelineEntry>) -> Result<(), TableError> {
         let Self { fan_out, user } = self;
         let is_own = |entry: &TimelineEntry| own_feed(&entry.actor).as_ref() == Some(user);
         let mut entries: Vec<_> = entries.into_iter().filter(|entry| !is_own(entry)).collect();
@@ -135,11 +133,11 @@ impl FeedMend<'_> {
         }
         // A topic that does not exist has no events.
         let known: Vec<_> = keys.iter().flatten().cloned().collect();
-        let there = fan_out.op.table.existing(&known).await?;
-        let is_there = |key: &Option<Key>| key.as_ref().is_some_and(|key| there.contains(key));
-        let (kept, gone): (Vec<_>, Vec<_>) =
-            entries.into_iter().zip(&keys).partition(|(_, key)| is_there(key));
-        fan_out.delete(gone.iter().map(|(entry, _)| place_in_feed(entry.id, user)).collect()).await?;
+        let existing = fan_out.op.table.existing(&known).await?;
+        let exists = |key: &Option<Key>| key.as_ref().is_some_and(|key| existing.contains(key));
+        let (kept, deleted): (Vec<_>, Vec<_>) =
+            entries.into_iter().zip(&keys).partition(|(_, key)| exists(key));
+        fan_out.delete(deleted.iter().map(|(entry, _)| place_in_feed(entry.id, user)).collect()).await?;
         Ok(kept.into_iter().map(|(entry, _)| entry).collect())
     }
 }

@@ -1,0 +1,116 @@
+//! `lately work`: the steps of background work that wait in the table, and their repair.
+
+use std::io::Write;
+use std::num::NonZeroU32;
+
+use lately_keys::UnixMillis;
+use lately_store::{FindError, TableError, UnknownWork, WaitingStep};
+
+use crate::operate::table::{TableArguments, TableTargetError};
+
+/// List the steps of background work that wait, and resume them
+#[derive(Clone, Debug, clap::Args)]
+pub struct WorkOptions {
+    #[command(subcommand)]
+    command: WorkCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum WorkCommand {
+    /// List the steps of deletions, retention changes, erasures, jobs and backlogs that wait
+    ///
+    /// Reads every item of the table. Prints the kind and the name of the work, the number of the step, when the work
+    /// began, and what the step waits for: since when for entries that fan-out must remove first, and until when the work
+    /// is given up.
+    List {
+        #[command(flatten)]
+        table: TableArguments,
+
+        /// The number of items to read per second [default: 1000; 10000 in the local program's table]
+        #[arg(long, value_name = "N")]
+        rate: Option<NonZeroU32>,
+    },
+    /// Make fan-out run the waiting steps of some work
+    ///
+    /// A step that was run meanwhile is not run again. Example: lately work resume deletion posts
+    Resume {
+        #[command(flatten)]
+        table: TableArguments,
+
+        /// The kind, as `lately work list` prints it: deletion, retention, erasure, push, backlog …
+        kind: String,
+
+        /// The name, as `lately work list` prints it: a topic, an erasure's id …
+        name: String,
+    },
+}
+
+/// Why a command for background work failed.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// The table could not be read or written.
+    #[error("{0}\nCheck the table's name, and that these credentials may use the table.")]
+    Table(#[from] TableError),
+    /// No step of this work waits.
+    #[error(transparent)]
+    Unknown(UnknownWork),
+    /// The table cannot be used.
+    #[error(transparent)]
+    Target(#[from] TableTargetError),
+    /// Nothing could be printed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl From<FindError<UnknownWork>> for WorkError {
+    fn from(error: FindError<UnknownWork>) -> Self {
+        match error {
+            FindError::NotFound(unknown) => Self::Unknown(unknown),
+            FindError::Table(error) => Self::Table(error),
+        }
+    }
+}
+
+/// Lists or resumes background work.
+pub async fn run(
+    options: WorkOptions,
+    out: &mut (dyn Write + Send),
+    err: &mut (dyn Write + Send),
+) -> Result<(), WorkError> {
+    let op = match options.command {
+        WorkCommand::List { table, rate } => {
+            let rate = table.rate(rate)?;
+            let op = table.store().await?.op();
+            let mut printed = Ok(());
+            op.steps()
+                .list(rate, |step| {
+                    if printed.is_ok() {
+                        printed = print(out, step);
+                    }
+                })
+                .await?;
+            printed?;
+            op
+        }
+        WorkCommand::Resume { table, kind, name } => {
+            let op = table.store().await?.op();
+            for step in op.steps().resume(&kind, &name).await? {
+                print(out, &step)?;
+            }
+            op
+        }
+    };
+    Ok(writeln!(err, "{}, {}", op.cost().of_read(), op.cost().of_write())?)
+}
+
+fn print(out: &mut dyn Write, step: &WaitingStep) -> std::io::Result<()> {
+    let WaitingStep { number, begun, waiting_since, expires_at, .. } = step;
+    let mut line = format!("{}  {}  step {number}  began {begun}", step.kind(), step.name());
+    if let Some(since) = waiting_since {
+        line += &format!("  waits since {since}");
+    }
+    if let Some(until) = expires_at.and_then(|seconds| UnixMillis::new(seconds.saturating_mul(1000)).ok()) {
+        line += &format!("  until {until}");
+    }
+    writeln!(out, "{line}")
+}

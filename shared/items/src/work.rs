@@ -1,0 +1,190 @@
+//! Background work: items whose stream records run a step.
+//!
+//! | item | file |
+//! | --- | --- |
+//! | step of a topic's deletion, or of a change of its retention | `ending_step.rs` |
+//! | step of an erasure | `erasure_step.rs` |
+//! | page of a job | `job.rs` |
+//! | item of a backlog | `backlog.rs` |
+//!
+//! Each put of such an item makes a record of the table's stream, and fan-out then runs the step (the store's `work/`).
+
+use lately_keys::{Key, TableKey, UnixMillis};
+
+use crate::item::{Corrupt, EXPIRES_AT, Item};
+use crate::limits::JOB_SECONDS;
+use crate::{AnyKey, BacklogItem, BacklogKey, EndingStepKey, ErasureStepKey, JobKey};
+
+/// All work is in partitions with this prefix. The work's kind and its name follow.
+const PREFIX: &str = "JOB#";
+
+/// The attribute that says when some work was done. The item then is no step.
+pub(crate) const FINISHED: &str = "finished";
+
+/// The name of a step, if the same item holds one step of the work after another: when the work began, and the step's
+/// number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepName {
+    /// When the work began.
+    pub begun: UnixMillis,
+    /// The step's number.
+    pub number: u64,
+}
+
+impl StepName {
+    /// The attribute with the time at which the work began, in milliseconds.
+    pub const BEGUN: &str = "begun";
+    /// The attribute with the step's number. In an item of a backlog, it is the number of the item's puts.
+    pub const NUMBER: &str = "step";
+
+    /// The first step.
+    pub const fn first(begun: UnixMillis) -> Self {
+        Self { begun, number: 0 }
+    }
+
+    /// The name of an item's step; `None` if the item has no further step.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn found(item: &Item) -> Result<Option<Self>, Corrupt> {
+        (item.has(Self::BEGUN) && !item.has(FINISHED)).then(|| Self::of(item)).transpose()
+    }
+
+    pub(crate) fn of(item: &Item) -> Result<Self, Corrupt> {
+        Ok(Self { begun: item.millis(Self::BEGUN)?, number: item.number(Self::NUMBER)? })
+    }
+
+    pub(crate) const fn next(self) -> Self {
+        Self { number: self.number + 1, ..self }
+    }
+
+    pub(crate) fn add_to(self, item: Item) -> Item {
+        item.with(Self::BEGUN, self.begun.get()).with(Self::NUMBER, self.number)
+    }
+}
+
+/// An item that is the next step of some work.
+pub trait Step: Sized {
+    /// The item's key.
+    fn key(&self) -> Key;
+
+    /// The step's name; `None` if each step of the work is an item of its own.
+    fn name(&self) -> Option<StepName>;
+
+    /// The item.
+    fn encode(&self) -> Item;
+
+    /// The step of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    fn decode(item: &Item) -> Result<Self, Corrupt>;
+}
+
+/// The key of an item of background work.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum WorkKey {
+    /// A step of a topic's deletion, or of a change of its retention.
+    Ending(EndingStepKey),
+    /// A step of an erasure.
+    Erasure(ErasureStepKey),
+    /// A page of a job.
+    Job(JobKey),
+    /// An item of a backlog.
+    Backlog(BacklogKey),
+}
+
+impl WorkKey {
+    /// The key of an item, if the item belongs to background work.
+    pub fn of(key: AnyKey) -> Option<Self> {
+        match key {
+            AnyKey::EndingStep(key) => Some(Self::Ending(key)),
+            AnyKey::ErasureStep(key) => Some(Self::Erasure(key)),
+            AnyKey::Job(key) => Some(Self::Job(key)),
+            AnyKey::Backlog(key) => Some(Self::Backlog(key)),
+            _ => None,
+        }
+    }
+
+    /// The key's two texts.
+    pub fn encode(&self) -> Key {
+        match self {
+            Self::Ending(key) => key.encode(),
+            Self::Erasure(key) => key.encode(),
+            Self::Job(key) => key.encode(),
+            Self::Backlog(key) => key.encode(),
+        }
+    }
+}
+
+/// A step that waits in the table, as an operator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingStep {
+    /// The step's item.
+    pub key: Key,
+    /// The number of the step, of a job's page, or of the puts of a backlog's item.
+    pub number: u64,
+    /// When the work began, or when the change was made that it follows from.
+    pub begun: UnixMillis,
+    /// When the item expires, in unix seconds. Then the work is given up.
+    pub expires_at: Option<u64>,
+    /// Since when the step waits for other work of fan-out.
+    pub waiting_since: Option<UnixMillis>,
+}
+
+impl WaitingStep {
+    /// The kind of backlogs.
+    pub const BACKLOG: &str = "backlog";
+
+    /// The step of an item; `None` if the item is no step, or the work is done.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    pub fn of(item: &Item) -> Result<Option<Self>, Corrupt> {
+        let key = item.key()?;
+        let Some(work) = AnyKey::decode(&key.pk, &key.sk).and_then(WorkKey::of) else { return Ok(None) };
+        let expires_at = item.optional_number::<u64>(EXPIRES_AT)?;
+        let named = |waits: Option<UnixMillis>| {
+            let name = StepName::found(item)?;
+            Ok::<_, Corrupt>(name.map(|name| (name.number, name.begun, waits)))
+        };
+        let found = match work {
+            WorkKey::Ending(_) => named(item.optional_millis("since")?)?,
+            WorkKey::Erasure(_) => named(item.optional_millis("waiting")?)?,
+            WorkKey::Job(key) => {
+                let seconds = expires_at.unwrap_or_default().saturating_sub(JOB_SECONDS);
+                let begun = UnixMillis::new(seconds * 1000).map_err(|_| item.corrupt(EXPIRES_AT))?;
+                Some((key.page.get().into(), begun, None))
+            }
+            WorkKey::Backlog(_) => {
+                let BacklogItem { key, events, step, .. } = BacklogItem::decode(item)?;
+                let oldest = events.iter().map(|event| event.at).min();
+                Some((step, oldest.unwrap_or_else(|| key.id.at()), None))
+            }
+        };
+        Ok(found.map(|(number, begun, waiting_since)| Self { key, number, begun, expires_at, waiting_since }))
+    }
+
+    /// The kind of the work: `deletion`, `push`, `backlog` …
+    pub fn kind(&self) -> String {
+        self.parts().0.to_ascii_lowercase()
+    }
+
+    /// The name of the work within its kind: `posts`.
+    pub fn name(&self) -> &str {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.key.pk.strip_prefix(PREFIX).and_then(|work| work.split_once('#')).unwrap_or_default()
+    }
+
+    /// The partition of the work with a kind and a name.
+    ///
+    /// ```
+    /// assert_eq!(lately_items::WaitingStep::partition("deletion", "posts"), "JOB#DELETION#posts");
+    /// ```
+    pub fn partition(kind: &str, name: &str) -> String {
+        format!("{PREFIX}{}#{name}", kind.to_ascii_uppercase())
+    }
+}

@@ -1,0 +1,152 @@
+//! Effects: writes and removes the entries of events, under their sources and in feeds.
+//!
+//! A timeline and a feed are one partition each, which takes 1,000 writes a second. A busy actor or feed must not delay
+//! all others whose records are in the same lane of the stream. So after some attempts (`writer.rs`), writes to a busy
+//! partition are deferred to its backlog.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_items::{
+    Backlog, EXPIRES_AT, SourceEntryKey, Timeline, TimelineEntry, place_at_source, place_in_feed,
+};
+use lately_keys::{EventId, Key, TableKey, UnixMillis, User};
+use lately_table::{Condition, Corrupt, TableError, Update, Write};
+
+use crate::fan_out::batch::{FanOut, count};
+use crate::fan_out::deferred::{DeferredWork, DeferredWrite};
+use crate::limits::{BUSY_FOR, WRITES_AT_ONCE};
+use crate::op::Op;
+
+/// Writes entries of events, and defers the writes that busy partitions refuse.
+#[derive(Clone, Copy)]
+pub(super) struct Entries<'a> {
+    pub(super) fan_out: FanOut<'a>,
+    /// Collects the deferred writes.
+    pub(super) deferred: &'a DeferredWork,
+    /// The index in the batch of the record whose entries these are.
+    pub(super) record: usize,
+    /// The backlog whose step writes. It writes to the backlog's partition although the partition is known to be busy.
+    pub(super) backlog: Option<&'a Backlog>,
+}
+
+impl Entries<'_> {
+    /// Writes items, and defers writes to busy partitions. Returns the keys of the deferred writes. An entry of a
+    /// source's timeline is given with its key in the first shard, and is written to the shard of its time; a timeline
+    /// that is too busy gets more shards (`spread.rs`).
+    pub(super) async fn write(
+        self,
+        writes: Vec<Write>,
+        later: impl Fn(&Key) -> DeferredWrite,
+    ) -> Result<HashSet<Key>, TableError> {
+        let op = self.fan_out.op;
+        let (mut deferred, mut open, mut listed) = (Vec::new(), Vec::new(), HashMap::new());
+        for mut write in writes {
+            let entry = self.listed(&mut write);
+            let key = write.key()?;
+            let is_ours = || Backlog::of(&key).as_ref() == self.backlog;
+            if op.memory().busy.is_noted(&key.pk, BUSY_FOR, op.ambient()) && !is_ours() {
+                deferred.push(key);
+                continue;
+            }
+            listed.extend(entry.map(|entry| (key, entry)));
+            open.push(write);
+        }
+        let mut again = Vec::new();
+        for key in self.fan_out.writer.write_or_refuse(open).await? {
+            op.memory().busy.note(key.pk.clone(), op.ambient());
+            match listed.remove(&key) {
+                Some(entry) => again.push((key, entry)),
+                None => deferred.push(key),
+            }
+        }
+        deferred.extend(self.spread(again).await?);
+        for key in &deferred {
+            let backlog = Backlog::of(key).ok_or_else(|| Corrupt::new(&key.pk, "sk"))?;
+            self.deferred.add(backlog, later(key), self.record);
+        }
+        Ok(deferred.into_iter().map(in_first_shard).collect())
+    }
+
+    /// Puts copies of an event into the feeds of some users. The users whose copies are deferred to a backlog are removed
+    /// from `users`.
+    pub(super) async fn copy(
+        self,
+        entry: &TimelineEntry,
+        users: &mut BTreeSet<&User>,
+        later: impl Fn(&Key) -> DeferredWrite,
+    ) -> Result<(), TableError> {
+        let FanOut { op, done, .. } = self.fan_out;
+        let retention = op.store.feeds().retention;
+        let copies = users.iter().map(|user| Write::Put(entry.in_feed(user, retention))).collect();
+        let deferred = self.write(copies, later).await?;
+        if !deferred.is_empty() {
+            users.retain(|user| !deferred.contains(&place_in_feed(entry.id, user)));
+        }
+        count(&done.deliveries, users.len());
+        let timelines = users.iter().map(|user| Timeline::Feed((*user).clone()));
+        done.late_entries.add(op.now(), &[entry.id], timelines);
+        Ok(())
+    }
+
+    /// Deletes an event's copies in the feeds of some users. The topic of the event fans out.
+    pub(super) async fn remove_copies<'u>(
+        self,
+        id: EventId,
+        users: impl Iterator<Item = &'u User>,
+        at: UnixMillis,
+    ) -> Result<(), TableError> {
+        let copies = users.map(|user| Write::Delete(place_in_feed(id, user))).collect();
+        self.write(copies, |_| DeferredWrite::remove(id, at, true)).await.map(drop)
+    }
+
+    /// Deletes the entries that were written of an event that no longer exists: under its sources, and in some feeds.
+    pub(super) async fn remove<'u>(
+        self,
+        entry: &TimelineEntry,
+        users: impl Iterator<Item = &'u User>,
+        at: UnixMillis,
+    ) -> Result<(), TableError> {
+        let mut keys: Vec<_> = users.map(|user| place_in_feed(entry.id, user)).collect();
+        for source in entry.sources() {
+            keys.extend(self.fan_out.op.source(&source).places(entry.id).await?);
+        }
+        let later = |_: &Key| DeferredWrite::remove(entry.id, at, entry.fans_out);
+        self.write(keys.into_iter().map(Write::Delete).collect(), later).await.map(drop)
+    }
+}
+
+/// Gives an event's copies in some feeds the event's expiry.
+pub(super) async fn restamp_copies<'u>(
+    op: &Op,
+    entry: &TimelineEntry,
+    users: impl Iterator<Item = &'u User>,
+) -> Result<(), TableError> {
+    let keys: Vec<_> = users.map(|user| place_in_feed(entry.id, user)).collect();
+    restamp(op, &keys, entry.expiry_in_feed(op.store.feeds().retention)).await
+}
+
+/// Gives some items another expiry. Items that do not exist are not written.
+pub(super) async fn restamp(op: &Op, keys: &[Key], expires_at: Option<u64>) -> Result<(), TableError> {
+    let existing = op.table.existing(keys).await?;
+    let updates = existing.into_iter().map(|key| stamp(op, key, expires_at));
+    stream::iter(updates).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+}
+
+/// Sets an item's expiry, if the item exists.
+pub(super) async fn stamp(op: &Op, key: Key, expires_at: Option<u64>) -> Result<(), TableError> {
+    let update = Update::under(key);
+    let update = match expires_at {
+        Some(seconds) => update.set(EXPIRES_AT, seconds),
+        None => update.remove(EXPIRES_AT),
+    };
+    op.table.update(&update.only_if(Condition::exists("pk"))).await.map(drop)
+}
+
+/// The key of an entry in the first shard of its source's timeline. All other keys stay as they are.
+fn in_first_shard(key: Key) -> Key {
+    match SourceEntryKey::decode(&key.pk, &key.sk) {
+        Some(SourceEntryKey { source, id, .. }) => place_at_source(id, &source),
+        None => key,
+    }
+}

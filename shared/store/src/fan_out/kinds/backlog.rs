@@ -1,0 +1,195 @@
+//! The steps of a backlog: writes that wait because their partition takes no more writes now.
+//!
+//! A batch of records puts one item for each busy partition, which lists the events (`deferred.rs`). The stream record of
+//! that item begins a step: the step reads the oldest items (`work/backlog.rs`), handles their events as if their records
+//! had been delivered again, and puts back the events that the partition refuses again.
+//!
+//! A step looks up each event when it handles the event. An event that no longer exists is removed, not written. A step
+//! begins nothing new after a fifth of a second, because other records wait behind it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_items::{
+    Backlog, BacklogItem, DeferredEvent, DeferredTopic, EventKey, Timeline, TimelineEntry, own_feed,
+    place_in_feed,
+};
+use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, User};
+use lately_table::{TableError, Write};
+
+use crate::fan_out::batch::count;
+use crate::fan_out::deferred::{DeferredWork, DeferredWrite};
+use crate::fan_out::entries::Entries;
+use crate::fan_out::kinds::erasure::erase_deferred;
+use crate::fan_out::post::Post;
+use crate::fan_out::removal::Removal;
+use crate::limits::RAILS_AT_ONCE;
+use crate::work::BacklogQueue;
+
+/// After this time a step begins nothing more.
+const BACKLOG_STEP_TIME: Duration = Duration::from_millis(200);
+
+/// Events that a step of a feed's backlog reads at the same time: 6 MB if all have the largest size.
+const BACKLOG_EVENTS_AT_ONCE: usize = 25;
+
+/// Runs a step of a backlog, if it is due after these records of its items.
+pub(crate) async fn run(
+    entries: Entries<'_>,
+    backlog: &Backlog,
+    records: &BTreeSet<EventId>,
+) -> Result<(), TableError> {
+    let fan_out = entries.fan_out;
+    let queue = BacklogQueue { op: fan_out.op, backlog };
+    let Some((items, has_more)) = queue.due(records).await? else { return Ok(()) };
+    fan_out.done.saw(items.iter().flat_map(|item| &item.events).map(|event| event.at).min());
+    let deferred = DeferredWork::default();
+    let step = BacklogStep {
+        entries: Entries { deferred: &deferred, backlog: Some(backlog), ..entries },
+        backlog,
+        until: fan_out.op.ambient().monotonic() + BACKLOG_STEP_TIME,
+    };
+    match backlog {
+        Backlog::Source(source) => {
+            step.handle_again(source, &items).await?;
+            if let Source::Actor(actor) = source {
+                erase_deferred(fan_out.op, actor, &items).await?;
+            }
+        }
+        Backlog::Feed(user) => step.correct_feed(user, &items).await?,
+    }
+    let rest = deferred.take(backlog);
+    if !deferred.put(fan_out).await.is_empty() {
+        return Err(TableError::unavailable("events were not put into a backlog"));
+    }
+    queue.finish(items, has_more, rest).await
+}
+
+/// One step of a backlog, while it handles events.
+#[derive(Clone, Copy)]
+struct BacklogStep<'a> {
+    entries: Entries<'a>,
+    backlog: &'a Backlog,
+    /// The step begins nothing new after this time. It handles the events that it begins at once in any case, so a
+    /// backlog comes to an end.
+    until: Duration,
+}
+
+impl BacklogStep<'_> {
+    /// Defers events to the next step if this step has no time for them. Returns true if they are deferred.
+    fn defers(self, written: &DeferredTopic, events: &[DeferredEvent]) -> bool {
+        let Entries { fan_out, deferred, record, .. } = self.entries;
+        if fan_out.op.ambient().monotonic() < self.until {
+            return false;
+        }
+        for event in events {
+            let later = DeferredWrite { written: written.clone(), event: *event };
+            deferred.add(self.backlog.clone(), later, record);
+        }
+        true
+    }
+
+    /// Handles events under a source as if their records had come again.
+    async fn handle_again(self, source: &Source, items: &[BacklogItem]) -> Result<(), TableError> {
+        let events = items.iter().flat_map(|item| item.events.iter().map(|event| (&item.written, event)));
+        let handled: Vec<_> =
+            events.map(|(written, event)| self.handle_one(source, written, event)).collect();
+        stream::iter(handled).buffer_unordered(RAILS_AT_ONCE).try_collect().await
+    }
+
+    async fn handle_one(
+        self,
+        source: &Source,
+        written: &DeferredTopic,
+        event: &DeferredEvent,
+    ) -> Result<(), TableError> {
+        if self.defers(written, std::slice::from_ref(event)) {
+            return Ok(());
+        }
+        let DeferredEvent { id, at, .. } = *event;
+        if let Some((topic, width)) = written {
+            let key = EventKey::new(topic.clone(), *width, id);
+            let item = self.entries.fan_out.op.table.get(key.encode()).await?;
+            let entry = item.map(|item| TimelineEntry::of(&key, &item)).transpose()?.flatten();
+            if let Some(entry) = entry.filter(|entry| entry.sources().any(|listed| listed == *source)) {
+                let post = Post { entries: self.entries, key: &key, entry: &entry, at };
+                return Box::pin(post.deliver_to(vec![source.clone()], None)).await;
+            }
+        }
+        // An attempt that died may have written entries, also into feeds of followers who have unfollowed since.
+        let removal = Removal { entries: self.entries, event: *event, may_be_written: written.is_some() };
+        Box::pin(removal.remove_from(vec![source.clone()], None)).await
+    }
+
+    /// Corrects a feed as regards some events: puts an entry for each event that exists and that the user follows, and
+    /// deletes the entries of the others.
+    async fn correct_feed(self, user: &User, items: &[BacklogItem]) -> Result<(), TableError> {
+        for BacklogItem { written, events, .. } in items {
+            for events in events.chunks(BACKLOG_EVENTS_AT_ONCE) {
+                if self.defers(written, events) {
+                    continue;
+                }
+                let entries = match written {
+                    Some((topic, width)) => self.followed(user, topic, *width, events).await?,
+                    None => Vec::new(),
+                };
+                self.correct(user, written, events, entries).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of the events that exist and belong into the feed now.
+    async fn followed(
+        self,
+        user: &User,
+        topic: &Topic,
+        width: BucketWidth,
+        events: &[DeferredEvent],
+    ) -> Result<Vec<TimelineEntry>, TableError> {
+        let keys = events.iter().map(|event| EventKey::new(topic.clone(), width, event.id));
+        let keys: HashMap<Key, EventKey> = keys.map(|key| (key.encode(), key)).collect();
+        let wanted: Vec<_> = keys.keys().cloned().collect();
+        let mut entries = Vec::new();
+        for item in self.entries.fan_out.op.table.get_many(&wanted, true).await? {
+            if let Some(key) = keys.get(&item.key()?) {
+                entries.extend(TimelineEntry::of(key, &item)?.filter(|entry| entry.fans_out));
+            }
+        }
+        entries.sort_by_key(|entry| entry.id);
+        let edges = self.entries.fan_out.op.user(user).edges(&entries).await?;
+        entries
+            .retain(|entry| is_own(entry, user) || entry.sources().any(|source| edges.contains_key(&source)));
+        Ok(entries)
+    }
+
+    async fn correct(
+        self,
+        user: &User,
+        written: &DeferredTopic,
+        events: &[DeferredEvent],
+        mut entries: Vec<TimelineEntry>,
+    ) -> Result<(), TableError> {
+        let fan_out = self.entries.fan_out;
+        let retention = fan_out.op.store.feeds().retention;
+        let shown: BTreeSet<EventId> = entries.iter().map(|entry| entry.id).collect();
+        let others = events.iter().filter(|event| !shown.contains(&event.id));
+        let removed = others.map(|event| Write::Delete(place_in_feed(event.id, user)));
+        let copies = entries.iter().map(|entry| Write::Put(entry.in_feed(user, retention)));
+        let by_key: HashMap<Key, DeferredEvent> =
+            events.iter().map(|event| (place_in_feed(event.id, user), *event)).collect();
+        let later = |key: &Key| DeferredWrite { written: written.clone(), event: by_key[key] };
+        let deferred = self.entries.write(copies.chain(removed).collect(), later).await?;
+        entries.retain(|entry| !deferred.contains(&place_in_feed(entry.id, user)));
+        count(&fan_out.done.deliveries, entries.len());
+        let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
+        fan_out.done.late_entries.add(fan_out.op.now(), &ids, [Timeline::Feed(user.clone())]);
+        let (own, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| is_own(entry, user));
+        fan_out.feed(user).remove_deleted(own).await?;
+        fan_out.feed(user).remove_unfollowed(others).await
+    }
+}
+
+fn is_own(entry: &TimelineEntry, user: &User) -> bool {
+    own_feed(&entry.actor).as_ref() == Some(user)
+}

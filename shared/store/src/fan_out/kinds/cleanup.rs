@@ -1,0 +1,80 @@
+//! Cleanup: when a user no longer follows a source, the source's entries are removed from the user's feed.
+//!
+//! Cleanup first records the leaver, then walks through the feed. A process that read the followers before the user
+//! unfollowed writes its entries first and reads the leavers then. So one of the two removes each entry, also after a crash.
+//!
+//! The user may follow again at any moment, and the backfill of that follow runs beside the cleanup. So after it
+//! removed entries, the cleanup reads the follows again, and puts back the entries that they allow.
+//!
+//! The walk takes place even if the user follows the source again by now. An event that was deleted between the two
+//! follows was removed only from the feeds of the followers at that time, so not from this user's feed.
+
+use lately_items::event::{ACTOR, SUBJECT};
+use lately_items::limits::ENDING_MARK_SECONDS;
+use lately_items::{
+    BEFORE_ENTRIES, FeedEntryKey, FeedWalk, FollowerKey, JobStep, LeaverKey, TimelineEntry, WalkPurpose,
+};
+use lately_keys::{EventId, Source, UnixMillis};
+use lately_table::{Condition, Query, TableError};
+
+use crate::fan_out::batch::FanOut;
+use crate::fan_out::kinds::walk;
+use crate::lane::LanePage;
+use crate::work::Next;
+
+/// Begins to remove from a user's feed the entries of a source that the user no longer follows.
+pub(crate) async fn begin(
+    fan_out: FanOut<'_>,
+    key: &FollowerKey,
+    id: EventId,
+    at: UnixMillis,
+) -> Result<(), TableError> {
+    let FollowerKey { source, shard, user } = key;
+    let leaver_key = LeaverKey { source: source.clone(), shard: *shard, at, user: user.clone() };
+    let leaver = leaver_key.item(at.get() / 1000 + ENDING_MARK_SECONDS);
+    fan_out.op.table.put(&leaver).await?;
+    fan_out.op.user(user).whole_follow(key).await?;
+    fan_out.feed(user).settle_marker(source).await?;
+    let walk = FeedWalk { user: user.clone(), behind: None, purpose: WalkPurpose::Cleanup };
+    let next = run(fan_out, &walk::first(key, walk.clone(), id, at), &walk).await?;
+    fan_out.queue().put_after(next).await
+}
+
+/// Cleans up some entries.
+pub(super) async fn run(
+    fan_out: FanOut<'_>,
+    step: &JobStep,
+    walk: &FeedWalk,
+) -> Result<Next<JobStep>, TableError> {
+    let mut behind = walk.behind;
+    for _ in 0..fan_out.op.store.feeds().queries_per_step {
+        let found = read_feed(fan_out, &step.key.job.source, walk, behind).await?;
+        fan_out.feed(&walk.user).remove_unfollowed(found.items).await?;
+        behind = found.stopped_at;
+        if behind.is_none() {
+            return Ok(Next::Done);
+        }
+    }
+    walk::next(step, FeedWalk { behind, ..walk.clone() })
+}
+
+/// Reads a page of the feed, consistently, and returns the entries of the source.
+async fn read_feed(
+    fan_out: FanOut<'_>,
+    source: &Source,
+    walk: &FeedWalk,
+    behind: Option<EventId>,
+) -> Result<LanePage<TimelineEntry>, TableError> {
+    let op = fan_out.op;
+    let is_of_source = match source {
+        Source::Actor(name) => Condition::equals(ACTOR, name.as_str()),
+        Source::Subject(name) => Condition::equals(SUBJECT, name.as_str()),
+    };
+    let least = behind.map_or(BEFORE_ENTRIES.to_owned(), |behind| behind.sort_key().to_string());
+    let query = Query::partition(FeedEntryKey::partition(&walk.user))
+        .after(least)
+        .filter(is_of_source)
+        .limit(op.store.feeds().entries_per_query)
+        .consistent(true);
+    op.lane_page(&query, TimelineEntry::decode).await
+}

@@ -1,0 +1,101 @@
+//! Promotion: a source with too many followers to push to changes from push to pull.
+//!
+//! ```text
+//! push ── a shard's counts show too many followers ──► promoting, with the id that marks the promotion's start
+//!                                     a job for each follower shard puts a marker into every feed
+//! pull ◄── the last shard is done ── events from a new id on are no longer pushed
+//! ```
+//!
+//! Every follower gets a marker. A user who followed before the promotion began is in one of the shards that it began
+//! with, and gets a marker from that shard's job. A user who follows later finds the source promoting, and gets a
+//! marker from the backfill. The stream record of each step begins the next step. So a promotion goes on wherever a
+//! process dies.
+
+use lately_items::{FollowerCountKey, FollowerCounts, JobKind, JobStep, PageTask, PushMode, StoredSource};
+use lately_keys::{Shard, Source, UnixMillis};
+use lately_table::TableError;
+
+use crate::fan_out::batch::{FanOut, count};
+use crate::fan_out::shard_page::ShardPage;
+use crate::limits::FOLLOWER_SHARDS;
+use crate::work::Next;
+
+/// Begins a promotion if the source has too many followers. The counts of all shards are read only if the counts of
+/// this shard suggest it.
+pub(crate) async fn counted(
+    fan_out: FanOut<'_>,
+    key: &FollowerCountKey,
+    counts: FollowerCounts,
+) -> Result<(), TableError> {
+    let op = fan_out.op;
+    let FollowerCountKey { source, shard } = key;
+    if counts.here == 1 && *shard != Shard::from(0) {
+        op.source(source).keep().await?;
+    }
+    let limit = op.store.feeds().fan_out_limit;
+    if counts.here.saturating_mul(FOLLOWER_SHARDS.get().into()) <= limit {
+        return Ok(());
+    }
+    let StoredSource { shards, mode, .. } = op.source(source).stored().await?;
+    if mode != PushMode::Push || counts.here.saturating_mul(shards.get().into()) <= limit {
+        return Ok(());
+    }
+    let counts = op.source(source).counts(shards).await?;
+    if counts.values().map(|counts| counts.here).sum::<u64>() <= limit {
+        return Ok(());
+    }
+    let promotion = op.new_id()?;
+    if op.source(source).begin_promotion(shards, promotion).await? {
+        count(&fan_out.done.promotions, 1);
+    }
+    Ok(())
+}
+
+/// Begins the jobs of a promotion, or ends the promotion after the last of them.
+pub(crate) async fn source_changed(
+    fan_out: FanOut<'_>,
+    source: &Source,
+    was_pushed: bool,
+    stored: &StoredSource,
+    at: UnixMillis,
+) -> Result<(), TableError> {
+    let PushMode::Promoting { promotion, unpromoted } = &stored.mode else { return Ok(()) };
+    let op = fan_out.op;
+    if was_pushed {
+        let first = JobStep::first(JobKind::Page(PageTask::Promote), *promotion, source.clone(), at);
+        let jobs: Vec<_> = unpromoted.iter().map(|shard| first.clone().in_shard(*shard)).collect();
+        fan_out.begin_jobs(&jobs).await?;
+    }
+    if unpromoted.is_empty() {
+        // Above the id of every marker, whatever the clocks say. So every feed pulls the events that are not
+        // pushed.
+        let from = op.new_id()?.max(promotion.just_after().unwrap_or(*promotion));
+        op.source(source).end_promotion(*promotion, from).await?;
+    }
+    Ok(())
+}
+
+/// Puts markers into the feeds of a page of followers. The pages of a shard wait for each other, because the last one says
+/// that the shard is done.
+pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next<JobStep>, TableError> {
+    let op = fan_out.op;
+    let (source, shard) = (&step.key.job.source, step.key.job.shard);
+    let page = ShardPage::of(op, step).await?;
+    let next = page.next(step)?;
+    let stored = op.source(source).stored().await?;
+    let markers = page
+        .followers
+        .iter()
+        .filter_map(|follower| Some(stored.marker(source, follower.since)?.encode(&follower.user)));
+    fan_out.put(markers.collect()).await?;
+    for user in &page.leavers(op, step.changed_at()).await? {
+        fan_out.feed(user).settle_marker(source).await?;
+    }
+    match next {
+        Some(next) => Ok(Next::Again(next)),
+        None => {
+            op.source(source).promote_shard(shard, step.key.job.id).await?;
+            Ok(Next::Done)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! An operator's view of background work: every step that waits in the table, whatever its kind, and its repair.
+
+use std::num::NonZeroU32;
+
+use lately_items::WaitingStep;
+use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
+
+use crate::error::FindError;
+use crate::issue::time_for;
+use crate::limits::MIGRATION_PAGE;
+use crate::op::Op;
+
+/// The attribute that is set to make a record of a step again. Nobody reads it, and the next step does not have it.
+const TOUCHED: &str = "touched";
+
+/// No step of some work waits in the table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no step of the {kind} {name} waits in the table")]
+pub struct UnknownWork {
+    /// The kind of the work.
+    pub kind: String,
+    /// The name of the work.
+    pub name: String,
+}
+
+/// All steps that wait, in one request.
+#[derive(Clone, Copy, Debug)]
+pub struct StepsHandle<'a> {
+    op: &'a Op,
+}
+
+impl Op {
+    /// All steps of background work that wait in the table.
+    pub const fn steps(&self) -> StepsHandle<'_> {
+        StepsHandle { op: self }
+    }
+}
+
+impl StepsHandle<'_> {
+    /// Finds all steps. Reads the whole table, at most so many items in a second, and calls `found` for each step.
+    pub async fn list(
+        self,
+        items_per_second: NonZeroU32,
+        mut found: impl FnMut(&WaitingStep),
+    ) -> Result<(), TableError> {
+        let begun = self.op.ambient().monotonic();
+        let limit = items_per_second.get().min(MIGRATION_PAGE);
+        let (mut items, mut start) = (0, None);
+        // One round for each page of the table.
+        loop {
+            let op = self.op.step();
+            // The sort key of a step is a number, an id or `STEP`.
+            let page = op.table.scan(["0".to_owned(), "~".to_owned()], limit, start).await?;
+            items += page.read as u64;
+            steps_of(&page.items)?.iter().for_each(&mut found);
+            start = page.next;
+            if start.is_none() {
+                return Ok(());
+            }
+            let due = begun + time_for(items, items_per_second);
+            tokio::time::sleep(due.saturating_sub(self.op.ambient().monotonic())).await;
+        }
+    }
+
+    /// Makes the records of some work's steps again, so that fan-out runs them: of each page of a job, and of the oldest
+    /// item of a backlog. A step that was run meanwhile is not run again. Returns the steps.
+    pub async fn resume(self, kind: &str, name: &str) -> Result<Vec<WaitingStep>, FindError<UnknownWork>> {
+        let query = Query::partition(WaitingStep::partition(kind, name)).consistent(true);
+        let mut steps = steps_of(&self.op.table.query_all(query).await?).map_err(TableError::from)?;
+        if kind == WaitingStep::BACKLOG {
+            steps.truncate(1);
+        }
+        if steps.is_empty() {
+            return Err(FindError::NotFound(UnknownWork { kind: kind.to_owned(), name: name.to_owned() }));
+        }
+        for step in &steps {
+            let touch = Update::under(step.key.clone()).set(TOUCHED, self.op.now().get());
+            self.op.table.update(&touch.only_if(Condition::exists("pk"))).await?;
+        }
+        Ok(steps)
+    }
+}
+
+fn steps_of(items: &[Item]) -> Result<Vec<WaitingStep>, Corrupt> {
+    items.iter().filter_map(|item| WaitingStep::of(item).transpose()).collect()
+}

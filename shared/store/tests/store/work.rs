@@ -1,0 +1,393 @@
+//! One model for all kinds of background work: whatever disturbs its steps, the table ends as after an undisturbed run.
+//!
+//! Each kind begins in the same scene. Its records are then delivered twice, in another order, to processes that die,
+//! that are throttled, or that run the same step at the same time. Only the order of an item's records is kept, as Lambda
+//! keeps it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future;
+use lately_engine::Operation;
+use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle};
+use lately_items::AnyKey;
+use lately_rig::for_each_seed;
+use lately_store::{FeedSettings, FindError, WaitingStep};
+use serde_json::{Value, json};
+
+use crate::backlog::{busy, process};
+use crate::erasure::{lived_shortly, of_ada};
+use crate::listed::{source, user};
+use crate::scene::{MINUTE, Scene, about, fan_out, key, small_jobs};
+use crate::support::{change, items, pass, store};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Deletion,
+    Retention,
+    Erasure,
+    Backfill,
+    Cleanup,
+    Push,
+    Remove,
+    Promotion,
+    Backlog,
+    /// Records of all kinds, with few followers: nothing needs a second step.
+    Records,
+}
+
+const KINDS: [Kind; 10] = [
+    Kind::Deletion,
+    Kind::Retention,
+    Kind::Erasure,
+    Kind::Backfill,
+    Kind::Cleanup,
+    Kind::Push,
+    Kind::Remove,
+    Kind::Promotion,
+    Kind::Backlog,
+    Kind::Records,
+];
+
+/// A scene in which work of a kind has just begun.
+async fn begun(kind: Kind) -> Scene {
+    let settings = match kind {
+        Kind::Records => FeedSettings::default(),
+        _ => FeedSettings { fan_out_limit: 4, ..small_jobs() },
+    };
+    if kind == Kind::Erasure {
+        let scene = lived_shortly(settings).await;
+        scene.store.op().erasures().begin(&of_ada()).await.unwrap();
+        return scene;
+    }
+    let mut scene = Scene::new(settings).await;
+    let (posts, ada) = (scene.posts.clone(), source("actor:ada"));
+    for who in ["u0", "u1", "u2", "u3"] {
+        scene.follow(who, "actor:ada", 0).await;
+    }
+    scene.follow("u0", "subject:s", 0).await;
+    scene.settle().await;
+    let posted = scene.post(&posts, vec![about("s"), about("t"), about("t"), about("t")]).await;
+    scene.settle().await;
+    pass(Duration::from_secs(1)).await;
+    let op = scene.store.op();
+    match kind {
+        Kind::Deletion => drop(op.topic(&posts).delete().await.unwrap()),
+        Kind::Retention => drop(op.topic(&posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap()),
+        Kind::Backfill => scene.follow("u4", "actor:ada", 9).await,
+        Kind::Cleanup => op.user(&user("u0")).unfollow(&ada).await.unwrap(),
+        Kind::Push => drop(scene.post(&posts, vec![about("s"), about("t")]).await),
+        Kind::Remove => op.topic(&posts).delete_event(posted[1], None).await.unwrap(),
+        Kind::Promotion => scene.follow("u4", "actor:ada", 0).await,
+        Kind::Backlog => {
+            scene.post(&posts, vec![about("s"), about("t")]).await;
+            deliver_while_busy(&mut scene, "SOURCE#subject:t").await;
+            op.topic(&posts).delete_event(posted[1], None).await.unwrap();
+            deliver_while_busy(&mut scene, "SOURCE#subject:t").await;
+            scene.post(&posts, vec![about("s")]).await;
+            deliver_while_busy(&mut scene, "FEED#u1").await;
+            deliver_while_busy(&mut scene, "FEED#u1").await;
+        }
+        Kind::Records => {
+            scene.post(&posts, vec![about("s"), about("t")]).await;
+            op.topic(&posts).delete_event(posted[1], None).await.unwrap();
+            op.user(&user("u0")).unfollow(&ada).await.unwrap();
+            pass(Duration::from_secs(1)).await;
+            scene.follow("u4", "actor:ada", 9).await;
+        }
+        Kind::Erasure => unreachable!("an erasure has its own scene"),
+    }
+    scene
+}
+
+/// Delivers all new records while a partition refuses entries.
+async fn deliver_while_busy(scene: &mut Scene, partition: &str) {
+    let news = scene.news();
+    assert_eq!(fan_out(&process(scene, busy(partition)).1, &news).await.failed, None);
+}
+
+/// What disturbs the steps.
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    /// Nothing.
+    None,
+    /// Each batch is delivered twice, and all batches come once more at the end.
+    Twice,
+    /// The records come in random batches, in random order between items, and some come again.
+    Disorder(u64),
+    /// A process dies at the n-th call.
+    Death(u64, Moment),
+    /// For each batch, the first process dies at its first call, the second one at its second, until one survives.
+    Deaths(Moment),
+    /// Calls are throttled or fail.
+    Faults(u64),
+    /// Two processes run each batch at the same time, and a call of one of them stalls.
+    Together(u64),
+}
+
+/// Delivers all records. Returns false if the trouble did not occur.
+async fn deliver(scene: &mut Scene, trouble: Trouble) -> bool {
+    match trouble {
+        Trouble::None => drop(scene.settle().await),
+        Trouble::Twice => deliver_twice(scene).await,
+        Trouble::Disorder(seed) => deliver_in_disorder(scene, seed).await,
+        Trouble::Death(n, moment) => {
+            let (client, victims) =
+                process(scene, Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
+            let mut is_dead = false;
+            while scene.has_news() {
+                let news = scene.news();
+                is_dead = is_dead || client.run(fan_out(&victims, &news)).await.is_none();
+                if is_dead {
+                    assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+                }
+            }
+            return is_dead;
+        }
+        Trouble::Deaths(moment) => {
+            while scene.has_news() {
+                let news = scene.news();
+                for n in 1.. {
+                    let faults = Faults::default().nth(n, Target::any(), Fault::Crash(moment));
+                    let (client, store) = process(scene, faults);
+                    if client.run(fan_out(&store, &news)).await.is_some() {
+                        break;
+                    }
+                }
+            }
+        }
+        Trouble::Faults(seed) => {
+            let faults = Faults::seeded(seed)
+                .sometimes(0.1, Target::any(), Fault::Throttle(Throttle::Account))
+                .sometimes(0.2, Target::operation(Operation::BatchWriteItem), Fault::Unprocessed(0.3))
+                .sometimes(
+                    0.05,
+                    Target::writes().partition("FEED#"),
+                    Fault::Throttle(Throttle::TableKeyRange),
+                )
+                .sometimes(0.05, Target::any(), Fault::InternalServerError);
+            let (_, store) = process(scene, faults);
+            while scene.has_news() {
+                let news = scene.news();
+                while fan_out(&store, &news).await.failed.is_some() {}
+            }
+        }
+        Trouble::Together(seed) => {
+            let mut random = fastrand::Rng::with_seed(seed);
+            while scene.has_news() {
+                let news = scene.news();
+                let time = Duration::from_millis(random.u64(..5_000));
+                let stall = Some(Stall { call: random.u64(1..30), moment: Moment::Before, time });
+                let slow = Network { seed: random.u64(..), longest: Duration::from_millis(50), stall };
+                let slow = store(scene.engine.client_with(Faults::default()).over(slow), &scene.world);
+                let slow = slow.with_feeds(scene.settings);
+                let behind = async {
+                    assert_eq!(fan_out(&slow, &news).await.failed, None);
+                };
+                let ahead = async {
+                    assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+                    if random.bool() {
+                        scene.settle().await;
+                    }
+                };
+                future::join(behind, ahead).await;
+            }
+        }
+    }
+    true
+}
+
+async fn deliver_twice(scene: &mut Scene) {
+    let mut all = Vec::new();
+    while scene.has_news() {
+        let news = scene.news();
+        for _ in 0..2 {
+            assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+        }
+        all.push(news);
+    }
+    for news in &all {
+        assert_eq!(fan_out(&scene.store, news).await.failed, None);
+    }
+    scene.settle().await;
+}
+
+async fn deliver_in_disorder(scene: &mut Scene, seed: u64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut waiting: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    let mut earlier: Vec<Value> = Vec::new();
+    loop {
+        let mut news: Value = serde_json::from_str(&scene.news()).unwrap();
+        for record in news["Records"].as_array_mut().unwrap().drain(..) {
+            waiting.entry(record["dynamodb"]["Keys"].to_string()).or_default().push(record);
+        }
+        let mut ready: Vec<_> = waiting.keys().cloned().collect();
+        if ready.is_empty() {
+            break;
+        }
+        random.shuffle(&mut ready);
+        ready.truncate(random.usize(1..=ready.len()));
+        let mut records = Vec::new();
+        for item in ready {
+            let of_item = waiting.get_mut(&item).unwrap();
+            records.extend(of_item.drain(..random.usize(1..=of_item.len())));
+            if of_item.is_empty() {
+                waiting.remove(&item);
+            }
+        }
+        let again = earlier.iter().filter(|_| random.u8(..8) == 0).cloned();
+        let batch = again.chain(records.iter().cloned()).collect::<Vec<_>>();
+        assert_eq!(fan_out(&scene.store, &json!({ "Records": batch }).to_string()).await.failed, None);
+        earlier.extend(records);
+        pass(Duration::from_millis(random.u64(..2_000))).await;
+    }
+}
+
+/// Attributes that say when something was done, by which step, or where it is stored.
+const VOLATILE: [&str; 15] = [
+    "begun", "changed", "deleting", "done", "finished", "left_at", "pk", "pull", "revision", "since", "sk",
+    "step", "touched", "until", "waiting",
+];
+
+/// Everything in the table that does not depend on time.
+async fn state(scene: &Scene) -> BTreeSet<String> {
+    let mut steps = Vec::new();
+    let op = scene.store.op_within(MINUTE);
+    op.steps().list(NonZeroU32::new(1_000_000).unwrap(), |step| steps.push(step.clone())).await.unwrap();
+    assert_eq!(steps, [], "no step waits");
+    let mut state = BTreeSet::new();
+    for mut item in items(&scene.engine).await {
+        let key = match key(&item) {
+            // The shards of a timeline grow when it is throttled.
+            AnyKey::SourceEntry(key) => format!("{} lists {}", key.source, key.id),
+            AnyKey::SourceItem(_) => continue,
+            // Marks and notes that expire.
+            AnyKey::Begun(_) | AnyKey::Leaver(_) | AnyKey::DeletedEvent(_) => continue,
+            AnyKey::ErasedPage(_) | AnyKey::LateNote(_) | AnyKey::LateEvent(_) => continue,
+            other => format!("{other:?}"),
+        };
+        if !key.contains(" lists ") && !key.starts_with("FeedEntry") && !key.starts_with("Event(") {
+            item.retain(|name, _| name != "expires_at");
+        }
+        item.retain(|name, _| !VOLATILE.contains(&name.as_str()));
+        let item: BTreeMap<_, _> = item.into_iter().collect();
+        state.insert(format!("{key}: {item:?}"));
+    }
+    state
+}
+
+/// The state after an undisturbed run.
+async fn undisturbed(kind: Kind) -> BTreeSet<String> {
+    static KNOWN: Mutex<BTreeMap<Kind, BTreeSet<String>>> = Mutex::new(BTreeMap::new());
+    if let Some(known) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&kind) {
+        return known.clone();
+    }
+    let mut scene = begun(kind).await;
+    let before = scene.engine.stream(crate::support::TABLE).unwrap().all().len();
+    deliver(&mut scene, Trouble::None).await;
+    assert!(
+        scene.engine.stream(crate::support::TABLE).unwrap().all().len() > before,
+        "{kind:?} did something"
+    );
+    let found = state(&scene).await;
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, found.clone());
+    found
+}
+
+async fn assert_undisturbed(kind: Kind, trouble: Trouble) -> bool {
+    let expected = undisturbed(kind).await;
+    let mut scene = begun(kind).await;
+    let has_occurred = deliver(&mut scene, trouble).await;
+    let found = state(&scene).await;
+    let missing: Vec<_> = expected.difference(&found).collect();
+    let extra: Vec<_> = found.difference(&expected).collect();
+    assert!(
+        missing.is_empty() && extra.is_empty(),
+        "{kind:?}, {trouble:?}: missing {missing:#?}, extra {extra:#?}"
+    );
+    has_occurred
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_kind_ends_the_same_if_all_records_come_twice() {
+    for kind in KINDS {
+        assert_undisturbed(kind, Trouble::Twice).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_kind_ends_the_same_if_processes_die_one_after_another() {
+    for kind in KINDS {
+        for moment in [Moment::Before, Moment::After] {
+            assert_undisturbed(kind, Trouble::Deaths(moment)).await;
+        }
+    }
+}
+
+#[test]
+fn every_kind_ends_the_same_whatever_disturbs_it() {
+    for_each_seed(20, async |seed| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let kind = KINDS[usize::try_from(seed).unwrap() % KINDS.len()];
+        for trouble in [Trouble::Disorder(seed), Trouble::Faults(seed), Trouble::Together(seed)] {
+            assert_undisturbed(kind, trouble).await;
+        }
+        let moment = [Moment::Before, Moment::After][random.usize(..2)];
+        // The first calls are drawn most often, because only long work has late ones.
+        for most in [16, 64, 256] {
+            assert_undisturbed(kind, Trouble::Death(random.u64(1..most), moment)).await;
+        }
+    });
+}
+
+/// The steps that wait.
+async fn steps(scene: &Scene) -> Vec<WaitingStep> {
+    let mut steps = Vec::new();
+    let all = NonZeroU32::new(1_000_000).unwrap();
+    scene.store.op().steps().list(all, |step| steps.push(step.clone())).await.unwrap();
+    steps
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_sees_every_kind_and_resumes_lost_steps() {
+    let mut kinds = BTreeSet::new();
+    for kind in KINDS {
+        let expected = undisturbed(kind).await;
+        let mut scene = begun(kind).await;
+        // Nobody gets the record of a step. All other records are delivered.
+        for _ in 0..200 {
+            let mut news: Value = serde_json::from_str(&scene.news()).unwrap();
+            let records = news["Records"].as_array_mut().unwrap();
+            records.retain(|record| {
+                !record["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap().starts_with("JOB#")
+            });
+            if !records.is_empty() {
+                assert_eq!(fan_out(&scene.store, &news.to_string()).await.failed, None);
+            } else if !scene.has_news() {
+                break;
+            }
+        }
+        while let Some(step) = steps(&scene).await.first() {
+            kinds.insert(step.kind());
+            let resumed = scene.store.op().steps().resume(&step.kind(), step.name()).await.unwrap();
+            assert!(resumed.contains(step), "{resumed:?}");
+            scene.settle().await;
+        }
+        assert_eq!(state(&scene).await, expected, "{kind:?}");
+    }
+    let all =
+        ["backfill", "backlog", "cleanup", "deletion", "erasure", "promote", "push", "remove", "retention"];
+    assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), all);
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_is_done_or_unknown_cannot_be_resumed() {
+    let mut scene = begun(Kind::Deletion).await;
+    scene.settle().await;
+    for (kind, name) in [("deletion", "posts"), ("deletion", "logs"), ("nothing", "x")] {
+        let refused = scene.store.op().steps().resume(kind, name).await;
+        assert!(matches!(refused, Err(FindError::NotFound(_))), "{refused:?}");
+    }
+}
