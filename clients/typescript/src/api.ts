@@ -2,26 +2,88 @@
 
 import { path, type Data, type Request } from "./request.js";
 
-/** The name of a topic or an actor. */
-export type Name = string;
+/** A page of the list of topics. */
+export interface TopicList {
+  /** The topics, by name. */
+  topics: TopicSummary[];
+  /** The cursor of the next page; null at the end. */
+  next: Cursor | null;
+}
 
-/** The subject of an event. */
-export type Subject = string;
-
-/** The type of an event. */
-export type EventType = string;
-
-/** A UUIDv7 whose time is the event's. */
-export type EventId = string;
-
-/** RFC 3339 with an offset, in the years 1970 to 9999. Answers are in UTC, with milliseconds. */
-export type Time = string;
+/** A topic in a list. A list does not read the topics' buckets. */
+export interface TopicSummary {
+  /** The width of a bucket; fixed at creation. */
+  bucket: "quarter-hour" | "hour" | "day" | "month";
+  /** The days after which events expire; with null they never expire. */
+  retention_days: number | null;
+  /** The smallest number of shards of a new bucket; at most max_shards. */
+  min_shards: Shards;
+  /** The most shards of a bucket. */
+  max_shards: Shards;
+  /** If true, events are pushed to feeds; needs the views actor and subject. */
+  fan_out: boolean;
+  /** The views that list later events. */
+  views: ("actor" | "subject" | "type")[];
+  /** Its name. */
+  topic: Name;
+  /** When it was created. */
+  created_at: Time;
+}
 
 /** The position at which the next page continues. Its content is opaque. */
 export type Cursor = string;
 
+/** The name of a topic, an actor, a user, an application or a consumer. */
+export type Name = string;
+
+/** RFC 3339 with an offset, in the years 1970 to 9999. Answers are in UTC, with milliseconds. */
+export type Time = string;
+
 export type Shards = 1 | 2 | 4 | 8 | 16 | 32 | 64 | 128 | 256;
 
+/** A topic, with its newest buckets. */
+export interface Topic {
+  /** The width of a bucket; fixed at creation. */
+  bucket: "quarter-hour" | "hour" | "day" | "month";
+  /** The days after which events expire; with null they never expire. */
+  retention_days: number | null;
+  /** The smallest number of shards of a new bucket; at most max_shards. */
+  min_shards: Shards;
+  /** The most shards of a bucket. */
+  max_shards: Shards;
+  /** If true, events are pushed to feeds; needs the views actor and subject. */
+  fan_out: boolean;
+  /** The views that list later events. */
+  views: ("actor" | "subject" | "type")[];
+  /** Its name. */
+  topic: Name;
+  /** When it was created. */
+  created_at: Time;
+  /** The change of its retention that goes through its events. */
+  retention_change?: RetentionChange;
+  /** Its newest buckets that contain events, newest first. */
+  buckets: Bucket[];
+}
+
+/** The progress of a change of a topic's retention. */
+export interface RetentionChange {
+  /** When it began. */
+  begun_at: Time;
+  /** The events that it has handled. */
+  events: number;
+  /** The bucket that it has come to, from the newest to the oldest. */
+  bucket: string | null;
+}
+
+/** A bucket of a topic. */
+export interface Bucket {
+  /** The name of the bucket's window of time. */
+  label: string;
+  /** The number of its shards. */
+  shards: Shards;
+}
+
+/** The body of `PUT /topics/{topic}`: the settings to set. Absent settings stay as they are; a new topic gets their defaults. */
 export interface TopicChange {
   /** The width of a bucket; fixed at creation. */
   bucket?: "quarter-hour" | "hour" | "day" | "month" | undefined;
@@ -37,208 +99,9 @@ export interface TopicChange {
   views?: ("actor" | "subject" | "type")[] | undefined;
 }
 
-export interface TopicSummary {
-  topic: Name;
-  /** The width of a bucket; fixed at creation. */
-  bucket: "quarter-hour" | "hour" | "day" | "month";
-  /** The days after which events expire; with null they never expire. */
-  retention_days: number | null;
-  /** The smallest number of shards of a new bucket; at most max_shards. */
-  min_shards: Shards;
-  /** The most shards of a bucket. */
-  max_shards: Shards;
-  /** If true, events are pushed to feeds; needs the views actor and subject. */
-  fan_out: boolean;
-  /** The views that list later events. */
-  views: ("actor" | "subject" | "type")[];
-  created_at: Time;
-}
-
-/** A topic, with its newest buckets that hold events, newest first. */
-export type Topic = TopicSummary & {
-  buckets: Bucket[];
-  retention_change?: RetentionChange;
-};
-
-/** How far the latest change of the retention has come; absent when it is done. */
-export interface RetentionChange {
-  begun_at: Time;
-  /** The events that it has handled. */
-  events: number;
-  /** The bucket that it has come to, from the newest to the oldest. */
-  bucket: string | null;
-}
-
-export interface Bucket {
-  /** The name of the bucket's window of time. */
-  label: string;
-  shards: Shards;
-}
-
-export interface TopicList {
-  topics: TopicSummary[];
-  next: Cursor | null;
-}
-
-/** An event as it is sent: at most 256 KiB. */
-export type NewEvent<T = unknown> = {
-  type: EventType;
-  actor: Name;
-  subject?: Subject | undefined;
-  /** The time of the event; the default is now. */
-  at?: Time | Date | undefined;
-} & Data<T>;
-
-/** A batch. */
-export type NewEvents<T = unknown> = NewEvent<T>[];
-
-export type Event<T = unknown> = {
-  id: EventId;
-  at: Time;
-  type: EventType;
-  actor: Name;
-  subject?: Subject;
-} & Data<T>;
-
-/** All events of the batch, in its order. */
-export interface Accepted<T = unknown> {
-  accepted: number;
-  events: Event<T>[];
-}
-
-export interface Page<T = unknown> {
-  events: Event<T>[];
-  /** The cursor that continues in the page's own order. */
-  next: Cursor | null;
-  /** On newest-first pages: the cursor of later events, oldest first. Events of two seconds may come again. */
-  newer: Cursor | null;
-  has_more: boolean;
-}
-
-/** The reason why a request failed (RFC 9457). `code` is stable. */
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  code: Code;
-  detail: string;
-  /** The request's id in the log; give it to the operator of the service. */
-  request_id?: string;
-  /** Every fault, with its position in the request. */
-  errors?: Fault[];
-  /** With `partially-accepted`: the events that were written. */
-  accepted?: {
-  index: number;
-  id: EventId;
-}[];
-  /** With `partially-accepted`: the events that were certainly not written. The outcome of an event in neither list is unknown. */
-  rejected?: {
-  index: number;
-  code: Code;
-}[];
-}
-
-export type Code = "invalid-name" | "invalid-id" | "invalid-query" | "invalid-cursor" | "invalid-idempotency-key" | "invalid-precondition" | "malformed-json" | "missing-token" | "invalid-token" | "forbidden" | "origin-refused" | "route-not-found" | "method-not-allowed" | "topic-not-found" | "event-not-found" | "not-found" | "stale-batch" | "has-runs" | "topic-is-being-deleted" | "actor-is-being-erased" | "bucket-is-fixed" | "too-many-pull-sources" | "too-many-consumers" | "too-many-issues" | "revision-mismatch" | "too-large" | "unsupported-encoding" | "invalid-body" | "invalid-event" | "too-many-events" | "invalid-topic" | "idempotency-key-reused" | "rate-limited" | "revision-required" | "partially-accepted" | "not-yet-visible" | "unavailable";
-
-export interface Fault {
-  /** A JSON Pointer into the body, as `/1/type`, or the name of a query parameter, as `/limit`. */
-  path: string;
-  message: string;
-}
-
-/** The body of a response that the gateway itself makes on AWS. */
-export interface GatewayMessage {
-  message: string;
-}
-
-export interface Health {
-  status: "ok";
-}
-
-/** The name of a session: a UUID in lower case. It is not secret. */
-export type SessionId = string;
-
-/** `read`; `write` (post, delete, follow, change records, as the session's own user); `import`; `consume`; `act-as` (act as any user); `admin` (all of these, and topics, sessions, settings). */
-export type Scope = "read" | "write" | "import" | "consume" | "act-as" | "admin";
-
-export interface NewSession {
-  /** The user for whom the session acts; absent for a service. */
-  user?: Name | undefined;
-  scopes: Scope[];
-  /** The only topics to which the scopes apply; all if absent. */
-  topics?: Name[] | undefined;
-  ttl_seconds: number;
-  writes_per_minute?: WritesPerMinute | undefined;
-  reads_per_minute?: ReadsPerMinute | undefined;
-}
-
-/** The writes that the token may make in a minute; each event of a batch counts. Without limit if absent. */
-export type WritesPerMinute = number;
-
-/** The reads that the token may make in a minute. Without limit if absent. */
-export type ReadsPerMinute = number;
-
-export interface SessionList {
-  sessions: Session[];
-  next: Cursor | null;
-}
-
-export interface RevokedSessions {
-  /** The number of sessions that this request ended. */
-  revoked: number;
-}
-
-export interface OwnSession {
-  user?: Name;
-  scopes: Scope[];
-  /** The only topics to which the scopes apply; all if absent. */
-  topics?: Name[];
-  /** The end of the token. Clocks and caches may accept the token for a minute more. */
-  expires_at?: Time;
-  /** The issuer of a JWT; absent for a session's token. */
-  issuer?: string;
-  writes_per_minute?: WritesPerMinute;
-  reads_per_minute?: ReadsPerMinute;
-}
-
-export interface Session {
-  id: SessionId;
-  user?: Name;
-  scopes: Scope[];
-  /** The only topics to which the scopes apply; all if absent. */
-  topics?: Name[];
-  created_at: Time;
-  /** The time from which on the session is refused. */
-  expires_at: Time;
-  writes_per_minute?: WritesPerMinute;
-  reads_per_minute?: ReadsPerMinute;
-}
-
-export interface SessionToken {
-  id: SessionId;
-  /** The token is returned only once, and stored only as a hash. */
-  token: string;
-  expires_at: Time;
-}
-
-/** The deletion of a topic. */
-export interface TopicDeletion {
-  topic: Name;
-  /** `done`: everything is deleted, and the name may be used again. */
-  state: "deleting" | "done";
-  begun_at: Time;
-  /** The time at which the last item was removed. */
-  finished_at?: Time;
-  /** The events that were deleted so far. */
-  events: number;
-  /** The buckets that were deleted so far. */
-  buckets: number;
-  /** The consumers that were deleted so far. */
-  consumers: number;
-}
-
-/** What a deletion would delete, as far as the topic's directory knows it. No event is read. */
+/** A topic as its directory knows it: the response to a deletion's dry run. */
 export interface DeletionPreview {
+  /** The topic's name. */
   topic: Name;
   /** The buckets that hold events. */
   buckets: number;
@@ -252,18 +115,355 @@ export interface DeletionPreview {
   consumers: number;
 }
 
-/** The name of an erasure: a UUID in lower case. */
-export type ErasureId = string;
-
-/** An actor, a user, or both, and the name again. */
-export interface NewErasure {
-  /** The actor whose events are erased. */
-  actor?: Name | undefined;
-  /** The user whose data is erased. */
-  user?: Name | undefined;
-  /** The name again, so that nobody is erased by mistake: the actor's, or the user's if no actor is named. */
-  confirm: Name;
+/** The deletion of a topic, with its counts so far. */
+export interface TopicDeletion {
+  /** The topic's name. */
+  topic: Name;
+  /** `done`: everything is deleted, and the name may be used again. */
+  state: "deleting" | "done";
+  /** When the deletion began. */
+  begun_at: Time;
+  /** The time at which the last item was removed. */
+  finished_at?: Time;
+  /** The events that were deleted so far. */
+  events: number;
+  /** The buckets that were deleted so far. */
+  buckets: number;
+  /** The consumers that were deleted so far. */
+  consumers: number;
 }
+
+/** An event. */
+export type Event<T = unknown> = {
+  id: EventId;
+  /** The time of the event, which the id contains. */
+  at: Time;
+  type: EventType;
+  actor: Name;
+  subject?: Subject;
+} & Data<T>;
+
+/** All of a batch was written. */
+export interface Accepted<T = unknown> {
+  accepted: number;
+  events: Event<T>[];
+}
+
+/** A UUIDv7 whose time is the event's. */
+export type EventId = string;
+
+/** The type of an event. */
+export type EventType = string;
+
+/** The subject of an event. */
+export type Subject = string;
+
+/** An event that a client sends. */
+export type NewEvent<T = unknown> = {
+  /** The kind of event. */
+  type: EventType;
+  /** The actor who did it. */
+  actor: Name;
+  /** The subject that it was done to. */
+  subject?: Subject | undefined;
+  /** The time of the event; the default is now. */
+  at?: Time | Date | undefined;
+} & Data<T>;
+
+/** A batch. */
+export type NewEvents<T = unknown> = NewEvent<T>[];
+
+export interface Page<T = unknown> {
+  events: Event<T>[];
+  /** The cursor that continues in the page's own order. */
+  next: Cursor | null;
+  /** On newest-first pages: the cursor of later events, oldest first. Events of two seconds may come again. */
+  newer: Cursor | null;
+  /** True if there are more entries now. */
+  has_more: boolean;
+}
+
+export interface TimelinePage<T = unknown> {
+  events: TimelineEvent<T>[];
+  /** The cursor that continues in the page's own order. */
+  next: Cursor | null;
+  /** On newest-first pages: the cursor of later events, oldest first. Events of two seconds may come again. */
+  newer: Cursor | null;
+  /** True if there are more entries now. */
+  has_more: boolean;
+}
+
+/** A page of a feed: a page's JSON. The feed's first page also has `unread` and `unread_more`. */
+export interface FeedPage<T = unknown> {
+  events: TimelineEvent<T>[];
+  /** The cursor that continues in the page's own order. */
+  next: Cursor | null;
+  /** On newest-first pages: the cursor of later events, oldest first. Events of two seconds may come again. */
+  newer: Cursor | null;
+  /** True if there are more entries now. */
+  has_more: boolean;
+  /** The number of this page's entries that are newer than the seen mark and not the user's own. Only on newest-first pages without filter and cursor. */
+  unread?: number;
+  /** True if the page ends before the seen mark, so that more unread entries may follow. */
+  unread_more?: boolean;
+}
+
+/** The unread entries of a feed. */
+export interface Unread {
+  /** The number of entries that are newer than the seen mark and not the user's own. */
+  unread: number;
+  /** True if the count stopped at the limit of one request, so that there may be more. */
+  more: boolean;
+}
+
+/** A source that a user follows. */
+export interface Following {
+  /** The followed source. */
+  source: Source;
+  /** When the follow began. */
+  since: Time;
+}
+
+/** An actor or a subject, which users can follow: `actor:<name>` or `subject:<name>`. */
+export type Source = string;
+
+/** The body of a follow. */
+export interface Follow {
+  /** The number of the source's events from before the follow that the feed will show. */
+  backfill?: number | undefined;
+}
+
+/** A page of the sources that a user follows, sorted by source. */
+export interface FollowingList {
+  /** The followed sources. */
+  following: Following[];
+  /** The cursor of the next page; null at the end. */
+  next: Cursor | null;
+}
+
+/** A page of a source's followers, in an arbitrary order. */
+export interface FollowerList {
+  /** The followers. */
+  followers: Follower[];
+  /** The cursor of the next page; null at the end. */
+  next: Cursor | null;
+}
+
+/** A follower of a source. */
+export interface Follower {
+  /** The follower. */
+  user: Name;
+  /** When the follow began. */
+  since: Time;
+}
+
+/** A source. */
+export interface SourceView {
+  /** Its name. */
+  source: Source;
+  /** The number of its followers. */
+  followers: number;
+  /** `push`: events are copied into feeds. `pull`: events are read at each read of a feed. `promoting`: the source changes from push to pull. */
+  mode: "push" | "promoting" | "pull";
+}
+
+/** The body of `PUT /feeds/{user}/seen`. */
+export interface Seen {
+  /** The event. */
+  id: EventId;
+}
+
+/** Any JSON object of at most 64 KiB as it is sent, nested at most 60 levels deep. Responses return it as the same text. */
+export type Document = Record<string, unknown>;
+
+/** A page of a repository's issues. */
+export interface IssueList {
+  /** The issues, in the requested order. */
+  issues: Issue[];
+  /** The cursor of the next page; null at the end. */
+  next: Cursor | null;
+}
+
+/** The owner of a repository, or its name. */
+export type RepositoryPart = string;
+
+export type IssueNumber = number;
+
+/** An issue as a response shows it. */
+export interface Issue {
+  /** The owner of the repository. */
+  owner: RepositoryPart;
+  /** The repository. */
+  repo: RepositoryPart;
+  /** The number in the repository. */
+  number: IssueNumber;
+  /** The title: one line. */
+  title: IssueTitle;
+  /** The text. */
+  body?: IssueBody;
+  /** The labels. */
+  labels: Labels;
+  /** Open or closed. */
+  status: IssueStatus;
+  /** The priority. */
+  priority: IssuePriority;
+  /** The actor who opened it. */
+  opened_by: Name;
+  /** When it was opened. */
+  opened_at: Time;
+  /** When it was last changed. */
+  updated_at: Time;
+  /** The revision rises with every change; in quotes it is the `ETag`. */
+  revision: number;
+}
+
+/** One line: no control characters, and not only white space. */
+export type IssueTitle = string;
+
+/** At most 65536 bytes of text; the only control characters are tabs and line ends. */
+export type IssueBody = string;
+
+/** Each label once, of at most 50 bytes, without control characters, and without white space at its ends. */
+export type Labels = string[];
+
+export type IssueStatus = "open" | "closed";
+
+export type IssuePriority = "high" | "medium" | "low";
+
+/** The body of `POST /repos/{owner}/{repo}/issues`. */
+export interface NewIssue {
+  /** The title: one line. */
+  title: IssueTitle;
+  /** The text. */
+  body?: IssueBody | undefined;
+  /** The labels. */
+  labels?: Labels | undefined;
+}
+
+/** The body of `PATCH /repos/{owner}/{repo}/issues/{number}`: the fields to set. Absent fields stay as they are. */
+export interface IssueChange {
+  /** The title: one line. */
+  title?: IssueTitle | undefined;
+  /** The text; null removes it. */
+  body?: IssueBody | null | undefined;
+  /** All labels: they replace the present ones. */
+  labels?: Labels | undefined;
+  /** Open or closed. */
+  status?: IssueStatus | undefined;
+  /** The priority. Once set, it no longer follows the labels. */
+  priority?: IssuePriority | undefined;
+}
+
+/** The response to the creation of a session: the only response that contains its token. */
+export interface SessionToken {
+  /** The session's id. */
+  id: SessionId;
+  /** The token is returned only once, and stored only as a hash. */
+  token: string;
+  /** When it expires. */
+  expires_at: Time;
+}
+
+/** A UUID in lower case. It is not a secret. */
+export type SessionId = string;
+
+/** The body of `POST /sessions`. */
+export interface NewSession {
+  /** The writes a minute; without limit if absent. */
+  writes_per_minute?: WritesPerMinute | undefined;
+  /** The reads a minute; without limit if absent. */
+  reads_per_minute?: ReadsPerMinute | undefined;
+  /** The user for whom the session acts; absent for a service. */
+  user?: Name | undefined;
+  /** Its scopes; at least one. */
+  scopes: Scope[];
+  /** The only topics to which the scopes apply; all if absent. */
+  topics?: Name[] | undefined;
+  /** Its lifetime. */
+  ttl_seconds: number;
+}
+
+/** `read`; `write` (post, delete, follow, change records, as the session's own user); `import`; `consume`; `act-as` (act as any user); `admin` (all of these, and topics, sessions, settings). */
+export type Scope = "read" | "write" | "import" | "consume" | "act-as" | "admin";
+
+/** The writes that the token may make in a minute; each event of a batch counts. Without limit if absent. */
+export type WritesPerMinute = number;
+
+/** The reads that the token may make in a minute. Without limit if absent. */
+export type ReadsPerMinute = number;
+
+/** A page of the list of sessions. */
+export interface SessionList {
+  /** The sessions that have not ended, newest first. A page with ended sessions has fewer than the limit. */
+  sessions: Session[];
+  /** The cursor of the next page; null at the end. */
+  next: Cursor | null;
+}
+
+/** A session, without its token. */
+export interface Session {
+  /** The writes a minute; without limit if absent. */
+  writes_per_minute?: WritesPerMinute;
+  /** The reads a minute; without limit if absent. */
+  reads_per_minute?: ReadsPerMinute;
+  /** Its id. */
+  id: SessionId;
+  /** The user that it acts for. */
+  user?: Name;
+  /** Its scopes. */
+  scopes: Scope[];
+  /** The only topics to which the scopes apply; all if absent. */
+  topics?: Name[];
+  /** When it was created. */
+  created_at: Time;
+  /** The time from which on the session is refused. */
+  expires_at: Time;
+}
+
+/** The response to the revocation of a user's sessions. */
+export interface RevokedSessions {
+  /** The number of sessions that this request ended. */
+  revoked: number;
+}
+
+/** The response to a caller that asks about its own token. */
+export interface OwnSession {
+  /** The writes a minute; without limit if absent. */
+  writes_per_minute?: WritesPerMinute;
+  /** The reads a minute; without limit if absent. */
+  reads_per_minute?: ReadsPerMinute;
+  /** The user that the token acts for. */
+  user?: Name;
+  /** The token's scopes. */
+  scopes: Scope[];
+  /** The only topics to which the scopes apply; all if absent. */
+  topics?: Name[];
+  /** The end of the token. Clocks and caches may accept the token for a minute more. */
+  expires_at?: Time;
+  /** The issuer of a JWT; absent for a session's token. */
+  issuer?: string;
+}
+
+/** An erasure, with its counts so far. When its state is `done`, this is the receipt. It does not contain the erased names. */
+export interface Erasure {
+  /** Its id. */
+  id: ErasureId;
+  /** `done`: everything that the erasure covers is removed. */
+  state: "erasing" | "done";
+  /** The erased items, by kind. */
+  counts: ErasureCounts;
+  /** The SHA-256, in hexadecimal, over the erased event ids as text, sorted, each followed by a newline. */
+  ids_sha256?: string;
+  /** When it began. */
+  started_at: Time;
+  /** The time at which the last item was removed. */
+  finished_at?: Time;
+  /** Data that the erasure cannot reach, such as report files and backups. */
+  not_covered: string[];
+}
+
+/** A UUID in lower case. It is not a secret. */
+export type ErasureId = string;
 
 /** The number of items of each kind that the erasure itself removed. */
 export interface ErasureCounts {
@@ -283,173 +483,25 @@ export interface ErasureCounts {
   issues: number;
 }
 
-/** An erasure, with its counts so far. When `state` is `done`, this is the receipt. */
-export interface Erasure {
-  id: ErasureId;
-  /** `done`: everything that the erasure covers is removed. */
-  state: "erasing" | "done";
-  counts: ErasureCounts;
-  /** The SHA-256, in hexadecimal, over the erased event ids as text, sorted, each followed by a newline. */
-  ids_sha256?: string;
-  started_at: Time;
-  /** The time at which the last item was removed. */
-  finished_at?: Time;
-  /** Data that the erasure cannot reach, such as report files and backups. */
-  not_covered: string[];
+/** The body of `POST /erasures`. */
+export interface NewErasure {
+  /** The actor whose events are erased, with their copies and the actor's followers. */
+  actor?: Name | undefined;
+  /** The user whose profile, sessions, feed, follows and other traces are erased. */
+  user?: Name | undefined;
+  /** The name again, so that nobody erases a person by mistake: the actor's, or the user's if there is no actor. */
+  confirm: Name;
 }
 
-/** Erasures, newest first. */
+/** A page of the list of erasures. */
 export interface ErasureList {
+  /** The erasures of the last days, newest first. */
   erasures: Erasure[];
   /** The cursor of the next page; null at the end. */
   next: Cursor | null;
 }
 
-/** An actor or a subject, which users can follow: `actor:<name>` or `subject:<name>`. */
-export type Source = string;
-
-/** An event with its topic. */
-export type TimelineEvent<T = unknown> = {
-  id: EventId;
-  at: Time;
-  topic: Name;
-  type: EventType;
-  actor: Name;
-  subject?: Subject;
-} & Data<T>;
-
-export interface TimelinePage<T = unknown> {
-  events: TimelineEvent<T>[];
-  /** The cursor that continues in the page's own order. */
-  next: Cursor | null;
-  /** On newest-first pages: the cursor of later events, oldest first. */
-  newer: Cursor | null;
-  has_more: boolean;
-}
-
-export interface FeedPage<T = unknown> {
-  events: TimelineEvent<T>[];
-  /** The cursor that continues in the page's own order. */
-  next: Cursor | null;
-  /** On newest-first pages: the cursor of later events, oldest first. */
-  newer: Cursor | null;
-  has_more: boolean;
-  /** The number of this page's entries that are newer than the seen mark and not the user's own. Only on newest-first pages without filter and cursor. */
-  unread?: number;
-  /** True if the page ends before the seen mark, so that more unread entries may follow. */
-  unread_more?: boolean;
-}
-
-export interface Unread {
-  unread: number;
-  /** True if the count stopped at the bound of one request. */
-  more: boolean;
-}
-
-export interface Seen {
-  id: EventId;
-}
-
-export interface Follow {
-  /** The number of the source's events from before the follow that the feed will show. */
-  backfill?: number | undefined;
-}
-
-export interface Following {
-  source: Source;
-  since: Time;
-}
-
-export interface FollowingList {
-  following: Following[];
-  /** The cursor of the next page; null at the end. */
-  next: string | null;
-}
-
-export interface Follower {
-  user: Name;
-  since: Time;
-}
-
-export interface FollowerList {
-  followers: Follower[];
-  /** The cursor of the next page; null at the end. */
-  next: string | null;
-}
-
-export interface SourceView {
-  source: Source;
-  followers: number;
-  /** `push`: events are copied into feeds. `pull`: events are read at each read of a feed. `promoting`: the source changes from push to pull. */
-  mode: "push" | "promoting" | "pull";
-}
-
-/** Any JSON object of at most 64 KiB as it is sent, nested at most 60 levels deep. Responses return it as the same text. */
-export type Document = Record<string, unknown>;
-
-export type RepositoryPart = string;
-
-export type IssueNumber = number;
-
-/** One line: no control characters, and not only white space. */
-export type IssueTitle = string;
-
-/** Text; the only control characters allowed are tabs and line ends. The whole request has at most 65,536 bytes. */
-export type IssueBody = string;
-
-/** Each label once, of at most 50 bytes, without control characters, and without white space at its ends. */
-export type Labels = string[];
-
-export type IssueStatus = "open" | "closed";
-
-export type IssuePriority = "high" | "medium" | "low";
-
-export interface NewIssue {
-  title: IssueTitle;
-  body?: IssueBody | undefined;
-  labels?: Labels | undefined;
-}
-
-/** Absent fields stay unchanged. A `body` of null removes the body. After a priority is set, labels no longer change it. */
-export interface IssueChange {
-  title?: IssueTitle | undefined;
-  body?: IssueBody | null | undefined;
-  labels?: Labels | undefined;
-  status?: IssueStatus | undefined;
-  priority?: IssuePriority | undefined;
-}
-
-export interface Issue {
-  owner: RepositoryPart;
-  repo: RepositoryPart;
-  number: IssueNumber;
-  title: IssueTitle;
-  body?: IssueBody;
-  labels: Labels;
-  status: IssueStatus;
-  priority: IssuePriority;
-  opened_by: Name;
-  opened_at: Time;
-  updated_at: Time;
-  /** The revision rises with every change; in quotes it is the `ETag`. */
-  revision: number;
-}
-
-export interface IssueList {
-  issues: Issue[];
-  next: Cursor | null;
-}
-
-/** The name of a batch. Its content is opaque. */
-export type BatchToken = string;
-
-export interface NewConsumer {
-  /** The position at which a new consumer begins: the oldest event, now, or a time. */
-  start?: "earliest" | "latest" | Time | Date | undefined;
-  /** The seconds that the consumer stays behind now, so that writes under way can arrive. */
-  settle_seconds?: number | undefined;
-}
-
+/** A consumer. */
 export interface Consumer {
   /** All events at or before this position are committed. */
   position: EventId | null;
@@ -461,14 +513,22 @@ export interface Consumer {
   late: number;
   /** True if one request could not count all late events; absent otherwise. */
   late_more?: true;
+  /** The time that it stays behind the present. */
   settle_seconds: number;
 }
 
-export interface Poll {
-  /** The most events of the batch, late events included. */
-  limit?: number | undefined;
+/** The name of a batch. Its content is opaque. */
+export type BatchToken = string;
+
+/** The body of `PUT /topics/{topic}/consumers/{name}`. */
+export interface NewConsumer {
+  /** The position at which a new consumer begins: the oldest event, now, or a time. */
+  start?: "earliest" | "latest" | Time | Date | undefined;
+  /** The seconds that the consumer stays behind now, so that writes under way can arrive. */
+  settle_seconds?: number | undefined;
 }
 
+/** The response to a poll. */
 export interface Polled<T = unknown> {
   /** The batch to commit; null if there are no events. */
   batch: BatchToken | null;
@@ -480,14 +540,33 @@ export interface Polled<T = unknown> {
   caught_up: boolean;
 }
 
+/** The body of a poll. */
+export interface Poll {
+  /** The most events of the batch, late events included. */
+  limit?: number | undefined;
+}
+
+/** The body of a commit. */
 export interface Commit {
+  /** The batch that the client has processed. */
   batch: BatchToken;
 }
 
+/** The body of a seek. */
 export interface Seek {
+  /** The position to continue from. */
   to: "earliest" | "latest" | Time | Date | EventId;
 }
 
+/** A page of a consumer's runs, newest first. */
+export interface RunList {
+  /** The runs. */
+  runs: Run[];
+  /** The cursor of the next page; null at the end. */
+  next: Cursor | null;
+}
+
+/** A report run: its range, its counting and, once it is committed, its counts and files. */
 export interface Run {
   /** The run reports the events after this id. */
   from: EventId;
@@ -503,6 +582,7 @@ export interface Run {
   late: number | null;
   /** The size of the events' file in bytes. */
   bytes: number | null;
+  /** The field by which its summary groups events. */
   group_by: "actor" | "subject" | "type";
   /** The field of `data` that the summary adds up. */
   sum: string | null;
@@ -510,10 +590,63 @@ export interface Run {
   files: string[];
 }
 
-export interface RunList {
-  runs: Run[];
-  /** The cursor of the next page; null at the end. */
-  next: string | null;
+/** The service runs. */
+export interface Health {
+  status: "ok";
+}
+
+/** The reason why a request failed (RFC 9457). `code` is stable. */
+export interface Problem {
+  /** With `partially-accepted`: the events that were written. */
+  accepted?: {
+  /** Its position in the batch, from 0. */
+  index: number;
+  /** Its id. */
+  id: EventId;
+}[];
+  /** With `partially-accepted`: the events that were certainly not written. The outcome of an event in neither list is unknown. */
+  rejected?: {
+  /** Its position in the batch, from 0. */
+  index: number;
+  /** The reason: a problem's stable code. */
+  code: Code;
+}[];
+  type: string;
+  title: string;
+  status: number;
+  /** The kind of problem. A published code never changes. */
+  code: Code;
+  detail: string;
+  /** Every fault, with its position in the request. */
+  errors?: Fault[];
+  /** The request's id in the log; give it to the operator of the service. */
+  request_id?: string;
+}
+
+export type Code = "invalid-name" | "invalid-id" | "invalid-query" | "invalid-cursor" | "invalid-idempotency-key" | "invalid-precondition" | "malformed-json" | "missing-token" | "invalid-token" | "forbidden" | "origin-refused" | "route-not-found" | "method-not-allowed" | "topic-not-found" | "event-not-found" | "not-found" | "stale-batch" | "has-runs" | "topic-is-being-deleted" | "actor-is-being-erased" | "bucket-is-fixed" | "too-many-pull-sources" | "too-many-consumers" | "too-many-issues" | "revision-mismatch" | "too-large" | "unsupported-encoding" | "invalid-body" | "invalid-event" | "too-many-events" | "invalid-topic" | "idempotency-key-reused" | "rate-limited" | "revision-required" | "partially-accepted" | "not-yet-visible" | "unavailable";
+
+/** One error to correct. */
+export interface Fault {
+  /** A JSON Pointer into the body, as `/1/type`, or the name of a query parameter, as `/limit`. */
+  path: string;
+  /** The rule that must hold. It never repeats text that the client sent. */
+  message: string;
+}
+
+/** An event with its topic. */
+export type TimelineEvent<T = unknown> = {
+  id: EventId;
+  /** The time of the event, which the id contains. */
+  at: Time;
+  topic: Name;
+  type: EventType;
+  actor: Name;
+  subject?: Subject;
+} & Data<T>;
+
+/** The body of a response that the gateway itself makes on AWS. */
+export interface GatewayMessage {
+  message: string;
 }
 
 export type ListTopicsQuery = {
@@ -602,26 +735,6 @@ export const postEvents = <T = unknown>(topic: Name, body: NewEvent<T> | NewEven
   headers,
 });
 
-export type StreamTopicEventsQuery = {
-  /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
-  cursor?: Cursor | undefined;
-  /** Events of this type. */
-  type?: EventType | undefined;
-};
-
-export type StreamTopicEventsHeaders = {
-  /** The id of the last message. It wins over `cursor`. */
-  "Last-Event-ID"?: Cursor | undefined;
-};
-
-/** Follow a topic live: `GET /topics/{topic}/live`. */
-export const streamTopicEvents = (topic: Name, query: StreamTopicEventsQuery = {}, headers: StreamTopicEventsHeaders = {}): Request<void> => ({
-  method: "GET",
-  path: path`/topics/${topic}/live`,
-  query,
-  headers,
-});
-
 /** Get an event: `GET /topics/{topic}/events/{id}`. */
 export const getEvent = <T = unknown>(topic: Name, id: EventId): Request<Event<T>> => ({
   method: "GET",
@@ -651,12 +764,12 @@ export type GetActorEventsQuery = {
   consistent?: boolean | undefined;
   /** The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the cursor of an oldest-first page. */
   wait?: number | undefined;
-  /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
-  wait_for?: EventId | undefined;
   /** Only events of this topic. */
   topic?: Name | undefined;
   /** Only events of this month. Not with `from` or `to`. */
   month?: string | undefined;
+  /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
+  wait_for?: EventId | undefined;
 };
 
 /** Get an actor's events, newest first: `GET /actors/{actor}/events`. */
@@ -664,6 +777,58 @@ export const getActorEvents = <T = unknown>(actor: Name, query: GetActorEventsQu
   method: "GET",
   path: path`/actors/${actor}/events`,
   query,
+});
+
+export type GetSubjectEventsQuery = {
+  /** The most entries of a page. */
+  limit?: number | undefined;
+  /** `desc` (the default) is newest first. Optional with a cursor. */
+  order?: "desc" | "asc" | undefined;
+  /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
+  cursor?: Cursor | undefined;
+  /** Events of this time and later; not after `to`. */
+  from?: Time | Date | undefined;
+  /** Events before this time. */
+  to?: Time | Date | undefined;
+  /** Events of this type. */
+  type?: EventType | undefined;
+  /** If true, the read shows every acknowledged write, at twice the price. */
+  consistent?: boolean | undefined;
+  /** The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the cursor of an oldest-first page. */
+  wait?: number | undefined;
+  /** Only events of this topic. */
+  topic?: Name | undefined;
+  /** Only events of this month. Not with `from` or `to`. */
+  month?: string | undefined;
+  /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
+  wait_for?: EventId | undefined;
+};
+
+/** Get a subject's events, newest first: `GET /subjects/{subject}/events`. */
+export const getSubjectEvents = <T = unknown>(subject: Subject, query: GetSubjectEventsQuery = {}): Request<TimelinePage<T>> => ({
+  method: "GET",
+  path: path`/subjects/${subject}/events`,
+  query,
+});
+
+export type StreamTopicEventsQuery = {
+  /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
+  cursor?: Cursor | undefined;
+  /** Events of this type. */
+  type?: EventType | undefined;
+};
+
+export type StreamTopicEventsHeaders = {
+  /** The id of the last message. It wins over `cursor`. */
+  "Last-Event-ID"?: Cursor | undefined;
+};
+
+/** Follow a topic live: `GET /topics/{topic}/live`. */
+export const streamTopicEvents = (topic: Name, query: StreamTopicEventsQuery = {}, headers: StreamTopicEventsHeaders = {}): Request<void> => ({
+  method: "GET",
+  path: path`/topics/${topic}/live`,
+  query,
+  headers,
 });
 
 export type StreamActorEventsQuery = {
@@ -686,38 +851,6 @@ export const streamActorEvents = (actor: Name, query: StreamActorEventsQuery = {
   path: path`/actors/${actor}/live`,
   query,
   headers,
-});
-
-export type GetSubjectEventsQuery = {
-  /** The most entries of a page. */
-  limit?: number | undefined;
-  /** `desc` (the default) is newest first. Optional with a cursor. */
-  order?: "desc" | "asc" | undefined;
-  /** The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change. */
-  cursor?: Cursor | undefined;
-  /** Events of this time and later; not after `to`. */
-  from?: Time | Date | undefined;
-  /** Events before this time. */
-  to?: Time | Date | undefined;
-  /** Events of this type. */
-  type?: EventType | undefined;
-  /** If true, the read shows every acknowledged write, at twice the price. */
-  consistent?: boolean | undefined;
-  /** The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the cursor of an oldest-first page. */
-  wait?: number | undefined;
-  /** Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id in the future is refused. Not with `cursor`. */
-  wait_for?: EventId | undefined;
-  /** Only events of this topic. */
-  topic?: Name | undefined;
-  /** Only events of this month. Not with `from` or `to`. */
-  month?: string | undefined;
-};
-
-/** Get a subject's events, newest first: `GET /subjects/{subject}/events`. */
-export const getSubjectEvents = <T = unknown>(subject: Subject, query: GetSubjectEventsQuery = {}): Request<TimelinePage<T>> => ({
-  method: "GET",
-  path: path`/subjects/${subject}/events`,
-  query,
 });
 
 export type StreamSubjectEventsQuery = {
@@ -770,37 +903,23 @@ export const getFeed = <T = unknown>(user: Name, query: GetFeedQuery = {}): Requ
   query,
 });
 
-export type StreamFeedQuery = {
-  /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
-  cursor?: Cursor | undefined;
-  /** Events of this type. */
-  type?: EventType | undefined;
-};
-
-export type StreamFeedHeaders = {
-  /** The id of the last message. It wins over `cursor`. */
-  "Last-Event-ID"?: Cursor | undefined;
-};
-
-/** Follow a user's feed live: `GET /feeds/{user}/live`. */
-export const streamFeed = (user: Name, query: StreamFeedQuery = {}, headers: StreamFeedHeaders = {}): Request<void> => ({
-  method: "GET",
-  path: path`/feeds/${user}/live`,
-  query,
-  headers,
-});
-
 /** Count the unread entries of a feed: `GET /feeds/{user}/unread`. */
 export const getUnread = (user: Name): Request<Unread> => ({
   method: "GET",
   path: path`/feeds/${user}/unread`,
 });
 
-/** Mark a feed as seen up to an event: `PUT /feeds/{user}/seen`. */
-export const putSeen = (user: Name, body: Seen): Request<void> => ({
+/** Follow a source: `PUT /users/{user}/following/{source}`. */
+export const putFollowing = (user: Name, source: Source, body: Follow = {}): Request<Following> => ({
   method: "PUT",
-  path: path`/feeds/${user}/seen`,
+  path: path`/users/${user}/following/${source}`,
   body,
+});
+
+/** Unfollow a source: `DELETE /users/{user}/following/{source}`. */
+export const deleteFollowing = (user: Name, source: Source): Request<void> => ({
+  method: "DELETE",
+  path: path`/users/${user}/following/${source}`,
 });
 
 export type ListFollowingQuery = {
@@ -815,19 +934,6 @@ export const listFollowing = (user: Name, query: ListFollowingQuery = {}): Reque
   method: "GET",
   path: path`/users/${user}/following`,
   query,
-});
-
-/** Follow a source: `PUT /users/{user}/following/{source}`. */
-export const putFollowing = (user: Name, source: Source, body: Follow = {}): Request<Following> => ({
-  method: "PUT",
-  path: path`/users/${user}/following/${source}`,
-  body,
-});
-
-/** Unfollow a source: `DELETE /users/{user}/following/{source}`. */
-export const deleteFollowing = (user: Name, source: Source): Request<void> => ({
-  method: "DELETE",
-  path: path`/users/${user}/following/${source}`,
 });
 
 export type ListFollowersQuery = {
@@ -850,6 +956,33 @@ export const getSource = (source: Source): Request<SourceView> => ({
   path: path`/sources/${source}`,
 });
 
+/** Mark a feed as seen up to an event: `PUT /feeds/{user}/seen`. */
+export const putSeen = (user: Name, body: Seen): Request<void> => ({
+  method: "PUT",
+  path: path`/feeds/${user}/seen`,
+  body,
+});
+
+export type StreamFeedQuery = {
+  /** The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now. */
+  cursor?: Cursor | undefined;
+  /** Events of this type. */
+  type?: EventType | undefined;
+};
+
+export type StreamFeedHeaders = {
+  /** The id of the last message. It wins over `cursor`. */
+  "Last-Event-ID"?: Cursor | undefined;
+};
+
+/** Follow a user's feed live: `GET /feeds/{user}/live`. */
+export const streamFeed = (user: Name, query: StreamFeedQuery = {}, headers: StreamFeedHeaders = {}): Request<void> => ({
+  method: "GET",
+  path: path`/feeds/${user}/live`,
+  query,
+  headers,
+});
+
 export type GetProfileQuery = {
   /** If true, the read shows every acknowledged write, at twice the price. */
   consistent?: boolean | undefined;
@@ -863,7 +996,7 @@ export const getProfile = (user: Name, query: GetProfileQuery = {}): Request<Doc
 });
 
 export type PutProfileHeaders = {
-  /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
+  /** The `ETag` of the document to change or delete: exactly one, as a response returned it. Without it, an existing document is not changed, and the response has the current `ETag`. Not with `If-None-Match`. */
   "If-Match"?: string | undefined;
   /** `*`: write only if the document does not exist yet. */
   "If-None-Match"?: "*" | undefined;
@@ -878,7 +1011,7 @@ export const putProfile = (user: Name, body: Document, headers: PutProfileHeader
 });
 
 export type DeleteProfileHeaders = {
-  /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
+  /** The `ETag` of the document to change or delete: exactly one, as a response returned it. Without it, an existing document is not changed, and the response has the current `ETag`. Not with `If-None-Match`. */
   "If-Match"?: string | undefined;
   /** `*`: write only if the document does not exist yet. */
   "If-None-Match"?: "*" | undefined;
@@ -904,7 +1037,7 @@ export const getSettings = (app: Name, query: GetSettingsQuery = {}): Request<Do
 });
 
 export type PutSettingsHeaders = {
-  /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
+  /** The `ETag` of the document to change or delete: exactly one, as a response returned it. Without it, an existing document is not changed, and the response has the current `ETag`. Not with `If-None-Match`. */
   "If-Match"?: string | undefined;
   /** `*`: write only if the document does not exist yet. */
   "If-None-Match"?: "*" | undefined;
@@ -919,7 +1052,7 @@ export const putSettings = (app: Name, body: Document, headers: PutSettingsHeade
 });
 
 export type DeleteSettingsHeaders = {
-  /** The `ETag` of the document to replace or delete: exactly one, as a response returned it. Not with `If-None-Match`. */
+  /** The `ETag` of the document to change or delete: exactly one, as a response returned it. Without it, an existing document is not changed, and the response has the current `ETag`. Not with `If-None-Match`. */
   "If-Match"?: string | undefined;
   /** `*`: write only if the document does not exist yet. */
   "If-None-Match"?: "*" | undefined;
@@ -980,7 +1113,7 @@ export const getIssue = (owner: RepositoryPart, repo: RepositoryPart, number: Is
 });
 
 export type PatchIssueHeaders = {
-  /** The `ETag` of the issue to change: exactly one, as a response returned it. Without this header nothing is changed, and the response has the current `ETag`. */
+  /** The `ETag` of the document to change or delete: exactly one, as a response returned it. Without it, an existing document is not changed, and the response has the current `ETag`. Not with `If-None-Match`. */
   "If-Match"?: string | undefined;
 };
 
@@ -1072,18 +1205,6 @@ export const getErasure = (id: ErasureId): Request<Erasure> => ({
   path: path`/erasures/${id}`,
 });
 
-/** Check that the service runs: `GET /health`. */
-export const getHealth = (): Request<Health> => ({
-  method: "GET",
-  path: path`/health`,
-});
-
-/** Get this document: `GET /openapi.json`. */
-export const getOpenApi = (): Request<Record<string, unknown>> => ({
-  method: "GET",
-  path: path`/openapi.json`,
-});
-
 /** Get a consumer's position: `GET /topics/{topic}/consumers/{name}`. */
 export const getConsumer = (topic: Name, name: Name): Request<Consumer> => ({
   method: "GET",
@@ -1136,4 +1257,16 @@ export const listRuns = (topic: Name, name: Name, query: ListRunsQuery = {}): Re
   method: "GET",
   path: path`/topics/${topic}/consumers/${name}/runs`,
   query,
+});
+
+/** Check that the service runs: `GET /health`. */
+export const getHealth = (): Request<Health> => ({
+  method: "GET",
+  path: path`/health`,
+});
+
+/** Get this document: `GET /openapi.json`. */
+export const getOpenApi = (): Request<Record<string, unknown>> => ({
+  method: "GET",
+  path: path`/openapi.json`,
 });

@@ -1,8 +1,8 @@
 //! The authorizer: finds the caller of a request.
 //!
 //! API Gateway calls it with the value of the `Authorization` header (payload format 2.0) and caches its response by
-//! that value, for all routes. So it never looks at the route: it only identifies the caller. The table in
-//! `lately_kit::access` decides later what the caller may do on a route.
+//! that value, for all routes. So it never looks at the route: it only identifies the caller. The rules of
+//! `lately_kit::access` decide later what the caller may do on a route.
 //!
 //! The local program calls the same code, [`authorize`], and caches nothing.
 //!

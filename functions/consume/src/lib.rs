@@ -1,16 +1,6 @@
 //! Consumers: named readers of a topic, each with its own position.
-//!
-//! | route | does |
-//! | --- | --- |
-//! | `PUT /topics/{topic}/consumers/{name}` | creates a consumer, or changes how long it lets events settle |
-//! | `GET /topics/{topic}/consumers/{name}` | returns its position and its lag |
-//! | `DELETE /topics/{topic}/consumers/{name}` | deletes it, with its runs and its ledger |
-//! | `POST /topics/{topic}/consumers/{name}/poll` | returns the next batch; the same batch until it is committed |
-//! | `POST /topics/{topic}/consumers/{name}/commit` | marks a batch as processed |
-//! | `POST /topics/{topic}/consumers/{name}/seek` | moves the consumer to another position |
-//! | `GET /topics/{topic}/consumers/{name}/runs` | lists the runs of a consumer that reports |
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use lately_items::ConsumerKey;
 use lately_keys::{Consumer, Topic};
 use lately_kit::answer::Json;
@@ -20,20 +10,58 @@ use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::query::Query;
 use lately_kit::route::Routes;
+use lately_kit::routes;
 use lately_model::{Commit, ConsumerView, ListQuery, NewConsumer, PollRequest, Polled, RunList, Seek};
 use lately_store::Store;
 
 /// The routes of this function.
 pub fn routes(store: Store) -> Routes {
-    Routes::new()
-        .on(Method::PUT, "/topics/{topic}/consumers/{name}", put_consumer)
-        .on(Method::GET, "/topics/{topic}/consumers/{name}", get_consumer)
-        .on(Method::DELETE, "/topics/{topic}/consumers/{name}", delete_consumer)
-        .on(Method::POST, "/topics/{topic}/consumers/{name}/poll", poll)
-        .on(Method::POST, "/topics/{topic}/consumers/{name}/commit", commit)
-        .on(Method::POST, "/topics/{topic}/consumers/{name}/seek", seek)
-        .on(Method::GET, "/topics/{topic}/consumers/{name}/runs", get_runs)
-        .with_store(&store)
+    let routes = routes! { "Consumers"
+        /// Create or change a consumer
+        ///
+        /// For an existing consumer, `settle_seconds` changes and `start` is ignored.
+        PUT "/topics/{topic}/consumers/{name}" OnTopic(Consume) Write put_consumer {
+            200 "The consumer existed; the response shows its current state.";
+            201 "The consumer was created.";
+            else TopicNotFound, TooManyConsumers
+        }
+
+        /// Get a consumer's position
+        GET "/topics/{topic}/consumers/{name}" OnTopic(Consume) Read get_consumer {
+            200 "The consumer's position, and how far behind it is.";
+            else TopicNotFound, NotFound
+        }
+
+        /// Delete a consumer
+        DELETE "/topics/{topic}/consumers/{name}" OnTopic(Consume) Write delete_consumer {
+            204 "The consumer is deleted, or did not exist.";
+        }
+
+        /// Get the next batch
+        POST "/topics/{topic}/consumers/{name}/poll" OnTopic(Consume) Read poll {
+            200 "The batch; with `batch` null if there are no events.";
+            else TopicNotFound, NotFound, HasRuns
+        }
+
+        /// Commit a batch
+        POST "/topics/{topic}/consumers/{name}/commit" OnTopic(Consume) Write commit {
+            204 "The batch is committed, or was already.";
+            else TopicNotFound, NotFound, StaleBatch, HasRuns
+        }
+
+        /// Move a consumer to another position
+        POST "/topics/{topic}/consumers/{name}/seek" OnTopic(Consume) Write seek {
+            200 "The consumer is at the new position.";
+            else TopicNotFound, NotFound, HasRuns
+        }
+
+        /// List the runs of a reporting consumer
+        GET "/topics/{topic}/consumers/{name}/runs" OnTopic(Consume) Read list_runs {
+            200 "A page of the list.";
+            else TopicNotFound, NotFound
+        }
+    };
+    routes.with_store(&store)
 }
 
 async fn put_consumer(
@@ -91,7 +119,7 @@ async fn seek(
     Ok(Json(op.consumer(&ConsumerKey { topic, name }).seek(seek).await?))
 }
 
-async fn get_runs(
+async fn list_runs(
     op: Op,
     Part(topic): Part<Topic>,
     Part(name): Part<Consumer>,

@@ -1,15 +1,6 @@
 //! Following, and the seen marks of feeds.
-//!
-//! | route | does |
-//! | --- | --- |
-//! | `PUT /users/{user}/following/{source}` | follows a source |
-//! | `DELETE /users/{user}/following/{source}` | stops following a source |
-//! | `GET /users/{user}/following` | lists the sources that a user follows |
-//! | `GET /sources/{source}/followers` | lists the followers of a source |
-//! | `GET /sources/{source}` | returns the number of followers, and how the source's events come into feeds |
-//! | `PUT /feeds/{user}/seen` | marks a feed as seen up to an event |
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use lately_keys::{Source, User};
 use lately_kit::answer::Json;
 use lately_kit::body::Body;
@@ -18,26 +9,53 @@ use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::query::Query;
 use lately_kit::route::Routes;
-use lately_model::{Backfill, FollowView, FollowerList, FollowingList, ListQuery, Seen, SourceView};
+use lately_kit::routes;
+use lately_model::{Follow, FollowView, FollowerList, FollowingList, ListQuery, Seen, SourceView};
 use lately_store::{Followed, Store};
 
 /// The routes of this function.
 pub fn routes(store: Store) -> Routes {
-    Routes::new()
-        .on(Method::PUT, "/users/{user}/following/{source}", put_following)
-        .on(Method::DELETE, "/users/{user}/following/{source}", delete_following)
-        .on(Method::GET, "/users/{user}/following", get_following)
-        .on(Method::GET, "/sources/{source}/followers", get_followers)
-        .on(Method::GET, "/sources/{source}", get_source)
-        .on(Method::PUT, "/feeds/{user}/seen", put_seen)
-        .with_store(&store)
+    let routes = routes! { "Feeds"
+        /// Follow a source
+        ///
+        /// The feed also gets the latest earlier events of the source (`backfill`), if their topics fan out.
+        PUT "/users/{user}/following/{source}" AsUser(Write) Write put_following {
+            200 "The user already followed the source; nothing is backfilled again.";
+            201 "The user follows the source from now on.";
+            else TooManyPullSources
+        }
+
+        /// Unfollow a source
+        ///
+        /// Events that came only from this source are removed from the feed.
+        DELETE "/users/{user}/following/{source}" AsUser(Write) Write delete_following {
+            204 "The user does not follow the source any more, or did not before.";
+        }
+
+        /// List the sources that a user follows
+        GET "/users/{user}/following" AsUser(Read) Read list_following { 200 "A page of the list."; }
+
+        /// List the followers of a source
+        GET "/sources/{source}/followers" Holds(Read) Read list_followers { 200 "A page of the list."; }
+
+        /// Get a source's number of followers, and its mode
+        ///
+        /// The response to a source without followers is 200, too.
+        GET "/sources/{source}" Holds(Read) Read get_source { 200 "The source."; }
+
+        /// Mark a feed as seen up to an event
+        ///
+        /// The mark never moves back.
+        PUT "/feeds/{user}/seen" AsUser(Write) Write put_seen { 204 "The feed is marked as seen."; }
+    };
+    routes.with_store(&store)
 }
 
 async fn put_following(
     op: Op,
     Part(user): Part<User>,
     Part(source): Part<Source>,
-    Body(backfill): Body<Backfill>,
+    Body(Follow { backfill }): Body<Follow>,
 ) -> Result<(StatusCode, Json<FollowView>), Problem> {
     let Followed { since, created } = op.user(&user).follow(&source, backfill).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
@@ -53,7 +71,7 @@ async fn delete_following(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn get_following(
+async fn list_following(
     op: Op,
     Part(user): Part<User>,
     Query(query): Query<ListQuery>,
@@ -61,7 +79,7 @@ async fn get_following(
     Ok(Json(op.user(&user).following(&query).await?))
 }
 
-async fn get_followers(
+async fn list_followers(
     op: Op,
     Part(source): Part<Source>,
     Query(query): Query<ListQuery>,

@@ -1,12 +1,5 @@
 //! Live streams of server-sent events.
 //!
-//! | route | streams |
-//! | --- | --- |
-//! | `GET /topics/{topic}/live` | a topic's events |
-//! | `GET /actors/{actor}/live` | an actor's events, from all topics that list them |
-//! | `GET /subjects/{subject}/live` | a subject's events |
-//! | `GET /feeds/{user}/live` | the events of a user's sources |
-//!
 //! The gateway does not stream. So on AWS the function has a URL of its own, and asks the authorizer's code for the
 //! caller of each request ([`router`]). The local program serves the same routes beside the others.
 //!
@@ -25,13 +18,13 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{FromRequestParts, Request};
+use axum::http::HeaderName;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, Method};
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
 use lately_authorize::{Authorizer, authorize};
 use lately_items::Timeline;
 use lately_keys::{Actor, Source, Subject, Topic, User};
+use lately_kit::answer::EventStream;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
 use lately_kit::path::Part;
@@ -39,6 +32,7 @@ use lately_kit::problem::Problem;
 use lately_kit::query::Query;
 use lately_kit::quota::Permission;
 use lately_kit::route::Routes;
+use lately_kit::routes;
 use lately_model::{LiveQuery, SourceLiveQuery};
 use lately_store::Store;
 use tokio::sync::watch;
@@ -84,7 +78,7 @@ impl Live {
         timeline: Timeline,
         form: EventForm,
         query: SourceLiveQuery,
-    ) -> Result<Response, Problem> {
+    ) -> Result<EventStream, Problem> {
         let (mut parts, _) = request.into_parts();
         let caller = Caller::from_request_parts(&mut parts, &()).await?;
         let SourceLiveQuery { live, topic } = query;
@@ -103,8 +97,8 @@ impl Live {
         let [random, ..] = self.store.ambient().entropy().to_le_bytes();
         let time = self.time - self.time / STREAM_TIME_SPREAD * u32::from(random) / 255;
         let stopped = self.stop.subscribe();
-        Ok(LiveStream::new(follower, form, Rights { access, permission, open }, stopped, time)
-            .into_response())
+        let rights = Rights { access, permission, open };
+        Ok(LiveStream::new(follower, form, rights, stopped, time).into_response())
     }
 }
 
@@ -121,42 +115,53 @@ fn last_event_id(parts: &Parts) -> Result<Option<String>, Problem> {
 pub fn routes(live: &Live) -> Routes {
     let of = || live.clone();
     let (topics, actors, subjects, feeds) = (of(), of(), of(), of());
-    Routes::new()
-        .on(
-            Method::GET,
-            "/topics/{topic}/live",
-            async move |Part(topic): Part<Topic>, Query(live): Query<LiveQuery>, request: Request| {
-                let query = SourceLiveQuery { live, topic: None };
-                topics.stream(request, Timeline::Topic(topic), EventForm::OfTopic, query).await
-            },
-        )
-        .on(
-            Method::GET,
-            "/actors/{actor}/live",
-            async move |Part(actor): Part<Actor>, Query(query): Query<SourceLiveQuery>, request: Request| {
-                let timeline = Timeline::Source(Source::Actor(actor));
-                actors.stream(request, timeline, EventForm::WithTopic, query).await
-            },
-        )
-        .on(
-            Method::GET,
-            "/subjects/{subject}/live",
-            async move |Part(subject): Part<Subject>,
-                        Query(query): Query<SourceLiveQuery>,
-                        request: Request| {
-                let timeline = Timeline::Source(Source::Subject(subject));
-                subjects.stream(request, timeline, EventForm::WithTopic, query).await
-            },
-        )
-        .on(
-            Method::GET,
-            "/feeds/{user}/live",
-            async move |Part(user): Part<User>, Query(live): Query<LiveQuery>, request: Request| {
-                let query = SourceLiveQuery { live, topic: None };
-                feeds.stream(request, Timeline::Feed(user), EventForm::WithTopic, query).await
-            },
-        )
-        .with_store(&live.store)
+    let stream_topic_events =
+        async move |Part(topic): Part<Topic>, Query(live): Query<LiveQuery>, request: Request| {
+            let query = SourceLiveQuery { live, topic: None };
+            topics.stream(request, Timeline::Topic(topic), EventForm::OfTopic, query).await
+        };
+    let stream_actor_events =
+        async move |Part(actor): Part<Actor>, Query(query): Query<SourceLiveQuery>, request: Request| {
+            let timeline = Timeline::Source(Source::Actor(actor));
+            actors.stream(request, timeline, EventForm::WithTopic, query).await
+        };
+    let stream_subject_events =
+        async move |Part(subject): Part<Subject>, Query(query): Query<SourceLiveQuery>, request: Request| {
+            let timeline = Timeline::Source(Source::Subject(subject));
+            subjects.stream(request, timeline, EventForm::WithTopic, query).await
+        };
+    let stream_feed = async move |Part(user): Part<User>, Query(live): Query<LiveQuery>, request: Request| {
+        let query = SourceLiveQuery { live, topic: None };
+        feeds.stream(request, Timeline::Feed(user), EventForm::WithTopic, query).await
+    };
+    let of_events = routes! { "Events"
+        /// Follow a topic live
+        ///
+        /// The events of the topic, as they arrive.
+        GET "/topics/{topic}/live" OnTopic(Read) Stream stream_topic_events {
+            200 "A stream of server-sent events.";
+            else TopicNotFound
+        }
+
+        /// Follow an actor live
+        ///
+        /// The actor's events of topics that have this view and that the token may read, as they arrive.
+        GET "/actors/{actor}/live" Holds(Read) Stream stream_actor_events { 200 "A stream of server-sent events."; }
+
+        /// Follow a subject live
+        ///
+        /// The subject's events of topics that have this view and that the token may read, as they arrive.
+        GET "/subjects/{subject}/live" Holds(Read) Stream stream_subject_events {
+            200 "A stream of server-sent events.";
+        }
+    };
+    let of_feeds = routes! { "Feeds"
+        /// Follow a user's feed live
+        ///
+        /// The events of the sources that the user follows, and the user's own posts, as they arrive.
+        GET "/feeds/{user}/live" AsUser(Read) Stream stream_feed { 200 "A stream of server-sent events."; }
+    };
+    of_events.and(of_feeds).with_store(&live.store)
 }
 
 /// The routes behind the authorizer's code, for a function without a gateway.

@@ -18,8 +18,9 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use futures_util::stream;
+use lately_kit::answer::EventStream;
 use lately_kit::problem::Problem;
 use lately_kit::quota::Permission;
 use lately_model::TimelineEvent;
@@ -96,7 +97,7 @@ impl LiveStream {
     }
 
     /// The response that sends the stream.
-    pub(crate) fn into_response(self) -> Response {
+    pub(crate) fn into_response(self) -> EventStream {
         let pieces = stream::unfold(self, |mut stream| async move {
             // Boxed: the store's futures are many layers deep.
             let piece = Box::pin(stream.next()).await?;
@@ -108,7 +109,7 @@ impl LiveStream {
             // Some proxies hold a response back to fill their buffers; this header asks them not to.
             (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
         ];
-        (headers, Body::from_stream(pieces)).into_response()
+        EventStream((headers, Body::from_stream(pieces)).into_response())
     }
 
     /// The next piece to send; `None` at the end.

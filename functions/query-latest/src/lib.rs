@@ -1,15 +1,5 @@
 //! Reading events.
-//!
-//! | route | does |
-//! | --- | --- |
-//! | `GET /topics/{topic}/events` | a page of a topic's events, newest first or oldest first |
-//! | `GET /topics/{topic}/events/{id}` | one event |
-//! | `GET /actors/{actor}/events` | a page of an actor's events, from all topics that list them |
-//! | `GET /subjects/{subject}/events` | a page of a subject's events |
-//! | `GET /feeds/{user}` | a page of the events of a user's sources |
-//! | `GET /feeds/{user}/unread` | the number of events that the user has not seen |
 
-use axum::http::Method;
 use lately_keys::{Actor, EventId, Source, Subject, Topic, User};
 use lately_kit::answer::Json;
 use lately_kit::op::Op;
@@ -17,22 +7,65 @@ use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::query::Query;
 use lately_kit::route::Routes;
+use lately_kit::routes;
 use lately_model::{Event, EventQuery, FeedPage, FeedQuery, Page, SourceQuery, TimelineEvent, Unread};
 use lately_store::Store;
 
 /// The routes of this function.
 pub fn routes(store: Store) -> Routes {
-    Routes::new()
-        .on(Method::GET, "/topics/{topic}/events", get_events)
-        .on(Method::GET, "/topics/{topic}/events/{id}", get_event)
-        .on(Method::GET, "/actors/{actor}/events", get_actor_events)
-        .on(Method::GET, "/subjects/{subject}/events", get_subject_events)
-        .on(Method::GET, "/feeds/{user}", get_feed)
-        .on(Method::GET, "/feeds/{user}/unread", get_unread)
-        .with_store(&store)
+    let events = routes! { "Events"
+        /// Get a page of a topic's events, newest first or oldest first
+        ///
+        /// On newest-first pages `next` is null at the end. On oldest-first pages `next` is never null: with `has_more`
+        /// false the reader has caught up, and the same cursor later returns newer events. After `has_more` true, one
+        /// empty page may follow.
+        ///
+        /// `newer`, on newest-first pages, continues oldest first after the page's newest event, or two seconds before
+        /// the page was read if that is earlier: poll it for new events. It skips no event, and may repeat events of
+        /// those two seconds; recognise them by `id`. Oldest-first pages end two seconds before now.
+        GET "/topics/{topic}/events" OnTopic(Read) Read get_latest { 200 "A page."; else TopicNotFound }
+
+        /// Get an event
+        ///
+        /// An event can be fetched as soon as a response has returned its id.
+        GET "/topics/{topic}/events/{id}" OnTopic(Read) Read get_event {
+            200 "The event.";
+            else TopicNotFound, EventNotFound
+        }
+
+        /// Get an actor's events, newest first
+        ///
+        /// The events of topics that have this view and that the token may read. The timeline is written
+        /// asynchronously, usually within a second.
+        GET "/actors/{actor}/events" Holds(Read) ReadShared get_actor_events { 200 "A page."; else NotYetVisible }
+
+        /// Get a subject's events, newest first
+        ///
+        /// The events of topics that have this view and that the token may read. The timeline is written
+        /// asynchronously, usually within a second.
+        GET "/subjects/{subject}/events" Holds(Read) ReadShared get_subject_events {
+            200 "A page.";
+            else NotYetVisible
+        }
+    };
+    let feeds = routes! { "Feeds"
+        /// Get a user's feed, newest first
+        ///
+        /// The events of the sources that the user follows, and the user's own posts, of topics that the token may
+        /// read.
+        GET "/feeds/{user}" AsUser(Read) ReadShared get_feed { 200 "A page."; else NotYetVisible }
+
+        /// Count the unread entries of a feed
+        ///
+        /// Counts the entries that are newer than the seen mark and not the user's own. The count is exact, and costs a
+        /// read of these entries. If `more` is true, the count stopped at the bound of one request, and there are at
+        /// least `unread` entries.
+        GET "/feeds/{user}/unread" AsUser(Read) ReadShared get_unread { 200 "The count."; }
+    };
+    events.and(feeds).with_store(&store)
 }
 
-async fn get_events(
+async fn get_latest(
     op: Op,
     Part(topic): Part<Topic>,
     Query(query): Query<EventQuery>,

@@ -10,10 +10,60 @@ use lately_kit::path::Part;
 use lately_kit::precondition::{ETag, Under};
 use lately_kit::problem::Problem;
 use lately_kit::query::Query;
+use lately_kit::route::Routes;
+use lately_kit::routes;
 use lately_model::{Document, Precondition, RecordQuery};
 use lately_store::DocumentKey;
 
-pub(crate) async fn get_profile(
+/// The routes of this file.
+pub(crate) fn routes() -> Routes {
+    routes! { "Records"
+        /// Get a user's profile
+        ///
+        /// Without `consistent`, the response may be a version that was replaced a moment ago.
+        GET "/users/{user}/profile" AsUser(Read) Read get_profile {
+            200 "The document as it was sent.";
+            else NotFound
+        }
+
+        /// Create or replace a user's profile
+        ///
+        /// To replace an existing profile, send its `ETag` as `If-Match`.
+        PUT "/users/{user}/profile" AsUser(Write) Write put_profile {
+            200 "The document was replaced.";
+            201 "The document was created.";
+        }
+
+        /// Delete a user's profile
+        ///
+        /// To delete an existing profile, send its `ETag` as `If-Match`.
+        DELETE "/users/{user}/profile" AsUser(Write) Write delete_profile {
+            204 "The document is deleted, or did not exist.";
+        }
+
+        /// Get an application's settings
+        ///
+        /// Without `consistent`, the response may be a version that was replaced a moment ago.
+        GET "/settings/{app}" Holds(Read) Read get_settings { 200 "The document as it was sent."; else NotFound }
+
+        /// Create or replace an application's settings
+        ///
+        /// To replace existing settings, send their `ETag` as `If-Match`.
+        PUT "/settings/{app}" Holds(Admin) Write put_settings {
+            200 "The document was replaced.";
+            201 "The document was created.";
+        }
+
+        /// Delete an application's settings
+        ///
+        /// To delete existing settings, send their `ETag` as `If-Match`.
+        DELETE "/settings/{app}" Holds(Admin) Write delete_settings {
+            204 "The document is deleted, or did not exist.";
+        }
+    }
+}
+
+async fn get_profile(
     op: Op,
     Part(user): Part<User>,
     Query(query): Query<RecordQuery>,
@@ -21,7 +71,7 @@ pub(crate) async fn get_profile(
     get(&op, &ProfileKey { user }, query).await
 }
 
-pub(crate) async fn put_profile(
+async fn put_profile(
     op: Op,
     Part(user): Part<User>,
     Under(precondition): Under,
@@ -30,7 +80,7 @@ pub(crate) async fn put_profile(
     put(&op, &ProfileKey { user }, precondition, document).await
 }
 
-pub(crate) async fn delete_profile(
+async fn delete_profile(
     op: Op,
     Part(user): Part<User>,
     Under(precondition): Under,
@@ -38,7 +88,7 @@ pub(crate) async fn delete_profile(
     delete(&op, &ProfileKey { user }, precondition).await
 }
 
-pub(crate) async fn get_settings(
+async fn get_settings(
     op: Op,
     Part(app): Part<App>,
     Query(query): Query<RecordQuery>,
@@ -46,7 +96,7 @@ pub(crate) async fn get_settings(
     get(&op, &SettingsKey { app }, query).await
 }
 
-pub(crate) async fn put_settings(
+async fn put_settings(
     op: Op,
     Part(app): Part<App>,
     Under(precondition): Under,
@@ -55,7 +105,7 @@ pub(crate) async fn put_settings(
     put(&op, &SettingsKey { app }, precondition, document).await
 }
 
-pub(crate) async fn delete_settings(
+async fn delete_settings(
     op: Op,
     Part(app): Part<App>,
     Under(precondition): Under,

@@ -4,7 +4,10 @@ use std::io::Read;
 
 use axum::response::Response;
 use flate2::read::DeflateDecoder;
-use lately_kit::answer;
+use lately_kit::answer::{self, Json};
+use lately_kit::route::Routes;
+use lately_kit::routes;
+use lately_model::Health;
 
 /// The OpenAPI document, compressed by `build.rs`.
 const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.deflate"));
@@ -19,10 +22,24 @@ pub fn openapi() -> String {
     text
 }
 
-pub(crate) async fn health() -> Response {
-    answer::json_text(r#"{"status":"ok"}"#)
+/// The routes of this file.
+pub(crate) fn routes() -> Routes {
+    routes! { "Other"
+        /// Check that the service runs
+        ///
+        /// The local program answers 503 `unavailable` while fan-out does not work or the data cannot be written;
+        /// `detail` names the part.
+        GET "/health" Open Free get_health { 200 "The service runs."; }
+
+        /// Get this document
+        GET "/openapi.json" Open Free get_open_api { 200 (Json<lately_model::OpenApiDocument>) "This document."; }
+    }
 }
 
-pub(crate) async fn openapi_json() -> Response {
+async fn get_health() -> Json<Health> {
+    Json(Health::Ok)
+}
+
+async fn get_open_api() -> Response {
     answer::json_text(openapi())
 }

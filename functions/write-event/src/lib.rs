@@ -1,15 +1,9 @@
 //! Writing and deleting events.
-//!
-//! | route | does |
-//! | --- | --- |
-//! | `POST /topics/{topic}/events` | writes one event, or a batch as JSON or NDJSON |
-//! | `DELETE /topics/{topic}/events/{id}` | deletes the caller's own event, or with `act-as` any event |
 
-use axum::http::header::{CONTENT_TYPE, LOCATION};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use axum::response::Response;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use lately_keys::{Actor, EventId, Topic};
-use lately_kit::answer;
+use lately_kit::answer::{Json, Location, Replayed};
 use lately_kit::body::Whole;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
@@ -19,19 +13,41 @@ use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::quota::Permission;
 use lately_kit::route::Routes;
-use lately_model::{Accepted, AcceptedTimes, Batch, BodyForm, ISSUES_TOPIC, NewEvent, Scope};
+use lately_kit::routes;
+use lately_model::{AcceptedTimes, Batch, BodyForm, ISSUES_TOPIC, NewEvent, Scope, Stored};
 use lately_store::{Store, Submission, Written};
 use sha2::{Digest, Sha256};
 
-/// The header of a response that repeats an earlier one.
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
-
 /// The routes of this function.
 pub fn routes(store: Store) -> Routes {
-    Routes::new()
-        .on(Method::POST, "/topics/{topic}/events", post_events)
-        .on(Method::DELETE, "/topics/{topic}/events/{id}", delete_event)
-        .with_store(&store)
+    let routes = routes! { "Events"
+        /// Write one event, or a batch
+        ///
+        /// The body is one event, an array of 1 to 500 events, or one event a line. An event has at most 256 KiB as
+        /// sent, a body 3 MiB. If the body has faults, the response names all of them, and nothing is written. An `at`
+        /// more than 60 s in the past is an import, which needs the scope `import`. An `at` more than 5 s in the
+        /// future, or older than the topic's retention, is a fault. An actor other than the caller needs the scope
+        /// `act-as`. A batch of a caller with a limit counts each of its events, and is `too-many-events` if it has
+        /// more events than the caller may write in a minute.
+        ///
+        /// After `partially-accepted`, send the same request again if it has an `Idempotency-Key`, and otherwise only
+        /// the rejected events.
+        POST "/topics/{topic}/events" OnTopic(Write) Write post_events {
+            200 ((Replayed, Option<Location>, Json<Stored>)) "The request was a repetition: the first response again.";
+            201 ((Option<Location>, Json<Stored>)) "The event, or the whole batch, is written and durable.";
+            else TopicNotFound, TopicIsBeingDeleted, ActorIsBeingErased, InvalidEvent, TooManyEvents,
+                IdempotencyKeyReused, PartiallyAccepted
+        }
+
+        /// Delete an event
+        ///
+        /// Only the event's actor may delete it, or a caller with the scope `act-as`.
+        DELETE "/topics/{topic}/events/{id}" OnTopic(Write) Write delete_event {
+            204 "The event is deleted, or did not exist.";
+            else TopicNotFound, TopicIsBeingDeleted
+        }
+    };
+    routes.with_store(&store)
 }
 
 async fn post_events(
@@ -42,7 +58,7 @@ async fn post_events(
     Idempotency(key): Idempotency,
     headers: HeaderMap,
     Whole(body): Whole,
-) -> Result<Response, Problem> {
+) -> Result<(StatusCode, Option<Replayed>, Option<Location>, Json<Stored>), Problem> {
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let form = BodyForm::of_content_type(content_type);
     // The store checks the topic's retention, because it also knows whether this request is a repetition.
@@ -60,20 +76,12 @@ async fn post_events(
     let Written { events, replayed } = op.topic(&topic).write(submission).await.map_err(refused)?;
 
     let status = if replayed { StatusCode::OK } else { StatusCode::CREATED };
-    let mut response = match <[_; 1]>::try_from(events) {
-        Ok([event]) if single => {
-            let mut response = answer::json(status, &event);
-            let location = HeaderValue::try_from(format!("/topics/{topic}/events/{}", event.id));
-            response.headers_mut().insert(LOCATION, location.expect("names and ids are visible ASCII"));
-            response
-        }
-        Ok(only) => answer::json(status, &Accepted::from(Vec::from(only))),
-        Err(events) => answer::json(status, &Accepted::from(events)),
+    let stored = Stored::new(events, single);
+    let location = match &stored {
+        Stored::Event(event) => Some(Location(format!("/topics/{topic}/events/{}", event.id))),
+        Stored::Batch(_) => None,
     };
-    if replayed {
-        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
-    }
-    Ok(response)
+    Ok((status, replayed.then_some(Replayed), location, Json(stored)))
 }
 
 /// Protects the topic of issue events: only changes of issues write its events. An admin may import past events, for

@@ -2,7 +2,7 @@
 #![no_main]
 
 use lately_model::{
-    Commit, Document, IssueChange, NewConsumer, NewIssue, NewSession, PollRequest, Seek, Seen, TopicChange, Backfill,
+    Commit, Document, IssueChange, NewConsumer, NewIssue, NewSession, PollRequest, Seek, Seen, TopicChange, Follow,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -18,7 +18,7 @@ fuzz_target!(|body: &[u8]| {
     drop(Seek::parse(body));
     drop(NewSession::parse(body));
     drop(Seen::parse(body));
-    drop(Backfill::parse(body));
+    drop(Follow::parse(body));
     drop(NewIssue::parse(body));
     drop(IssueChange::parse(body));
 });

@@ -6,6 +6,7 @@ mod check;
 mod cli;
 mod console;
 mod contract;
+mod document;
 mod documentation;
 mod drift;
 mod events;

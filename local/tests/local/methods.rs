@@ -7,7 +7,7 @@ use crate::support::{Answer, Api, event, request};
 /// The methods of each path, as the header `Allow` lists them.
 fn methods(api: &Api) -> BTreeMap<&'static str, BTreeSet<String>> {
     let mut methods = BTreeMap::<_, BTreeSet<_>>::new();
-    for (method, path) in api.system.routes().declared() {
+    for (method, path, _) in api.system.routes().declared() {
         let of_path = methods.entry(path).or_default();
         of_path.insert(method.to_string());
         if method == "GET" {

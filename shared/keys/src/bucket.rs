@@ -96,6 +96,7 @@ impl fmt::Display for BucketWidth {
 }
 
 serde_as_text!(BucketWidth);
+crate::schema!(BucketWidth, inline, words(BucketWidth::ALL.map(BucketWidth::as_str)));
 
 /// A window of time. Its text is its label.
 ///
@@ -223,6 +224,7 @@ impl fmt::Display for Bucket {
 }
 
 serde_as_text!(Bucket);
+crate::schema!(Bucket, inline, text(r"^\d{4}-\d{2}(-\d{2}(T\d{2}(:(00|15|30|45))?)?)?$"));
 
 /// The buckets between two times: see [`Bucket::between`].
 #[derive(Clone, Debug)]

@@ -305,6 +305,11 @@ impl fmt::Display for EventId {
 }
 
 serde_as_text!(EventId);
+crate::schema!(EventId, "EventId", {
+    let hex = "[0-9a-fA-F]";
+    text(format!("^{hex}{{8}}-{hex}{{4}}-7{hex}{{3}}-[89abAB]{hex}{{3}}-{hex}{{12}}$"))
+        .description(Some("A UUIDv7 whose time is the event's."))
+});
 
 #[cfg(test)]
 mod tests {

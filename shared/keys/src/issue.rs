@@ -67,6 +67,8 @@ impl fmt::Display for IssueNumber {
     }
 }
 
+crate::schema!(IssueNumber, "IssueNumber", number(IssueNumber::MIN.get(), IssueNumber::MAX.get()));
+
 words! {
     /// The status of an issue.
     #[expect(missing_docs, reason = "each variant is its word")]

@@ -57,6 +57,7 @@ pub mod limits;
 mod name;
 mod public_id;
 mod quota;
+pub mod schema;
 mod shard;
 mod sort_key;
 mod source;

@@ -91,6 +91,14 @@ impl Alphabet {
         self.may_start(byte) || self.punctuation.contains(&byte)
     }
 
+    /// The same rule as a regular expression, without its ends.
+    #[cfg(feature = "document")]
+    fn form(&self, max_bytes: usize) -> String {
+        let letters = if self.upper_case { "A-Za-z" } else { "a-z" };
+        let punctuation = self.punctuation.escape_ascii();
+        format!("[{letters}0-9][{letters}0-9{punctuation}]{{0,{}}}", max_bytes - 1)
+    }
+
     fn check(&self, text: &str, max_bytes: usize) -> Result<(), NameRule> {
         let Some(&first) = text.as_bytes().first() else {
             return Err(NameRule::Empty);
@@ -121,8 +129,21 @@ fn describe(rule: NameRule, alphabet: &Alphabet) -> String {
     }
 }
 
+/// The description of a schema of names.
+#[cfg(feature = "document")]
+fn about(schema: &str) -> &'static str {
+    match schema {
+        "Subject" => "The subject of an event.",
+        "EventType" => "The type of an event.",
+        "RepositoryPart" => "The owner of a repository, or its name.",
+        _ => "The name of a topic, an actor, a user, an application or a consumer.",
+    }
+}
+
 macro_rules! names {
-    ($($(#[$doc:meta])* $name:ident = $kind:literal, $alphabet:ident, $max:ident;)*) => {$(
+    ($(
+        $(#[$doc:meta])* $name:ident = $kind:literal, $alphabet:ident, $max:ident, $schema:literal;
+    )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Box<str>);
@@ -158,6 +179,15 @@ macro_rules! names {
         }
 
         serde_as_text!($name);
+        crate::schema!($name, $schema, text(format!("^{}$", $name::form())).description(Some(about($schema))));
+
+        #[cfg(feature = "document")]
+        impl $name {
+            /// The rule as a regular expression, without its ends.
+            pub(crate) fn form() -> String {
+                $alphabet.form($max)
+            }
+        }
     )*};
 }
 
@@ -167,56 +197,56 @@ names! {
     /// ```
     /// assert!("posts".parse::<lately_keys::Topic>().is_ok());
     /// ```
-    Topic = "topic", NAME, NAME_BYTES;
+    Topic = "topic", NAME, NAME_BYTES, "Name";
 
     /// The person or program that did what an event reports.
     ///
     /// ```
     /// assert!("ada@example.org".parse::<lately_keys::Actor>().is_ok());
     /// ```
-    Actor = "actor", NAME, NAME_BYTES;
+    Actor = "actor", NAME, NAME_BYTES, "Name";
 
     /// A person with a feed and a profile.
     ///
     /// ```
     /// assert!("ada".parse::<lately_keys::User>().is_ok());
     /// ```
-    User = "user", NAME, NAME_BYTES;
+    User = "user", NAME, NAME_BYTES, "Name";
 
     /// An application with settings.
     ///
     /// ```
     /// assert!("web-console".parse::<lately_keys::App>().is_ok());
     /// ```
-    App = "app", NAME, NAME_BYTES;
+    App = "app", NAME, NAME_BYTES, "Name";
 
     /// A named reader of a topic.
     ///
     /// ```
     /// assert!("nightly-report".parse::<lately_keys::Consumer>().is_ok());
     /// ```
-    Consumer = "consumer", NAME, NAME_BYTES;
+    Consumer = "consumer", NAME, NAME_BYTES, "Name";
 
     /// The owner of a repository.
     ///
     /// ```
     /// assert!("octo".parse::<lately_keys::Owner>().is_ok());
     /// ```
-    Owner = "owner", NAME, REPO_PART_BYTES;
+    Owner = "owner", NAME, REPO_PART_BYTES, "RepositoryPart";
 
     /// A repository's name, without its owner.
     ///
     /// ```
     /// assert!("hello.rs".parse::<lately_keys::Repo>().is_ok());
     /// ```
-    Repo = "repository", NAME, REPO_PART_BYTES;
+    Repo = "repository", NAME, REPO_PART_BYTES, "RepositoryPart";
 
     /// The thing that an event is about.
     ///
     /// ```
     /// assert!("repo:octo:hello".parse::<lately_keys::Subject>().is_ok());
     /// ```
-    Subject = "subject", SUBJECT, SUBJECT_BYTES;
+    Subject = "subject", SUBJECT, SUBJECT_BYTES, "Subject";
 
     /// The kind of an event.
     ///
@@ -224,7 +254,7 @@ names! {
     /// assert!("issue.opened".parse::<lately_keys::EventType>().is_ok());
     /// assert!("Issue".parse::<lately_keys::EventType>().is_err());
     /// ```
-    EventType = "event type", EVENT_TYPE, EVENT_TYPE_BYTES;
+    EventType = "event type", EVENT_TYPE, EVENT_TYPE_BYTES, "EventType";
 }
 
 impl From<&User> for Actor {

@@ -52,6 +52,10 @@ macro_rules! public_id {
         }
 
         $crate::text::serde_as_text!($name);
+        $crate::schema!($name, stringify!($name), {
+            let pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
+            text(pattern).description(Some("A UUID in lower case. It is not a secret."))
+        });
     };
 }
 

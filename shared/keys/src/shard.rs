@@ -138,6 +138,12 @@ impl TryFrom<u16> for ShardCount {
     }
 }
 
+crate::schema!(ShardCount, "Shards", {
+    let counts = (0..=SHARDS.ilog2()).map(|doublings| 1u16 << doublings);
+    let count = ObjectBuilder::new().schema_type(Type::Integer);
+    count.enum_values(Some(counts))
+});
+
 impl serde::Serialize for ShardCount {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u16(self.0)

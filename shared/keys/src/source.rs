@@ -57,6 +57,12 @@ impl fmt::Display for Source {
 }
 
 serde_as_text!(Source);
+crate::schema!(Source, "Source", {
+    let pattern = format!("^(actor:{}|subject:{})$", Actor::form(), Subject::form());
+    text(pattern).description(Some(
+        "An actor or a subject, which users can follow: `actor:<name>` or `subject:<name>`.",
+    ))
+});
 
 #[cfg(test)]
 mod tests {

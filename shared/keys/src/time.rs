@@ -129,6 +129,15 @@ impl fmt::Display for UnixMillis {
 }
 
 serde_as_text!(UnixMillis);
+crate::schema!(UnixMillis, "Time", {
+    use utoipa::openapi::{KnownFormat, SchemaFormat};
+
+    let time = ObjectBuilder::new().schema_type(Type::String);
+    let time = time.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+    time.description(Some(
+        "RFC 3339 with an offset, in the years 1970 to 9999. Answers are in UTC, with milliseconds.",
+    ))
+});
 
 /// The direction through a timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -139,6 +148,18 @@ pub enum Order {
     /// From the past to the present.
     OldestFirst,
 }
+
+impl Order {
+    /// The order's word in a query.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NewestFirst => "desc",
+            Self::OldestFirst => "asc",
+        }
+    }
+}
+
+crate::schema!(Order, inline, words([Order::NewestFirst.as_str(), Order::OldestFirst.as_str()]));
 
 #[cfg(test)]
 mod tests {

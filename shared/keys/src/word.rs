@@ -50,6 +50,7 @@ macro_rules! words {
 
         $crate::words!(@from $name, $error);
         $crate::text::serde_as_text!($name);
+        $crate::schema!($name, stringify!($name), words($name::ALL.iter().map(|word| word.as_str())));
     };
 
     (@from $name:ident, $error:path) => {

@@ -9,7 +9,7 @@ use axum::http::header::CONTENT_LENGTH;
 use lately_model::limits::BODY_BYTES;
 
 use lately_model::{
-    Backfill, BodyError, Commit, Document, IssueChange, NewConsumer, NewErasure, NewIssue, NewSession,
+    BodyError, Commit, Document, Follow, IssueChange, NewConsumer, NewErasure, NewIssue, NewSession,
     PollRequest, Seek, Seen, TopicChange,
 };
 
@@ -94,7 +94,7 @@ macro_rules! json_bodies {
 }
 
 json_bodies! {
-    Backfill = InvalidBody, Commit = InvalidBody, Document = InvalidBody, IssueChange = InvalidBody,
+    Commit = InvalidBody, Document = InvalidBody, Follow = InvalidBody, IssueChange = InvalidBody,
     NewConsumer = InvalidBody, NewErasure = InvalidBody, NewIssue = InvalidBody, NewSession = InvalidBody,
     PollRequest = InvalidBody, Seek = InvalidBody, Seen = InvalidBody, TopicChange = InvalidTopic
 }

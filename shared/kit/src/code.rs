@@ -72,6 +72,8 @@ codes! {
     Unavailable = SERVICE_UNAVAILABLE "unavailable" "Service unavailable";
 }
 
+lately_keys::schema!(Code, "Code", words(Code::ALL.iter().map(|code| code.as_str())));
+
 #[cfg(test)]
 mod tests {
     use super::*;

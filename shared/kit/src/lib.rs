@@ -18,17 +18,17 @@
 //! handler calls one operation and renders the result:
 //!
 //! ```
-//! use axum::{body::Body, extract::Request, http::{Method, StatusCode}, response::Response};
+//! use axum::{body::Body, extract::Request, http::StatusCode, response::Response};
 //! use lately_keys::Topic;
 //! use lately_kit::caller::{Caller, Identity};
-//! use lately_kit::{answer, edge, path::Part, route::Routes};
+//! use lately_kit::{answer, edge, path::Part, routes};
 //!
-//! // Runs only if the caller may read the topic: the route's line in `access.rs` requires it.
+//! // Runs only if the caller may read the topic: the route's line requires it.
 //! async fn get_topic(Part(topic): Part<Topic>) -> Response {
 //!     answer::json(StatusCode::OK, &topic)
 //! }
 //!
-//! let routes = Routes::new().on(Method::GET, "/topics/{topic}", get_topic);
+//! let routes = routes! { "Topics" GET "/topics/{topic}" OnTopic(Read) Read get_topic {} };
 //! let router = edge::around(routes.into_router());
 //! # use tower::ServiceExt;
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -46,6 +46,8 @@ pub mod body;
 pub mod caller;
 pub mod clock;
 pub mod code;
+#[cfg(feature = "document")]
+pub mod document;
 pub mod edge;
 pub mod entropy;
 pub mod idempotency;

@@ -1,8 +1,8 @@
 //! The store's handle of one request. It is made before the handler runs, given to the handler, and turned into the
 //! header `Lately-Cost` at the end.
 //!
-//! Every response of a route that uses the table carries the request's cost, failures included. The route's line in the
-//! table of routes (`access.rs`) says which figures clients see.
+//! Every response of a route that uses the table carries the request's cost, failures included. The route's line says
+//! which figures clients see.
 
 use std::ops::Deref;
 

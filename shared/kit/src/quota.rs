@@ -1,6 +1,6 @@
 //! The writes and reads a minute of a caller: counted before the handler runs, and returned in headers.
 //!
-//! The route's price in the table of routes (`access.rs`) says whether a request is a write or a read. A caller without
+//! The price in the route's line says whether a request is a write or a read. A caller without
 //! a limit makes no call and gets no headers. The headers have the form of the IETF's draft
 //! `draft-ietf-httpapi-ratelimit-headers`:
 //!

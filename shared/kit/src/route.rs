@@ -1,15 +1,14 @@
-//! Routes that can be listed. A router does not say which routes it serves, but a test must compare them with the
-//! template.
+//! The list of routes. Each function lists its own with [`routes!`](crate::routes): a line has a route's method, path,
+//! rule, price and handler. The template's routes and the OpenAPI document follow from the lists of all functions: a
+//! test makes both, and fails if the files differ.
 //!
 //! Every start of a function makes the routes, so they must be cheap: the router gets each path once, with one layer, which
 //! does everything that happens before a handler.
 
-use std::iter;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::handler::Handler;
-use axum::http::Method;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter};
 
@@ -21,10 +20,74 @@ use crate::edge::method_not_allowed;
 use crate::op::Price;
 use crate::reads::{PartsRead, Reads};
 
+pub use axum::http::Method;
+
+#[cfg(feature = "document")]
+pub use crate::document::{Describes, RouteText};
+
+/// The text of a route's line, for readers of the OpenAPI document. Functions do not contain it.
+#[cfg(not(feature = "document"))]
+pub type RouteText = ();
+
+/// A handler whose types describe its route in the OpenAPI document.
+#[cfg(not(feature = "document"))]
+pub trait Describes<T> {}
+
+#[cfg(not(feature = "document"))]
+impl<H, T> Describes<T> for H {}
+
+/// Lists routes under a heading of the OpenAPI document. The handler's name becomes the name of the operation.
+///
+/// ```
+/// use lately_keys::Topic;
+/// use lately_kit::path::Part;
+/// use lately_kit::routes;
+///
+/// async fn get_topic(Part(topic): Part<Topic>) -> String {
+///     topic.to_string()
+/// }
+///
+/// let routes = routes! { "Topics"
+///     /// Get a topic
+///     ///
+///     /// The response is its name.
+///     GET "/topics/{topic}" OnTopic(Read) Read get_topic { 200 "The topic."; else TopicNotFound }
+/// };
+/// let router = routes.into_router();
+/// ```
+#[macro_export]
+macro_rules! routes {
+    ($tag:literal $(
+        $(#[doc = $doc:literal])*
+        $method:ident $path:literal $rule:ident $(($scope:ident))? $price:ident $handler:ident { $($answers:tt)* }
+    )*) => {
+        $crate::route::Routes::new()$(.on(
+            $crate::route::Method::$method,
+            $path,
+            $crate::access::Rule::$rule$(($crate::access::Scope::$scope))?,
+            $crate::op::Price::$price,
+            $handler,
+            $crate::route_text!($tag $handler [$($doc)*] $($answers)*),
+        ))*
+    };
+}
+
+/// The text of a route's line.
+#[cfg(not(feature = "document"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! route_text {
+    ($($text:tt)*) => {
+        ()
+    };
+}
+
 /// The routes of one function, and the store that their handlers use.
 #[derive(Debug, Default)]
 pub struct Routes {
     served: Vec<Served>,
+    #[cfg(feature = "document")]
+    pub(crate) operations: Vec<crate::document::Operation>,
 }
 
 /// The handlers of a path, and the gate before them.
@@ -59,17 +122,26 @@ impl Routes {
         Self::default()
     }
 
-    /// Adds a route with its rule.
+    /// Adds a route: a line of [`routes!`](crate::routes).
     ///
     /// # Panics
-    /// If the route has no rule, or is there already: a bug.
-    pub fn on<H, T>(mut self, method: Method, path: &'static str, handler: H) -> Self
+    /// If the route is there already: a bug.
+    #[cfg_attr(not(feature = "document"), expect(unused_variables, reason = "no function contains the text"))]
+    pub fn on<H, T>(
+        mut self,
+        method: Method,
+        path: &'static str,
+        rule: Rule,
+        price: Price,
+        handler: H,
+        text: RouteText,
+    ) -> Self
     where
-        H: Handler<T, ()>,
+        H: Handler<T, ()> + Describes<T>,
         T: Reads + 'static,
     {
-        let route = Rule::of(&method, path);
-        let (rule, price) = route.unwrap_or_else(|| panic!("{method} {path} has no rule in access.rs"));
+        #[cfg(feature = "document")]
+        self.operations.push(crate::document::Operation::new::<H, T>(&method, path, rule, price, text));
         let filter = MethodFilter::try_from(method.clone()).expect("routes have common methods");
         let served = match self.served.iter().position(|served| served.path == path) {
             Some(index) => &mut self.served[index],
@@ -101,16 +173,16 @@ impl Routes {
     /// Adds other routes.
     pub fn and(mut self, others: Self) -> Self {
         self.served.extend(others.served);
+        #[cfg(feature = "document")]
+        self.operations.extend(others.operations);
         self
     }
 
-    /// The method and path of each route.
-    pub fn declared(&self) -> Vec<(Method, &'static str)> {
-        let of_path = |served: &Served| {
-            let methods = served.gate.rules.iter().map(|(method, ..)| method.clone());
-            methods.zip(iter::repeat(served.path)).collect::<Vec<_>>()
-        };
-        self.served.iter().flat_map(of_path).collect()
+    /// The method, the path and the rule of each route.
+    pub fn declared(&self) -> impl Iterator<Item = (&Method, &'static str, Rule)> {
+        self.served.iter().flat_map(|served| {
+            served.gate.rules.iter().map(|(method, rule, ..)| (method, served.path, *rule))
+        })
     }
 
     /// The router that serves the routes.
@@ -134,18 +206,13 @@ impl Routes {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    #[test]
-    #[should_panic(expected = "GET /nowhere has no rule")]
-    fn a_route_without_a_rule_cannot_be_served() {
-        drop(Routes::new().on(Method::GET, "/nowhere", async || "here"));
-    }
-
     #[test]
     #[should_panic(expected = "Overlapping method route")]
     fn a_route_cannot_be_served_twice() {
-        let health = || Routes::new().on(Method::GET, "/health", async || "well");
+        async fn health() -> &'static str {
+            "well"
+        }
+        let health = || routes! { "Other" GET "/health" Open Free health {} };
         drop(health().and(health()).into_router());
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 use lately_keys::UnixMillis;
@@ -18,7 +18,7 @@ use tower::ServiceExt;
 use crate::body::Whole;
 use crate::caller::{Caller, Identity};
 use crate::lambda::HttpEvent;
-use crate::route::Routes;
+use crate::routes;
 use crate::{answer, edge};
 
 const SESSION: &str = "00000000-0000-4000-8000-000000000000";
@@ -91,7 +91,7 @@ async fn a_lower_cap_on_bodies_applies() {
     async fn length(Whole(body): Whole) -> Response {
         answer::json(StatusCode::OK, &body.len())
     }
-    let routes = Routes::new().on(Method::POST, "/sessions", length).with_bodies_of(10);
+    let routes = routes! { "Sessions" POST "/sessions" Unlimited(Admin) Write length {} }.with_bodies_of(10);
     let router = edge::around(routes.into_router());
     for (bytes, status) in [(10, 200), (11, 413)] {
         assert_eq!(router.clone().oneshot(post(bytes)).await.unwrap().status(), status);

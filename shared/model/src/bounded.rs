@@ -43,6 +43,13 @@ macro_rules! bounded {
             }
         )?
 
+        lately_keys::schema!($name, inline, {
+            let (least, most): ($integer, $integer) = ($least, $most);
+            let number = number(least, most);
+            $(let number = number.default(Some($default.into()));)?
+            number
+        });
+
         impl TryFrom<$integer> for $name {
             type Error = $error;
 

@@ -83,11 +83,11 @@ impl SettleSeconds {
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct NewConsumer {
-    /// The start of a consumer that is created; ignored if the consumer exists.
+    /// The position at which a new consumer begins: the oldest event, now, or a time.
     pub start: Start,
-    /// The time that it stays behind the present. If the client does not say, the time stays the same, or is the
-    /// default for a new consumer.
+    /// The seconds that the consumer stays behind now, so that writes under way can arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settle_seconds: Option<SettleSeconds>,
 }
@@ -133,8 +133,9 @@ bounded! {
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = Poll))]
 pub struct PollRequest {
-    /// The most events to return.
+    /// The most events of the batch, late events included.
     pub limit: PollLimit,
 }
 
@@ -212,9 +213,25 @@ impl FromStr for BatchToken {
 }
 
 serde_as_text!(Start, BatchToken, SeekTo);
+lately_keys::schema!(Start, inline, {
+    let word = words(["earliest", "latest"]);
+    utoipa::openapi::schema::AnyOfBuilder::new().item(word).item(reference::<UnixMillis>())
+});
+lately_keys::schema!(SeekTo, inline, {
+    let word = words(["earliest", "latest"]);
+    utoipa::openapi::schema::AnyOfBuilder::new()
+        .item(word)
+        .item(reference::<UnixMillis>())
+        .item(reference::<EventId>())
+});
+lately_keys::schema!(BatchToken, "BatchToken", {
+    let number = "(0|[1-9a-f][0-9a-f]{0,15})";
+    text(format!("^{number}-{number}$")).description(Some("The name of a batch. Its content is opaque."))
+});
 
 /// The body of a commit: `{"batch"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct Commit {
     /// The batch that the client has processed.
     pub batch: BatchToken,
@@ -290,6 +307,7 @@ impl FromStr for SeekTo {
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct Seek {
     /// The position to continue from.
     pub to: SeekTo,
@@ -310,17 +328,21 @@ impl Seek {
 
 /// A consumer: `{"position","outstanding","lag_seconds","late","late_more"?,"settle_seconds"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = Consumer))]
 pub struct ConsumerView {
-    /// The position: all events up to it are committed. None at the very beginning.
+    /// All events at or before this position are committed.
+    #[cfg_attr(feature = "document", schema(required))]
     pub position: Option<EventId>,
-    /// The batch that a poll returned and no commit has named yet.
+    /// The batch that was returned and is not committed.
+    #[cfg_attr(feature = "document", schema(required))]
     pub outstanding: Option<BatchToken>,
-    /// The age of the oldest uncommitted event; 0 if there is none.
+    /// The age of the oldest event that is not committed.
     pub lag_seconds: u64,
     /// The number of events that arrived behind the position and are not committed.
     pub late: u64,
-    /// True if one request could not count all of them. The response has this field only then.
+    /// True if one request could not count all late events; absent otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "document", schema(value_type = Option<crate::schemas::True>))]
     pub late_more: bool,
     /// The time that it stays behind the present.
     pub settle_seconds: SettleSeconds,
@@ -328,14 +350,16 @@ pub struct ConsumerView {
 
 /// The response to a poll: `{"batch","events","late","caught_up"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct Polled {
-    /// The batch to commit; none if there were no events.
+    /// The batch to commit; null if there are no events.
+    #[cfg_attr(feature = "document", schema(required))]
     pub batch: Option<BatchToken>,
     /// The next events, oldest first.
     pub events: Vec<Event>,
-    /// The events that arrived behind the position, oldest first.
+    /// The events that arrived behind the position, oldest first. The list may repeat an event.
     pub late: Vec<Event>,
-    /// True if no event remains up to the watermark.
+    /// True if there are no more events up to `settle_seconds` ago. False for a batch that is returned again.
     pub caught_up: bool,
 }
 

@@ -36,6 +36,13 @@ pub enum DataError {
     Depth,
 }
 
+lately_keys::schema!(Data, inline, {
+    let any = ObjectBuilder::new().schema_type(utoipa::openapi::schema::SchemaType::AnyValue);
+    any.description(Some(format!(
+        "Any JSON, nested at most {DATA_DEPTH} levels deep. Responses return it as it was sent."
+    )))
+});
+
 impl Data {
     /// The JSON text.
     pub fn as_str(&self) -> &str {

@@ -23,6 +23,15 @@ use crate::fault::{FaultList, Pointer};
 #[serde(transparent)]
 pub struct Document(Data);
 
+lately_keys::schema!(Document, "Document", {
+    let about = format!(
+        "Any JSON object of at most 64 KiB as it is sent, nested at most {} levels deep. \
+         Responses return it as the same text.",
+        crate::limits::DATA_DEPTH
+    );
+    ObjectBuilder::new().description(Some(about))
+});
+
 impl Document {
     /// Reads a body.
     ///

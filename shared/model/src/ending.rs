@@ -21,10 +21,12 @@ use crate::query::{parameters, parse_bool};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct DeletionQuery {
-    /// The topic's name once more, so that nobody deletes a topic by mistake.
+    /// The name of the topic, so that nobody deletes a topic by mistake. Only a dry run may omit it.
     pub confirm: Option<Topic>,
-    /// True if nothing is deleted, and the response says what a deletion would delete.
+    /// If true, nothing is deleted, and the response says what a deletion would delete.
+    #[cfg_attr(feature = "document", schema(default = false))]
     pub dry_run: bool,
 }
 
@@ -60,6 +62,7 @@ impl DeletionQuery {
 
 /// The state of a topic's deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = inline::EndingState))]
 #[serde(rename_all = "lowercase")]
 pub enum EndingState {
     /// Something of the topic remains.
@@ -70,35 +73,37 @@ pub enum EndingState {
 
 /// The deletion of a topic, with its counts so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct TopicDeletion {
     /// The topic's name.
     pub topic: Topic,
-    /// The state.
+    /// `done`: everything is deleted, and the name may be used again.
     pub state: EndingState,
     /// When the deletion began.
     pub begun_at: UnixMillis,
-    /// When nothing remained.
+    /// The time at which the last item was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<UnixMillis>,
-    /// The events that were deleted.
+    /// The events that were deleted so far.
     pub events: u64,
-    /// The buckets that were deleted.
+    /// The buckets that were deleted so far.
     pub buckets: u64,
-    /// The consumers that were deleted.
+    /// The consumers that were deleted so far.
     pub consumers: u64,
 }
 
 /// A topic as its directory knows it: the response to a deletion's dry run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct DeletionPreview {
     /// The topic's name.
     pub topic: Topic,
     /// The buckets that hold events.
     pub buckets: u64,
-    /// The oldest of these buckets.
+    /// The oldest of these buckets. It is absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest: Option<Bucket>,
-    /// The newest of these buckets.
+    /// The newest of these buckets. It is absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<Bucket>,
     /// The shards of all these buckets together.
@@ -120,6 +125,7 @@ pub struct DeletionPreview {
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct NewErasure {
     /// The actor whose events are erased, with their copies and the actor's followers.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,6 +134,7 @@ pub struct NewErasure {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<User>,
     /// The name again, so that nobody erases a person by mistake: the actor's, or the user's if there is no actor.
+    #[cfg_attr(feature = "document", schema(value_type = Actor))]
     pub confirm: String,
 }
 
@@ -161,6 +168,7 @@ impl NewErasure {
 
 /// The number of items of each kind that the erasure itself removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct ErasureCounts {
     /// Events of the actor.
     pub events: u64,
@@ -180,6 +188,7 @@ pub struct ErasureCounts {
 
 /// The state of an erasure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = inline::ErasureState))]
 #[serde(rename_all = "lowercase")]
 pub enum ErasureState {
     /// Something may remain.
@@ -191,19 +200,21 @@ pub enum ErasureState {
 /// An erasure, with its counts so far. When its state is `done`, this is the receipt. It does not contain the erased
 /// names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct Erasure {
     /// Its id.
     pub id: ErasureId,
-    /// Its state.
+    /// `done`: everything that the erasure covers is removed.
     pub state: ErasureState,
     /// The erased items, by kind.
     pub counts: ErasureCounts,
     /// The SHA-256, in hexadecimal, over the erased event ids as text, sorted, each followed by a newline.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "document", schema(pattern = "^[0-9a-f]{64}$"))]
     pub ids_sha256: Option<String>,
     /// When it began.
     pub started_at: UnixMillis,
-    /// When nothing remained.
+    /// The time at which the last item was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<UnixMillis>,
     /// Data that the erasure cannot reach, such as report files and backups.
@@ -212,10 +223,12 @@ pub struct Erasure {
 
 /// A page of the list of erasures: `{"erasures":[…],"next":"…"|null}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct ErasureList {
     /// The erasures of the last days, newest first.
     pub erasures: Vec<Erasure>,
-    /// The cursor of the next page.
+    /// The cursor of the next page; null at the end.
+    #[cfg_attr(feature = "document", schema(required, value_type = Option<crate::schemas::Cursor>))]
     pub next: Option<String>,
 }
 

@@ -14,6 +14,7 @@ use crate::times::AcceptedTimes;
 ///
 /// Optional members may be omitted. `null` does not omit one: it is only valid as `data`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct NewEvent {
     /// The kind of event.
     #[serde(rename = "type")]
@@ -23,10 +24,10 @@ pub struct NewEvent {
     /// The subject that it was done to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
-    /// Any further data.
+    /// Any JSON, nested at most 60 levels deep. Responses return it as it was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
-    /// When it happened, if the client says so: never later than the request's arrival.
+    /// The time of the event; the default is now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<UnixMillis>,
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 /// One error to correct.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct Fault {
-    /// The path: a JSON Pointer (RFC 6901) into the body, such as `/1/type`, or a parameter of the query, such as
-    /// `/limit`.
+    /// A JSON Pointer into the body, as `/1/type`, or the name of a query parameter, as `/limit`.
     pub path: String,
     /// The rule that must hold. It never repeats text that the client sent.
     pub message: String,

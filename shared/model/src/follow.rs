@@ -11,15 +11,6 @@ use crate::limits::{BACKFILL, BACKFILL_DEFAULT};
 
 bounded! {
     /// The number of earlier events that a follow copies into the feed: 0 to 200, default 50.
-    ///
-    /// ```
-    /// use lately_model::Backfill;
-    ///
-    /// assert_eq!(Backfill::parse(br#"{"backfill": 10}"#)?.get(), 10);
-    /// assert_eq!(Backfill::parse(b"")?, Backfill::default());
-    /// assert!(Backfill::parse(br#"{"backfill": 201}"#).is_err());
-    /// # Ok::<(), lately_model::BodyError>(())
-    /// ```
     #[derive(Deserialize)]
     #[serde(try_from = "u16")]
     Backfill(u16): 0..=BACKFILL, default BACKFILL_DEFAULT;
@@ -27,7 +18,24 @@ bounded! {
     BackfillError = "must be a whole number from {} to {}";
 }
 
-impl Backfill {
+/// The body of a follow.
+///
+/// ```
+/// use lately_model::{Backfill, Follow};
+///
+/// assert_eq!(Follow::parse(br#"{"backfill": 10}"#)?.backfill.get(), 10);
+/// assert_eq!(Follow::parse(b"")?.backfill, Backfill::default());
+/// assert!(Follow::parse(br#"{"backfill": 201}"#).is_err());
+/// # Ok::<(), lately_model::BodyError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
+pub struct Follow {
+    /// The number of the source's events from before the follow that the feed will show.
+    pub backfill: Backfill,
+}
+
+impl Follow {
     /// Reads the body of a follow. An empty body means the same as `{}`.
     ///
     /// # Errors
@@ -38,13 +46,15 @@ impl Backfill {
         }
         body::parse(body, |json, found| {
             let [backfill] = fields::of_object(json, &Pointer::root(), ["backfill"], found)?;
-            Some(backfill.json("a whole number from 0 to 200", found).unwrap_or_default())
+            let backfill = backfill.json("a whole number from 0 to 200", found).unwrap_or_default();
+            Some(Self { backfill })
         })
     }
 }
 
 /// A source that a user follows: `{"source","since"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = Following))]
 pub struct FollowView {
     /// The followed source.
     pub source: Source,
@@ -54,15 +64,18 @@ pub struct FollowView {
 
 /// A page of the sources that a user follows, sorted by source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct FollowingList {
     /// The followed sources.
     pub following: Vec<FollowView>,
-    /// The cursor of the next page; none on the last page.
+    /// The cursor of the next page; null at the end.
+    #[cfg_attr(feature = "document", schema(required, value_type = Option<crate::schemas::Cursor>))]
     pub next: Option<String>,
 }
 
 /// A follower of a source: `{"user","since"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = Follower))]
 pub struct FollowerView {
     /// The follower.
     pub user: User,
@@ -72,26 +85,31 @@ pub struct FollowerView {
 
 /// A page of a source's followers, in an arbitrary order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct FollowerList {
     /// The followers.
     pub followers: Vec<FollowerView>,
-    /// The cursor of the next page; none on the last page.
+    /// The cursor of the next page; null at the end.
+    #[cfg_attr(feature = "document", schema(required, value_type = Option<crate::schemas::Cursor>))]
     pub next: Option<String>,
 }
 
 /// A source: `{"source","followers","mode"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct SourceView {
     /// Its name.
     pub source: Source,
     /// The number of its followers.
     pub followers: u64,
-    /// The way in which its events come into feeds.
+    /// `push`: events are copied into feeds. `pull`: events are read at each read of a feed. `promoting`: the source
+    /// changes from push to pull.
     pub mode: SourceMode,
 }
 
 /// The way in which a source's events come into its followers' feeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = inline::SourceMode))]
 #[serde(rename_all = "lowercase")]
 pub enum SourceMode {
     /// Each event is copied into each feed.
@@ -112,7 +130,7 @@ mod tests {
         for (body, events) in
             [("", 50), (" ", 50), ("{}", 50), (r#"{"backfill":0}"#, 0), (r#"{"backfill":200}"#, 200)]
         {
-            assert_eq!(Backfill::parse(body.as_bytes()).unwrap().get(), events, "{body}");
+            assert_eq!(Follow::parse(body.as_bytes()).unwrap().backfill.get(), events, "{body}");
         }
     }
 

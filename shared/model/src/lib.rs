@@ -27,7 +27,7 @@
 //! | for | see |
 //! | --- | --- |
 //! | events in requests | [`Batch`], [`NewEvent`], [`AcceptedTimes`] |
-//! | events in responses | [`Event`], [`TimelineEvent`], [`Page`], [`FeedPage`], [`Accepted`], [`PartlyAccepted`] |
+//! | events in responses | [`Event`], [`TimelineEvent`], [`Page`], [`FeedPage`], [`Stored`], [`Accepted`], [`PartlyAccepted`] |
 //! | an event's data | [`Data`] |
 //! | query strings | [`EventQuery`], [`SourceQuery`], [`FeedQuery`], [`ListQuery`], [`SessionQuery`], [`RevocationQuery`], [`DeletionQuery`], [`RecordQuery`], [`PageSize`], [`TimeRange`] |
 //! | topics | [`TopicChange`], [`TopicSettings`], [`TopicView`], [`Views`], [`RetentionDays`] |
@@ -54,6 +54,7 @@ mod event;
 mod fault;
 mod fields;
 mod follow;
+mod health;
 mod issue;
 pub mod limits;
 mod malformed;
@@ -64,6 +65,8 @@ mod retention;
 mod revision;
 mod run;
 mod run_spec;
+#[cfg(feature = "document")]
+mod schemas;
 mod scope;
 mod seen;
 mod session;
@@ -74,7 +77,7 @@ mod topic;
 mod views;
 mod words;
 
-pub use accepted::{Accepted, AcceptedEvent, PartlyAccepted, RejectedEvent};
+pub use accepted::{Accepted, AcceptedEvent, PartlyAccepted, RejectedEvent, Stored};
 pub use batch::{Batch, BatchError, BodyForm};
 pub use body::BodyError;
 pub use consumer::{
@@ -90,8 +93,10 @@ pub use ending::{
 pub use event::{Event, NewEvent};
 pub use fault::{Fault, Faults};
 pub use follow::{
-    Backfill, BackfillError, FollowView, FollowerList, FollowerView, FollowingList, SourceMode, SourceView,
+    Backfill, BackfillError, Follow, FollowView, FollowerList, FollowerView, FollowingList, SourceMode,
+    SourceView,
 };
+pub use health::Health;
 pub use issue::{
     ISSUES_TOPIC, Issue, IssueBody, IssueBodyError, IssueChange, IssueList, IssueQuery, IssueTitle,
     IssueTitleError, IssueView, IssuesAwaited, Label, LabelError, Labels, LabelsError, NewIssue,
@@ -108,6 +113,8 @@ pub use retention::{RetentionDays, RetentionDaysError};
 pub use revision::{Precondition, PreconditionError, Revision};
 pub use run::{RunFiles, RunList, RunView};
 pub use run_spec::{GroupBy, GroupByError, RunSpec, SumField, SumFieldError};
+#[cfg(feature = "document")]
+pub use schemas::{NewEvents, OpenApiDocument};
 pub use scope::{Scope, ScopeError, Scopes};
 pub use seen::Seen;
 pub use session::{

@@ -13,10 +13,11 @@ use crate::page::{PageSize, WaitSeconds};
 
 /// The time range of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = flat::TimeRange))]
 pub struct TimeRange {
-    /// The start, which is part of the range; none if the range has no start.
+    /// Events of this time and later; not after `to`.
     pub from: Option<UnixMillis>,
-    /// The end, which is not part of the range; none if the range has no end.
+    /// Events before this time.
     pub to: Option<UnixMillis>,
 }
 
@@ -52,20 +53,25 @@ impl TimeRange {
 /// # Ok::<(), lately_model::Faults>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = flat::EventQuery))]
 pub struct EventQuery {
-    /// The most events on a page.
+    /// The most entries of a page.
     pub limit: PageSize,
-    /// The order of the page; none if the client leaves it to the cursor or to the default.
+    /// `desc` (the default) is newest first. Optional with a cursor.
     pub order: Option<Order>,
-    /// The cursor to continue from, not decoded yet: only the reader knows which query it must fit.
+    /// The `next` or `newer` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change.
+    #[cfg_attr(feature = "document", schema(value_type = Option<crate::schemas::Cursor>))]
     pub cursor: Option<String>,
     /// The time range to read.
     pub range: TimeRange,
-    /// The type of events to read.
+    /// Events of this type.
+    #[cfg_attr(feature = "document", schema(rename = "type"))]
     pub event_type: Option<EventType>,
-    /// True if the read must see every acknowledged write.
+    /// If true, the read shows every acknowledged write, at twice the price.
+    #[cfg_attr(feature = "document", schema(default = false))]
     pub consistent: bool,
-    /// The seconds for which an empty page waits for an event.
+    /// The response to an empty page is delayed until an event arrives, for at most this many seconds. Only with the
+    /// cursor of an oldest-first page.
     pub wait: WaitSeconds,
 }
 
@@ -110,12 +116,15 @@ impl EventQuery {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct SourceQuery {
     /// The parameters of every page query. A requested month becomes the page's range.
     pub page: EventQuery,
     /// The topic to read.
+    #[cfg_attr(feature = "document", schema(value_type = crate::schemas::TopicAndMonth))]
     pub topic: Option<Topic>,
-    /// The event that the page must show; the read waits for it.
+    /// Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id
+    /// in the future is refused. Not with `cursor`.
     pub wait_for: Option<EventId>,
 }
 
@@ -149,10 +158,12 @@ impl SourceQuery {
 
 /// The page query of a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct FeedQuery {
     /// The parameters of every page query.
     pub page: EventQuery,
-    /// The event that the page must show; the read waits for it.
+    /// Waits at most 5 s until this event shows. For an event older than two minutes the server looks only once; an id
+    /// in the future is refused. Not with `cursor`.
     pub wait_for: Option<EventId>,
 }
 
@@ -185,10 +196,13 @@ impl FeedQuery {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = flat::LiveQuery))]
 pub struct LiveQuery {
-    /// The cursor to continue from, not decoded yet; none to start now.
+    /// The cursor of an oldest-first page, or the id of a live message. Without it, the stream starts now.
+    #[cfg_attr(feature = "document", schema(value_type = Option<crate::schemas::Cursor>))]
     pub cursor: Option<String>,
-    /// The type of events to follow.
+    /// Events of this type.
+    #[cfg_attr(feature = "document", schema(rename = "type"))]
     pub event_type: Option<EventType>,
 }
 
@@ -207,10 +221,11 @@ impl LiveQuery {
 
 /// The query of a live stream of a source's timeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct SourceLiveQuery {
     /// The parameters of every live stream.
     pub live: LiveQuery,
-    /// The topic to follow.
+    /// Only events of this topic.
     pub topic: Option<Topic>,
 }
 
@@ -230,10 +245,12 @@ impl SourceLiveQuery {
 
 /// The query of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct ListQuery {
-    /// The most entries on a page.
+    /// The most entries of a page.
     pub limit: PageSize,
-    /// The cursor to continue from, not decoded yet.
+    /// The `next` of a page.
+    #[cfg_attr(feature = "document", schema(value_type = Option<crate::schemas::Cursor>))]
     pub cursor: Option<String>,
 }
 
@@ -252,12 +269,14 @@ impl ListQuery {
 
 /// The query of the list of sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct SessionQuery {
-    /// The user whose sessions are listed; none for the sessions of all users.
+    /// Only sessions of this user.
     pub user: Option<User>,
-    /// The most sessions on a page.
+    /// The most entries of a page.
     pub limit: PageSize,
-    /// The cursor to continue from, not decoded yet.
+    /// The `next` of a page.
+    #[cfg_attr(feature = "document", schema(value_type = Option<crate::schemas::Cursor>))]
     pub cursor: Option<String>,
 }
 
@@ -277,6 +296,7 @@ impl SessionQuery {
 
 /// The query that names the sessions to revoke. It must name a user, so that nobody revokes all sessions by mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct RevocationQuery {
     /// The user whose sessions are revoked.
     pub user: User,
@@ -313,8 +333,10 @@ impl NoQuery {
 
 /// The query of one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct RecordQuery {
-    /// True if the read must see every acknowledged write.
+    /// If true, the read shows every acknowledged write, at twice the price.
+    #[cfg_attr(feature = "document", schema(default = false))]
     pub consistent: bool,
 }
 
@@ -348,11 +370,8 @@ pub(crate) fn parameters<const N: usize>(
 }
 
 pub(crate) fn parse_order(text: &str) -> Result<Order, &'static str> {
-    match text {
-        "desc" => Ok(Order::NewestFirst),
-        "asc" => Ok(Order::OldestFirst),
-        _ => Err("must be asc or desc"),
-    }
+    let orders = [Order::NewestFirst, Order::OldestFirst];
+    orders.into_iter().find(|order| order.as_str() == text).ok_or("must be asc or desc")
 }
 
 pub(crate) fn parse_bool(text: &str) -> Result<bool, &'static str> {

@@ -45,12 +45,15 @@ impl fmt::Display for RequestsPerMinute {
 
 /// The limits of a caller: `{"writes_per_minute"?,"reads_per_minute"?}`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = flat::RateLimits))]
 pub struct RateLimits {
     /// The writes a minute; without limit if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "document", schema(value_type = Option<crate::schemas::WritesPerMinute>))]
     pub writes_per_minute: Option<RequestsPerMinute>,
     /// The reads a minute; without limit if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "document", schema(value_type = Option<crate::schemas::ReadsPerMinute>))]
     pub reads_per_minute: Option<RequestsPerMinute>,
 }
 

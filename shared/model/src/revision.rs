@@ -20,6 +20,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(u64);
 
+lately_keys::schema!(Revision, inline, number(0u64, u64::MAX).maximum(None::<u64>));
+
 impl Revision {
     /// A revision by its number.
     pub const fn new(number: u64) -> Self {

@@ -63,35 +63,44 @@ impl RunFiles {
 
 /// A report run: its range, its counting and, once it is committed, its counts and files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = Run))]
 pub struct RunView {
-    /// The run reports the events after this id …
+    /// The run reports the events after this id.
     pub from: EventId,
-    /// … up to this id, included.
+    /// The run reports the events up to this id, included.
     pub to: EventId,
-    /// When it began.
+    /// The time at which the run began.
     pub announced_at: UnixMillis,
-    /// When it was committed.
+    /// The time at which the run was committed; null until then, like the counts.
+    #[cfg_attr(feature = "document", schema(required))]
     pub committed_at: Option<UnixMillis>,
-    /// The number of events that it reports, late ones included.
+    /// The number of events that the run reports, late events included.
+    #[cfg_attr(feature = "document", schema(required))]
     pub events: Option<u64>,
-    /// The number of late events among them: they arrived after the run that covers their time had read its range.
+    /// The number of these events that arrived too late for the run that covers their time.
+    #[cfg_attr(feature = "document", schema(required))]
     pub late: Option<u64>,
-    /// The size of the events' file.
+    /// The size of the events' file in bytes.
+    #[cfg_attr(feature = "document", schema(required))]
     pub bytes: Option<u64>,
     /// The field by which its summary groups events.
     pub group_by: GroupBy,
-    /// The field that its summary sums.
+    /// The field of `data` that the summary adds up.
+    #[cfg_attr(feature = "document", schema(required))]
     pub sum: Option<SumField>,
-    /// The names of its files: the events and the summary. The files appear a moment after the run is committed.
+    /// The names of the run's files, below the location of the reports: the events and the summary. The files appear a
+    /// moment after the run is committed.
     pub files: Vec<String>,
 }
 
 /// A page of a consumer's runs, newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct RunList {
     /// The runs.
     pub runs: Vec<RunView>,
-    /// The cursor of the next page; none on the last page.
+    /// The cursor of the next page; null at the end.
+    #[cfg_attr(feature = "document", schema(required, value_type = Option<crate::schemas::Cursor>))]
     pub next: Option<String>,
 }
 

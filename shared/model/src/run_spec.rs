@@ -28,6 +28,8 @@ words! {
     GroupByError = "group_by: must be actor, subject or type";
 }
 
+lately_keys::schema!(GroupBy, inline, words(GroupBy::ALL.map(GroupBy::as_str)));
+
 /// The name of a field of an event's data, at its top level.
 ///
 /// ```
@@ -70,6 +72,7 @@ impl fmt::Display for SumField {
 }
 
 deserialize_as_text!(SumField);
+lately_keys::schema!(SumField, inline, line(SUM_FIELD_BYTES));
 
 /// The counting of a run's summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

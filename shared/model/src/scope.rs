@@ -27,6 +27,12 @@ words! {
     ScopeError = "must be read, write, import, consume, act-as or admin";
 }
 
+lately_keys::schema!(Scope, "Scope", {
+    let about = "`read`; `write` (post, delete, follow, change records, as the session's own user); `import`; \
+        `consume`; `act-as` (act as any user); `admin` (all of these, and topics, sessions, settings).";
+    words(Scope::ALL.map(Scope::as_str)).description(Some(about))
+});
+
 impl Scope {
     const fn bit(self) -> u8 {
         1 << self as u8

@@ -18,6 +18,7 @@ use crate::fields;
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct Seen {
     /// The event.
     pub id: EventId,

@@ -35,14 +35,17 @@ bounded! {
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct NewSession {
-    /// The user that it acts for; none for a service or an operator.
+    /// The user for whom the session acts; absent for a service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<User>,
     /// Its scopes; at least one.
+    #[cfg_attr(feature = "document", schema(value_type = Vec<Scope>, min_items = 1))]
     pub scopes: Scopes,
-    /// The only topics that it may use, if it is limited to topics.
+    /// The only topics to which the scopes apply; all if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "document", schema(value_type = Option<crate::schemas::SessionTopics>))]
     pub topics: Option<Vec<Topic>>,
     /// Its lifetime.
     pub ttl_seconds: TtlSeconds,
@@ -100,6 +103,7 @@ fn read_ttl(field: &Field<&RawValue>, found: &mut FaultList) -> Option<TtlSecond
 /// A session, without its token:
 /// `{"id","user"?,"scopes","topics"?,"created_at","expires_at","writes_per_minute"?,"reads_per_minute"?}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct Session {
     /// Its id.
     pub id: SessionId,
@@ -107,13 +111,15 @@ pub struct Session {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<User>,
     /// Its scopes.
+    #[cfg_attr(feature = "document", schema(value_type = Vec<Scope>, min_items = 1))]
     pub scopes: Scopes,
-    /// The only topics that it may use, if it is limited to topics.
+    /// The only topics to which the scopes apply; all if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "document", schema(value_type = Option<crate::schemas::SessionTopics>))]
     pub topics: Option<Vec<Topic>>,
     /// When it was created.
     pub created_at: UnixMillis,
-    /// When it expires.
+    /// The time from which on the session is refused.
     pub expires_at: UnixMillis,
     /// Its limits.
     #[serde(flatten)]
@@ -123,19 +129,22 @@ pub struct Session {
 /// The response to a caller that asks about its own token:
 /// `{"user"?,"scopes","topics"?,"expires_at"?,"issuer"?,"writes_per_minute"?,"reads_per_minute"?}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct OwnSession {
     /// The user that the token acts for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<User>,
     /// The token's scopes.
+    #[cfg_attr(feature = "document", schema(value_type = Vec<Scope>))]
     pub scopes: Scopes,
-    /// The only topics that the token may use, if it is limited to topics.
+    /// The only topics to which the scopes apply; all if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "document", schema(value_type = Option<crate::schemas::SessionTopics>))]
     pub topics: Option<Vec<Topic>>,
-    /// When the token expires.
+    /// The end of the token. Clocks and caches may accept the token for a minute more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<UnixMillis>,
-    /// The issuer of a JWT; none for a session's token.
+    /// The issuer of a JWT; absent for a session's token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
     /// The token's limits.
@@ -145,10 +154,11 @@ pub struct OwnSession {
 
 /// The response to the creation of a session: the only response that contains its token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct SessionToken<'a> {
     /// The session's id.
     pub id: SessionId,
-    /// The token, with which requests use the session.
+    /// The token is returned only once, and stored only as a hash.
     pub token: Cow<'a, str>,
     /// When it expires.
     pub expires_at: UnixMillis,
@@ -156,15 +166,18 @@ pub struct SessionToken<'a> {
 
 /// A page of the list of sessions: `{"sessions":[…],"next":"…"|null}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct SessionList {
     /// The sessions that have not ended, newest first. A page with ended sessions has fewer than the limit.
     pub sessions: Vec<Session>,
-    /// The cursor of the next page.
+    /// The cursor of the next page; null at the end.
+    #[cfg_attr(feature = "document", schema(required, value_type = Option<crate::schemas::Cursor>))]
     pub next: Option<String>,
 }
 
 /// The response to the revocation of a user's sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct RevokedSessions {
     /// The number of sessions that this request ended.
     pub revoked: u64,

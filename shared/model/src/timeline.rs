@@ -49,9 +49,11 @@ impl<'de> Deserialize<'de> for TimelineEvent {
 
 /// A page of a feed: a page's JSON. The feed's first page also has `unread` and `unread_more`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct FeedPage {
     /// The page.
     #[serde(flatten)]
+    #[cfg_attr(feature = "document", schema(value_type = crate::schemas::TimelinePageJson))]
     pub page: Page<TimelineEvent>,
     /// The number of unread entries, where it is known for free.
     #[serde(flatten)]
@@ -80,8 +82,10 @@ impl<'de> Deserialize<'de> for FeedPage {
 
 /// The unread entries of a feed's first page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = flat::PageUnread))]
 pub struct PageUnread {
-    /// The number of the page's events that are newer than the seen mark and not the user's own.
+    /// The number of this page's entries that are newer than the seen mark and not the user's own. Only on newest-first
+    /// pages without filter and cursor.
     pub unread: usize,
     /// True if the page ends before the seen mark, so that more unread entries may follow.
     pub unread_more: bool,
@@ -89,6 +93,7 @@ pub struct PageUnread {
 
 /// The unread entries of a feed: `{"unread":N,"more":false}`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct Unread {
     /// The number of entries that are newer than the seen mark and not the user's own.
     pub unread: u64,

@@ -13,18 +13,21 @@ use crate::views::{View, Views};
 
 /// The settings of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = flat::TopicSettings))]
 pub struct TopicSettings {
-    /// The time that a bucket covers; fixed at creation.
+    /// The width of a bucket; fixed at creation.
     pub bucket: BucketWidth,
-    /// The time for which events are stored; forever if none.
+    /// The days after which events expire; with null they never expire.
+    #[cfg_attr(feature = "document", schema(required))]
     pub retention_days: Option<RetentionDays>,
-    /// The least shards that a bucket starts with.
+    /// The smallest number of shards of a new bucket; at most max_shards.
     pub min_shards: ShardCount,
-    /// The most shards that a bucket may grow to.
+    /// The most shards of a bucket.
     pub max_shards: ShardCount,
-    /// True if events are pushed to the feeds of users who follow the event's actor or subject.
+    /// If true, events are pushed to feeds; needs the views actor and subject.
     pub fan_out: bool,
     /// The views that list later events.
+    #[cfg_attr(feature = "document", schema(value_type = Vec<crate::views::View>))]
     pub views: Views,
 }
 
@@ -69,24 +72,26 @@ impl TopicSettings {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct TopicChange {
-    /// The time that a bucket covers.
+    /// The width of a bucket; fixed at creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bucket: Option<BucketWidth>,
-    /// The time for which events are stored; `Some(None)`, which is `null` in JSON, stores them forever.
+    /// The days after which events expire; with null they never expire.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention_days: Option<Option<RetentionDays>>,
-    /// The least shards that a bucket starts with.
+    /// The smallest number of shards of a new bucket; at most max_shards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_shards: Option<ShardCount>,
-    /// The most shards that a bucket may grow to.
+    /// The most shards of a bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_shards: Option<ShardCount>,
-    /// True if events are pushed to feeds.
+    /// If true, events are pushed to feeds; needs the views actor and subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fan_out: Option<bool>,
     /// The views that list later events.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "document", schema(value_type = Option<Vec<crate::views::View>>))]
     pub views: Option<Views>,
 }
 
@@ -185,6 +190,7 @@ fn read_views(field: &Field<&RawValue>, found: &mut FaultList) -> Option<Views> 
 
 /// A topic, with its newest buckets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = Topic))]
 pub struct TopicView {
     /// Its name.
     pub topic: Topic,
@@ -202,19 +208,22 @@ pub struct TopicView {
 
 /// The progress of a change of a topic's retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct RetentionChange {
     /// When it began.
     pub begun_at: UnixMillis,
     /// The events that it has handled.
     pub events: u64,
-    /// The bucket that it has come to, from the newest to the oldest; none at its beginning and at its end.
+    /// The bucket that it has come to, from the newest to the oldest.
+    #[cfg_attr(feature = "document", schema(required))]
     pub bucket: Option<Bucket>,
 }
 
 /// A bucket of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = Bucket))]
 pub struct BucketView {
-    /// The time window that it covers.
+    /// The name of the bucket's window of time.
     pub label: Bucket,
     /// The number of its shards.
     pub shards: ShardCount,
@@ -222,6 +231,7 @@ pub struct BucketView {
 
 /// A topic in a list. A list does not read the topics' buckets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct TopicSummary {
     /// Its name.
     pub topic: Topic,
@@ -234,10 +244,12 @@ pub struct TopicSummary {
 
 /// A page of the list of topics: `{"topics":[…],"next":"…"|null}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct TopicList {
     /// The topics, by name.
     pub topics: Vec<TopicSummary>,
-    /// The cursor of the next page.
+    /// The cursor of the next page; null at the end.
+    #[cfg_attr(feature = "document", schema(required, value_type = Option<crate::schemas::Cursor>))]
     pub next: Option<String>,
 }
 

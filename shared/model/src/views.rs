@@ -18,6 +18,8 @@ words! {
     ViewError = "must be actor, subject or type";
 }
 
+lately_keys::schema!(View, inline, words(View::ALL.map(View::as_str)));
+
 /// The views that a topic has. Their JSON is the array of their names.
 ///
 /// ```

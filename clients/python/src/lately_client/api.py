@@ -8,28 +8,71 @@ from .request import Headers, Request, part
 T = TypeVar("T")
 
 
+Shards: TypeAlias = Literal[1, 2, 4, 8, 16, 32, 64, 128, 256]
+
+
 Name: TypeAlias = str
-
-
-Subject: TypeAlias = str
-
-
-EventType: TypeAlias = str
-
-
-EventId: TypeAlias = str
 
 
 Time: TypeAlias = str
 
 
+class TopicSummary(TypedDict):
+    """A topic in a list. A list does not read the topics' buckets."""
+
+    bucket: Literal["quarter-hour", "hour", "day", "month"]
+    retention_days: int | None
+    min_shards: Shards
+    max_shards: Shards
+    fan_out: bool
+    views: list[Literal["actor", "subject", "type"]]
+    topic: Name
+    created_at: Time
+
+
 Cursor: TypeAlias = str
 
 
-Shards: TypeAlias = Literal[1, 2, 4, 8, 16, 32, 64, 128, 256]
+class TopicList(TypedDict):
+    """A page of the list of topics."""
+
+    topics: list[TopicSummary]
+    next: Cursor | None
+
+
+class RetentionChange(TypedDict):
+    """The progress of a change of a topic's retention."""
+
+    begun_at: Time
+    events: int
+    bucket: str | None
+
+
+class Bucket(TypedDict):
+    """A bucket of a topic."""
+
+    label: str
+    shards: Shards
+
+
+class Topic(TypedDict):
+    """A topic, with its newest buckets."""
+
+    bucket: Literal["quarter-hour", "hour", "day", "month"]
+    retention_days: int | None
+    min_shards: Shards
+    max_shards: Shards
+    fan_out: bool
+    views: list[Literal["actor", "subject", "type"]]
+    topic: Name
+    created_at: Time
+    retention_change: NotRequired[RetentionChange]
+    buckets: list[Bucket]
 
 
 class TopicChange(TypedDict):
+    """The body of `PUT /topics/{topic}`: the settings to set. Absent settings stay as they are; a new topic gets their defaults."""
+
     bucket: NotRequired[Literal["quarter-hour", "hour", "day", "month"]]
     retention_days: NotRequired[int | None]
     min_shards: NotRequired[Shards]
@@ -38,44 +81,58 @@ class TopicChange(TypedDict):
     views: NotRequired[list[Literal["actor", "subject", "type"]]]
 
 
-class TopicSummary(TypedDict):
+class DeletionPreview(TypedDict):
+    """A topic as its directory knows it: the response to a deletion's dry run."""
+
     topic: Name
-    bucket: Literal["quarter-hour", "hour", "day", "month"]
-    retention_days: int | None
-    min_shards: Shards
-    max_shards: Shards
-    fan_out: bool
-    views: list[Literal["actor", "subject", "type"]]
-    created_at: Time
+    buckets: int
+    oldest: NotRequired[str]
+    newest: NotRequired[str]
+    shards: int
+    consumers: int
 
 
-class Bucket(TypedDict):
-    label: str
-    shards: Shards
+class TopicDeletion(TypedDict):
+    """The deletion of a topic, with its counts so far."""
 
-
-class RetentionChange(TypedDict):
-    """How far the latest change of the retention has come; absent when it is done."""
-
+    topic: Name
+    state: Literal["deleting", "done"]
     begun_at: Time
+    finished_at: NotRequired[Time]
     events: int
-    bucket: str | None
+    buckets: int
+    consumers: int
 
 
-class Topic(TopicSummary):
-    """A topic, with its newest buckets that hold events, newest first."""
-
-    buckets: list[Bucket]
-    retention_change: NotRequired[RetentionChange]
+EventId: TypeAlias = str
 
 
-class TopicList(TypedDict):
-    topics: list[TopicSummary]
-    next: Cursor | None
+EventType: TypeAlias = str
+
+
+Subject: TypeAlias = str
+
+
+class Event(TypedDict, Generic[T]):
+    """An event."""
+
+    id: EventId
+    at: Time
+    type: EventType
+    actor: Name
+    subject: NotRequired[Subject]
+    data: T
+
+
+class Accepted(TypedDict, Generic[T]):
+    """All of a batch was written."""
+
+    accepted: int
+    events: list[Event[T]]
 
 
 class NewEvent(TypedDict, Generic[T]):
-    """An event as it is sent: at most 256 KiB."""
+    """An event that a client sends."""
 
     type: EventType
     actor: Name
@@ -87,184 +144,11 @@ class NewEvent(TypedDict, Generic[T]):
 NewEvents: TypeAlias = list[NewEvent[T]]
 
 
-class Event(TypedDict, Generic[T]):
-    id: EventId
-    at: Time
-    type: EventType
-    actor: Name
-    subject: NotRequired[Subject]
-    data: T
-
-
-class Accepted(TypedDict, Generic[T]):
-    """All events of the batch, in its order."""
-
-    accepted: int
-    events: list[Event[T]]
-
-
 class Page(TypedDict, Generic[T]):
     events: list[Event[T]]
     next: Cursor | None
     newer: Cursor | None
     has_more: bool
-
-
-Code: TypeAlias = Literal["invalid-name", "invalid-id", "invalid-query", "invalid-cursor", "invalid-idempotency-key", "invalid-precondition", "malformed-json", "missing-token", "invalid-token", "forbidden", "origin-refused", "route-not-found", "method-not-allowed", "topic-not-found", "event-not-found", "not-found", "stale-batch", "has-runs", "topic-is-being-deleted", "actor-is-being-erased", "bucket-is-fixed", "too-many-pull-sources", "too-many-consumers", "too-many-issues", "revision-mismatch", "too-large", "unsupported-encoding", "invalid-body", "invalid-event", "too-many-events", "invalid-topic", "idempotency-key-reused", "rate-limited", "revision-required", "partially-accepted", "not-yet-visible", "unavailable"]
-
-
-class Fault(TypedDict):
-    path: str
-    message: str
-
-
-class Problem(TypedDict):
-    """The reason why a request failed (RFC 9457). `code` is stable."""
-
-    type: str
-    title: str
-    status: int
-    code: Code
-    detail: str
-    request_id: NotRequired[str]
-    errors: NotRequired[list[Fault]]
-    accepted: NotRequired[list[dict[str, Any]]]
-    rejected: NotRequired[list[dict[str, Any]]]
-
-
-class GatewayMessage(TypedDict):
-    """The body of a response that the gateway itself makes on AWS."""
-
-    message: str
-
-
-class Health(TypedDict):
-    status: Literal["ok"]
-
-
-SessionId: TypeAlias = str
-
-
-Scope: TypeAlias = Literal["read", "write", "import", "consume", "act-as", "admin"]
-
-
-WritesPerMinute: TypeAlias = int
-
-
-ReadsPerMinute: TypeAlias = int
-
-
-class NewSession(TypedDict):
-    user: NotRequired[Name]
-    scopes: list[Scope]
-    topics: NotRequired[list[Name]]
-    ttl_seconds: int
-    writes_per_minute: NotRequired[WritesPerMinute]
-    reads_per_minute: NotRequired[ReadsPerMinute]
-
-
-class Session(TypedDict):
-    id: SessionId
-    user: NotRequired[Name]
-    scopes: list[Scope]
-    topics: NotRequired[list[Name]]
-    created_at: Time
-    expires_at: Time
-    writes_per_minute: NotRequired[WritesPerMinute]
-    reads_per_minute: NotRequired[ReadsPerMinute]
-
-
-class SessionList(TypedDict):
-    sessions: list[Session]
-    next: Cursor | None
-
-
-class RevokedSessions(TypedDict):
-    revoked: int
-
-
-class OwnSession(TypedDict):
-    user: NotRequired[Name]
-    scopes: list[Scope]
-    topics: NotRequired[list[Name]]
-    expires_at: NotRequired[Time]
-    issuer: NotRequired[str]
-    writes_per_minute: NotRequired[WritesPerMinute]
-    reads_per_minute: NotRequired[ReadsPerMinute]
-
-
-class SessionToken(TypedDict):
-    id: SessionId
-    token: str
-    expires_at: Time
-
-
-class TopicDeletion(TypedDict):
-    """The deletion of a topic."""
-
-    topic: Name
-    state: Literal["deleting", "done"]
-    begun_at: Time
-    finished_at: NotRequired[Time]
-    events: int
-    buckets: int
-    consumers: int
-
-
-class DeletionPreview(TypedDict):
-    """What a deletion would delete, as far as the topic's directory knows it. No event is read."""
-
-    topic: Name
-    buckets: int
-    oldest: NotRequired[str]
-    newest: NotRequired[str]
-    shards: int
-    consumers: int
-
-
-ErasureId: TypeAlias = str
-
-
-class NewErasure(TypedDict):
-    """An actor, a user, or both, and the name again."""
-
-    actor: NotRequired[Name]
-    user: NotRequired[Name]
-    confirm: Name
-
-
-class ErasureCounts(TypedDict):
-    """The number of items of each kind that the erasure itself removed."""
-
-    events: int
-    follows: int
-    followers: int
-    profile: int
-    sessions: int
-    feed: int
-    issues: int
-
-
-class Erasure(TypedDict):
-    """An erasure, with its counts so far. When `state` is `done`, this is the receipt."""
-
-    id: ErasureId
-    state: Literal["erasing", "done"]
-    counts: ErasureCounts
-    ids_sha256: NotRequired[str]
-    started_at: Time
-    finished_at: NotRequired[Time]
-    not_covered: list[str]
-
-
-class ErasureList(TypedDict):
-    """Erasures, newest first."""
-
-    erasures: list[Erasure]
-    next: Cursor | None
-
-
-Source: TypeAlias = str
 
 
 class TimelineEvent(TypedDict, Generic[T]):
@@ -287,6 +171,8 @@ class TimelinePage(TypedDict, Generic[T]):
 
 
 class FeedPage(TypedDict, Generic[T]):
+    """A page of a feed: a page's JSON. The feed's first page also has `unread` and `unread_more`."""
+
     events: list[TimelineEvent[T]]
     next: Cursor | None
     newer: Cursor | None
@@ -296,42 +182,61 @@ class FeedPage(TypedDict, Generic[T]):
 
 
 class Unread(TypedDict):
+    """The unread entries of a feed."""
+
     unread: int
     more: bool
 
 
-class Seen(TypedDict):
-    id: EventId
-
-
-class Follow(TypedDict):
-    backfill: NotRequired[int]
+Source: TypeAlias = str
 
 
 class Following(TypedDict):
+    """A source that a user follows."""
+
     source: Source
     since: Time
 
 
+class Follow(TypedDict):
+    """The body of a follow."""
+
+    backfill: NotRequired[int]
+
+
 class FollowingList(TypedDict):
+    """A page of the sources that a user follows, sorted by source."""
+
     following: list[Following]
-    next: str | None
+    next: Cursor | None
 
 
 class Follower(TypedDict):
+    """A follower of a source."""
+
     user: Name
     since: Time
 
 
 class FollowerList(TypedDict):
+    """A page of a source's followers, in an arbitrary order."""
+
     followers: list[Follower]
-    next: str | None
+    next: Cursor | None
 
 
 class SourceView(TypedDict):
+    """A source."""
+
     source: Source
     followers: int
     mode: Literal["push", "promoting", "pull"]
+
+
+class Seen(TypedDict):
+    """The body of `PUT /feeds/{user}/seen`."""
+
+    id: EventId
 
 
 Document: TypeAlias = dict[str, Any]
@@ -358,23 +263,9 @@ IssueStatus: TypeAlias = Literal["open", "closed"]
 IssuePriority: TypeAlias = Literal["high", "medium", "low"]
 
 
-class NewIssue(TypedDict):
-    title: IssueTitle
-    body: NotRequired[IssueBody]
-    labels: NotRequired[Labels]
-
-
-class IssueChange(TypedDict):
-    """Absent fields stay unchanged. A `body` of null removes the body. After a priority is set, labels no longer change it."""
-
-    title: NotRequired[IssueTitle]
-    body: NotRequired[IssueBody | None]
-    labels: NotRequired[Labels]
-    status: NotRequired[IssueStatus]
-    priority: NotRequired[IssuePriority]
-
-
 class Issue(TypedDict):
+    """An issue as a response shows it."""
+
     owner: RepositoryPart
     repo: RepositoryPart
     number: IssueNumber
@@ -390,19 +281,147 @@ class Issue(TypedDict):
 
 
 class IssueList(TypedDict):
+    """A page of a repository's issues."""
+
     issues: list[Issue]
+    next: Cursor | None
+
+
+class NewIssue(TypedDict):
+    """The body of `POST /repos/{owner}/{repo}/issues`."""
+
+    title: IssueTitle
+    body: NotRequired[IssueBody]
+    labels: NotRequired[Labels]
+
+
+class IssueChange(TypedDict):
+    """The body of `PATCH /repos/{owner}/{repo}/issues/{number}`: the fields to set. Absent fields stay as they are."""
+
+    title: NotRequired[IssueTitle]
+    body: NotRequired[IssueBody | None]
+    labels: NotRequired[Labels]
+    status: NotRequired[IssueStatus]
+    priority: NotRequired[IssuePriority]
+
+
+SessionId: TypeAlias = str
+
+
+class SessionToken(TypedDict):
+    """The response to the creation of a session: the only response that contains its token."""
+
+    id: SessionId
+    token: str
+    expires_at: Time
+
+
+WritesPerMinute: TypeAlias = int
+
+
+ReadsPerMinute: TypeAlias = int
+
+
+Scope: TypeAlias = Literal["read", "write", "import", "consume", "act-as", "admin"]
+
+
+class NewSession(TypedDict):
+    """The body of `POST /sessions`."""
+
+    writes_per_minute: NotRequired[WritesPerMinute]
+    reads_per_minute: NotRequired[ReadsPerMinute]
+    user: NotRequired[Name]
+    scopes: list[Scope]
+    topics: NotRequired[list[Name]]
+    ttl_seconds: int
+
+
+class Session(TypedDict):
+    """A session, without its token."""
+
+    writes_per_minute: NotRequired[WritesPerMinute]
+    reads_per_minute: NotRequired[ReadsPerMinute]
+    id: SessionId
+    user: NotRequired[Name]
+    scopes: list[Scope]
+    topics: NotRequired[list[Name]]
+    created_at: Time
+    expires_at: Time
+
+
+class SessionList(TypedDict):
+    """A page of the list of sessions."""
+
+    sessions: list[Session]
+    next: Cursor | None
+
+
+class RevokedSessions(TypedDict):
+    """The response to the revocation of a user's sessions."""
+
+    revoked: int
+
+
+class OwnSession(TypedDict):
+    """The response to a caller that asks about its own token."""
+
+    writes_per_minute: NotRequired[WritesPerMinute]
+    reads_per_minute: NotRequired[ReadsPerMinute]
+    user: NotRequired[Name]
+    scopes: list[Scope]
+    topics: NotRequired[list[Name]]
+    expires_at: NotRequired[Time]
+    issuer: NotRequired[str]
+
+
+ErasureId: TypeAlias = str
+
+
+class ErasureCounts(TypedDict):
+    """The number of items of each kind that the erasure itself removed."""
+
+    events: int
+    follows: int
+    followers: int
+    profile: int
+    sessions: int
+    feed: int
+    issues: int
+
+
+class Erasure(TypedDict):
+    """An erasure, with its counts so far. When its state is `done`, this is the receipt. It does not contain the erased names."""
+
+    id: ErasureId
+    state: Literal["erasing", "done"]
+    counts: ErasureCounts
+    ids_sha256: NotRequired[str]
+    started_at: Time
+    finished_at: NotRequired[Time]
+    not_covered: list[str]
+
+
+class NewErasure(TypedDict):
+    """The body of `POST /erasures`."""
+
+    actor: NotRequired[Name]
+    user: NotRequired[Name]
+    confirm: Name
+
+
+class ErasureList(TypedDict):
+    """A page of the list of erasures."""
+
+    erasures: list[Erasure]
     next: Cursor | None
 
 
 BatchToken: TypeAlias = str
 
 
-class NewConsumer(TypedDict):
-    start: NotRequired[Literal["earliest", "latest"] | Time | datetime]
-    settle_seconds: NotRequired[int]
-
-
 class Consumer(TypedDict):
+    """A consumer."""
+
     position: EventId | None
     outstanding: BatchToken | None
     lag_seconds: int
@@ -411,22 +430,37 @@ class Consumer(TypedDict):
     settle_seconds: int
 
 
-class Poll(TypedDict):
-    limit: NotRequired[int]
+class NewConsumer(TypedDict):
+    """The body of `PUT /topics/{topic}/consumers/{name}`."""
+
+    start: NotRequired[Literal["earliest", "latest"] | Time | datetime]
+    settle_seconds: NotRequired[int]
 
 
 class Polled(TypedDict, Generic[T]):
+    """The response to a poll."""
+
     batch: BatchToken | None
     events: list[Event[T]]
     late: list[Event[T]]
     caught_up: bool
 
 
+class Poll(TypedDict):
+    """The body of a poll."""
+
+    limit: NotRequired[int]
+
+
 class Commit(TypedDict):
+    """The body of a commit."""
+
     batch: BatchToken
 
 
 class Seek(TypedDict):
+    """The body of a seek."""
+
     to: Literal["earliest", "latest"] | Time | datetime | EventId
 
 
@@ -448,8 +482,46 @@ Run = TypedDict(
 
 
 class RunList(TypedDict):
+    """A page of a consumer's runs, newest first."""
+
     runs: list[Run]
-    next: str | None
+    next: Cursor | None
+
+
+class Health(TypedDict):
+    """The service runs."""
+
+    status: Literal["ok"]
+
+
+Code: TypeAlias = Literal["invalid-name", "invalid-id", "invalid-query", "invalid-cursor", "invalid-idempotency-key", "invalid-precondition", "malformed-json", "missing-token", "invalid-token", "forbidden", "origin-refused", "route-not-found", "method-not-allowed", "topic-not-found", "event-not-found", "not-found", "stale-batch", "has-runs", "topic-is-being-deleted", "actor-is-being-erased", "bucket-is-fixed", "too-many-pull-sources", "too-many-consumers", "too-many-issues", "revision-mismatch", "too-large", "unsupported-encoding", "invalid-body", "invalid-event", "too-many-events", "invalid-topic", "idempotency-key-reused", "rate-limited", "revision-required", "partially-accepted", "not-yet-visible", "unavailable"]
+
+
+class Fault(TypedDict):
+    """One error to correct."""
+
+    path: str
+    message: str
+
+
+class Problem(TypedDict):
+    """The reason why a request failed (RFC 9457). `code` is stable."""
+
+    accepted: NotRequired[list[dict[str, Any]]]
+    rejected: NotRequired[list[dict[str, Any]]]
+    type: str
+    title: str
+    status: int
+    code: Code
+    detail: str
+    errors: NotRequired[list[Fault]]
+    request_id: NotRequired[str]
+
+
+class GatewayMessage(TypedDict):
+    """The body of a response that the gateway itself makes on AWS."""
+
+    message: str
 
 
 class ListTopicsQuery(TypedDict):
@@ -508,16 +580,6 @@ def post_events(topic: Name, body: NewEvent[Any] | NewEvents[Any], headers: Head
     return Request("POST", f"/topics/{part(topic)}/events", body=body, headers=headers or {})
 
 
-class StreamTopicEventsQuery(TypedDict):
-    cursor: NotRequired[Cursor]
-    type: NotRequired[EventType]
-
-
-def stream_topic_events(topic: Name, headers: Headers | None = None, **query: Unpack[StreamTopicEventsQuery]) -> Request[None]:
-    """Follow a topic live: `GET /topics/{topic}/live`."""
-    return Request("GET", f"/topics/{part(topic)}/live", headers=headers or {}, query=query)
-
-
 def get_event(topic: Name, id: EventId) -> Request[Event[Any]]:
     """Get an event: `GET /topics/{topic}/events/{id}`."""
     return Request("GET", f"/topics/{part(topic)}/events/{part(id)}")
@@ -537,25 +599,14 @@ class GetActorEventsQuery(TypedDict):
     type: NotRequired[EventType]
     consistent: NotRequired[bool]
     wait: NotRequired[int]
-    wait_for: NotRequired[EventId]
     topic: NotRequired[Name]
     month: NotRequired[str]
+    wait_for: NotRequired[EventId]
 
 
 def get_actor_events(actor: Name, **query: Unpack[GetActorEventsQuery]) -> Request[TimelinePage[Any]]:
     """Get an actor's events, newest first: `GET /actors/{actor}/events`."""
     return Request("GET", f"/actors/{part(actor)}/events", query=query)
-
-
-class StreamActorEventsQuery(TypedDict):
-    cursor: NotRequired[Cursor]
-    type: NotRequired[EventType]
-    topic: NotRequired[Name]
-
-
-def stream_actor_events(actor: Name, headers: Headers | None = None, **query: Unpack[StreamActorEventsQuery]) -> Request[None]:
-    """Follow an actor live: `GET /actors/{actor}/live`."""
-    return Request("GET", f"/actors/{part(actor)}/live", headers=headers or {}, query=query)
 
 
 class GetSubjectEventsQuery(TypedDict):
@@ -567,14 +618,35 @@ class GetSubjectEventsQuery(TypedDict):
     type: NotRequired[EventType]
     consistent: NotRequired[bool]
     wait: NotRequired[int]
-    wait_for: NotRequired[EventId]
     topic: NotRequired[Name]
     month: NotRequired[str]
+    wait_for: NotRequired[EventId]
 
 
 def get_subject_events(subject: Subject, **query: Unpack[GetSubjectEventsQuery]) -> Request[TimelinePage[Any]]:
     """Get a subject's events, newest first: `GET /subjects/{subject}/events`."""
     return Request("GET", f"/subjects/{part(subject)}/events", query=query)
+
+
+class StreamTopicEventsQuery(TypedDict):
+    cursor: NotRequired[Cursor]
+    type: NotRequired[EventType]
+
+
+def stream_topic_events(topic: Name, headers: Headers | None = None, **query: Unpack[StreamTopicEventsQuery]) -> Request[None]:
+    """Follow a topic live: `GET /topics/{topic}/live`."""
+    return Request("GET", f"/topics/{part(topic)}/live", headers=headers or {}, query=query)
+
+
+class StreamActorEventsQuery(TypedDict):
+    cursor: NotRequired[Cursor]
+    type: NotRequired[EventType]
+    topic: NotRequired[Name]
+
+
+def stream_actor_events(actor: Name, headers: Headers | None = None, **query: Unpack[StreamActorEventsQuery]) -> Request[None]:
+    """Follow an actor live: `GET /actors/{actor}/live`."""
+    return Request("GET", f"/actors/{part(actor)}/live", headers=headers or {}, query=query)
 
 
 class StreamSubjectEventsQuery(TypedDict):
@@ -605,34 +677,9 @@ def get_feed(user: Name, **query: Unpack[GetFeedQuery]) -> Request[FeedPage[Any]
     return Request("GET", f"/feeds/{part(user)}", query=query)
 
 
-class StreamFeedQuery(TypedDict):
-    cursor: NotRequired[Cursor]
-    type: NotRequired[EventType]
-
-
-def stream_feed(user: Name, headers: Headers | None = None, **query: Unpack[StreamFeedQuery]) -> Request[None]:
-    """Follow a user's feed live: `GET /feeds/{user}/live`."""
-    return Request("GET", f"/feeds/{part(user)}/live", headers=headers or {}, query=query)
-
-
 def get_unread(user: Name) -> Request[Unread]:
     """Count the unread entries of a feed: `GET /feeds/{user}/unread`."""
     return Request("GET", f"/feeds/{part(user)}/unread")
-
-
-def put_seen(user: Name, body: Seen) -> Request[None]:
-    """Mark a feed as seen up to an event: `PUT /feeds/{user}/seen`."""
-    return Request("PUT", f"/feeds/{part(user)}/seen", body=body)
-
-
-class ListFollowingQuery(TypedDict):
-    limit: NotRequired[int]
-    cursor: NotRequired[Cursor]
-
-
-def list_following(user: Name, **query: Unpack[ListFollowingQuery]) -> Request[FollowingList]:
-    """List the sources that a user follows: `GET /users/{user}/following`."""
-    return Request("GET", f"/users/{part(user)}/following", query=query)
 
 
 def put_following(user: Name, source: Source, body: Follow | None = None) -> Request[Following]:
@@ -643,6 +690,16 @@ def put_following(user: Name, source: Source, body: Follow | None = None) -> Req
 def delete_following(user: Name, source: Source) -> Request[None]:
     """Unfollow a source: `DELETE /users/{user}/following/{source}`."""
     return Request("DELETE", f"/users/{part(user)}/following/{part(source)}")
+
+
+class ListFollowingQuery(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[Cursor]
+
+
+def list_following(user: Name, **query: Unpack[ListFollowingQuery]) -> Request[FollowingList]:
+    """List the sources that a user follows: `GET /users/{user}/following`."""
+    return Request("GET", f"/users/{part(user)}/following", query=query)
 
 
 class ListFollowersQuery(TypedDict):
@@ -658,6 +715,21 @@ def list_followers(source: Source, **query: Unpack[ListFollowersQuery]) -> Reque
 def get_source(source: Source) -> Request[SourceView]:
     """Get a source's number of followers, and its mode: `GET /sources/{source}`."""
     return Request("GET", f"/sources/{part(source)}")
+
+
+def put_seen(user: Name, body: Seen) -> Request[None]:
+    """Mark a feed as seen up to an event: `PUT /feeds/{user}/seen`."""
+    return Request("PUT", f"/feeds/{part(user)}/seen", body=body)
+
+
+class StreamFeedQuery(TypedDict):
+    cursor: NotRequired[Cursor]
+    type: NotRequired[EventType]
+
+
+def stream_feed(user: Name, headers: Headers | None = None, **query: Unpack[StreamFeedQuery]) -> Request[None]:
+    """Follow a user's feed live: `GET /feeds/{user}/live`."""
+    return Request("GET", f"/feeds/{part(user)}/live", headers=headers or {}, query=query)
 
 
 class GetProfileQuery(TypedDict):
@@ -794,16 +866,6 @@ def get_erasure(id: ErasureId) -> Request[Erasure]:
     return Request("GET", f"/erasures/{part(id)}")
 
 
-def get_health() -> Request[Health]:
-    """Check that the service runs: `GET /health`."""
-    return Request("GET", f"/health")
-
-
-def get_open_api() -> Request[dict[str, Any]]:
-    """Get this document: `GET /openapi.json`."""
-    return Request("GET", f"/openapi.json")
-
-
 def get_consumer(topic: Name, name: Name) -> Request[Consumer]:
     """Get a consumer's position: `GET /topics/{topic}/consumers/{name}`."""
     return Request("GET", f"/topics/{part(topic)}/consumers/{part(name)}")
@@ -842,3 +904,13 @@ class ListRunsQuery(TypedDict):
 def list_runs(topic: Name, name: Name, **query: Unpack[ListRunsQuery]) -> Request[RunList]:
     """List the runs of a reporting consumer: `GET /topics/{topic}/consumers/{name}/runs`."""
     return Request("GET", f"/topics/{part(topic)}/consumers/{part(name)}/runs", query=query)
+
+
+def get_health() -> Request[Health]:
+    """Check that the service runs: `GET /health`."""
+    return Request("GET", f"/health")
+
+
+def get_open_api() -> Request[dict[str, Any]]:
+    """Get this document: `GET /openapi.json`."""
+    return Request("GET", f"/openapi.json")

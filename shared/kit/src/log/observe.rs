@@ -10,7 +10,6 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::{GatewayRequestId, RequestId};
-use crate::access::Rule;
 use crate::clock;
 
 /// The response header with the request's cost at DynamoDB.
@@ -45,12 +44,13 @@ impl Answered {
         }
     }
 
-    /// The route: method and path template. A client cannot make up a route. HEAD belongs to the route of GET.
+    /// The route: method and path template. A client cannot make up a route: a method that the path does not have is
+    /// refused. HEAD belongs to the route of GET.
     pub fn route(&self) -> Option<String> {
-        let Self { method, path, .. } = self;
+        let Self { method, path, status, .. } = self;
         let method = if method == Method::HEAD { &Method::GET } else { method };
-        let path = path.as_ref()?.as_str();
-        Rule::of(method, path).map(|_| format!("{method} {path}"))
+        let path = path.as_ref().filter(|_| *status != StatusCode::METHOD_NOT_ALLOWED)?;
+        Some(format!("{method} {}", path.as_str()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use tower::ServiceExt;
 
@@ -13,7 +13,7 @@ use super::*;
 use crate::body::Whole;
 use crate::code::Code;
 use crate::problem::Problem;
-use crate::route::Routes;
+use crate::routes;
 use crate::{edge, world::World};
 
 const AT: Duration = Duration::from_millis(1_795_167_000_123);
@@ -130,9 +130,13 @@ async fn clients_cannot_choose_the_dimensions_of_a_line() {
     let store =
         Store::new(lately_table::Connection::new(client, "lately", World::new(), Duration::from_secs(1)));
     let meters = Meters::new("Lately", "records", store, |line| LINES.lock().unwrap().push(line.to_owned()));
-    let routes = Routes::new().on(Method::GET, "/health", async |_: Whole| StatusCode::NO_CONTENT);
+    let working = async |_: Whole| StatusCode::NO_CONTENT;
     let failing = async |_: Whole| Problem::new(Code::Unavailable, "").into_response();
-    let router = routes.on(Method::GET, "/openapi.json", failing).into_router();
+    let routes = routes! { "Other"
+        GET "/health" Open Free working {}
+        GET "/openapi.json" Open Free failing {}
+    };
+    let router = routes.into_router();
     let router = edge::observed(router, move |answered| meters.answered(answered));
     for (method, target) in [
         ("GET", "/health"),

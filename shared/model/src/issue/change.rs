@@ -20,6 +20,7 @@ use crate::fields;
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct NewIssue {
     /// The title: one line.
     pub title: IssueTitle,
@@ -60,11 +61,12 @@ impl NewIssue {
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct IssueChange {
     /// The title: one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<IssueTitle>,
-    /// The text; `Some(None)`, which is `null` in JSON, removes it.
+    /// The text; null removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Option<IssueBody>>,
     /// All labels: they replace the present ones.

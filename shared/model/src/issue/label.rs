@@ -20,6 +20,8 @@ pub struct Label(Box<str>);
 #[error("must have 1 to {ISSUE_LABEL_BYTES} bytes, no control characters, and no white space at its ends")]
 pub struct LabelError;
 
+lately_keys::schema!(Label, inline, line(ISSUE_LABEL_BYTES));
+
 impl Label {
     /// The label as text.
     pub fn as_str(&self) -> &str {
@@ -61,6 +63,13 @@ pub enum LabelsError {
     #[error("must not repeat an earlier label")]
     Twice(usize),
 }
+
+lately_keys::schema!(Labels, "Labels", {
+    let about = format!(
+        "Each label once, of at most {ISSUE_LABEL_BYTES} bytes, without control characters, and without white space at its ends."
+    );
+    list::<Label>(0, ISSUE_LABELS).unique_items(true).description(Some(about))
+});
 
 impl Labels {
     /// Labels without repetition.

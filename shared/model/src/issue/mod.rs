@@ -24,6 +24,7 @@ pub use text::{IssueBody, IssueBodyError, IssueTitle, IssueTitleError};
 /// An issue as a response shows it:
 /// `{"owner","repo","number","title","body"?,"labels","status","priority","opened_by","opened_at","updated_at","revision"}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct Issue {
     /// The owner of the repository.
     pub owner: Owner,
@@ -42,6 +43,7 @@ pub struct Issue {
     /// The priority.
     pub priority: IssuePriority,
     /// True if someone set the priority, so that it no longer follows the labels.
+    #[cfg_attr(feature = "document", schema(ignore))]
     pub priority_by_hand: bool,
     /// The actor who opened it.
     pub opened_by: Actor,
@@ -49,7 +51,7 @@ pub struct Issue {
     pub opened_at: UnixMillis,
     /// When it was last changed.
     pub updated_at: UnixMillis,
-    /// The revision of this state.
+    /// The revision rises with every change; in quotes it is the `ETag`.
     pub revision: Revision,
 }
 
@@ -76,10 +78,13 @@ impl Serialize for Issue {
 
 /// A page of a repository's issues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct IssueList {
     /// The issues, in the requested order.
+    #[cfg_attr(feature = "document", schema(value_type = crate::schemas::IssuePage))]
     pub issues: Vec<Issue>,
-    /// The cursor of the next page; none on the last page.
+    /// The cursor of the next page; null at the end.
+    #[cfg_attr(feature = "document", schema(required, value_type = Option<crate::schemas::Cursor>))]
     pub next: Option<String>,
 }
 

@@ -20,6 +20,13 @@ pub enum IssueView {
     Priority(IssuePriority),
 }
 
+lately_keys::schema!(IssueView, "flat.IssueView", {
+    let (status, priority) = (reference::<IssueStatus>(), reference::<IssuePriority>());
+    ObjectBuilder::new()
+        .property("status", described(status, "Only issues of this status. Not with `priority`."))
+        .property("priority", described(priority, "Only issues of this priority. Not with `status`."))
+});
+
 /// A state of an issue that a list must show; a later state is enough too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IssuesAwaited {
@@ -44,25 +51,31 @@ pub struct IssuesAwaited {
 /// # Ok::<(), lately_model::Faults>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct IssueQuery {
     /// The issues to list.
     pub view: IssueView,
-    /// The lowest number to list.
+    /// Issues of this number and higher; not after `to`.
     pub from: Option<IssueNumber>,
-    /// The highest number to list.
+    /// Issues of this number and lower.
     pub to: Option<IssueNumber>,
-    /// The order of the page; none if the client leaves it to the cursor or to the default.
+    /// `desc` (the default) is newest first. Optional with a cursor.
     pub order: Option<Order>,
-    /// The most issues on a page.
+    /// The most entries of a page.
     pub limit: PageSize,
-    /// The cursor to continue from, not decoded yet.
+    /// The `next` of a page. Repeat the filters of that page's query; `limit` and `consistent` may change.
+    #[cfg_attr(feature = "document", schema(value_type = Option<crate::schemas::Cursor>))]
     pub cursor: Option<String>,
-    /// The state that the page must show; the read waits for it.
+    /// The `<number>@<revision>` of an issue. Waits at most 5 s until the list shows that revision of the issue, or a
+    /// later one. Not with `cursor`.
     pub wait_for: Option<IssuesAwaited>,
-    /// True if the read must see every acknowledged write. Only lists of all issues can be consistent, because an index
-    /// cannot.
+    /// If true, the read shows every acknowledged write, at twice the price. Not with `status` or `priority`, because
+    /// these are read from an index.
+    #[cfg_attr(feature = "document", schema(default = false))]
     pub consistent: bool,
 }
+
+lately_keys::schema!(IssuesAwaited, inline, text("^[1-9][0-9]{0,7}@(0|[1-9][0-9]{0,19})$"));
 
 impl IssueQuery {
     /// Reads a query string, without its `?`.

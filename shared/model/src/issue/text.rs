@@ -27,6 +27,12 @@ pub struct IssueTitle(Box<str>);
 )]
 pub struct IssueTitleError;
 
+lately_keys::schema!(IssueTitle, "IssueTitle", {
+    let title = text(r"^[^\u0000-\u001f\u007f-\u009f]*$").min_length(Some(1));
+    let title = title.max_length(Some(ISSUE_TITLE_CHARACTERS));
+    title.description(Some("One line: no control characters, and not only white space."))
+});
+
 impl IssueTitle {
     /// The title as text.
     pub fn as_str(&self) -> &str {
@@ -55,6 +61,13 @@ pub struct IssueBody(Box<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must have at most {ISSUE_BODY_BYTES} bytes, and no control characters but tabs and line ends")]
 pub struct IssueBodyError;
+
+lately_keys::schema!(IssueBody, "IssueBody", {
+    let about = format!(
+        "At most {ISSUE_BODY_BYTES} bytes of text; the only control characters are tabs and line ends."
+    );
+    ObjectBuilder::new().schema_type(Type::String).description(Some(about))
+});
 
 impl IssueBody {
     /// The body as text.
