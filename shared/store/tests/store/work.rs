@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use futures_util::future;
 use lately_engine::Operation;
-use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle};
+use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle, When};
 use lately_items::AnyKey;
 use lately_rig::for_each_seed;
-use lately_store::{FeedSettings, FindError, WaitingStep};
+use lately_store::{Ambient, FeedSettings, FindError, WaitingStep};
 use serde_json::{Value, json};
 
 use crate::backlog::{busy, process};
@@ -178,10 +178,20 @@ async fn deliver(scene: &mut Scene, trouble: Trouble) -> bool {
             let mut random = fastrand::Rng::with_seed(seed);
             while scene.has_news() {
                 let news = scene.news();
-                let time = Duration::from_millis(random.u64(..5_000));
-                let stall = Some(Stall { call: random.u64(1..30), moment: Moment::Before, time });
+                // One call stalls, or no step is put for so long that the other process can run all of them.
+                let time = Duration::from_millis(random.u64(..40_000));
+                let stall =
+                    random.bool().then(|| Stall { call: random.u64(1..16), moment: Moment::Before, time });
+                let until = scene.world.since_epoch() + if stall.is_none() { time } else { Duration::ZERO };
+                let puts = Target::operation(Operation::PutItem).partition("JOB#");
+                let faults = Faults::default().rule_until(
+                    until,
+                    puts,
+                    When::Always,
+                    Fault::Throttle(Throttle::Account),
+                );
                 let slow = Network { seed: random.u64(..), longest: Duration::from_millis(50), stall };
-                let slow = store(scene.engine.client_with(Faults::default()).over(slow), &scene.world);
+                let slow = store(scene.engine.client_with(faults).over(slow), &scene.world);
                 let slow = slow.with_feeds(scene.settings);
                 let behind = async {
                     assert_eq!(fan_out(&slow, &news).await.failed, None);
