@@ -6,7 +6,7 @@
 
 use std::num::NonZeroU32;
 
-use lately_items::{AnyKey, Backlog, ErasedNames, QuotaHolder, Timeline, TimelineEntry};
+use lately_items::{AnyKey, Backlog, EXPIRES_AT, ErasedNames, QuotaHolder, Timeline, TimelineEntry};
 use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
 use lately_model::{Erasure, ErasureReceipt};
 use lately_table::{Corrupt, Item, TableError};
@@ -155,7 +155,7 @@ impl Person<'_> {
         if !self.is_named(&known, item)? {
             return Ok(None);
         }
-        let expires = || if item.has("expires_at") { ErasureTrace::Expires } else { ErasureTrace::Left };
+        let expires = || if item.has(EXPIRES_AT) { ErasureTrace::Expires } else { ErasureTrace::Left };
         let by_time = |at: UnixMillis| unless_before(self.since, at);
         let by_end = |at: UnixMillis| unless_before(self.until, at);
         let trace = match known {
@@ -169,17 +169,17 @@ impl Person<'_> {
             AnyKey::Session(_) => by_time(item.millis("created_at")?),
             AnyKey::UserSession(key) => by_time(key.id.made_at().unwrap_or(UnixMillis::MIN)),
             AnyKey::Issue(_) => by_time(item.millis("opened_at")?),
-            AnyKey::FollowerCount(_) if !item.has("expires_at") => {
+            AnyKey::FollowerCount(_) if !item.has(EXPIRES_AT) => {
                 // Somebody follows, or followed, since.
                 let left_at = item.optional_number("left_at")?.map_or(UnixMillis::MIN, millis);
                 let here = item.optional_number::<u64>("here")?.unwrap_or_default();
                 if here > 0 { ErasureTrace::New } else { by_time(left_at) }
             }
             // Somebody follows the actor since, or the actor is active again.
-            AnyKey::SourceItem(_) if !item.has("expires_at") => ErasureTrace::New,
+            AnyKey::SourceItem(_) if !item.has(EXPIRES_AT) => ErasureTrace::New,
             // The erasure is under way.
             AnyKey::ErasureStep(_) => ErasureTrace::Kept,
-            AnyKey::ErasureEntry(_) if !item.has("expires_at") => ErasureTrace::Kept,
+            AnyKey::ErasureEntry(_) if !item.has(EXPIRES_AT) => ErasureTrace::Kept,
             _ => expires(),
         };
         Ok(Some(ErasureFinding { key, trace }))
