@@ -68,6 +68,11 @@ async fn main() -> ExitCode {
             }
         }
     };
+    ended(done, &name, &mut stderr)
+}
+
+/// The exit code of a command, after its error was printed.
+fn ended(done: Result<(), String>, name: &str, stderr: &mut impl Write) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

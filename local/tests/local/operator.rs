@@ -89,6 +89,25 @@ fn a_damaged_feed_is_found_and_rebuilt() {
 }
 
 #[test]
+fn an_operator_lists_and_resumes_background_work() {
+    let program = Program::started(&["--no-demo"]);
+    // Fan-out cannot read this step, so the step waits.
+    let step = json!({
+        "pk": {"S": "JOB#RETENTION#posts"}, "sk": {"S": "STEP"},
+        "begun": {"N": "1700000000000"}, "step": {"N": "7"},
+    });
+    call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": step}));
+    let shown = "retention  posts  step 7  began 2023-11-14T22:13:20.000Z\n";
+    let (fine, out, err) = command(&program, &["work", "list"]);
+    assert_eq!((fine, out.as_str()), (true, shown), "{err}");
+    let (fine, out, err) = command(&program, &["work", "resume", "--table", "lately", "retention", "posts"]);
+    assert_eq!((fine, out.as_str()), (true, shown), "{err}");
+    let (fine, _, err) = command(&program, &["work", "resume", "deletion", "posts"]);
+    assert!(!fine && err.contains("no step of the deletion posts waits"), "{err}");
+    program.stop("-TERM");
+}
+
+#[test]
 fn an_operator_counts_and_upgrades_issues_of_older_schemas() {
     let program = Program::started(&["--no-demo"]);
     let put = |number: u32, item: &Value| {

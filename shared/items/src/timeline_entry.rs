@@ -35,6 +35,9 @@ use crate::source::SourceEntryKey;
 /// The bytes that an expiry adds to an entry: up to twelve digits, two in each byte, and one byte more.
 const ENTRY_EXPIRY_BYTES: usize = "expires_at".len() + 7;
 
+/// The attribute that marks the entry of an imported event.
+pub const IMPORT: &str = "i";
+
 /// The bytes of two marks in an entry: its topic does not fan out; its event is an import.
 const ENTRY_MARK_BYTES: usize = "n".len() + 1 + "i".len() + 1;
 
@@ -123,7 +126,7 @@ impl TimelineEntry {
             body,
             views: views(item.text("v")?),
             fans_out: !item.flag("n"),
-            is_import: item.flag("i"),
+            is_import: item.flag(IMPORT),
             expires_at: item.optional_number("expires_at")?,
         })
     }
@@ -144,7 +147,7 @@ impl TimelineEntry {
     pub fn at_source(&self, source: &Source) -> Item {
         let key = SourceEntryKey { source: source.clone(), shard: 0.into(), id: self.id };
         let item = self.item(&key, self.expires_at);
-        item.with_flag("n", !self.fans_out).with_flag("i", self.is_import)
+        item.with_flag("n", !self.fans_out).with_flag(IMPORT, self.is_import)
     }
 
     /// The entry's item in a feed. It expires when the feed's retention is over, and no later than its event.

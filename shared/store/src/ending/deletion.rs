@@ -98,7 +98,7 @@ impl TopicHandle<'_> {
         Ok(step.view(now))
     }
 
-    /// Removes what is left of an earlier topic of this name: its mark, which would delete the new topic's events.
+    /// Removes the mark of an earlier topic of this name, which would delete the new topic's events.
     pub(crate) async fn forget_deletion(self) -> Result<(), TableError> {
         self.op.table.delete(Ending::Deletion.mark_of(self.topic).encode()).await
     }

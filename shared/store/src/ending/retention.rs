@@ -2,7 +2,7 @@
 //!
 //! From the change on, reads show no event that is past the new retention. The steps then give each event, and its
 //! entries in timelines and feeds, the new expiry. They delete what is past the new retention, and what has expired
-//! under the old one: a longer retention brings nothing back.
+//! under the old one: a longer retention restores nothing.
 //!
 //! Until the last step, the topic stores the *floor*: no older event is shown or accepted. So what was hidden stays hidden
 //! however far the steps have come. A change that begins before an earlier one is done takes over its floor.
@@ -52,7 +52,7 @@ impl TopicHandle<'_> {
         Ok((step.name.begun == begun).then_some(change))
     }
 
-    /// Ends a change of the retention: shows everything that it has left.
+    /// Ends a change of the retention: shows all remaining events.
     pub(crate) async fn finish_retention(self, name: StepName) -> Result<(), TableError> {
         let mut rounds = Rounds::of(&self.op.table, "the topic");
         loop {

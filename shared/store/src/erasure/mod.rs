@@ -62,7 +62,7 @@ impl Op {
 
 impl ErasuresHandle<'_> {
     /// Begins to erase an actor or a user, or returns the erasure of the same names that is under way. Two requests at
-    /// the same moment may begin two erasures of the same names: each then finds and counts what the other has left.
+    /// the same moment may begin two erasures of the same names: each then finds and counts what the other has not removed.
     pub async fn begin(self, new: &NewErasure) -> Result<Erasure, TableError> {
         let mut rounds = Rounds::of(&self.op.table, "the erasure");
         loop {

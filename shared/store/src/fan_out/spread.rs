@@ -6,7 +6,7 @@
 //!
 //! Imports do not grow a timeline: their times lie apart, and each would need a spread of its own.
 
-use lately_items::SourceEntryKey;
+use lately_items::{IMPORT, SourceEntryKey};
 use lately_keys::{EventId, Key, ShardCount, Source, TableKey};
 use lately_table::{Item, TableError, Write};
 
@@ -32,7 +32,7 @@ impl Entries<'_> {
         let coverage = self.fan_out.op.source(&source).known_coverage();
         let shards = coverage.shards_at(id.at());
         *item = placed(item, &source, id, shards);
-        let is_import = item.flag("i");
+        let is_import = item.flag(IMPORT);
         (!is_import).then(|| ListedEntry { item: item.clone(), source, id, shards })
     }
 

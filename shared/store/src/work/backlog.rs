@@ -5,7 +5,7 @@
 //!
 //! These rules must hold:
 //! - A step deletes an item after it handled the item's events.
-//! - A step that leaves events behind puts the oldest item again, which makes the next record. Any other step looks for
+//! - A step that could not handle all events puts the oldest item again, which makes the next record. Any other step looks for
 //!   items once more after it deleted the finished ones: the record of a new item may have come while older items
 //!   existed, and then began no step.
 //! - A step replaces and deletes an item only as the step has read it: under a condition on the item's number of puts.

@@ -129,20 +129,6 @@ async fn an_expiration_costs_fan_out_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_redriven_record_of_a_deleted_event_leaves_nothing() {
-    let mut scene = Scene::followed().await;
-    let posted = scene.post(&scene.posts.clone(), vec![about("s")]).await;
-    let insertion = scene.news();
-    fan_out(&scene.store, &insertion).await;
-    scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
-    scene.settle().await;
-    pass(20 * MINUTE).await;
-    fan_out(&scene.store, &insertion).await;
-    assert_eq!((scene.shown("bob").await, scene.shown("ada").await), (vec![], vec![]));
-    assert_eq!(scene.listed("actor:ada").await.len() + scene.listed("subject:s").await.len(), 0);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_follow_backfills_the_latest_events_that_fan_out() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     let mut posted = Vec::new();

@@ -174,7 +174,7 @@ pub(super) fn events_of_each(partitions: usize) -> u32 {
     u32::try_from(each).unwrap_or(u32::MAX)
 }
 
-/// Notes in the mark of a deletion that no entry of the directory is left.
+/// Notes in the mark of a deletion that the directory has no entry.
 fn finished_deletion(topic: &Topic, begun: UnixMillis, now: UnixMillis) -> Update {
     Update::of(&Ending::Deletion.mark_of(topic))
         .set(EndingMark::DONE, true)

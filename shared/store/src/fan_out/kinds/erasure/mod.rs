@@ -25,7 +25,7 @@ use crate::work::{Next, Work};
 pub(super) use inserted::erase_deferred;
 pub(crate) use inserted::erase_event;
 
-/// The most looks that one step of an erasure makes for what is left. Each is a few queries.
+/// The most looks that one step of an erasure makes for what remains. Each is a few queries.
 const ERASURE_QUERIES_PER_STEP: usize = 16;
 
 /// The erasure of an actor or a user.
