@@ -166,7 +166,7 @@ impl WaveReader for LatestReading<'_> {
         let (order, consistent) = (self.scan.order, self.consistent);
         let range = LaneRange { partition: &lane.partition, ids: ask.ids, order, consistent };
         let mut query = range.query_in(place).limit(ask.limit);
-        if let Some(event_type) = self.event_type.filter(|_| lane.is_sparse) {
+        if let Some(event_type) = self.event_type.filter(|_| !lane.by_type) {
             query = query.filter(Condition::equals(event::TYPE, event_type.as_str()));
         }
         Ok(LaneAnswer { ask, found: self.op.lane_page(&query, decode).await?, coverage: None })
