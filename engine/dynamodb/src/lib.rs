@@ -1,4 +1,4 @@
-//! DynamoDB inside the process, for local runs and tests. This crate is never part of a Lambda binary.
+//! DynamoDB with streams, faults and seeds inside your tests, and in local runs. This crate is never part of a Lambda binary.
 //!
 //! Two crates build on it: `lately-pump` invokes functions with the stream's records, as Lambda does, and
 //! `lately-template` reads the table that `template.yaml` declares.
@@ -21,6 +21,7 @@
 //!
 //! ```
 //! use aws_sdk_dynamodb::types::AttributeValue;
+//! use lately_engine::fault::{Fault, Faults, Moment, Target};
 //! use lately_engine::{Attribute, Engine, KeyNames, Options, StreamView, TableDefinition};
 //!
 //! let attribute = |name: &str| Attribute { name: name.into(), kind: "S".into() };
@@ -41,6 +42,12 @@
 //!
 //! let records = engine.stream("lately").expect("the table has a stream").all();
 //! assert_eq!(records.len(), 1);
+//!
+//! // The first call is applied and its response is lost, so the SDK does not know its outcome.
+//! let lossy = engine.client_with(Faults::seeded(7).nth(1, Target::any(), Fault::Timeout(Moment::After))).client();
+//! let delete = lossy.delete_item().table_name("lately").key("pk", AttributeValue::S("a".into()));
+//! assert!(delete.key("sk", AttributeValue::S("1".into())).send().await.is_err());
+//! assert_eq!(engine.stream("lately").expect("the table has a stream").all().len(), 2);
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<_, Box<dyn std::error::Error>>(())

@@ -314,3 +314,25 @@ fn the_tables_key_attributes_are_those_that_keys_use() {
     assert_eq!(table.ttl_attribute.as_deref(), Some("expires_at"));
     assert_eq!(table.stream, Some(StreamView::NewAndOldImages));
 }
+
+#[test]
+fn a_library_has_tests_if_they_run_and_none_otherwise() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let functions = fs::read_dir(root.join("functions")).unwrap().map(|entry| entry.unwrap().path());
+    for path in functions.chain([root.join("local")]) {
+        let manifest = fs::read_to_string(path.join("Cargo.toml")).unwrap();
+        let library = manifest.split("\n[").find(|table| table.starts_with("lib]")).unwrap_or_default();
+        let found = grep(&path.join("src"), &["#[test]", "#[tokio::test", "proptest!"]);
+        assert_ne!(found, library.contains("\ntest = false"), "{}", path.display());
+        let found = grep(&path.join("src"), &["//! ```", "/// ```"]);
+        assert_ne!(found, library.contains("\ndoctest = false"), "{}", path.display());
+    }
+}
+
+/// True if a file below the folder has one of the texts.
+fn grep(path: &Path, texts: &[&str]) -> bool {
+    if path.is_dir() {
+        return fs::read_dir(path).unwrap().any(|entry| grep(&entry.unwrap().path(), texts));
+    }
+    fs::read_to_string(path).is_ok_and(|file| texts.iter().any(|text| file.contains(text)))
+}

@@ -30,6 +30,7 @@ use lately_pump::{Destination, PumpFaults, PumpHandle};
 use lately_store::{Ambient, Store};
 use lately_table::Connection;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tower::ServiceExt;
 
 use crate::drift::expected;
@@ -45,17 +46,18 @@ pub(crate) struct Api {
     router: Router,
 }
 
-/// The world, some time ahead.
+/// The world, some time ahead. Its monotonic clock is tokio's, which a test may pause.
 #[derive(Debug)]
 pub(crate) struct Skew {
     world: World,
     by: Duration,
+    started: Instant,
 }
 
 impl Skew {
     /// The world, so many seconds ahead.
     pub(crate) fn by(seconds: u64) -> Self {
-        Self { world: World::new(), by: Duration::from_secs(seconds) }
+        Self { world: World::new(), by: Duration::from_secs(seconds), started: Instant::now() }
     }
 }
 
@@ -65,7 +67,7 @@ impl Ambient for Skew {
     }
 
     fn monotonic(&self) -> Duration {
-        self.world.monotonic()
+        self.started.elapsed()
     }
 
     fn entropy(&self) -> u128 {
@@ -108,7 +110,7 @@ impl Api {
 
     /// The same table, as functions see it so many seconds later.
     pub(crate) fn later(&self, seconds: u64) -> Self {
-        let client = self.system.engine.client();
+        let client = self.system.faults.client();
         let connection = Connection::new(client, "lately", Skew::by(seconds), OPERATION_BUDGET);
         let mut system = self.system.clone();
         system.store = Store::new(connection);

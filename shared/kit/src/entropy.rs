@@ -1,14 +1,11 @@
-//! The only file that reads random sources. The crates below take random bits as arguments, so a test passes its own
-//! bits.
+//! Random bits. Only this file and `world` of `lately-table` read random sources. All others take random bits as arguments,
+//! so a test passes its own bits.
 //!
 //! There are two sources. Ids need random bits only so that two processes make different ids at the same tick and so
 //! that writers spread evenly over shards. Guessing an id gains nothing, because every route requires a scope. So a
 //! fast generator that is not fit for secrets makes the bits of ids. Secrets come from the operating system.
 
-/// 128 random bits from this thread's generator, which is seeded from the operating system.
-pub fn random_u128() -> u128 {
-    fastrand::u128(..)
-}
+pub use lately_table::world::random_u128;
 
 /// The operating system could not give random bits.
 #[derive(Debug, thiserror::Error)]

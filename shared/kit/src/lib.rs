@@ -44,7 +44,6 @@ pub mod answer;
 pub mod aws;
 pub mod body;
 pub mod caller;
-pub mod clock;
 pub mod code;
 #[cfg(feature = "document")]
 pub mod document;
@@ -67,7 +66,8 @@ pub mod route;
 pub mod settings;
 pub mod token;
 pub mod trust;
-pub mod world;
+
+pub use lately_table::{clock, world};
 
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,7 @@
 //! | following a timeline live | `live/` |
 //! | the deletion of a topic, and another retention | `ending/` |
 
+#![doc = include_str!("../README.md")]
 #![deny(missing_docs)]
 
 mod consumer;

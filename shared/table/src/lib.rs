@@ -32,7 +32,7 @@
 //! | queries and scans | `query.rs` |
 //! | transactions | `transaction.rs` |
 //! | writes under a revision | `revision.rs` |
-//! | clocks and random bits | `ambient.rs` |
+//! | clocks and random bits | `ambient.rs`, [`clock`], [`world`] |
 //!
 //! Two rules must hold. [`Table`] and its [`Attempts`] bound all retries: the SDK's own retries are off, so that this crate
 //! knows which attempts are ambiguous (the call failed, and DynamoDB may have applied it). And every call reports its consumed
@@ -43,6 +43,7 @@
 mod ambient;
 mod batch;
 mod call;
+pub mod clock;
 mod connection;
 mod cost;
 mod error;
@@ -52,6 +53,7 @@ mod query;
 mod revision;
 mod single;
 mod transaction;
+pub mod world;
 
 pub use ambient::{Ambient, entropy_u64, now, tick};
 pub use batch::{BatchOutcome, Write};

@@ -37,7 +37,7 @@ struct Running {
 impl Running {
     /// Starts a program with the topic `posts` and a running fan-out.
     async fn new() -> Self {
-        let api = Api::with_posts().await;
+        let api = Api::with_posts().await.later(0);
         let (pump, failures) = api.fan_out();
         let folder = tempfile::tempdir().unwrap();
         let reports = folder.path().join("reports");

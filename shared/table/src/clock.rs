@@ -1,4 +1,4 @@
-//! The only file that reads the clocks. The crates below take the time as an argument.
+//! The only file that reads the clocks. All other code takes the time as an argument or from an [`Ambient`](crate::Ambient).
 
 use std::time::{Duration, Instant, SystemTime};
 

@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lately_store::Ambient;
-
-use crate::{clock, entropy};
+use crate::{Ambient, clock};
 
 /// The real clocks and random source.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +33,11 @@ impl Ambient for World {
     }
 
     fn entropy(&self) -> u128 {
-        entropy::random_u128()
+        random_u128()
     }
+}
+
+/// 128 random bits from this thread's generator, which is seeded from the operating system. They are not fit for secrets.
+pub fn random_u128() -> u128 {
+    fastrand::u128(..)
 }
