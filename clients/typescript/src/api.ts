@@ -145,7 +145,9 @@ export type Event<T = unknown> = {
 
 /** All of a batch was written. */
 export interface Accepted<T = unknown> {
+  /** The number of events. */
   accepted: number;
+  /** The events. */
   events: Event<T>[];
 }
 
