@@ -2,7 +2,7 @@
 #![no_main]
 
 use lately_model::{
-    Commit, Document, IssueChange, NewConsumer, NewIssue, NewSession, PollRequest, Seek, Seen, TopicChange, Follow,
+    Commit, Document, Follow, IssueChange, NewConsumer, NewIssue, NewSession, PollRequest, Seek, Seen, TopicChange,
 };
 use libfuzzer_sys::fuzz_target;
 

@@ -36,7 +36,7 @@ pub struct RouteText {
     /// The lines of the doc comment.
     pub doc: &'static [&'static str],
     /// The successes: their statuses, their texts, and their answers if the handler's type does not say them.
-    pub successes: Vec<(u16, &'static str, Option<Answer>)>,
+    pub successes: Vec<(u16, &'static str, Option<Success>)>,
     /// The problems that do not follow from the handler's arguments.
     pub codes: &'static [Code],
 }
@@ -76,7 +76,7 @@ pub struct Operation {
     /// The arguments of its handler.
     pub arguments: Arguments,
     /// The answer of its handler.
-    pub answer: Answer,
+    pub answer: Success,
 }
 
 /// The parts of a request that a handler reads.
@@ -109,9 +109,9 @@ pub struct RequestBody {
     pub accepts_null: fn(&str) -> bool,
 }
 
-/// A successful response.
+/// A successful response, as a type describes it.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct Success {
     /// The names of the body's schemas: none without a body, two if it is one of two.
     pub schemas: Vec<String>,
     /// True if the body is a stream of events.
@@ -283,45 +283,45 @@ fn named<T: ToSchema>(schemas: &mut Schemas) -> RefOr<Schema> {
 /// The answer of a handler, or a part of it.
 pub trait Answers {
     /// The body and the headers.
-    fn answer() -> Answer {
-        Answer::default()
+    fn answer() -> Success {
+        Success::default()
     }
 }
 
 impl<T: ToSchema> Answers for Json<T> {
-    fn answer() -> Answer {
+    fn answer() -> Success {
         let mut types = Schemas::new();
         named::<T>(&mut types);
-        Answer { schemas: vec![T::name().into()], types, ..Answer::default() }
+        Success { schemas: vec![T::name().into()], types, ..Success::default() }
     }
 }
 
 impl<T: Answers> Answers for Result<T, Problem> {
-    fn answer() -> Answer {
+    fn answer() -> Success {
         T::answer()
     }
 }
 
 impl<T: Answers> Answers for Option<T> {
-    fn answer() -> Answer {
+    fn answer() -> Success {
         let answer = T::answer();
         let headers = answer.headers.iter().map(|(name, _)| (*name, false)).collect();
-        Answer { headers, ..answer }
+        Success { headers, ..answer }
     }
 }
 
 impl Answers for EventStream {
-    fn answer() -> Answer {
+    fn answer() -> Success {
         let headers = vec![("Cache-Control", true), ("X-Accel-Buffering", true)];
-        Answer { is_stream: true, headers, ..Answer::default() }
+        Success { is_stream: true, headers, ..Success::default() }
     }
 }
 
 macro_rules! headers {
     ($($type:ty = $name:literal),*) => {$(
         impl Answers for $type {
-            fn answer() -> Answer {
-                Answer { headers: vec![($name, true)], ..Answer::default() }
+            fn answer() -> Success {
+                Success { headers: vec![($name, true)], ..Success::default() }
             }
         }
     )*};
@@ -336,9 +336,9 @@ impl Answers for Response {}
 macro_rules! tuples {
     ($($part:ident)+) => {
         impl<$($part: Answers),+> Answers for ($($part,)+) {
-            fn answer() -> Answer {
+            fn answer() -> Success {
                 let parts = [$($part::answer()),+];
-                parts.into_iter().fold(Answer::default(), |mut all, part| {
+                parts.into_iter().fold(Success::default(), |mut all, part| {
                     all.schemas.extend(part.schemas);
                     all.headers.extend(part.headers);
                     all.types.extend(part.types);
@@ -358,7 +358,7 @@ pub trait Describes<T> {
     /// Adds the parts of the request that the handler reads.
     fn arguments(arguments: &mut Arguments);
     /// The handler's answer.
-    fn answer() -> Answer;
+    fn answer() -> Success;
 }
 
 /// axum describes a handler's arguments by a tuple that begins with a marker.
@@ -375,7 +375,7 @@ macro_rules! handlers {
                 parts.iter().for_each(|add_to| add_to(arguments));
             }
 
-            fn answer() -> Answer {
+            fn answer() -> Success {
                 Returned::answer()
             }
         }

@@ -13,6 +13,7 @@
 //! | responses and errors | [`answer`], [`problem`], [`code`] |
 //! | routes, and the layers around a router | [`route`], [`reads`], [`edge`], [`log`], [`metrics`] |
 //! | running on Lambda | `lambda`, with the feature of that name |
+//! | the routes, for the OpenAPI document | `document`, with the feature of that name |
 //!
 //! A handler receives its arguments parsed: an argument that cannot be parsed is refused before the handler runs. The
 //! handler calls one operation and renders the result:

@@ -40,11 +40,10 @@ impl<H, T> Describes<T> for H {}
 ///
 /// ```
 /// use lately_keys::Topic;
-/// use lately_kit::path::Part;
-/// use lately_kit::routes;
+/// use lately_kit::{answer::Json, path::Part, routes};
 ///
-/// async fn get_topic(Part(topic): Part<Topic>) -> String {
-///     topic.to_string()
+/// async fn get_topic(Part(topic): Part<Topic>) -> Json<Topic> {
+///     Json(topic)
 /// }
 ///
 /// let routes = routes! { "Topics"
@@ -206,11 +205,13 @@ impl Routes {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::StatusCode;
+
     #[test]
     #[should_panic(expected = "Overlapping method route")]
     fn a_route_cannot_be_served_twice() {
-        async fn health() -> &'static str {
-            "well"
+        async fn health() -> StatusCode {
+            StatusCode::NO_CONTENT
         }
         let health = || routes! { "Other" GET "/health" Open Free health {} };
         drop(health().and(health()).into_router());

@@ -40,7 +40,7 @@ async fn the_document_follows_from_the_routes() {
     let routes = Api::empty().await.system.routes();
     let mut operations = routes.operations().to_vec();
     operations.sort_by_key(|it| TAGS.iter().position(|tag| *tag == it.text.tag));
-    let story = Story::told(&operations).await;
+    let story = Story::of(&operations).await;
     check("functions/records/src/openapi.json", &openapi::document(&operations, &story));
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use lately_kit::access::Rule;
 use lately_kit::code::Code;
-use lately_kit::document::{self, Answer, Operation};
+use lately_kit::document::{self, Operation, Success};
 use lately_kit::op::Price;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -389,7 +389,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn success(&self, it: &Operation, status: u16, text: &str, answer: &Answer) -> ResponseObject {
+    fn success(&self, it: &Operation, status: u16, text: &str, answer: &Success) -> ResponseObject {
         let name = it.name();
         let exchanges: Vec<_> = self.story.successes(&name, status).collect();
         let cost = match it.price {

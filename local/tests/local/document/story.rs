@@ -19,6 +19,7 @@ use lately_kit::document::Operation;
 use lately_kit::limits::OPERATION_BUDGET;
 use lately_kit::problem::Problem;
 use lately_model::{AcceptedEvent, PartlyAccepted, RejectedEvent};
+use lately_pump::{Destination, PumpFaults};
 use lately_store::{Ambient, ConsumerError, FollowError, OpenIssueError, Store};
 use lately_table::Connection;
 use serde_json::Value;
@@ -170,14 +171,20 @@ impl Exchange {
 pub(super) struct Story(Vec<Exchange>);
 
 impl Story {
-    /// The answers of these routes.
-    pub(super) async fn told(operations: &[Operation]) -> Self {
-        let story = Arc::new(StoryTime::default());
+    /// The story, with the answers of these routes.
+    pub(super) async fn of(operations: &[Operation]) -> Self {
+        let time = Arc::new(AtomicU64::new(0));
         let mut api = Api::empty().await;
-        let connection =
-            Connection::new(api.system.engine.client(), "lately", Told(Arc::clone(&story)), OPERATION_BUDGET);
-        api.system.store = Store::new(connection);
-        let (pump, _) = api.fan_out();
+        let client = api.system.engine.client();
+        let store =
+            |ambient| Store::new(Connection::new(client.clone(), "lately", ambient, OPERATION_BUDGET));
+        // Fan-out draws random bits of its own, so that they do not depend on when it runs.
+        let [requests, of_fan_out] = [(); 2].map(|()| StoryAmbient::at(&time));
+        api.system.store = store(of_fan_out.clone());
+        let pump = api.system.pump(Destination::memory(), PumpFaults::default(), None).unwrap();
+        let fan_out = pump.handle();
+        let mut running = Some(tokio::spawn(pump.run()));
+        api.system.store = store(requests.clone());
         let router = api.system.api();
         let (mut exchanges, mut known) = (Vec::new(), BTreeMap::new());
         for (token, line, header, body) in STORY {
@@ -185,6 +192,13 @@ impl Story {
             let (method, target) = line.split_once(' ').unwrap();
             let operation = operations.iter().find(|it| it.method == method && has_form(target, it.path));
             let operation = operation.unwrap_or_else(|| panic!("{line} is no operation")).name();
+            // Erasures and deletions are shown under way.
+            if line.contains("/erasures")
+                && let Some(running) = running.take()
+            {
+                fan_out.stop();
+                running.await.unwrap().unwrap();
+            }
             let header = header.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
             let mut exchange = ask(&router, &token, &line, header, body).await;
             exchange.operation = operation.clone();
@@ -192,21 +206,19 @@ impl Story {
                 remember(&operation, &exchange, &mut known);
             }
             exchanges.push(exchange);
-            // An erasure and a deletion are shown under way.
-            let ends = line.contains("/erasures")
-                || line.contains("/deletion")
-                || line.starts_with("DELETE /topics");
-            if !ends {
-                pump.settled().await;
+            if running.is_some() {
+                fan_out.settled().await;
             }
-            story.step();
+            time.fetch_add(1, Ordering::Relaxed);
+            for ambient in [&requests, &of_fan_out] {
+                ambient.drawn.store(0, Ordering::Relaxed);
+            }
         }
-        pump.stop();
         exchanges.extend(unseen().await);
         Self(exchanges)
     }
 
-    /// The successful exchanges of an operation with this status, each body once.
+    /// The exchanges of an operation with this status.
     pub(super) fn successes<'a>(
         &'a self,
         operation: &'a str,
@@ -313,41 +325,37 @@ pub(super) fn has_form(target: &str, path: &str) -> bool {
     parts.len() == names.len() && parts.iter().zip(names).all(fits)
 }
 
-/// The number of the request, and of the random numbers that were drawn during it.
-#[derive(Debug, Default)]
-struct StoryTime {
-    request: AtomicU64,
-    drawn: AtomicU64,
+/// The clock and the random bits of the story.
+#[derive(Clone, Debug)]
+struct StoryAmbient {
+    /// The number of the present request.
+    request: Arc<AtomicU64>,
+    /// The random numbers that were drawn during this request.
+    drawn: Arc<AtomicU64>,
 }
 
-impl StoryTime {
-    fn step(&self) {
-        self.request.fetch_add(1, Ordering::Relaxed);
-        self.drawn.store(0, Ordering::Relaxed);
+impl StoryAmbient {
+    fn at(request: &Arc<AtomicU64>) -> Self {
+        Self { request: Arc::clone(request), drawn: Arc::default() }
     }
 
-    /// Ten seconds pass between two requests.
-    fn passed(&self) -> Duration {
-        Duration::from_secs(10 * self.request.load(Ordering::Relaxed))
+    fn request(&self) -> u64 {
+        self.request.load(Ordering::Relaxed)
     }
 }
 
-#[derive(Debug)]
-struct Told(Arc<StoryTime>);
-
-impl Ambient for Told {
+impl Ambient for StoryAmbient {
+    /// Ten seconds pass between two requests, from 2025-11-20T10:00:00Z.
     fn since_epoch(&self) -> Duration {
-        // 2025-11-20T10:00:00Z
-        Duration::from_secs(1_763_632_800) + self.0.passed()
+        Duration::from_secs(1_763_632_800) + self.monotonic()
     }
 
     fn monotonic(&self) -> Duration {
-        self.0.passed()
+        Duration::from_secs(10 * self.request())
     }
 
     fn entropy(&self) -> u128 {
-        let draw = u128::from(self.0.request.load(Ordering::Relaxed)) << 16
-            | u128::from(self.0.drawn.fetch_add(1, Ordering::Relaxed));
+        let draw = u128::from(self.request()) << 16 | u128::from(self.drawn.fetch_add(1, Ordering::Relaxed));
         // An odd factor spreads the bits.
         (draw + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
     }
