@@ -135,13 +135,19 @@ export async function send(method, path, { body, headers = {}, token, signal, is
       elsewhere,
     );
     if (!elsewhere) reached = true;
-    if (!response.ok) throw await problem(response);
+    if (!response.ok) throw ended(await problem(response));
   } catch (error) {
     measured(response, error);
     throw error;
   }
   measured(response);
   return response;
+}
+
+/** Reports that the token or a topic is no longer valid, so that a live stream of it ends. */
+function ended(problem) {
+  if (["invalid-token", "topic-not-found"].includes(problem.code)) dispatchEvent(new Event("ended"));
+  return problem;
 }
 
 /** Waits for a response or its body. One of `elsewhere` does not come from the API's own address. */

@@ -9,7 +9,8 @@ import { apiUrl, isLocal, query } from "./api.js";
 import { faultsBanner, outageBanner } from "./banner.js";
 import { connectionButton } from "./connection.js";
 import { el } from "./dom.js";
-import { onLink, onOutage, onState, restart } from "./live.js";
+import { seconds } from "./format.js";
+import { onEvent, onLink, onOutage, onState, restart } from "./live.js";
 import { clear } from "./meter.js";
 import { themeToggle } from "./theme.js";
 import * as consumers from "./consumers.js";
@@ -48,6 +49,10 @@ const LINKS = {
   refused: "Not live",
   waiting: "Reconnecting",
 };
+
+/** The delay of a live event, in milliseconds, from which on the page shows it, and the time for which it does. */
+const BEHIND = 1000;
+const QUIET = 3000;
 
 /** Why a panel is not live in the best way. */
 const REASONS = {
@@ -99,8 +104,9 @@ function show() {
   else note({ api: apiUrl() });
   place.replaceChildren();
   place.className = `panel ${panel.name}`;
-  panel.module.open(place, parameters, shown.controller.signal);
+  // Before the panel opens: the panel may scroll to what the address names.
   scrollTo(0, 0);
+  panel.module.open(place, parameters, shown.controller.signal);
   if (!first) document.getElementById("main").focus({ preventScroll: true });
 }
 
@@ -116,11 +122,21 @@ async function start() {
   document.getElementById("foot").append(connection.element, meter, themeToggle());
   onState((state) => showFaults(state.faults));
   onOutage(outageBanner(document.getElementById("outage")));
+  let [state, newest] = ["waiting", {}];
+  const showLink = () => {
+    const [behind, age] = [newest.behind, Date.now() - newest.heard];
+    const isBehind = state === "live" && behind >= BEHIND && age < QUIET;
+    const text = isBehind ? `${LINKS.live}, ${seconds(behind / 1000)} behind` : LINKS[state];
+    if (connection.link.textContent !== text) connection.link.textContent = text;
+  };
   onLink((link) => {
+    [state, newest] = [link, {}];
     connection.link.className = `link ${link}`;
-    connection.link.textContent = LINKS[link];
     connection.link.title = REASONS[link] ?? "";
+    showLink();
   });
+  onEvent((at) => (newest = { behind: Date.now() - Date.parse(at), heard: Date.now() }));
+  setInterval(showLink, 500);
   addEventListener("hashchange", show);
   addEventListener("noted", drawNav);
   // The skip links must not change the address, whose part behind # selects the panel.

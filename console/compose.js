@@ -14,14 +14,14 @@ export const PEOPLE = ["ada", "bob", "carol"];
 /** Actors to suggest: only the local program has the demo's users. */
 const people = () => (isLocal() ? PEOPLE : []);
 
-/** The type of a post to a topic of which no events were read. */
-const EXAMPLE = "note.added";
-
 /** The most rows of the field for JSON. */
 const MOST_ROWS = 20;
 
 /** The most types, and the most subjects, that are remembered of a topic. */
 const MOST = 100;
+
+/** The type of the last post of this tab, by API and topic. */
+const posts = new Map();
 
 /** The types and subjects of the events that were read, by API and topic. */
 const known = new Map();
@@ -58,7 +58,7 @@ function faultOf(text) {
  */
 export function composer({ topic, actor = tokenUser() ?? people()[0], actors = people(), posted, signal }) {
   const who = suggested(actors, { name: "actor", value: actor ?? "", required: true });
-  const type = suggested([], { name: "type", required: true });
+  const type = suggested([], { name: "type", value: posts.get(`${apiUrl()} ${topic}`) ?? "", placeholder: "note.added", required: true });
   const text = el("input", { placeholder: "What happened?", autocomplete: "off" });
   const subject = suggested([], { name: "subject", placeholder: "none" });
   const json = el("textarea", { name: "data", rows: "3", spellcheck: "false", placeholder: '{"amount": 12.50}' });
@@ -100,12 +100,8 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], actors = p
   };
 
   const suggest = () => {
-    const { types, subjects } = knownOf(topic);
     suggestions(type, typesOf(topic));
-    suggestions(subject, [...subjects].sort());
-    const [newest = EXAMPLE] = types;
-    // A value that the user typed stays.
-    type.defaultValue = newest;
+    suggestions(subject, [...knownOf(topic).subjects].sort());
   };
   addEventListener("learnt", suggest, { signal });
 
@@ -122,6 +118,7 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], actors = p
       const headers = { "Idempotency-Key": attempt.key };
       const answer = await call("POST", `${path("topics", topic)}/events`, { body, headers, signal });
       attempt = null;
+      posts.set(`${apiUrl()} ${topic}`, parts.type);
       const wasThere = answer.status === 200 ? "The first request had already written the event. " : "";
       price.textContent = `${wasThere}${cost(answer)}, with an idempotency key`;
       announce(`Posted: ${price.textContent}.`);

@@ -6,9 +6,9 @@ import { Chart } from "./chart.js";
 import { saveButton } from "./copy.js";
 import { announce, button, card, el, empty, factList, field, form, heading, loading, select, suggested, suggestions, table } from "./dom.js";
 import { bytes, cost, count, moment, plural, seconds } from "./format.js";
-import { watch } from "./live.js";
+import { untilRead, watch } from "./live.js";
 import { polling } from "./meter.js";
-import { asking, pressed, showLast, task } from "./task.js";
+import { asking, pressed, showLast } from "./task.js";
 
 /** The lines of a file that are shown. */
 const LINES = 12;
@@ -126,7 +126,7 @@ class Consumers {
       ),
       said,
     );
-    task(said, async () => suggestions(which, await topics(this.signal)));
+    untilRead(said, this.signal, async () => suggestions(which, await topics(this.signal)));
     return section;
   }
 }

@@ -1,16 +1,17 @@
 // The deletion of a topic: first what there is to delete, then the question for the topic's name, then the
 // progress until nothing is left.
 
-import { call, path } from "./api.js";
+import { apiUrl, call, path } from "./api.js";
 import { announce, button, card, el, factList, field, form, nameInput } from "./dom.js";
 import { count, moment, plural } from "./format.js";
 import { untilDone } from "./progress.js";
+import { tell } from "./tabs.js";
 import { pressed, showLast } from "./task.js";
 
 export class Deletion {
-  /** `begun` is called when the topic is being deleted. */
-  constructor(topic, signal, begun) {
-    Object.assign(this, { topic, signal, begun, target: path("topics", topic) });
+  /** `begun` is called when the topic is being deleted, and `ended` when nothing of it is left. */
+  constructor(topic, signal, { begun, ended }) {
+    Object.assign(this, { topic, signal, begun, ended, target: path("topics", topic) });
     this.shown = el("div", {});
     this.said = el("div", { class: "said" });
     this.element = card("Delete this topic", this.shown, this.said);
@@ -63,6 +64,7 @@ export class Deletion {
   async #delete() {
     const { data } = await call("DELETE", `${this.target}?confirm=${encodeURIComponent(this.topic)}`, { signal: this.signal });
     announce(`The deletion of ${this.topic} has begun.`);
+    tell("topic deleted", apiUrl() + this.target);
     this.#follow(data);
   }
 
@@ -75,10 +77,11 @@ export class Deletion {
       if (state.textContent !== text) state.textContent = text;
       const counts = { "deleted events": events, "deleted buckets": buckets, "deleted consumers": consumers };
       const times = [["began", moment(begun)], ...(finished ? [["ended", moment(finished)]] : [])];
+      if (now === "done") this.ended();
       facts.replaceChildren(factList([...Object.entries(counts).map(([name, value]) => [name, count(value)]), ...times]));
     };
-    show(deletion);
     this.begun();
+    show(deletion);
     showLast(this.said, this.signal, (signal) => untilDone(`${this.target}/deletion`, show, signal));
   }
 }

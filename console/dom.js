@@ -31,14 +31,14 @@ function dress(node, properties, children) {
 
 let fields = 0;
 
-/** A control with its label, and a hint about its values. */
-export function field(label, control, { hint, wide = false, hidden = false } = {}) {
+/** A control with its label, and a hint about its values. A `full` one has a line of its own. */
+export function field(label, control, { hint, wide = false, full = false, hidden = false } = {}) {
   fields += 1;
   control.id ||= `field-${fields}`;
   const note = hint && el("span", { class: "hint", id: `${control.id}-hint` }, hint);
   if (note) control.setAttribute("aria-describedby", note.id);
   const name = el("label", { for: control.id, class: hidden ? "unseen" : null }, label);
-  return el("div", { class: wide ? "field wide" : "field" }, name, control, note);
+  return el("div", { class: full ? "field full" : wide ? "field wide" : "field" }, name, control, note);
 }
 
 /** A select. Each entry is a value, or `[value, label]`. */
@@ -178,6 +178,13 @@ export function card(title, ...children) {
   fields += 1;
   const heading = el("h2", { id: `card-${fields}` }, title);
   return el("section", { class: "card", "aria-labelledby": heading.id }, heading, ...children);
+}
+
+/** Moves the focus to the heading of a card. */
+export function focusHeading(section) {
+  const title = section.querySelector("h2");
+  title.tabIndex = -1;
+  title.focus();
 }
 
 export function empty(title, ...hint) {

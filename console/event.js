@@ -14,9 +14,6 @@ export const PREVIEW = 240;
 /** The characters of an event's data that its details show at first. A browser takes long to lay out more. */
 const SHOWN = 20_000;
 
-/** The number of colours for types; the style has a class for each. */
-export const HUES = 6;
-
 export function eventRow() {
   return el(
     "div",
@@ -30,12 +27,12 @@ export function eventRow() {
 }
 
 /** Writes an event into a row: the text or title of its data, or else its JSON. `fresh` marks a new event. */
-export function fillRow(row, event, { unread = false, fresh = false } = {}) {
+export function fillRow(row, event, { hues, unread = false, fresh = false }) {
   const [at, type, who, data, mark] = row.children;
   at.textContent = time(event.at);
   at.title = whole(event.at);
   type.textContent = event.type;
-  type.className = `row-type hue-${hue(event.type)}`;
+  type.className = `row-type ${hues.of(event.type)}`;
   who.textContent = event.subject ? `${event.actor} → ${event.subject}` : event.actor;
   const text = event.data?.text ?? event.data?.title;
   const isText = typeof text === "string";
@@ -43,13 +40,6 @@ export function fillRow(row, event, { unread = false, fresh = false } = {}) {
   data.className = isText ? "row-data" : "row-data json";
   mark.textContent = unread ? "unread" : "";
   row.className = `row${unread ? " unread" : ""}${fresh ? " fresh" : ""}`;
-}
-
-/** The colour of a type, by its last part: `post.created` and `issue.created` look alike. */
-export function hue(type) {
-  let sum = 0;
-  for (const letter of type.split(".").at(-1)) sum = (sum * 31 + letter.codePointAt(0)) % 997;
-  return sum % HUES;
 }
 
 /** A link to the events and followers of a source. */

@@ -57,6 +57,8 @@ export function open(place, parameters, signal) {
     ),
     card("Injected faults, newest first", injected),
   );
+  // After the frame, which moves the focus to the panel.
+  if (parameters.get("set") === "crash_before") setTimeout(() => disturb.crash.focus());
   const read = () => task(on, async () => show((await call("GET", "/local/faults", { signal })).data));
   const stops = [onState((state) => show(state.faults)), watch({ begin: read })];
   signal.addEventListener("abort", () => stops.forEach((stop) => stop()));
@@ -167,6 +169,7 @@ function stream(put) {
   const lead =
     "Records are delivered twice, late, or not while the stream is paused, and fan-out crashes before or after its work. The feeds end up with the same entries.";
   return {
+    crash: before,
     show: (on) =>
       fill([
         [duplicate, percent(on.duplicate)],

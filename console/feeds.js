@@ -7,6 +7,7 @@ import { Arrivals } from "./arrivals.js";
 import { composer, learn, PEOPLE } from "./compose.js";
 import { announce, button, card, el, empty, field, form, heading, suggested } from "./dom.js";
 import { eventDetail, eventRow, fillRow, sourceLink } from "./event.js";
+import { Hues } from "./hues.js";
 import { cost, count, plural } from "./format.js";
 import { List } from "./list.js";
 import { watch } from "./live.js";
@@ -83,7 +84,7 @@ class Feed {
 
   /** `wanted` is the id of the event to open, if the first page has it. */
   constructor(place, user, wanted, signal) {
-    Object.assign(this, { place, user, wanted, signal });
+    Object.assign(this, { place, user, wanted, signal, hues: new Hues() });
     this.status = el("p", { class: "status" }, "Loading…");
     this.badge = el("span", { class: "badge" });
     this.side = el("div", { class: "side-detail" });
@@ -95,7 +96,7 @@ class Feed {
       label: `Feed of ${user}`,
       row: eventRow,
       fill: (row, event) =>
-        fillRow(row, event, { unread: this.#unread.has(event.id), fresh: this.#fresh.delete(event.id) }),
+        fillRow(row, event, { hues: this.hues, unread: this.#unread.has(event.id), fresh: this.#fresh.delete(event.id) }),
       key: (event) => event.id,
       open: (event) => this.#open(event),
       more: () => this.#next !== null,
@@ -168,6 +169,7 @@ class Feed {
       const answer = await call("GET", `${path("feeds", this.user)}${query({ limit: PAGE })}`, { signal: this.signal });
       const { events, next, newer, unread, unread_more: unreadMore } = answer.data;
       this.#newer = newer;
+      this.hues.learn(events);
       const came = this.#known ? events.filter((event) => !this.#known.has(event.id)) : [];
       this.#fresh = new Set(came.map((event) => event.id));
       this.#known = new Set(events.map((event) => event.id));
@@ -208,6 +210,7 @@ class Feed {
         // The list may have been replaced meanwhile.
         if (this.#next !== cursor) return;
         this.#next = answer.data.next;
+        this.hues.learn(answer.data.events);
         this.list.append(answer.data.events);
         learn(answer.data.events);
         this.#showPrice(answer);
@@ -257,6 +260,7 @@ class Feed {
       this.#known?.add(id);
       this.#fresh.add(id);
     }
+    this.hues.learn(events);
     this.list.merge(events);
     this.#showUnread(this.#count + unread.length, this.#hasMore);
     learn(events);

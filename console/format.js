@@ -12,11 +12,12 @@ export const units = (value) => numbers.format(Math.round(value * 10) / 10);
 
 export const plural = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 
-/** `10:03:35.808` today; with month and day, and without milliseconds, on other days. */
+/** `10:03:35.808` today; with month and day, and without milliseconds, on other days; with the year in other years. */
 export function time(at) {
   const [day, hours] = clock(at).split("T");
   const [today] = clock(new Date().toISOString()).split("T");
-  return day === today ? hours : `${day.slice(5)} ${hours.slice(0, 8)}`;
+  if (day === today) return hours;
+  return `${day.slice(0, 4) === today.slice(0, 4) ? day.slice(5) : day} ${hours.slice(0, 8)}`;
 }
 
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "long" });

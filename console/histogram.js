@@ -5,8 +5,8 @@
 // stay the same at any number of events.
 
 import { button, el, svg } from "./dom.js";
-import { hue, HUES } from "./event.js";
 import { count, plural, seconds } from "./format.js";
+import { CLASSES } from "./hues.js";
 import { clock, iso, offset } from "./zone.js";
 
 const MINUTE = 60_000;
@@ -49,10 +49,10 @@ export class Histogram {
   #from = -1;
   #to = -1;
   #dragging = false;
-  #paths = Array.from({ length: HUES }, (_, number) => svg("path", { class: `hue-${number}` }));
+  #paths = new Map(CLASSES.map((name) => [name, svg("path", { class: name })]));
   #unread = svg("rect", { class: "not-read", height: HEIGHT });
   #mark = svg("rect", { class: "range", height: HEIGHT });
-  #svg = svg("svg", { preserveAspectRatio: "none", "aria-hidden": "true" }, this.#unread, this.#paths, this.#mark);
+  #svg = svg("svg", { preserveAspectRatio: "none", "aria-hidden": "true" }, this.#unread, [...this.#paths.values()], this.#mark);
   #track;
   #caption = el("p", { class: "hint", hidden: true });
   #text = "";
@@ -63,7 +63,8 @@ export class Histogram {
 
   /**
    * `types` are the types that are shown, as a list with commas; empty for all. `choose(from, to)` is called with a range,
-   * and `toggle(types)` with other types.
+   * and `toggle(types)` with other types. `hues` are the
+   * colours of types.
    */
   constructor({ types, ...options }) {
     this.#options = options;
@@ -105,12 +106,12 @@ export class Histogram {
   }
 
   /**
-   * Draws the events `shown` of `all` that were read, newest first. `from` and `to` are the range that was asked for, and
+   * Draws the events `shown` of `all` that were read, newest first. The legend counts those of `typed`. `from` and `to` are the range that was asked for, and
    * `isMore` says that older events were not read. The bars hold still while the user chooses a range.
    */
   draw(state) {
     this.#state = state;
-    this.#drawLegend(state.all);
+    this.#drawLegend(state.typed);
     if (this.#from >= 0) return;
     const { all, shown, from, to, isMore } = state;
     const [newest, oldest] = [all[0], all.at(-1)].map((event) => Date.parse(event?.at));
@@ -149,15 +150,16 @@ export class Histogram {
     const sums = Array.from({ length: bars }, (_, bar) => counts.reduce((sum, [, each]) => sum + each[bar], 0));
     const most = Math.max(1, ...sums);
     const tops = new Array(bars).fill(HEIGHT);
-    const paths = this.#paths.map(() => "");
+    const paths = new Map(CLASSES.map((name) => [name, ""]));
     for (const [type, each] of counts.sort(([a], [b]) => (a < b ? -1 : 1)))
       each.forEach((number, bar) => {
         if (number === 0) return;
         const height = (number / sums[bar]) * Math.max(LEAST, (sums[bar] / most) * (HEIGHT - LEAST));
-        paths[hue(type)] += `M${bar + 0.1} ${tops[bar]}h.8v${-height}h-.8z`;
+        const name = this.#options.hues.of(type);
+        paths.set(name, `${paths.get(name)}M${bar + 0.1} ${tops[bar]}h.8v${-height}h-.8z`);
         tops[bar] -= height;
       });
-    this.#paths.forEach((path, number) => path.setAttribute("d", paths[number]));
+    this.#paths.forEach((path, name) => path.setAttribute("d", paths.get(name)));
   }
 
   #drawLegend(events) {
@@ -179,7 +181,7 @@ export class Histogram {
       this.#options.toggle([...this.#types].join());
     };
     const each = button("", toggle, { class: "mark", "aria-pressed": String(this.#types.has(type)) });
-    each.append(el("span", { class: `row-type hue-${hue(type)}` }, type), el("span", {}));
+    each.append(el("span", { class: `row-type ${this.#options.hues.of(type)}` }, type), el("span", {}));
     return each;
   }
 

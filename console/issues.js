@@ -301,9 +301,9 @@ class Issues {
       form(
         { class: "fields", oninput: keep },
         save,
-        field("Title", title, { wide: true }),
-        field("Body", body, { wide: true }),
-        field("Labels", labels, { wide: true, hint: "Separated by commas; quote a label that has a comma" }),
+        field("Title", title, { full: true }),
+        field("Body", body, { full: true }),
+        field("Labels", labels, { full: true, hint: "Separated by commas; quote a label that has a comma" }),
         field("Status", status),
         field("Priority", priority),
         el("div", { class: "actions wide" }, submit, isLocal() && rival, discard),

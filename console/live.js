@@ -8,8 +8,9 @@
 //
 // If the API does not respond, the page tries again after a wait that doubles, and says so (`onOutage`).
 
-import { call, exactly, isLocal, isReachable, Problem, query, send, share } from "./api.js";
+import { apiUrl, call, exactly, isLocal, isReachable, Problem, query, send, share } from "./api.js";
 import { polling } from "./meter.js";
+import { hear } from "./tabs.js";
 import { task } from "./task.js";
 
 const POLL = 2000;
@@ -38,7 +39,7 @@ let panel = null;
 let running = null;
 let due = 0;
 let since = null;
-const watchers = { state: new Set(), link: new Set(), outage: new Set() };
+const watchers = { state: new Set(), link: new Set(), outage: new Set(), behind: new Set() };
 
 /** Calls `watcher` with the local program's state whenever it changes. */
 export const onState = (watcher) => add(watchers.state, watcher);
@@ -54,6 +55,9 @@ export const onLink = (watcher) => add(watchers.link, watcher);
  * lost, when the next attempt is, and a function that makes it now. After the outage it calls `watcher` with `null`.
  */
 export const onOutage = (watcher) => add(watchers.outage, watcher);
+
+/** Calls `watcher` with the time of each event that a stream delivers in order. */
+export const onEvent = (watcher) => add(watchers.behind, watcher);
 
 function add(watchers, watcher) {
   watchers.add(watcher);
@@ -94,6 +98,17 @@ export async function opening(place, signal, work) {
   if (!done && !signal.aborted) signal.addEventListener("abort", watch({ begin: again }));
 }
 
+/** Reads for a part of a panel, and again after each outage until the read has succeeded once. */
+export async function untilRead(place, signal, read) {
+  const ended = (resolve) => {
+    const stop = onOutage((outage) => {
+      if (outage === null) resolve(stop());
+    });
+    signal.addEventListener("abort", () => resolve(stop()));
+  };
+  while (!(await task(place, read)) && !signal.aborted) await new Promise(ended);
+}
+
 /** Begins again after the current event handler: the panel, the connection or the page's visibility has changed. */
 export function restart() {
   clearTimeout(due);
@@ -102,6 +117,7 @@ export function restart() {
 
 function begin() {
   running?.abort();
+  isOpen = false;
   running = new AbortController();
   if (document.hidden) return leave();
   const { signal } = running;
@@ -164,6 +180,13 @@ function leave() {
 }
 
 document.addEventListener("visibilitychange", restart);
+
+/** True while a stream is open. */
+let isOpen = false;
+
+// A refused request of any kind may mean that the stream has no topic or token any more. A new stream finds out.
+addEventListener("ended", () => isOpen && restart());
+hear("topic deleted", (address) => panel?.follows && `${apiUrl()}${panel.follows.path}` === `${address}/events` && restart());
 
 function connected(how) {
   tell("link", how);
@@ -251,14 +274,19 @@ async function stream(signal, wanted) {
     }
     const wasOut = since !== null;
     connected("live");
+    isOpen = true;
     if (position === null || wasOut) begin();
     [wasOpen, heard] = [true, Date.now()];
     await read(response, (name, data, id) => {
       heard = Date.now();
       if (name !== "problem") wait = FIRST_WAIT;
       if (id) position = id;
-      if (name === "event" || name === "late") wanted.handlers.landed([exactly(data)], { isLate: name === "late" });
+      if (name !== "event" && name !== "late") return;
+      const event = exactly(data);
+      if (name === "event") tell("behind", event.at);
+      wanted.handlers.landed([event], { isLate: name === "late" });
     }).catch(reportError);
+    isOpen = false;
     signal.throwIfAborted();
     tell("link", "waiting");
     await sleep(wait, signal);

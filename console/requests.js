@@ -13,6 +13,9 @@ const TICK = 1000;
 /** The upper ends of the histogram's bars, in milliseconds. */
 const ENDS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, Infinity];
 
+/** The read units of an hour of a live stream of an idle timeline: `bench live` in docs/local.md. */
+const STREAM = { topic: 1714.5, feed: 2857.5 };
+
 /** The characters of a request id that its button shows. */
 const ID = 8;
 
@@ -29,7 +32,7 @@ export function meterLink() {
   const draw = () => {
     const { read, write, calls } = sum();
     link.textContent = `${units(read)} read · ${units(write)} write units`;
-    link.title = `This tab so far: ${plural(calls, "call")} of DynamoDB. Opens the log of requests.`;
+    link.title = `This tab so far: ${plural(calls, "call")} of DynamoDB, without live streams. Opens the log of requests.`;
   };
   onRequest(draw);
   draw();
@@ -40,13 +43,13 @@ export function open(place, parameters, signal) {
   const figure = () => el("p", { class: "figure" }, "–");
   const figures = { units: figure(), rate: figure(), month: figure(), latency: figure() };
   const slow = el("p", { class: "muted" });
-  const calls = el("p", { class: "muted" });
+  const [calls, hour] = ["", ""].map(() => el("p", { class: "muted" }));
   const kinds = el("div", {});
   const histogram = el("div", {});
   const log = new Log(parameters.get("show"));
   const tile = (title, ...rest) => el("div", { class: "tile" }, el("p", { class: "muted" }, title), ...rest);
   const draw = () => {
-    drawCost(figures, calls, kinds);
+    drawCost(figures, calls, hour, kinds);
     drawLatency(figures.latency, slow, histogram);
     log.draw();
   };
@@ -57,14 +60,14 @@ export function open(place, parameters, signal) {
   place.append(
     heading(
       "Requests",
-      `What this tab costs, from the header Lately-Cost of each response. Money is DynamoDB's list price on demand in us-east-1: $${PRICES.read} for a million read units and $${PRICES.write} for a million write units. Gateway, functions, storage and logs are not in it.`,
+      `What this tab costs, from the header Lately-Cost of each response. Money is DynamoDB's list price on demand in us-east-1: $${PRICES.read} for a million read units and $${PRICES.write} for a million write units. Gateway, functions, storage and logs are not in it. Live streams are not in it either: the service reads a timeline once for all of its streams, ${count(STREAM.topic)} read units an hour for an idle topic and ${count(STREAM.feed)} for an idle feed.`,
     ),
     el(
       "div",
       { class: "tiles" },
       tile("Units so far", figures.units, calls),
       tile("Units a second", figures.rate, el("p", { class: "muted" }, "in the last minute")),
-      tile("30 days at this rate", figures.month),
+      tile("30 days at this rate", figures.month, hour),
       tile("Median latency", figures.latency, slow),
     ),
     el("div", { class: "columns" }, card("Cost by kind", kinds, el("div", { class: "actions" }, again)), card("Latency", histogram)),
@@ -75,12 +78,13 @@ export function open(place, parameters, signal) {
   signal.addEventListener("abort", () => clearInterval(timer));
 }
 
-function drawCost(figures, calls, place) {
+function drawCost(figures, calls, hour, place) {
   const all = lines();
   const { read, write, rate, month, calls: sent } = all.at(-1);
   figures.units.textContent = units(read + write);
   figures.rate.textContent = rates.format(rate);
   figures.month.textContent = money(month);
+  hour.textContent = `$${rates.format(month / 720)} an hour, without live streams`;
   calls.textContent = `${units(read)} read, ${units(write)} write; ${plural(sent, "call")}`;
   const rows = all.map((line) => [
     NAMES[line.kind],

@@ -8,7 +8,7 @@ import {
   announce, button, card, checks, el, empty, factList, field, form, heading, loading, nameInput, select, table,
 } from "./dom.js";
 import { cost, moment, plural } from "./format.js";
-import { watch } from "./live.js";
+import { untilRead, watch } from "./live.js";
 import { asking, pressed, showLast } from "./task.js";
 
 const PAGE = 50;
@@ -91,7 +91,7 @@ class Sessions {
       moment(it.expires_at),
       limits(it),
       el("a", { href: `#sessions${query({ id: it.id })}`, title: it.id }, el("code", {}, it.id.slice(-12))),
-      asking("Revoke", "Its token is refused from now on.", this.said, () => this.#revoke(it)),
+      asking("Revoke", "Its token is refused from now on.", this.said, () => this.#revoke(it), `the session ${it.id.slice(-12)} of ${it.user ?? "a service"}`),
     ]);
     const heads = ["User", "Scopes", "Topics", "Created (UTC)", "Ends (UTC)", "Limits", "Id", "Action"];
     this.listed.replaceChildren(
@@ -116,8 +116,8 @@ class Sessions {
   /** The user, the scopes, the end and the limits of this page's own token. */
   #own() {
     const place = el("div", {}, loading());
-    showLast(place, this.signal, async (signal) => {
-      const own = (await call("GET", "/sessions/self", { signal })).data;
+    untilRead(place, this.signal, async () => {
+      const own = (await call("GET", "/sessions/self", { signal: this.signal })).data;
       const { user, scopes, topics, expires_at: end, issuer } = own;
       const facts = [["User", user ?? "none"], ["Scopes", scopes.join(" ")], ["Topics", topics?.join(", ") ?? "all"]];
       const ends = [["Until", end ? moment(end) : "unknown"], ["Limits", limits(own)]];

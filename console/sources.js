@@ -6,6 +6,7 @@ import { Arrivals } from "./arrivals.js";
 import { learn } from "./compose.js";
 import { button, card, el, empty, field, form, heading, suggested } from "./dom.js";
 import { eventDetail, eventRow, fillRow } from "./event.js";
+import { Hues } from "./hues.js";
 import { cost, count, moment, plural } from "./format.js";
 import { List } from "./list.js";
 import { watch } from "./live.js";
@@ -45,7 +46,7 @@ class SourcePanel {
   constructor(place, source, wanted, signal) {
     const [kind, ...name] = source.split(":");
     const base = `${path(kind === "actor" ? "actors" : "subjects", name.join(":"))}/events`;
-    Object.assign(this, { place, source, wanted, signal, base });
+    Object.assign(this, { place, source, wanted, signal, base, hues: new Hues() });
     this.status = el("p", { class: "status" }, "Loading…");
     this.side = el("div", { class: "side-detail" });
     this.followers = el("ul", { class: "follows" });
@@ -53,7 +54,7 @@ class SourcePanel {
     this.list = new List({
       label: `Events of ${source}`,
       row: eventRow,
-      fill: (row, event) => fillRow(row, event),
+      fill: (row, event) => fillRow(row, event, { hues: this.hues }),
       key: (event) => event.id,
       open: (event) => this.#open(event),
       more: () => this.#next !== null,
@@ -98,6 +99,7 @@ class SourcePanel {
     const least = this.#next ? (this.list.all.last?.id ?? "") : "";
     const events = changes.filter(({ id }) => id > least);
     learn(events);
+    this.hues.learn(events);
     this.list.merge(events);
     this.#showTally();
   }
@@ -118,6 +120,7 @@ class SourcePanel {
       this.#next = next;
       if (!cursor) this.#newer = newer;
       learn(events);
+      this.hues.learn(events);
       if (cursor) this.list.append(events);
       else this.list.set(events);
       this.price = el("span", { class: "price" }, `last read: ${cost(answer)}`);

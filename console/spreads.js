@@ -28,8 +28,10 @@ export function spreadsCard() {
   element.classList.add("spreads");
   const show = (buckets) => {
     if (element.contains(document.activeElement)) return;
-    const top = Math.max(...buckets.map((it) => it.shards));
-    shown.replaceChildren(...buckets.map((it) => overTime(it, top, opened)));
+    const spread = buckets.filter((it) => it.spreads.length > 0);
+    const top = Math.max(...spread.map((it) => it.shards));
+    const none = el("p", { class: "muted" }, "No bucket has a spread: each has its base shards at all times.");
+    shown.replaceChildren(...(spread.length > 0 ? spread.map((it) => overTime(it, top, opened)) : [none]));
   };
   return { element, show };
 }
@@ -38,17 +40,13 @@ function overTime(bucket, top, opened) {
   const { label, base, spreads, shards } = bucket;
   const isOpen = opened.has(label);
   const toggle = ({ currentTarget: { open } }) => (open ? opened.add(label) : opened.delete(label));
-  const text = [
-    `${plural(base, "shard")} at all times`,
-    spreads.length > 0 && `up to ${count(shards)} in ${plural(spreads.length, "spread")}`,
-  ];
+  const text = `${plural(base, "shard")} at all times; up to ${count(shards)} in ${plural(spreads.length, "spread")}`;
   return el(
     "section",
     {},
-    el("div", { class: "status-line" }, el("h3", {}, label), el("p", { class: "muted" }, text.filter(Boolean).join("; "))),
+    el("div", { class: "status-line" }, el("h3", {}, label), el("p", { class: "muted" }, text)),
     drawing(bucket, span(label), top),
-    spreads.length > 0 &&
-      el("details", { open: isOpen, ontoggle: toggle }, el("summary", {}, `Spreads of ${label}`), details(bucket, top)),
+    el("details", { open: isOpen, ontoggle: toggle }, el("summary", {}, `Spreads of ${label}`), details(bucket, top)),
   );
 }
 

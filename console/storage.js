@@ -3,12 +3,12 @@
 
 import { note } from "./address.js";
 import { call, path, topics } from "./api.js";
-import { button, card, el, empty, field, form, heading, loading, select, table } from "./dom.js";
+import { button, card, el, empty, field, focusHeading, form, heading, loading, select, table } from "./dom.js";
 import { designs } from "./designs.js";
 import { bytes, count, plural } from "./format.js";
 import { item } from "./key.js";
 import { partitionCard } from "./partition.js";
-import { watch } from "./live.js";
+import { untilRead, watch } from "./live.js";
 import { spreadsCard } from "./spreads.js";
 import { pressed, showLast, task } from "./task.js";
 import { trace } from "./trace.js";
@@ -31,26 +31,33 @@ export function open(place, parameters, signal) {
     partition.show(label, shard);
   };
   const draw = () => heatMap(map, chosen, choose, times, signal);
-  place.append(
-    heading(
-      "Storage",
-      "A topic is split into buckets by time, and a bucket into shards. Each shard is a partition of the table. A quiet bucket has one shard. Throttled writes double the shards for a minute, automatically.",
-    ),
+  const sections = [
     card("Buckets and shards", el("div", { class: "toolbar" }, field("Topic", which), again), map),
     partition.element,
     times.element,
     items(chosen, parameters.get("event"), signal),
     trace(parameters.get("trace") ?? `${path("topics", chosen)}/events?limit=50`, signal),
     designs(chosen, signal),
+  ];
+  // The section that the address asks for comes first, because the others grow when their answers arrive.
+  const wanted = sections.find((it) => it.classList.contains(parameters.has("event") ? "behind" : "trace"));
+  const isWanted = parameters.has("event") || parameters.has("trace");
+  if (isWanted) sections.unshift(...sections.splice(sections.indexOf(wanted), 1));
+  place.append(
+    heading(
+      "Storage",
+      "A topic is split into buckets by time, and a bucket into shards. Each shard is a partition of the table. A quiet bucket has one shard. Throttled writes double the shards for a minute, automatically.",
+    ),
+    ...sections,
   );
-  task(which.parentElement, async () => {
+  untilRead(which.parentElement, signal, async () => {
     const known = await topics(signal);
     which.append(...known.filter((name) => name !== chosen).map((value) => el("option", { value }, value)));
   });
   if (parameters.has("bucket")) partition.show(parameters.get("bucket"), Number(parameters.get("shard")));
   follow(map, chosen, draw, signal);
-  if (parameters.has("event")) place.querySelector(".behind")?.scrollIntoView();
-  if (parameters.has("trace")) place.querySelector(".trace")?.scrollIntoView();
+  // After the frame, which moves the focus to the panel.
+  if (isWanted) setTimeout(() => focusHeading(wanted));
 }
 
 /** Redraws the map after new events: at most once a second, and not while the focus is on the map. */

@@ -1,6 +1,6 @@
 // The table's stream, and fan-out, which reads it: its lag, its work, and the batches that it gave up on.
 
-import { call } from "./api.js";
+import { call, query } from "./api.js";
 import { Chart } from "./chart.js";
 import { announce, button, card, el, empty, heading, table } from "./dom.js";
 import { count, moment, plural, seconds } from "./format.js";
@@ -33,7 +33,7 @@ export function open(place, _, signal) {
       { class: "tiles" },
       tile("Lag", figures.lag, lag.element),
       tile("Records per second", figures.flow, flow.element),
-      tile("Given up", figures.failures, el("a", { href: "#faults" }, "Make fan-out fail")),
+      tile("Given up", figures.failures, el("a", { href: "#faults?set=crash_before" }, "Make fan-out fail")),
     ),
     card("Shards", shards, el("p", { class: "muted" }, figures.report)),
     card("Failure destination", failures),
@@ -105,6 +105,10 @@ function shardTable({ stream, records }) {
   ];
 }
 
+/** A link to an event, with its type and actor. */
+const named = ({ topic, id, type, actor }) =>
+  el("a", { href: `#timeline${query({ topic, event: id })}` }, [topic, type, id].filter(Boolean).join(" · "), actor && [" by ", el("bdi", {}, actor)]);
+
 function listFailures(place, signal) {
   return task(place, async () => {
     const { failures } = (await call("GET", "/local/failures", { signal })).data;
@@ -122,8 +126,8 @@ function listFailures(place, signal) {
           await listFailures(place, signal);
         }),
       );
-      const what = failure.records.map(({ event_name: name, pk, sk }) =>
-        el("div", {}, `${name} `, el("code", {}, `${pk} / ${sk}`)),
+      const what = failure.records.map(({ event_name: name, pk, sk, event }) =>
+        el("div", {}, `${name} `, event ? named(event) : el("code", {}, `${pk} / ${sk}`)),
       );
       return [moment(failure.at), failure.reason, what, again];
     });

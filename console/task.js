@@ -124,8 +124,11 @@ async function marked(fields, work) {
   }
 }
 
-/** A button that asks before it does `work`. The question stands in the button's place, and a problem in `place`. */
-export function asking(label, question, place, work) {
+/**
+ * A button that asks before it does `work`. The question stands in the button's place, and a problem in `place`. With `whose`,
+ * screen readers hear what the button is for.
+ */
+export function asking(label, question, place, work, whose) {
   const ask = () => {
     box.replaceChildren(el("p", {}, question), sure, keep);
     announce(question);
@@ -135,7 +138,7 @@ export function asking(label, question, place, work) {
     box.replaceChildren(first);
     first.focus();
   };
-  const first = button(`${label}…`, ask, { class: "quiet danger" });
+  const first = button(`${label}…`, ask, { class: "quiet danger", "aria-label": whose && `${label}… ${whose}` });
   const go = async () => (await pressed(sure, place, work)) && box.isConnected && end();
   const sure = button(label, go, { class: "danger" });
   const keep = button("Cancel", end, { class: "quiet" });

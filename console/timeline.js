@@ -18,6 +18,7 @@ import { deletion, eventDetail, eventRow } from "./event.js";
 import { FilterFields, matcher } from "./filter.js";
 import { cost, count, parseCost, plural, units } from "./format.js";
 import { Histogram } from "./histogram.js";
+import { Hues } from "./hues.js";
 import { List } from "./list.js";
 import { opening, watch } from "./live.js";
 import { polling } from "./meter.js";
@@ -37,6 +38,9 @@ const AGAIN = 3000;
 
 /** The least milliseconds between two drawings of the histogram. */
 const SKETCH = 500;
+
+/** True while the filter's fields are open. They stay open when the range changes. */
+let isRefining = false;
 
 export async function open(place, parameters, signal) {
   place.append(heading("Timeline", ...lead()));
@@ -78,6 +82,8 @@ class Timeline {
   #stale = false;
   /** The filter of what was read: `null`, or a function of an event. */
   #matches;
+  /** The same without the chosen types. */
+  #matchesType;
   /** The number of reads, and the sum of their read units. */
   #reads = 0;
   #spent = 0;
@@ -87,7 +93,8 @@ class Timeline {
   constructor(place, chosen, parameters, signal) {
     Object.assign(this, { place, chosen, parameters, signal });
     const given = Object.fromEntries(parameters);
-    this.#matches = matcher(given);
+    this.#setFilter(given);
+    this.hues = new Hues();
     this.filter = new FilterFields(given, (values) => this.#filter(values));
     this.columns = new Columns(given.columns, (columns) => {
       note({ columns });
@@ -99,7 +106,7 @@ class Timeline {
       this.#sketch();
     });
     const toggle = (types) => this.#filter({ types });
-    this.histogram = new Histogram({ types: given.types, choose, toggle });
+    this.histogram = new Histogram({ types: given.types, choose, toggle, hues: this.hues });
     this.tally = el("span", {}, "Loading…");
     this.older = button("Load older", () => this.#read(), { class: "as-link", hidden: true });
     this.pause = button("Pause", () => this.#pauseOrResume(), { class: "as-link" });
@@ -111,7 +118,7 @@ class Timeline {
     this.list = new List({
       label: `Events of ${chosen.topic}`,
       row: eventRow,
-      fill: (row, event) => this.columns.fill(row, event, { fresh: this.#fresh.delete(event.id) }),
+      fill: (row, event) => this.columns.fill(row, event, { hues: this.hues, fresh: this.#fresh.delete(event.id) }),
       key: (event) => event.id,
       open: (event) => this.#open(event),
       moved: (event) => this.#opened && this.#open(event, { focus: false }),
@@ -150,7 +157,8 @@ class Timeline {
       newer: () => (this.#begun && !this.chosen.to ? this.#newer : undefined),
     };
     const follows = { path: `${path("topics", topic)}/events`, type, from };
-    this.signal.addEventListener("abort", watch(handlers, follows));
+    // A list with an end time does not change, so nothing is live.
+    this.signal.addEventListener("abort", watch(handlers, this.chosen.to ? null : follows));
     hear("gone", (address) => address.startsWith(this.#address("")) && this.#gone(address.split("/").at(-1)), this.signal);
     if (event) this.#openById(event);
   }
@@ -178,10 +186,15 @@ class Timeline {
     location.hash = `timeline${query({ ...given, topic: this.chosen.topic, event: null, ...changed })}`;
   }
 
+  #setFilter(given) {
+    this.#matches = matcher(given);
+    this.#matchesType = matcher({ ...given, types: "" });
+  }
+
   /** Shows those of the events that were read that pass another filter. */
   #filter(values) {
     note(values);
-    this.#matches = matcher(Object.fromEntries(parse(location.hash).parameters));
+    this.#setFilter(Object.fromEntries(parse(location.hash).parameters));
     this.list.filter(this.#matches ?? (() => true));
     this.#showTally();
     if (this.#matches) announce(this.tally.textContent);
@@ -193,7 +206,7 @@ class Timeline {
     const isUsed = ["actor", "subject", "where", "columns"].some((name) => this.parameters.has(name));
     return el(
       "details",
-      { class: "refining", open: isUsed },
+      { class: "refining", open: isUsed || isRefining, ontoggle: ({ target }) => (isRefining = target.open) },
       el("summary", {}, "Range, filter, columns, views"),
       el("div", { class: "refining-parts" }, this.range, this.filter.element, this.columns.field, views(this.signal)),
     );
@@ -277,7 +290,9 @@ class Timeline {
       async () => {
         const target = `${path("topics", topic)}/events${query({ type, from, to, ...more })}`;
         const answer = await call("GET", target, { signal: this.signal });
-        take({ ...answer.data, events: answer.data.events.map((event) => ({ topic, ...event })) });
+        const events = answer.data.events.map((event) => ({ topic, ...event }));
+        this.hues.learn(events);
+        take({ ...answer.data, events });
         this.#showPrice(answer);
         this.#suggest();
         this.#showTally();
@@ -348,7 +363,8 @@ class Timeline {
   #draw() {
     const { from, to } = this.chosen;
     const { items: shown, all } = this.list;
-    this.histogram.draw({ all: all.items, shown, from, to, isMore: this.#next !== null || this.#cut });
+    const typed = this.#matchesType ? all.items.filter(this.#matchesType) : all.items;
+    this.histogram.draw({ all: all.items, typed, shown, from, to, isMore: this.#next !== null || this.#cut });
   }
 
   /** Takes new events. `answer` is the response if they came with a page. */
@@ -387,6 +403,7 @@ class Timeline {
     // Events older than all that were read come with a later page.
     const least = this.#next ? (this.list.all.last?.id ?? "") : "";
     const events = changes.map(([, event]) => event).filter((event) => event && event.id > least);
+    this.hues.learn(events);
     this.#fresh = new Set(events.filter(({ id }) => !this.list.all.has(id)).map(({ id }) => id));
     this.list.merge(events);
     for (const [id, event] of changes) if (event === null) this.list.remove(id);

@@ -174,7 +174,7 @@ class Overview {
     this.facts = el("div", {}, loading());
     this.refresh = button("Refresh", () => pressed(this.refresh, this.facts, () => this.#read(this.reading)));
     this.settings = el("div", { class: "column-main" });
-    this.deletion = new Deletion(topic, this.signal, () => this.#deletes());
+    this.deletion = new Deletion(topic, this.signal, { begun: () => this.#deletes(), ended: () => this.#say("This topic is deleted.") });
     const links = [
       el("a", { href: `#timeline${query({ topic })}` }, "Timeline"),
       isLocal() && el("a", { href: `#storage${query({ topic })}` }, "Storage"),
@@ -210,11 +210,15 @@ class Overview {
   /** Shows nothing but the deletion. */
   #deletes() {
     this.#ended.abort();
-    this.facts.replaceChildren(el("p", { class: "muted" }, "This topic is being deleted."));
+    this.#say("This topic is being deleted.");
     this.chart.element.remove();
     this.refresh.remove();
     this.settings.replaceChildren();
     this.deleted();
+  }
+
+  #say(text) {
+    this.facts.replaceChildren(el("p", { class: "muted" }, text));
   }
 
   async #read(signal) {

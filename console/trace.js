@@ -5,6 +5,7 @@ import { call, Problem } from "./api.js";
 import { card, el, field, form, loading, suggested, table } from "./dom.js";
 import { cost, count, plural, units } from "./format.js";
 import { key } from "./key.js";
+import { onOutage } from "./live.js";
 import { lanes } from "./lanes.js";
 import { pressed, showLast, showProblem } from "./task.js";
 
@@ -62,6 +63,7 @@ export function trace(target, signal) {
   );
   section.classList.add("trace");
   signal.addEventListener("abort", () => found.replaceChildren());
+  signal.addEventListener("abort", onOutage((outage) => outage === null && found.querySelector(".problem") && read()));
   read();
   return section;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { api, entries, open, rows, topic, until } from "./stage.mjs";
+import { api, compose, entries, open, rows, topic, until } from "./stage.mjs";
 
 const post = (page) => page.getByRole("button", { name: "Post", exact: true }).click();
 
@@ -10,6 +10,7 @@ const eventsOf = async (name) => (await api("GET", `/topics/${name}/events`)).da
 test("JSON is posted once, and never instead of a text", async (t) => {
   const name = await topic();
   const page = await open(t, `#timeline?topic=${name}`);
+  await compose(page);
   await page.getByText("Subject and data").click();
   await page.getByLabel(/^Data/).fill('{"amount":12.50}');
   await post(page);
@@ -43,7 +44,6 @@ test("types and subjects are suggested from what was read in the topic", async (
   const type = form.getByLabel("Type");
   const suggested = (input) => input.evaluate((it) => [...it.list.options].map(({ value }) => value));
   assert.deepEqual(await suggested(type), ["door.closed", "door.opened"]);
-  assert.equal(await type.inputValue(), "door.closed", "the newest type");
   await form.getByText("Subject and data").click();
   assert.deepEqual(await suggested(form.getByLabel("Subject")), ["house:1", "house:2"]);
 
@@ -59,6 +59,7 @@ test("an empty post and invalid JSON are refused before they are sent", async (t
   await page.getByText("No events here.").waitFor();
   const sent = [];
   page.on("request", (request) => request.method() === "POST" && sent.push(request.url()));
+  await compose(page);
   await post(page);
   assert.equal(await page.getByLabel("Text", { exact: true }).getAttribute("aria-invalid"), "true");
   await page.getByText("Subject and data").click();
@@ -75,6 +76,7 @@ test("a post whose response was lost is written once, however often it is repeat
   const name = await topic();
   const page = await open(t, `#timeline?topic=${name}`, { expected: [/ERR_/] });
   await page.getByText("No events here.").waitFor();
+  await compose(page);
   await page.route("**/events", async (route) => {
     await route.fetch();
     await route.abort("connectionreset");

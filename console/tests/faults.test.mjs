@@ -83,6 +83,8 @@ test("a batch that fan-out gave up on is kept and can be redriven", async (t) =>
   await post("posts", { type: "post.created", actor: author, data: { text: "given up" } });
   const send = page.getByRole("button", { name: "Redrive" });
   await send.first().waitFor({ timeout: 90_000 });
+  const named = page.getByRole("link", { name: new RegExp(`posts · post\\.created · .* by ${author}`) });
+  assert.match(await named.first().getAttribute("href"), /topic=posts&event=[0-9a-f-]{36}$/);
   await api("DELETE", "/local/faults");
   await until("all batches were handled", async () => {
     if (

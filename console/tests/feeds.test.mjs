@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { api, entries, fresh, open, post, rows, until } from "./stage.mjs";
+import { api, compose, entries, fresh, open, post, rows, until } from "./stage.mjs";
 
 test("a followed source's post arrives unread, is seen, and leaves on unfollow", async (t) => {
   const [user, author] = [fresh("reader"), fresh("author")];
@@ -13,6 +13,7 @@ test("a followed source's post arrives unread, is seen, and leaves on unfollow",
   await page.getByRole("button", { name: "Follow", exact: true }).click();
   await entries(page, { name: /from before/ }).waitFor();
 
+  await compose(page, "post.created");
   await page.getByLabel("Actor", { exact: true }).fill(author);
   await page.getByLabel("Text", { exact: true }).fill("just now");
   await page.getByRole("button", { name: "Post", exact: true }).click();

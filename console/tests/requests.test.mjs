@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { elsewhere } from "./proxy.mjs";
-import { entries, open, post, topic, until } from "./stage.mjs";
+import { compose, entries, open, post, topic, until } from "./stage.mjs";
 
 const go = (page, hash) => page.evaluate((to) => (location.hash = to), hash);
 
@@ -32,6 +32,7 @@ test("the costs of all requests are added up by kind", async (t) => {
   });
   await go(page, `timeline?topic=${name}`);
   await page.getByText("No events here.").waitFor();
+  await compose(page);
   await page.getByLabel("Text", { exact: true }).fill("costs");
   await page.getByRole("button", { name: "Post", exact: true }).click();
   await entries(page, { name: /costs/ }).waitFor();

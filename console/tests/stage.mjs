@@ -92,6 +92,13 @@ export function processed() {
   });
 }
 
+/** Fills the type of the form that posts an event. Returns the form. */
+export async function compose(page, type = "note.added") {
+  const form = page.locator(".composer");
+  await form.getByLabel("Type").fill(type);
+  return form;
+}
+
 /** The entries of a list, found by their accessible roles. */
 export const entries = (page, which) => page.getByRole("listbox").getByRole("option", which);
 

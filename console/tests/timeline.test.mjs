@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { api, entries, fresh, open, post, rows, topic, until, url } from "./stage.mjs";
+import { api, compose, entries, fresh, open, post, rows, topic, until, url } from "./stage.mjs";
 
 test("it opens with the posts, newest first, and shows the cost of the read", async (t) => {
   const page = await open(t);
@@ -20,6 +20,7 @@ test("a new post is on top at once, with its cost", async (t) => {
   await post("posts", { type: "post.created", actor: "ada", data: {} });
   const page = await open(t);
   const text = fresh("hello");
+  await compose(page, "post.created");
   await page.getByLabel("Text", { exact: true }).fill(text);
   await page.getByRole("button", { name: "Post", exact: true }).click();
   // Four calls: two for the idempotency key, the event, and its entry in ada's own feed, whose cost is not known if fan-out
@@ -31,6 +32,7 @@ test("a new post is on top at once, with its cost", async (t) => {
 test("JSON data is sent unchanged, and its numbers keep their digits", async (t) => {
   const name = await topic();
   const page = await open(t, `#timeline?topic=${name}`);
+  await compose(page);
   await page.getByText("Subject and data").click();
   await page.getByLabel("Subject", { exact: true }).fill("repo:octo:hello");
   await page.getByLabel(/^Data/).fill('{"amount": 661.80, "big": 12345678901234567890}');
@@ -242,6 +244,10 @@ test("a user can post and read with the keyboard alone", async (t) => {
     }
     assert.fail(`no Tab leads to ${label}`);
   };
+  // The filter has a type, too.
+  await tabTo("Type");
+  await tabTo("Type");
+  await page.keyboard.type("note.added");
   await tabTo("Text");
   await page.keyboard.type("typed, not clicked");
   await page.keyboard.press("Enter");

@@ -5,6 +5,8 @@ use std::io;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use lately_items::EventKey;
+use lately_keys::{EventId, TableKey, Topic};
 use lately_kit::answer;
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
@@ -34,6 +36,34 @@ struct RecordView {
     event_name: String,
     pk: String,
     sk: String,
+    /// The event that the record changes.
+    event: Option<EventView>,
+}
+
+#[derive(Serialize)]
+struct EventView {
+    topic: Topic,
+    id: EventId,
+    #[serde(rename = "type")]
+    event_type: Option<String>,
+    actor: Option<String>,
+}
+
+impl EventView {
+    /// The event of a record with this key. Other items of the table have none.
+    fn of(record: &Value, pk: &str, sk: &str) -> Option<Self> {
+        let key = EventKey::decode(pk, sk)?;
+        let text = |name| {
+            let image = |image| record.pointer(&format!("/dynamodb/{image}/{name}/S"));
+            Some(image("NewImage").or_else(|| image("OldImage"))?.as_str()?.to_owned())
+        };
+        Some(Self {
+            topic: key.partition().topic.clone(),
+            id: key.id(),
+            event_type: text("t"),
+            actor: text("a"),
+        })
+    }
 }
 
 #[derive(Serialize)]
@@ -53,10 +83,14 @@ impl FailureView {
         let text = |record: &Value, pointer| {
             record.pointer(pointer).and_then(Value::as_str).unwrap_or("?").to_owned()
         };
-        let record = |record: &Value| RecordView {
-            event_name: text(record, "/eventName"),
-            pk: text(record, "/dynamodb/Keys/pk/S"),
-            sk: text(record, "/dynamodb/Keys/sk/S"),
+        let record = |record: &Value| {
+            let (pk, sk) = (text(record, "/dynamodb/Keys/pk/S"), text(record, "/dynamodb/Keys/sk/S"));
+            RecordView {
+                event_name: text(record, "/eventName"),
+                event: EventView::of(record, &pk, &sk),
+                pk,
+                sk,
+            }
         };
         Self {
             name,

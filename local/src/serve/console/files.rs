@@ -51,6 +51,7 @@ const FILES: &[File] = files![
     "format.js",
     "heal.js",
     "histogram.js",
+    "hues.js",
     "icon.svg",
     "index.html",
     "issues.js",
