@@ -99,7 +99,7 @@ test("new events pass the filter or are only counted as read", async (t) => {
 });
 
 test("conditions compare numbers, texts and missing fields", async (t) => {
-  const page = await open(t);
+  const page = await open(t, "", { isPlain: true });
   const matches = (text) =>
     page.evaluate(async (condition) => {
       const { matcher } = await import("/console/filter.js");

@@ -56,7 +56,7 @@ test("the costs of all requests are added up by kind", async (t) => {
 });
 
 test("a month is the cost of the last minute, extrapolated", async (t) => {
-  const page = await open(t, "#faults");
+  const page = await open(t, "#faults", { isPlain: true });
   await page.clock.install();
   await page.reload();
   const answer = (route) => route.fulfill({ json: { topics: [], next: null }, headers: { "Lately-Cost": "read_units=60, calls=1" } });
@@ -98,7 +98,7 @@ test("failures are marked and can be shown alone, and their ids copied", async (
 
 test("the log keeps 200 requests, newest first", async (t) => {
   const name = await topic();
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#timeline?topic=${name}`, { isPlain: true });
   await page.getByText("No events here.").waitFor();
   await page.evaluate(async (of) => {
     const { call } = await import("/console/api.js");

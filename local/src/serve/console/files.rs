@@ -1,12 +1,13 @@
 //! The files of the page, built into the program.
 //!
 //! The page loads only its own scripts and styles and cannot be framed. It connects to its own origin, and to another
-//! API whose URL the user enters. A browser revalidates its cached files each time.
+//! API whose URL the user enters. A browser revalidates the page each time. The page names its
+//! other files with hashes of their bytes, so a browser never asks for them again.
 
 use std::sync::LazyLock;
 
 use axum::Router;
-use axum::extract::Path;
+use axum::extract::{Path, RawQuery};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
@@ -21,66 +22,16 @@ use sha2::{Digest, Sha256};
 /// A file of the page: its name and its bytes.
 type File = (&'static str, &'static [u8]);
 
-macro_rules! files {
-    ($($name:literal,)*) => {
-        &[$(($name, include_bytes!(concat!("../../../../console/", $name)))),*]
-    };
-}
-
-/// Every file of the page. They are in the folder `console/`.
-const FILES: &[File] = files![
-    "address.js",
-    "api.js",
-    "app.js",
-    "arrivals.js",
-    "banner.js",
-    "chart.js",
-    "columns.js",
-    "compose.js",
-    "connection.js",
-    "consumers.js",
-    "copy.js",
-    "deletion.js",
-    "designs.js",
-    "dom.js",
-    "erasure.js",
-    "event.js",
-    "faults.js",
-    "feeds.js",
-    "filter.js",
-    "format.js",
-    "heal.js",
-    "histogram.js",
-    "hues.js",
-    "icon.svg",
-    "index.html",
-    "issues.js",
-    "key.js",
-    "lanes.js",
-    "list.js",
-    "live.js",
-    "meter.js",
-    "ordered.js",
-    "partition.js",
-    "progress.js",
-    "range.js",
-    "records.js",
-    "requests.js",
-    "sessions.js",
-    "sources.js",
-    "spreads.js",
-    "storage.js",
-    "stream.js",
-    "style.css",
-    "tabs.js",
-    "task.js",
-    "theme.js",
-    "timeline.js",
-    "topics.js",
-    "trace.js",
-    "views.js",
-    "zone.js",
+/// Every file of the page. They are in the folder `console/`; `build.rs` makes one script of its modules.
+const FILES: &[File] = &[
+    (INDEX, include_bytes!("../../../../console/index.html")),
+    ("app.js", include_bytes!(concat!(env!("OUT_DIR"), "/console.js"))),
+    ("icon.svg", include_bytes!("../../../../console/icon.svg")),
+    ("style.css", include_bytes!("../../../../console/style.css")),
 ];
+
+/// The page, which names the other files.
+const INDEX: &str = "index.html";
 
 /// The origins that the page may load from and connect to.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -88,39 +39,54 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     frame-ancestors 'none'";
 
 pub(super) fn routes() -> Router {
-    Router::new().route("/", get(async |headers: HeaderMap| file("index.html", &headers))).route(
-        "/console/{file}",
-        get(async |Path(name): Path<String>, headers: HeaderMap| file(&name, &headers)),
-    )
+    let page = get(async |headers: HeaderMap| file(INDEX, None, &headers));
+    let other = get(async |Path(name): Path<String>, RawQuery(tag): RawQuery, headers: HeaderMap| {
+        file(&name, tag.as_deref(), &headers)
+    });
+    Router::new().route("/", page).route("/console/{file}", other)
 }
 
-fn file(name: &str, headers: &HeaderMap) -> Result<Response, Problem> {
+/// A file. The page names its files with their tags, and a file that is requested with its tag never changes.
+fn file(name: &str, asked: Option<&str>, headers: &HeaderMap) -> Result<Response, Problem> {
     let found = FILES.iter().zip(&*TAGS).find(|((file, _), _)| *file == name);
     let ((_, bytes), tag) =
         found.ok_or_else(|| Problem::new(Code::NotFound, "The console has no file of this name."))?;
-    let known = headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let quoted = format!("\"{tag}\"");
+    let known = headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == quoted.as_bytes());
+    let caching = if asked == Some(tag) { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = [
         (CONTENT_TYPE, content_type(name)),
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
-        (CACHE_CONTROL, "no-cache"),
-        (ETAG, tag),
+        (CACHE_CONTROL, caching),
+        (ETAG, &quoted),
     ];
     if known {
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
     }
+    if name == INDEX {
+        return Ok((headers, PAGE.as_str()).into_response());
+    }
     Ok((headers, *bytes).into_response())
 }
 
-/// The files' entity tags: hashes of their bytes.
+/// The page, with the tags of its files.
+static PAGE: LazyLock<String> = LazyLock::new(|| {
+    let page = include_str!("../../../../console/index.html").to_owned();
+    FILES.iter().zip(&*TAGS).fold(page, |page, ((name, _), tag)| {
+        page.replace(&format!("\"/console/{name}\""), &format!("\"/console/{name}?{tag}\""))
+    })
+});
+
+/// The files' entity tags: hashes of their bytes. The page's tag depends on its files too.
 static TAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let tag = |bytes: &[u8]| {
-        let digest: String =
-            Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        format!("\"{digest}\"")
+    let hash = |parts: &[&[u8]]| {
+        let digest = parts.iter().fold(Sha256::new(), |digest, part| digest.chain_update(part)).finalize();
+        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     };
-    FILES.iter().map(|(_, bytes)| tag(bytes)).collect()
+    let all: Vec<&[u8]> = FILES.iter().map(|(_, bytes)| *bytes).collect();
+    FILES.iter().map(|(name, bytes)| if *name == INDEX { hash(&all) } else { hash(&[bytes]) }).collect()
 });
 
 /// The content type, by the extension of the name. The page uses no other kinds of files.
