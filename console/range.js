@@ -33,7 +33,7 @@ export function spans(signal) {
     const given = Object.fromEntries(parse(location.hash).parameters);
     for (const link of links) {
       const { last } = link.dataset;
-      link.href = `#timeline${query({ ...given, last, from: null, to: null, event: null })}`;
+      link.href = `#events${query({ ...given, last, from: null, to: null, event: null })}`;
       const isCurrent = last ? given.last === last : !given.last && !given.from && !given.to;
       if (isCurrent) link.setAttribute("aria-current", "true");
     }

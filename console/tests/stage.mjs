@@ -98,9 +98,10 @@ export function processed() {
   });
 }
 
-/** Fills the type of the form that posts an event. Returns the form. */
+/** Opens the form that posts an event, and fills its type. Returns the form. */
 export async function compose(page, type = "note.added") {
   const form = page.locator(".composer");
+  if (!(await form.isVisible())) await page.getByRole("button", { name: "Post…" }).click();
   await form.getByLabel("Type").fill(type);
   return form;
 }

@@ -18,11 +18,9 @@
 //! | consumers and reports | `consumers.rs`, `report_files.rs` |
 //! | the metrics, and the health of the program | `measurements.rs`, `health.rs` in the folder above |
 //! | the faults of a request | `refusal.rs` |
-//! | the published designs beside Lately's | `designs/` |
 
 mod consumers;
 mod dead_letters;
-mod designs;
 mod faults;
 mod files;
 mod injection;
@@ -107,7 +105,6 @@ impl Console {
             .route("/local/faults", faults)
             .route("/local/failures", get(dead_letters::get_failures))
             .route("/local/failures/{name}/redrive", post(dead_letters::redrive))
-            .route("/local/designs", get(designs::get_designs))
             .route("/local/consumers", get(consumers::get_consumers))
             .route("/local/reports/{*file}", get(report_files::get_report))
             .route("/local/issuer/tokens", post(issuer::post))

@@ -1,6 +1,5 @@
 //! The console's own routes and files. They show the inside of the program, and inject faults.
 
-mod designs;
 mod faults;
 mod files;
 mod looking;
@@ -125,7 +124,6 @@ async fn local_routes_are_for_admins_and_others_do_not_exist() {
         "POST /local/failures/a/redrive",
         "GET /local/consumers",
         "GET /local/reports/a",
-        "GET /local/designs?topic=posts",
         "GET /metrics",
     ] {
         running.send(None, line, "").await.is(401, "missing-token");
