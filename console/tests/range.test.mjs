@@ -47,6 +47,21 @@ test("presets show the last hour, day or all, and are in the address", async (t)
   await tally(page, "7 events in all");
 });
 
+test("yesterday is a day of the chosen zone", async (t) => {
+  const name = await topic();
+  const midnight = Math.floor(Date.now() / 86_400_000) * 86_400_000;
+  const at = (hours) => new Date(midnight + hours * 3_600_000).toISOString();
+  await post(name, [-25, -23, -1].map((hours) => ({ type: "note.added", actor: "ada", at: at(hours), data: { text: `${hours} h` } })));
+  const page = await open(t, `#events?topic=${name}`, { timezoneId: "Etc/GMT-2" });
+  await tally(page, "3 events in all");
+  await page.getByRole("link", { name: "Yesterday" }).click();
+  await tally(page, "2 events in all");
+  await refine(page);
+  await page.getByLabel("Times in").selectOption("local");
+  await page.getByRole("link", { name: "Yesterday" }).click();
+  await until("the day of the zone", async () => (await rows(page)).some((row) => row.includes("-25 h")) === new Date().getUTCHours() < 22);
+});
+
 test("from and before choose a range, and a reversed range is refused", async (t) => {
   const { name } = await aged(300, 200, 100);
   const page = await open(t, `#events?topic=${name}`);
