@@ -89,9 +89,13 @@ test("a list whose topic was deleted, or that has an end, is not live", async (t
 
 test("a stream says how far it is behind", async (t) => {
   const name = await topic();
+  await post(name, note("replayed"));
+  await new Promise((resolve) => setTimeout(resolve, 1200));
   const page = await open(t, `#events?topic=${name}`);
-  await page.getByText("No events here.").waitFor();
+  await entries(page, { name: /replayed/ }).waitFor();
   await page.locator(".link").getByText("Live", { exact: true }).waitFor();
+  await page.waitForTimeout(700);
+  assert.equal(await page.locator(".link").innerText(), "Live", "a stream begins with the last events");
   await page.evaluate(async () => {
     const real = Date.now;
     Date.now = () => real() + 2500;
