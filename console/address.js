@@ -12,6 +12,6 @@ export function parse(hash) {
 /** Changes parameters of the address without opening the panel again. `null` removes a parameter. */
 export function note(changes) {
   const { name, parameters } = parse(location.hash);
-  history.replaceState(null, "", `#${name || "timeline"}${query({ ...Object.fromEntries(parameters), ...changes })}`);
+  history.replaceState(null, "", `#${name || "events"}${query({ ...Object.fromEntries(parameters), ...changes })}`);
   dispatchEvent(new Event("noted"));
 }

@@ -36,6 +36,12 @@ function kept() {
 /** True if requests go to the program that served this page. Only that program has the local routes. */
 export const isLocal = () => connection.url === "";
 
+/** True if the token is the one that everybody knows. */
+export const isUsual = () => connection.token === LOCAL.token;
+
+/** The token of the local routes. They need an admin's, also while the page acts for a user. */
+const adminToken = () => connection.admin ?? LOCAL.token;
+
 export const apiUrl = () => connection.url || location.origin;
 
 /** The address of the API's streams: a deployed stack has one of their own (its output LiveUrl). */
@@ -50,16 +56,31 @@ export const tokenUser = () => connection.user;
  */
 export async function connect(url, token, live = "") {
   const before = connection;
-  const [base, streams] = [url, live].map((it) => it.replace(/\/+$/, ""));
-  connection = { url: base, token, live: streams };
+  connection = addressed(url, token, live);
   try {
     const { data } = await call("GET", "/sessions/self");
     if (!Array.isArray(data?.scopes)) throw notLately();
-    adopt({ ...connection, user: data.user });
+    adopt({ ...connection, user: data.user, ...(isLocal() && { admin: data.scopes.includes("admin") ? token : before.admin }) });
   } catch (error) {
     connection = before;
     throw error;
   }
+}
+
+/** A connection to an API. The program that served the page stays local with any token. */
+function addressed(url, token, live) {
+  const [base, streams] = [url, live].map((it) => it.replace(/\/+$/, ""));
+  return base === location.origin ? { url: "", token } : { url: base, token, live: streams };
+}
+
+/** Uses another token of the same API, in this tab. */
+export const useToken = (token) => connect(apiUrl(), token, connection.live);
+
+/** Opens a new tab that uses another token of the same API. The token is kept only in that tab. */
+export function openTab(token, user) {
+  const tab = open("");
+  tab.sessionStorage.setItem(KEPT, JSON.stringify({ ...connection, admin: isLocal() ? adminToken() : undefined, token, user }));
+  tab.location = `${location.origin}/#events${query({ api: isLocal() ? null : apiUrl() })}`;
 }
 
 /** The connection, for another tab of this browser. */
@@ -117,7 +138,8 @@ const notLately = () =>
  * address of the streams, which says nothing about the API if it does not respond.
  */
 export async function send(method, path, { body, headers = {}, token, signal, isLive = false }) {
-  const sent = { Authorization: `Bearer ${token ?? connection.token}`, ...headers };
+  const bearer = token ?? (isLocal() && path.startsWith("/local/") ? adminToken() : connection.token);
+  const sent = { Authorization: `Bearer ${bearer}`, ...headers };
   if (body !== undefined) sent["Content-Type"] = "application/json";
   const measured = measure(method, path);
   const elsewhere = isLive && liveUrl() !== connection.url;

@@ -31,7 +31,7 @@ export function faultsBanner(place) {
     el("strong", {}, "Faults are on: "),
     what,
     " ",
-    el("a", { href: "#faults" }, "Details"),
+    el("a", { href: "#system" }, "Details"),
     end,
   );
   let on = false;

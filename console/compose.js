@@ -4,7 +4,7 @@
 // lost may be repeated, because it has an idempotency key: the event is written once.
 
 import { apiUrl, call, exactly, isLocal, path, tokenUser } from "./api.js";
-import { announce, button, el, field, form, mark, suggested, suggestions, unmark } from "./dom.js";
+import { announce, button, el, field, form, mark, nameInput, suggested, suggestions, unmark } from "./dom.js";
 import { cost } from "./format.js";
 import { pressed } from "./task.js";
 
@@ -22,6 +22,8 @@ const MOST = 100;
 
 /** The type of the last post of this tab, by API and topic. */
 const posts = new Map();
+
+const last = (topic) => posts.get(`${apiUrl()} ${topic}`) ?? "";
 
 /** The types and subjects of the events that were read, by API and topic. */
 const known = new Map();
@@ -53,14 +55,16 @@ function faultOf(text) {
 }
 
 /**
- * Makes the form. `posted(event)` is called with each accepted event. Returns its element, and `fill(event)`, which writes a
- * copy of an event into the form, to be changed and posted.
+ * Makes the form. `topic`, `actor` and `subject` are what it begins with. `posted(event)` is called with each accepted event.
+ * Returns its element, and `fill(event)`, which writes a copy of an event into the form, to be changed and posted.
  */
-export function composer({ topic, actor = tokenUser() ?? people()[0], actors = people(), posted, signal }) {
-  const who = suggested(actors, { name: "actor", value: actor ?? "", required: true });
-  const type = suggested([], { name: "type", value: posts.get(`${apiUrl()} ${topic}`) ?? "", placeholder: "note.added", required: true });
+export function composer({ topic, actor = tokenUser() ?? people()[0], subject: about = "", posted, signal }) {
+  const where = nameInput({ name: "topic", value: topic, required: true });
+  const place = () => where.value.trim();
+  const who = suggested(people(), { name: "actor", value: actor ?? "", required: true });
+  const type = suggested([], { name: "type", value: last(topic), placeholder: "note.added", required: true });
   const text = el("input", { placeholder: "What happened?", autocomplete: "off" });
-  const subject = suggested([], { name: "subject", placeholder: "none" });
+  const subject = suggested([], { name: "subject", value: about, placeholder: "none" });
   const json = el("textarea", { name: "data", rows: "3", spellcheck: "false", placeholder: '{"amount": 12.50}' });
   const tidy = button("Format", () => {
     if (json.value.trim() && json.reportValidity()) write(exactly(json.value));
@@ -88,8 +92,8 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], actors = p
     check();
   };
 
-  const fill = ({ actor, type: like, subject: about, data }) => {
-    [who.value, type.value, subject.value] = [actor, like, about ?? ""];
+  const fill = ({ topic, actor, type: like, subject: about, data }) => {
+    [where.value, who.value, type.value, subject.value] = [topic, actor, like, about ?? ""];
     const isText = typeof data?.text === "string" && Object.keys(data).length === 1;
     text.value = isText ? data.text : "";
     json.value = "";
@@ -100,10 +104,14 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], actors = p
   };
 
   const suggest = () => {
-    suggestions(type, typesOf(topic));
-    suggestions(subject, [...knownOf(topic).subjects].sort());
+    suggestions(type, typesOf(place()));
+    suggestions(subject, [...knownOf(place()).subjects].sort());
   };
   addEventListener("learnt", suggest, { signal });
+  where.addEventListener("change", () => {
+    suggest();
+    type.value ||= last(place());
+  });
 
   /** The last request that was not accepted. */
   let attempt = null;
@@ -112,9 +120,10 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], actors = p
       const parts = { type: type.value.trim(), actor: who.value.trim() };
       if (subject.value.trim()) parts.subject = subject.value.trim();
       const data = json.value.trim() || JSON.stringify({ text: text.value });
+      const topic = place();
       const body = `${JSON.stringify(parts).slice(0, -1)},"data":${data}}`;
       price.textContent = "";
-      if (attempt?.body !== body) attempt = { body, key: crypto.randomUUID() };
+      if (attempt?.body !== body || attempt.topic !== topic) attempt = { topic, body, key: crypto.randomUUID() };
       const headers = { "Idempotency-Key": attempt.key };
       const answer = await call("POST", `${path("topics", topic)}/events`, { body, headers, signal });
       attempt = null;
@@ -140,9 +149,9 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], actors = p
     ),
   );
   const element = form(
-    { class: "composer", "aria-label": `Post to ${topic}` },
+    { class: "composer", "aria-label": "Post an event" },
     post,
-    el("div", { class: "fields" }, field("Actor", who), field("Type", type), field("Text", text, { wide: true }), submit),
+    el("div", { class: "fields" }, field("To topic", where), field("Actor", who), field("Type", type), field("Text", text, { wide: true }), submit),
     el(
       "div",
       { class: "below" },

@@ -17,17 +17,22 @@ const LOOPBACK = ["127.0.0.1", "localhost"];
  * connects to the API of a link.
  */
 export function connectionButton(changed) {
-  const open = button("Connect…", () => dialog.showModal(), { class: "quiet" });
+  const open = button("Connect…", () => {
+    url.value ||= apiUrl();
+    dialog.showModal();
+  }, { class: "quiet" });
   const link = el("span", { class: "link waiting" });
   const where = el("span", { class: "where" });
-  const { dialog, url } = connectionDialog(() => {
+  const switched = () => {
     note({ api: isLocal() ? null : apiUrl() });
     show();
     changed();
-  });
+  };
+  const { dialog, url } = connectionDialog(switched);
+  addEventListener("token", switched);
   const show = () => {
     const user = tokenUser();
-    where.textContent = isLocal() ? "local" : `${new URL(apiUrl()).host}${user ? ` as ${user}` : ""}`;
+    where.textContent = `${isLocal() ? "local" : new URL(apiUrl()).host}${user ? ` as ${user}` : ""}`;
     where.title = apiUrl();
   };
   show();
@@ -118,7 +123,7 @@ function connectionDialog(changed) {
       el(
         "p",
         {},
-        "Enter the URL of a deployed Lately and a session's token. The page stores both only until you close this tab. Feeds open with the feed of the token's user. The stack's CorsOrigin must be this page's origin. The panels Storage, Stream and Faults work only with the local program.",
+        "Enter the URL of a deployed Lately and a session's token. The page stores both only until you close this tab. Feeds open with the feed of the token's user. The stack's CorsOrigin must be this page's origin. Shards, the stream and faults are shown only of the local program.",
       ),
       field("URL", url),
       field("Token", token),

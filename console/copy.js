@@ -1,6 +1,6 @@
 // Copies for other programs: a request as a curl command or as a command of `lately`, and events as JSON or as a file.
 
-import { apiUrl, isLocal } from "./api.js";
+import { apiUrl, isLocal, isUsual } from "./api.js";
 import { announce, button, el } from "./dom.js";
 
 /** The API that `lately` uses unless it is told another. */
@@ -59,7 +59,7 @@ const word = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceA
 
 /** The curl command that reads a path of the API. The token of a deployed API is not copied: it is in the environment. */
 export function curl(target) {
-  const token = isLocal() ? "dev" : "$LATELY_TOKEN";
+  const token = isLocal() && isUsual() ? "dev" : "$LATELY_TOKEN";
   return `curl -s ${word(apiUrl() + target)} -H "Authorization: Bearer ${token}"`;
 }
 

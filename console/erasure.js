@@ -5,7 +5,7 @@
 import { note } from "./address.js";
 import { call, path } from "./api.js";
 import { saveButton } from "./copy.js";
-import { announce, button, card, el, factList, field, form, nameInput, table } from "./dom.js";
+import { announce, button, card, el, factList, field, form, heading, nameInput, table } from "./dom.js";
 import { count, moment } from "./format.js";
 import { untilDone } from "./progress.js";
 import { pressed, showLast } from "./task.js";
@@ -21,11 +21,15 @@ const KINDS = {
   issues: "issues that the user opened",
 };
 
-/** The card that erases an actor, a user, or both. With an id, it shows that erasure. */
-export function erasureCard(signal, id) {
+/** The panel that erases an actor, a user, or both. With an id in the address, it shows that erasure. */
+export function open(place, parameters, signal) {
   const erasure = new Erasure(signal);
+  const id = parameters.get("erasure");
   if (id) erasure.follow({ id }, {});
-  return card("Erase a person", erasure.shown, erasure.said);
+  place.append(
+    heading("Erasure", "Erases an actor's events in all topics, with their copies, and a user's profile, sessions, feed and follows. Everybody else's data stays. Needs an admin's token."),
+    card("Erase a person", erasure.shown, erasure.said),
+  );
 }
 
 class Erasure {
@@ -45,7 +49,6 @@ class Erasure {
     };
     const check = () => actor.setCustomValidity(Object.keys(given()).length > 0 ? "" : "Name an actor, a user, or both.");
     this.shown.replaceChildren(
-      el("p", { class: "muted" }, "Erases an actor's events in all topics, with their copies, and a user's profile, sessions, feed and follows. Everybody else's data stays. Needs an admin's token."),
       form(
         { class: "fields", oninput: check },
         () => this.#ask(given()),

@@ -1,4 +1,4 @@
-// An event as a row of a list, and its details. Timelines and feeds use both.
+// An event as a row of a list, and its details.
 //
 // All of an event is text from somebody else. So it is written as text nodes, cut to the length of a row, and isolated
 // in its text direction.
@@ -6,6 +6,7 @@
 import { query, share } from "./api.js";
 import { button, el } from "./dom.js";
 import { count, time, whole } from "./format.js";
+import { sourceLink } from "./scope.js";
 import { asking } from "./task.js";
 
 /** The characters of an event's data in a row. More would not be visible. */
@@ -42,9 +43,6 @@ export function fillRow(row, event, { hues, unread = false, fresh = false }) {
   row.className = `row${unread ? " unread" : ""}${fresh ? " fresh" : ""}`;
 }
 
-/** A link to the events and followers of a source. */
-export const sourceLink = (source, text = source) => el("a", { href: `#sources${query({ source })}` }, el("bdi", {}, text));
-
 /** The topics and actors whose events a connection may not delete. The page learns them from refused requests. */
 const refused = new WeakMap();
 
@@ -79,7 +77,7 @@ export function eventDetail(event, { actions = [], copies = [], onclose, step })
     ["id", el("code", {}, event.id)],
     ["at", whole(event.at)],
     ["topic", event.topic],
-    ["type", el("a", { href: `#timeline${query({ topic: event.topic, type: event.type })}` }, event.type)],
+    ["type", el("a", { href: `#events${query({ topic: event.topic, type: event.type })}` }, event.type)],
     ["actor", sourceLink(`actor:${event.actor}`, event.actor)],
     ["subject", event.subject && sourceLink(`subject:${event.subject}`, event.subject)],
   ].filter(([, value]) => value);
@@ -119,9 +117,9 @@ export function eventDetail(event, { actions = [], copies = [], onclose, step })
       { class: "facts" },
       facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
     ),
+    el("div", { class: "actions" }, actions),
     data,
     rest,
     copies.length > 0 && el("div", { class: "actions copies" }, copies),
-    el("div", { class: "actions" }, actions),
   );
 }

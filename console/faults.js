@@ -3,13 +3,14 @@
 
 import { call } from "./api.js";
 import { active } from "./banner.js";
-import { announce, button, card, el, empty, field, form, heading, table } from "./dom.js";
+import { announce, button, card, el, empty, field, form, table } from "./dom.js";
 import { heal } from "./heal.js";
-import { onState, watch } from "./live.js";
+import { onState } from "./live.js";
 import { moment } from "./format.js";
 import { pressed, task } from "./task.js";
 
-export function open(place, parameters, signal) {
+/** The parts of the page, `begin()`, which reads them, and `fail()`, which moves the focus to the crash of fan-out. */
+export function faults(parameters, signal) {
   const on = el("div", {});
   const injected = el("div", {});
   const today = new Date().toISOString().slice(0, 10);
@@ -46,22 +47,16 @@ export function open(place, parameters, signal) {
     pressed(end, on, async () => show((await call("DELETE", "/local/faults", { signal })).data)),
   );
 
-  place.append(
-    heading("Faults", "Inject faults and watch the system recover. Only the local program has faults, not a deployed stack."),
-    heal(),
-    el(
-      "div",
-      { class: "columns even" },
-      el("div", { class: "column-main" }, throttle(partition, add), delayed.card),
-      el("div", { class: "column-main" }, disturb.card, card("Active faults", on, el("div", { class: "actions" }, end))),
-    ),
-    card("Injected faults, newest first", injected),
+  const forms = el(
+    "div",
+    { class: "columns even" },
+    el("div", { class: "column-main" }, throttle(partition, add), delayed.card),
+    el("div", { class: "column-main" }, disturb.card, card("Active faults", on, el("div", { class: "actions" }, end))),
   );
-  // After the frame, which moves the focus to the panel.
-  if (parameters.get("set") === "crash_before") setTimeout(() => disturb.crash.focus());
   const read = () => task(on, async () => show((await call("GET", "/local/faults", { signal })).data));
-  const stops = [onState((state) => show(state.faults)), watch({ begin: read })];
-  signal.addEventListener("abort", () => stops.forEach((stop) => stop()));
+  signal.addEventListener("abort", onState((state) => show(state.faults)));
+  const fail = () => disturb.crash.focus();
+  return { parts: [forms, heal(), card("Injected faults, newest first", injected)], begin: read, fail };
 }
 
 function history(injected) {

@@ -23,7 +23,7 @@ const WIDTHS = [
 const MOST = 60;
 const PAGE = 10;
 
-const HEIGHT = 40;
+const HEIGHT = 28;
 
 /** The height of the smallest bar. */
 const LEAST = 2;

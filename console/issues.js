@@ -13,6 +13,7 @@ import { cost, moment, plural } from "./format.js";
 import { opening, watch } from "./live.js";
 import { hear, tell } from "./tabs.js";
 import { pressed, showLast } from "./task.js";
+import { priced } from "./trace.js";
 
 /** The topic of the events that report issues. */
 const TOPIC = "issues";
@@ -58,6 +59,7 @@ class Issues {
     this.status = el("p", { class: "status" });
     this.older = button("Load older", () => this.#more(), { hidden: true });
     this.editor = el("div", { class: "column-side" });
+    this.price = priced(signal);
   }
 
   start(number) {
@@ -70,7 +72,7 @@ class Issues {
       el(
         "div",
         { class: "columns even issue-columns" },
-        card(`${this.repository.owner} / ${this.repository.repo}`, this.status, this.listed, this.older),
+        card(`${this.repository.owner} / ${this.repository.repo}`, this.status, this.price.panel, this.listed, this.older),
         this.editor,
         this.#opening(),
       ),
@@ -140,34 +142,35 @@ class Issues {
     this.#waiting = after !== undefined;
     await showLast(this.listed, this.signal, async (signal) => {
       const awaited = after && this.filter ? { wait_for: `${after.number}@${after.revision}` } : {};
-      const answer = await call(
-        "GET",
-        `${this.#base}${query({ limit: PAGE, ...Object.fromEntries(new URLSearchParams(this.filter)), ...awaited })}`,
-        { signal },
-      );
+      const target = this.#page(awaited);
+      const answer = await call("GET", target, { signal });
       this.#rows = [];
-      this.#take(answer);
+      this.#take(answer, target);
     });
     this.#waiting = false;
   }
 
   #more() {
     return pressed(this.older, this.listed, async () => {
-      const filter = Object.fromEntries(new URLSearchParams(this.filter));
-      const target = `${this.#base}${query({ limit: PAGE, ...filter, cursor: this.#next })}`;
-      this.#take(await call("GET", target, { signal: this.signal }));
+      const target = this.#page({ cursor: this.#next });
+      this.#take(await call("GET", target, { signal: this.signal }), target);
     });
   }
 
+  #page(more) {
+    return `${this.#base}${query({ limit: PAGE, ...Object.fromEntries(new URLSearchParams(this.filter)), ...more })}`;
+  }
+
   /** Adds a page to the list. */
-  #take(answer) {
+  #take(answer, target) {
     this.#rows.push(...answer.data.issues);
     this.#next = answer.data.next;
     this.older.hidden = this.#next === null;
     this.status.replaceChildren(
       el("span", {}, `${plural(this.#rows.length, "issue")}${this.#next ? ", the newest" : " in all"}`),
-      el("span", { class: "price" }, `last read: ${cost(answer)}`),
+      this.price.element,
     );
+    this.price.show(`last read: ${cost(answer)}`, target);
     this.#draw();
   }
 

@@ -254,8 +254,8 @@ async function stream(signal, wanted) {
   await reached(signal);
   for (;;) {
     if (Date.now() - heard > RESUMED) position = null;
-    const opened = send("GET", `${target}${query({ type, cursor: position })}`, { signal, isLive: true });
-    const response = await opened.catch((error) => problemOf(error, signal));
+    const asked = send("GET", `${target}${query({ type, cursor: position })}`, { signal, isLive: true });
+    const response = await asked.catch((error) => problemOf(error, signal));
     if (response instanceof Problem) {
       if (lacks(response)) return;
       // Another API may respond, and only the address of its streams may not.
@@ -276,14 +276,16 @@ async function stream(signal, wanted) {
     connected("live");
     isOpen = true;
     if (position === null || wasOut) begin();
-    [wasOpen, heard] = [true, Date.now()];
+    const opened = Date.now();
+    [wasOpen, heard] = [true, opened];
     await read(response, (name, data, id) => {
       heard = Date.now();
       if (name !== "problem") wait = FIRST_WAIT;
       if (id) position = id;
       if (name !== "event" && name !== "late") return;
       const event = exactly(data);
-      if (name === "event") tell("behind", event.at);
+      // A stream begins with the events of the last seconds. They are not late.
+      if (name === "event" && Date.parse(event.at) > opened) tell("behind", event.at);
       wanted.handlers.landed([event], { isLate: name === "late" });
     }).catch(reportError);
     isOpen = false;

@@ -52,7 +52,7 @@ async function look(topic, label, shard, place, signal) {
       type,
       el("bdi", {}, actor),
       el("code", { class: "cut" }, JSON.stringify(data ?? null)),
-      el("a", { href: `#storage${query({ topic, event: id })}`, "aria-label": `Stored items of ${id}` }, "Stored items"),
+      el("a", { href: `#shards${query({ topic, event: id })}`, "aria-label": `Stored items of ${id}` }, "Stored items"),
     ]);
   const more = cursor || found.length > SHOWN ? `, of the bucket's newest ${plural(read, "event")}` : "";
   place.replaceChildren(
@@ -63,8 +63,8 @@ async function look(topic, label, shard, place, signal) {
     el(
       "div",
       { class: "actions" },
-      el("a", { href: `#timeline${query({ topic, to })}` }, "Show the bucket in the timeline"),
-      el("a", { href: `#faults${query({ throttle: name })}` }, "Throttle this partition"),
+      el("a", { href: `#events${query({ topic, to })}` }, "Show the bucket in the timeline"),
+      el("a", { href: `#system${query({ throttle: name })}` }, "Throttle this partition"),
     ),
   );
 }

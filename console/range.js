@@ -8,18 +8,23 @@ import { clock, instant, iso, isUtc, localName, useUtc } from "./zone.js";
 
 const HOUR = 3_600_000;
 
-/** The values of `last`, with their names and milliseconds. */
+/** The values of `last`, with their names and milliseconds. Yesterday is a day of the chosen zone. */
 const SPANS = [
   ["15m", "15 min", HOUR / 4],
   ["1h", "Hour", HOUR],
   ["1d", "Day", 24 * HOUR],
+  ["yesterday", "Yesterday"],
   ["7d", "7 days", 7 * 24 * HOUR],
 ];
+
+/** The first moment of a time's day. */
+const midnight = (at) => instant(`${clock(new Date(at).toISOString()).slice(0, 10)}T00:00:00`);
 
 /** The range of an address, as the API wants it. */
 export function rangeOf(parameters, now = Date.now()) {
   const span = SPANS.find(([name]) => name === parameters.get("last"));
-  if (span) return { from: iso(now - span[2]), to: "" };
+  if (span?.[2]) return { from: iso(now - span[2]), to: "" };
+  if (span) return { from: midnight(now - 24 * HOUR), to: midnight(now) };
   const [from, to] = ["from", "to"].map((name) => parameters.get(name));
   return { from: from ? iso(from) : "", to: to ? iso(to) : "" };
 }
@@ -27,13 +32,13 @@ export function rangeOf(parameters, now = Date.now()) {
 /** Links to the last so many minutes, hours or days. A click on the current one moves the range to now. */
 export function spans(signal) {
   const links = [...SPANS, ["", "All"]].map(([last, name]) =>
-    el("a", { "data-last": last, title: last ? `The last ${last}` : "All times", onclick: again }, name),
+    el("a", { "data-last": last, title: /\d/.test(last) ? `The last ${last}` : `${name} events`, onclick: again }, name),
   );
   const draw = () => {
     const given = Object.fromEntries(parse(location.hash).parameters);
     for (const link of links) {
       const { last } = link.dataset;
-      link.href = `#timeline${query({ ...given, last, from: null, to: null, event: null })}`;
+      link.href = `#events${query({ ...given, last, from: null, to: null, event: null })}`;
       const isCurrent = last ? given.last === last : !given.last && !given.from && !given.to;
       if (isCurrent) link.setAttribute("aria-current", "true");
     }

@@ -1,14 +1,14 @@
-// Profiles of users and settings of applications: JSON objects with revisions. Below them, a person can be erased.
+// Profiles of users and settings of applications: JSON objects with revisions.
 //
 // A record is saved with the revision that was read. If somebody else has changed the record since, the API responds 412,
 // and the page shows the fields that differ. The user can then apply the own changes to the current version. Text that is
 // not saved is kept as a draft until the tab is closed.
 
 import { apiUrl, call, exactly, path, query, tokenUser } from "./api.js";
-import { announce, button, card, el, empty, field, form, heading, loading, nameInput, select, table } from "./dom.js";
-import { erasureCard } from "./erasure.js";
+import { announce, button, card, el, empty, field, form, heading, loading, nameInput, table } from "./dom.js";
 import { cost } from "./format.js";
 import { watch } from "./live.js";
+import { userForm } from "./people.js";
 import { asking, pressed, showLast } from "./task.js";
 
 const KINDS = {
@@ -21,27 +21,34 @@ const drafts = new Map();
 
 addEventListener("beforeunload", (event) => drafts.size > 0 && event.preventDefault());
 
-export function open(place, parameters, signal) {
-  const kind = parameters.get("kind") === "settings" ? "settings" : "profile";
-  const name = parameters.get("name") ?? ((kind === "profile" && tokenUser()) || "");
-  const which = select(Object.entries(KINDS).map(([value, { title }]) => [value, title]), kind);
-  const input = nameInput({ value: name, required: true });
+/** The panels of the kinds of records, each with `open(place, parameters, signal)`. */
+export const profile = { open: (place, parameters, signal) => openProfile(place, parameters.get("user") ?? tokenUser() ?? "", signal) };
+export const settings = { open: (place, parameters, signal) => openSettings(place, parameters.get("app") ?? "", signal) };
+
+const ABOUT = "A JSON object with a revision. A write with an old revision is rejected, so nobody overwrites a change that they have not seen.";
+
+function openProfile(place, user, signal) {
+  place.append(heading("Profile", ABOUT), userForm("profile", user));
+  show(place, "profile", user, signal);
+}
+
+function openSettings(place, app, signal) {
+  const name = nameInput({ value: app, required: true });
   place.append(
-    heading(
-      "Records",
-      "A user's profile and an application's settings are JSON objects with revisions. A write with an old revision is rejected, so nobody overwrites a change that they have not seen.",
-    ),
+    heading("Settings of applications", ABOUT),
     form(
-      { class: "toolbar", "aria-label": "Choose a record" },
-      () => (location.hash = `records${query({ kind: which.value, name: input.value.trim() })}`),
-      field("Record", which),
-      field("User or application", input),
+      { class: "toolbar", "aria-label": "Choose an application" },
+      () => (location.hash = `settings${query({ app: name.value.trim() })}`),
+      field("Application", name),
       el("button", { type: "submit" }, "Show"),
     ),
   );
+  show(place, "settings", app, signal);
+}
+
+function show(place, kind, name, signal) {
   if (name) new RecordForm(place, kind, name, signal).start();
-  else place.append(el("div", { class: "card" }, empty("No record is selected.", "Enter the name of a user or an application.")));
-  place.append(erasureCard(signal, parameters.get("erasure")));
+  else place.append(el("div", { class: "card" }, empty("No record is selected.", "Enter a name.")));
 }
 
 class RecordForm {

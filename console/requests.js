@@ -59,7 +59,7 @@ export function open(place, parameters, signal) {
   });
   place.append(
     heading(
-      "Requests",
+      "Requests and prices",
       `What this tab costs, from the header Lately-Cost of each response. Money is DynamoDB's list price on demand in us-east-1: $${PRICES.read} for a million read units and $${PRICES.write} for a million write units. Gateway, functions, storage and logs are not in it. Live streams are not in it either: the service reads a timeline once for all of its streams, ${count(STREAM.topic)} read units an hour for an idle topic and ${count(STREAM.feed)} for an idle feed.`,
     ),
     el(

@@ -2,7 +2,7 @@
 //
 // A token is shown once, after its session was created. It is nowhere kept: not in the address, not in the browser.
 
-import { call, path, query } from "./api.js";
+import { call, openTab, path, query, useToken } from "./api.js";
 import { copyButton } from "./copy.js";
 import {
   announce, button, card, checks, el, empty, factList, field, form, heading, loading, nameInput, select, table,
@@ -10,6 +10,7 @@ import {
 import { cost, moment, plural } from "./format.js";
 import { untilRead, watch } from "./live.js";
 import { asking, pressed, showLast } from "./task.js";
+import { priced } from "./trace.js";
 
 const PAGE = 50;
 const SCOPES = ["read", "write", "import", "consume", "act-as", "admin"];
@@ -34,6 +35,7 @@ class Sessions {
   constructor(place, wanted, signal) {
     Object.assign(this, { place, wanted, signal });
     this.status = el("p", { class: "status" });
+    this.price = priced(signal);
     this.said = el("div", { class: "said" });
     this.listed = el("div", {}, loading());
     this.more = button("Load more", () => pressed(this.more, this.listed, () => this.#load(this.#next)), { hidden: true });
@@ -58,7 +60,7 @@ class Sessions {
       el(
         "div",
         { class: "columns" },
-        el("div", { class: "column-main" }, card(title, this.status, this.listed, this.said, el("div", { class: "actions" }, this.more, all))),
+        el("div", { class: "column-main" }, card(title, this.status, this.price.panel, this.listed, this.said, el("div", { class: "actions" }, this.more, all))),
         el("div", { class: "column-side" }, this.#own(), this.#creation()),
       ),
     );
@@ -69,11 +71,12 @@ class Sessions {
   /** Reads the sessions after a cursor, or the one with the id. */
   async #load(cursor, signal = this.signal) {
     const { user, id } = this.wanted;
-    const answer = await call("GET", id ? path("sessions", id) : `/sessions${query({ user, limit: PAGE, cursor })}`, { signal });
+    const target = id ? path("sessions", id) : `/sessions${query({ user, limit: PAGE, cursor })}`;
+    const answer = await call("GET", target, { signal });
     const { sessions, next = null } = id ? { sessions: [answer.data] } : answer.data;
     this.#rows = cursor ? [...this.#rows, ...sessions] : sessions;
     this.#next = next;
-    this.price = cost(answer);
+    this.price.show(`last read: ${cost(answer)}`, target);
     this.#draw();
   }
 
@@ -81,7 +84,7 @@ class Sessions {
     this.more.hidden = this.#next === null;
     this.status.replaceChildren(
       `${plural(this.#rows.length, "session")}${this.#next ? "" : " in all"}`,
-      el("span", { class: "price" }, `last read: ${this.price}`),
+      this.price.element,
     );
     const rows = this.#rows.map((it) => [
       it.user ? el("a", { href: `#sessions${query({ user: it.user })}` }, el("bdi", {}, it.user)) : "a service",
@@ -150,7 +153,7 @@ class Sessions {
         };
         const body = { ...wanted, ttl_seconds: Number(time.value) * Number(unit.value) };
         const { data } = await call("POST", "/sessions", { body, signal: this.signal });
-        showToken(token, data);
+        showToken(token, data, wanted.user);
         // The list of all sessions may not have it yet.
         if (this.wanted.id || (this.wanted.user && this.wanted.user !== wanted.user)) return;
         this.#rows.unshift({ ...wanted, id: data.id, created_at: new Date().toISOString(), expires_at: data.expires_at });
@@ -188,8 +191,10 @@ const chooser = (label, name, input) =>
     el("button", { type: "submit" }, name === "id" ? "Open" : "Show"),
   );
 
-function showToken(place, { token, expires_at: end }) {
+function showToken(place, { token, expires_at: end }, user) {
   const copy = copyButton("Copy token", () => token);
+  const here = button("Use it in this tab", () => pressed(here, place, () => useToken(token).then(() => dispatchEvent(new Event("token")))));
+  const other = button("Use it in a new tab", () => openTab(token, user));
   place.replaceChildren(
     el(
       "div",
@@ -197,7 +202,7 @@ function showToken(place, { token, expires_at: end }) {
       el("h3", {}, "Copy the token now"),
       el("p", {}, "It is shown only once. It ends at ", moment(end), " UTC."),
       el("code", {}, token),
-      el("div", { class: "actions" }, copy, button("Hide", () => place.replaceChildren(), { class: "quiet" })),
+      el("div", { class: "actions" }, copy, here, other, button("Hide", () => place.replaceChildren(), { class: "quiet" })),
     ),
   );
   announce("The session is created. Copy its token now: it is shown only once.");

@@ -11,10 +11,6 @@ const CYCLE = 512;
 const WIDTH = 1000;
 const HEIGHT = 40;
 
-/** The most shards that a bucket has between two times. */
-export const mostShards = ({ base, spreads }, from, to) =>
-  Math.max(base, ...spreads.filter((it) => Date.parse(it.from) <= to && Date.parse(it.to) > from).map((it) => it.shards));
-
 /**
  * The card of the buckets' shards over time. `show` draws the buckets, and leaves open what the user has opened; it
  * draws nothing while the card has the focus.

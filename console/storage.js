@@ -1,10 +1,9 @@
-// Storage: a topic's buckets and shards as a heat map and over time, the events of a partition, the stored items of an
-// event, the trace of a read, and the comparison with published designs.
+// Shards: a topic's buckets and shards as a heat map and over time, the events of a partition, the stored items of an
+// event, and the trace of a read.
 
 import { note } from "./address.js";
 import { call, path, topics } from "./api.js";
 import { button, card, el, empty, field, focusHeading, form, heading, loading, select, table } from "./dom.js";
-import { designs } from "./designs.js";
 import { bytes, count, plural } from "./format.js";
 import { item } from "./key.js";
 import { partitionCard } from "./partition.js";
@@ -22,7 +21,7 @@ const DENSE = 16;
 export function open(place, parameters, signal) {
   const chosen = parameters.get("topic") ?? "posts";
   const map = el("div", {}, loading());
-  const which = select([chosen], chosen, { onchange: () => (location.hash = `storage?topic=${which.value}`) });
+  const which = select([chosen], chosen, { onchange: () => (location.hash = `shards?topic=${which.value}`) });
   const again = button("Refresh", () => pressed(again, map, draw));
   const times = spreadsCard();
   const partition = partitionCard(chosen, signal);
@@ -37,7 +36,6 @@ export function open(place, parameters, signal) {
     times.element,
     items(chosen, parameters.get("event"), signal),
     trace(parameters.get("trace") ?? `${path("topics", chosen)}/events?limit=50`, signal),
-    designs(chosen, signal),
   ];
   // The section that the address asks for comes first, because the others grow when their answers arrive.
   const wanted = sections.find((it) => it.classList.contains(parameters.has("event") ? "behind" : "trace"));
@@ -45,7 +43,7 @@ export function open(place, parameters, signal) {
   if (isWanted) sections.unshift(...sections.splice(sections.indexOf(wanted), 1));
   place.append(
     heading(
-      "Storage",
+      "Shards",
       "A topic is split into buckets by time, and a bucket into shards. Each shard is a partition of the table. A quiet bucket has one shard. Throttled writes double the shards for a minute, automatically.",
     ),
     ...sections,

@@ -2,9 +2,9 @@
 
 import { call, query } from "./api.js";
 import { Chart } from "./chart.js";
-import { announce, button, card, el, empty, heading, table } from "./dom.js";
+import { announce, button, card, el, empty, table } from "./dom.js";
 import { count, moment, plural, seconds } from "./format.js";
-import { onLink, onState, watch } from "./live.js";
+import { onLink, onState } from "./live.js";
 import { pressed, task } from "./task.js";
 
 const POINTS = 60;
@@ -12,7 +12,8 @@ const POINTS = 60;
 /** The interval of the charts, which are also drawn while nothing changes. */
 const TICK = 1000;
 
-export function open(place, _, signal) {
+/** The parts of the page, and `begin()`, which reads them. `fail()` leads to the fault that makes fan-out fail. */
+export function stream(signal, fail) {
   const shards = el("div", {});
   const lag = new Chart({ points: POINTS });
   const flow = new Chart({ points: POINTS });
@@ -23,21 +24,15 @@ export function open(place, _, signal) {
     report: el("span", {}),
   };
   const failures = el("div", {});
-  place.append(
-    heading(
-      "Stream",
-      "The table's stream is the message bus. Fan-out reads it in batches, retries a batch that fails, splits a batch that keeps failing, and stores a batch that it gives up on, so that you can redrive it.",
-    ),
-    el(
-      "div",
-      { class: "tiles" },
-      tile("Lag", figures.lag, lag.element),
-      tile("Records per second", figures.flow, flow.element),
-      tile("Given up", figures.failures, el("a", { href: "#faults?set=crash_before" }, "Make fan-out fail")),
-    ),
-    card("Shards", shards, el("p", { class: "muted" }, figures.report)),
-    card("Failure destination", failures),
+  const give = el("button", { type: "button", class: "as-link", onclick: fail }, "Make fan-out fail");
+  const tiles = el(
+    "div",
+    { class: "tiles" },
+    tile("Lag", figures.lag, lag.element),
+    tile("Records per second", figures.flow, flow.element),
+    tile("Given up", figures.failures, give),
   );
+  const shardsCard = card("Shards of the stream", shards, el("p", { class: "muted" }, figures.report));
 
   let latest = null;
   const take = (state) => {
@@ -65,15 +60,13 @@ export function open(place, _, signal) {
     flow.add(rate);
   };
   const timer = setInterval(draw, TICK);
-  const stops = [
-    onState(take),
-    onLink((link) => link === "waiting" && forget()),
-    watch({ begin: () => task(shards, async () => take((await call("GET", "/local/state", { signal })).data)) }),
-  ];
+  const stops = [onState(take), onLink((link) => link === "waiting" && forget())];
   signal.addEventListener("abort", () => {
     clearInterval(timer);
     stops.forEach((stop) => stop());
   });
+  const begin = () => task(shards, async () => take((await call("GET", "/local/state", { signal })).data));
+  return { parts: [tiles, card("Failed batches", failures), shardsCard], begin };
 }
 
 function tile(title, figure, ...rest) {
@@ -107,7 +100,7 @@ function shardTable({ stream, records }) {
 
 /** A link to an event, with its type and actor. */
 const named = ({ topic, id, type, actor }) =>
-  el("a", { href: `#timeline${query({ topic, event: id })}` }, [topic, type, id].filter(Boolean).join(" · "), actor && [" by ", el("bdi", {}, actor)]);
+  el("a", { href: `#events${query({ topic, event: id })}` }, [topic, type, id].filter(Boolean).join(" · "), actor && [" by ", el("bdi", {}, actor)]);
 
 function listFailures(place, signal) {
   return task(place, async () => {

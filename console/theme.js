@@ -1,6 +1,6 @@
 // The theme, light or dark: the system's, unless the user chooses another. The choice is kept for the next visit.
 
-import { button } from "./dom.js";
+import { button, el } from "./dom.js";
 
 const KEPT = "lately.theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -23,7 +23,7 @@ export function themeToggle() {
   );
   const show = () => {
     document.documentElement.dataset.theme = current();
-    toggle.textContent = current() === "dark" ? "Light theme" : "Dark theme";
+    toggle.replaceChildren(current() === "dark" ? "Light" : "Dark", el("span", { class: "word" }, " theme"));
   };
   dark.addEventListener("change", show);
   show();

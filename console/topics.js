@@ -66,7 +66,7 @@ class Topics {
     this.place.append(
       el(
         "div",
-        { class: "columns" },
+        { class: "columns even" },
         el(
           "div",
           { class: "column-main" },
@@ -176,8 +176,8 @@ class Overview {
     this.settings = el("div", { class: "column-main" });
     this.deletion = new Deletion(topic, this.signal, { begun: () => this.#deletes(), ended: () => this.#say("This topic is deleted.") });
     const links = [
-      el("a", { href: `#timeline${query({ topic })}` }, "Timeline"),
-      isLocal() && el("a", { href: `#storage${query({ topic })}` }, "Storage"),
+      el("a", { href: `#events${query({ topic })}` }, "Events"),
+      isLocal() && el("a", { href: `#shards${query({ topic })}` }, "Shards"),
       el("a", { href: `#consumers${query({ topic })}` }, "Consumers"),
     ];
     this.element = el(
@@ -235,7 +235,7 @@ class Overview {
     const { number, span } = recent(events);
     const [newest, current] = [events[0], buckets[0]];
     this.chart.add(number / span);
-    const link = newest && el("a", { href: `#timeline${query({ topic: this.topic, event: newest.id })}` }, newest.type);
+    const link = newest && el("a", { href: `#events${query({ topic: this.topic, event: newest.id })}` }, newest.type);
     return [
       ["newest event", newest ? [moment(newest.at), " UTC, ", link] : "none yet"],
       ["rate", `${number < span ? plural(number, "event") : `${units(number / span)} a second`}, in the last ${seconds(span)}`],
@@ -302,7 +302,7 @@ function settingsForm(before, label, save, taken) {
   };
   return [
     form(
-      { class: "fields", oninput: check },
+      { class: "fields", "aria-label": label, oninput: check },
       go,
       taken && field("Name", name, { wide: true }),
       field("Bucket", bucket, { hint: taken ? "Cannot be changed later" : "Fixed at creation" }),

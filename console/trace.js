@@ -1,12 +1,11 @@
-// The trace of a read: the shards that it asks, and each DynamoDB call with its partition and its cost.
+// The trace of a read: each DynamoDB call with its partition and its cost.
 
 import { note } from "./address.js";
-import { call, Problem } from "./api.js";
-import { card, el, field, form, loading, suggested, table } from "./dom.js";
+import { call, isLocal, Problem } from "./api.js";
+import { button, card, el, field, form, loading, suggested, table } from "./dom.js";
 import { cost, count, plural, units } from "./format.js";
 import { key } from "./key.js";
-import { untilRead } from "./live.js";
-import { lanes } from "./lanes.js";
+import { onOutage } from "./live.js";
 import { pressed, showLast, showProblem } from "./task.js";
 
 const TARGETS = [
@@ -19,38 +18,71 @@ const TARGETS = [
   "/feeds/bob/unread",
 ];
 
+/** Traces a read, and shows its calls in `place`. */
+async function draw(place, wanted, signal) {
+  place.replaceChildren(loading());
+  const traced = (await call("POST", "/local/trace", { body: { target: wanted }, signal })).data;
+  const { status, cost: paid, calls, body } = traced;
+  const refused = status >= 400 && new Problem({ ...body, status, requestId: body?.request_id });
+  const most = Math.max(...calls.map((it) => it.read_units ?? 0), 0.5);
+  const rows = calls.map(({ operation, index, partition, items, read_units: read, consistent }) => [
+    index ? `${operation}, ${index}` : operation,
+    partition ? key(partition) : "",
+    items === null ? "" : count(items),
+    bar(read ?? 0, most),
+    consistent ? "consistent" : "eventual",
+  ]);
+  const got = body?.events ? ` · ${plural(body.events.length, "event")}` : "";
+  const parts = [
+    el("p", {}, el("strong", {}, `${status}`), got, " · ", el("span", { class: "price" }, cost({ cost: paid }))),
+    refused && showProblem(refused),
+    calls.length > 0 && table("DynamoDB calls", ["Call", "Partition", "Items", "Read units", "Read"], rows, { class: "items" }),
+    el(
+      "p",
+      { class: "hint" },
+      "The traced read starts with empty caches, so it also reads the topic and its directory.",
+    ),
+  ];
+  place.replaceChildren(...parts.filter(Boolean));
+}
+
+/**
+ * The price of the last read of a list. In the local program the price is a button, which shows the trace of that request in
+ * `panel`. A pinned trace stays beside the next one.
+ */
+export function priced(signal) {
+  const panel = el("div", { class: "traces" });
+  const element = isLocal()
+    ? button("", () => open(target), { class: "as-link price", title: "Shows the DynamoDB calls of this request" })
+    : el("span", { class: "price" });
+  let target = null;
+  const open = (wanted) => {
+    panel.querySelector(".trace:not(.pinned)")?.remove();
+    const found = el("div", {});
+    const hold = () => pin.setAttribute("aria-pressed", section.classList.toggle("pinned"));
+    const pin = button("Pin", hold, { class: "mark", "aria-pressed": "false", title: "Keeps this trace beside the next one" });
+    const close = () => {
+      section.remove();
+      element.focus();
+    };
+    const head = el("div", { class: "detail-head" }, el("code", {}, wanted), el("div", {}, pin, button("Close", close, { class: "quiet" })));
+    const section = el("section", { class: "card trace", "aria-label": `Trace of ${wanted}` }, head, found);
+    panel.append(section);
+    pin.focus();
+    showLast(found, signal, (signal) => draw(found, wanted, signal));
+  };
+  const show = (text, read) => {
+    element.textContent = text;
+    target = read ?? target;
+  };
+  return { element, panel, show };
+}
+
 export function trace(target, signal) {
   const input = suggested(TARGETS, { value: target, required: true });
   const run = el("button", { type: "submit", class: "primary" }, "Trace");
   const found = el("div", {});
-  const look = async (signal) => {
-    found.replaceChildren(loading());
-    const wanted = input.value.trim();
-    const traced = (await call("POST", "/local/trace", { body: { target: wanted }, signal })).data;
-    const { status, cost: paid, calls, body } = traced;
-    const refused = status >= 400 && new Problem({ ...body, status, requestId: body?.request_id });
-    const most = Math.max(...calls.map((it) => it.read_units ?? 0), 0.5);
-    const rows = calls.map(({ operation, index, partition, items, read_units: read, consistent }) => [
-      index ? `${operation}, ${index}` : operation,
-      partition ? key(partition) : "",
-      items === null ? "" : count(items),
-      bar(read ?? 0, most),
-      consistent ? "consistent" : "eventual",
-    ]);
-    const got = body?.events ? ` · ${plural(body.events.length, "event")}` : "";
-    const parts = [
-      el("p", {}, el("strong", {}, `${status}`), got, " · ", el("span", { class: "price" }, cost({ cost: paid }))),
-      refused && showProblem(refused, read, true),
-      await lanes(wanted, traced, signal),
-      calls.length > 0 && table("DynamoDB calls", ["Call", "Partition", "Items", "Read units", "Read"], rows, { class: "items" }),
-      el(
-        "p",
-        { class: "hint" },
-        "The traced read starts with empty caches, so it also reads the topic and its directory.",
-      ),
-    ];
-    found.replaceChildren(...parts.filter(Boolean));
-  };
+  const look = (signal) => draw(found, input.value.trim(), signal);
   const read = () => showLast(found, signal, look);
   const section = card(
     "Trace a read",
@@ -63,7 +95,8 @@ export function trace(target, signal) {
   );
   section.classList.add("trace");
   signal.addEventListener("abort", () => found.replaceChildren());
-  untilRead(found, signal, () => look(signal));
+  signal.addEventListener("abort", onOutage((outage) => outage === null && found.querySelector(".problem") && read()));
+  read();
   return section;
 }
 

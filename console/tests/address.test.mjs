@@ -8,18 +8,41 @@ const panel = (page, name) => page.getByRole("navigation", { name: "Panels" }).g
 test("the menu keeps the topic and leads back to what a panel showed", async (t) => {
   const name = await topic();
   await post(name, { type: "note.added", actor: "ada", data: { text: "kept" } });
-  const page = await open(t, `#timeline?topic=${name}&type=note.added`);
+  const page = await open(t, `#events?topic=${name}&type=note.added`);
   await entries(page, { name: /kept/ }).waitFor();
-  assert.equal(await page.title(), `${name} · Timeline · Lately`);
-  await panel(page, "Feeds").click();
-  await page.getByRole("heading", { level: 1, name: "Feeds" }).waitFor();
-  assert.equal(await page.title(), "Feeds · Lately");
-  await panel(page, "Timeline").click();
+  assert.equal(await page.title(), `${name} · Events · Lately`);
+  await panel(page, "People").click();
+  await page.getByRole("heading", { level: 1, name: "Follows" }).waitFor();
+  assert.equal(await page.title(), "Follows · Lately");
+  await panel(page, "Events").click();
   await entries(page, { name: /kept/ }).waitFor();
-  assert.match(page.url(), new RegExp(`#timeline\\?topic=${name}&type=note.added`));
-  await panel(page, "Storage").click();
-  await page.getByRole("heading", { level: 1, name: "Storage" }).waitFor();
-  assert.match(page.url(), new RegExp(`#storage\\?topic=${name}$`));
+  assert.match(page.url(), new RegExp(`#events\\?topic=${name}&type=note.added`));
+  await panel(page, "Topics").click();
+  await page.getByRole("heading", { level: 1, name: "Topics" }).waitFor();
+  await page.getByRole("navigation", { name: "Parts of Topics" }).getByRole("link", { name: "Shards" }).click();
+  await page.getByRole("heading", { level: 1, name: "Shards" }).waitFor();
+  assert.match(page.url(), new RegExp(`#shards\\?topic=${name}$`));
+});
+
+test("the menu has five entries, and earlier addresses lead to the new places", async (t) => {
+  const page = await open(t, "", { refused: [404] });
+  const entriesOf = page.getByRole("navigation", { name: "Panels" }).getByRole("link");
+  assert.deepEqual(await entriesOf.allInnerTexts(), ["Events", "Topics", "People", "System", "Records"]);
+  for (const [before, after, title] of [
+    ["timeline?topic=billing&last=1d", "events?topic=billing&last=1d", "Events"],
+    ["feeds?user=bob", "events?feed=bob", "Events"],
+    ["feeds", "events?feed=%7E", "Events"],
+    ["sources?source=actor%3Aada", "events?source=actor%3Aada", "Events"],
+    ["storage?topic=billing", "shards?topic=billing", "Shards"],
+    ["stream", "system", "Stream and faults"],
+    ["faults", "system", "Stream and faults"],
+    ["records?kind=profile&name=ada", "profile?user=ada", "Profile"],
+    ["records?kind=settings&name=web", "settings?app=web", "Settings of applications"],
+  ]) {
+    await page.evaluate((hash) => (location.hash = hash), before);
+    await page.getByRole("heading", { level: 1, name: title }).waitFor();
+    assert.ok(page.url().endsWith(`#${after}`), `${page.url()} for ${before}`);
+  }
 });
 
 test("an event leads to its actor's events and followers, and they to the followers' feeds", async (t) => {
@@ -27,14 +50,16 @@ test("an event leads to its actor's events and followers, and they to the follow
   await post(name, { type: "note.added", actor: author, data: { text: "one" } });
   await post("posts", { type: "post.created", actor: author, data: { text: "two" } });
   await api("PUT", `/users/${reader}/following/actor:${author}`, {});
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await entries(page, { name: /one/ }).click();
   await page.locator(".detail").getByRole("link", { name: author }).click();
+  await page.getByRole("button", { name: "Followers…" }).click();
   await page.getByRole("heading", { name: `Followers of actor:${author}` }).waitFor();
   await entries(page, { name: /two/ }).waitFor();
   await page.getByText("2 events in all").waitFor();
   await page.getByText("1 follower.").waitFor();
   await page.getByRole("link", { name: reader }).click();
+  await page.getByRole("button", { name: "Follows…" }).click();
   await page.getByRole("heading", { name: `${reader} follows` }).waitFor();
   await page.goBack();
   await page.goBack();
@@ -45,7 +70,7 @@ test("an actor's and a subject's new events arrive, and wait while an event is o
   const [name, actor] = [await topic({ views: ["actor", "subject"] }), fresh("actor")];
   const event = (text) => ({ type: "note.added", actor, subject: `thing:${actor}`, data: { text } });
   for (const source of [`actor:${actor}`, `subject:thing:${actor}`]) {
-    const page = await open(t, `#sources?source=${encodeURIComponent(source)}`);
+    const page = await open(t, `#events?source=${encodeURIComponent(source)}`);
     await page.locator(".link").getByText("Live").waitFor();
     await page.getByText(/\d+ events? in all/).waitFor();
     await post(name, event(`first for ${source}.`));
@@ -61,7 +86,7 @@ test("an actor's and a subject's new events arrive, and wait while an event is o
 test("a large event opens with its beginning, and times have a zone", async (t) => {
   const name = await topic();
   const event = await post(name, { type: "note.added", actor: "ada", data: { text: "x".repeat(200_000) } });
-  const page = await open(t, `#timeline?topic=${name}`, { timezoneId: "Europe/Berlin", locale: "en" });
+  const page = await open(t, `#events?topic=${name}`, { timezoneId: "Europe/Berlin", locale: "en" });
   await entries(page).first().click();
   const data = page.getByLabel("Data", { exact: true });
   await data.waitFor();
@@ -75,7 +100,7 @@ test("the filter suggests the types that the topic has", async (t) => {
   const name = await topic();
   await post(name, { type: "door.opened", actor: "ada", data: {} });
   await post(name, { type: "door.closed", actor: "ada", data: {} });
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await entries(page).first().waitFor();
   const suggested = await page
     .getByLabel("Type")

@@ -56,7 +56,7 @@ async function program(t) {
 test("a page reconnects to a restarted server and misses nothing", async (t) => {
   const { url, start, stop } = await program(t);
   await api("PUT", "/topics/notes", {}, { url });
-  const page = await open(t, "#timeline?topic=notes", { url, expected: [/ERR_/] });
+  const page = await open(t, "#events?topic=notes", { url, expected: [/ERR_/] });
   const link = page.locator(".link");
   await page.getByText("No events here.").waitFor();
   await post("notes", { type: "note.added", actor: "ada", data: { text: "before" } }, { url });
@@ -90,14 +90,14 @@ const streams = (page, name) =>
       made.opened.push(String(target));
       return Promise.resolve(new Response(new ReadableStream({ start: (stream) => (made.last = stream) })));
     };
-    location.hash = `timeline?topic=${wanted}`;
+    location.hash = `events?topic=${wanted}`;
   }, name);
 
 const opened = (page) => page.evaluate(() => globalThis.stream_.opened);
 
 test("a stream that ends continues at its last position, and shows a repeated event once", async (t) => {
   const name = await topic();
-  const page = await open(t, "#faults");
+  const page = await open(t, "#system");
   let pages = 0;
   page.on("request", (request) => (pages += request.url().includes(`/topics/${name}/events`)));
   await streams(page, name);
@@ -126,7 +126,7 @@ test("a stream that ends continues at its last position, and shows a repeated ev
 
 test("a page that slept, or whose stream fell silent, shows what it missed", async (t) => {
   const name = await topic();
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await page.getByText("No events here.").waitFor();
   const session = await page.context().newCDPSession(page);
   await session.send("Page.setWebLifecycleState", { state: "frozen" });
@@ -135,7 +135,7 @@ test("a page that slept, or whose stream fell silent, shows what it missed", asy
   await entries(page, { name: /while it slept/ }).waitFor();
 
   await page.clock.install();
-  await page.evaluate(() => (location.hash = "faults"));
+  await page.evaluate(() => (location.hash = "system"));
   const other = await topic();
   await streams(page, other);
   await page.clock.fastForward(1000);

@@ -9,7 +9,7 @@ const eventsOf = async (name) => (await api("GET", `/topics/${name}/events`)).da
 
 test("JSON is posted once, and never instead of a text", async (t) => {
   const name = await topic();
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await compose(page);
   await page.getByText("Subject and data").click();
   await page.getByLabel(/^Data/).fill('{"amount":12.50}');
@@ -38,9 +38,9 @@ test("types and subjects are suggested from what was read in the topic", async (
     { type: "door.opened", actor: "ada", subject: "house:1" },
     { type: "door.closed", actor: "ada", subject: "house:2" },
   ]);
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await entries(page).first().waitFor();
-  const form = page.getByRole("form", { name: `Post to ${name}` });
+  const form = await compose(page, "");
   const type = form.getByLabel("Type");
   const suggested = (input) => input.evaluate((it) => [...it.list.options].map(({ value }) => value));
   assert.deepEqual(await suggested(type), ["door.closed", "door.opened"]);
@@ -55,7 +55,7 @@ test("types and subjects are suggested from what was read in the topic", async (
 
 test("an empty post and invalid JSON are refused before they are sent", async (t) => {
   const name = await topic();
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await page.getByText("No events here.").waitFor();
   const sent = [];
   page.on("request", (request) => request.method() === "POST" && sent.push(request.url()));
@@ -74,7 +74,7 @@ test("an empty post and invalid JSON are refused before they are sent", async (t
 
 test("a post whose response was lost is written once, however often it is repeated", async (t) => {
   const name = await topic();
-  const page = await open(t, `#timeline?topic=${name}`, { expected: [/ERR_/] });
+  const page = await open(t, `#events?topic=${name}`, { expected: [/ERR_/] });
   await page.getByText("No events here.").waitFor();
   await compose(page);
   await page.route("**/events", async (route) => {
@@ -100,12 +100,12 @@ test("a post whose response was lost is written once, however often it is repeat
 test("an event is posted again after a change, and its JSON is checked as one types and formatted", async (t) => {
   const name = await topic();
   await api("POST", `/topics/${name}/events`, { type: "bill.paid", actor: "bob", subject: "bill:1", data: { amount: 12.5, n: [1] } });
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await entries(page, { name: /bill.paid/ }).click();
   await page.getByRole("button", { name: "Post again…" }).click();
-  const form = page.getByRole("form", { name: `Post to ${name}` });
+  const form = page.getByRole("form", { name: "Post an event" });
   const json = form.getByLabel(/^Data/);
-  for (const [label, value] of [["Actor", "bob"], ["Type", "bill.paid"], ["Subject", "bill:1"], ["Text", ""]])
+  for (const [label, value] of [["To topic", name], ["Actor", "bob"], ["Type", "bill.paid"], ["Subject", "bill:1"], ["Text", ""]])
     assert.equal(await form.getByLabel(label, { exact: true }).inputValue(), value, label);
   assert.ok(await json.evaluate((it) => it === document.activeElement && it.rows > 3));
 

@@ -8,7 +8,7 @@ test("a person is erased after a question, and the progress is shown", async (t)
   const log = await topic();
   await post(log, { type: "door.opened", actor: name });
   await api("PUT", `/users/${name}/profile`, { name: "Gus" });
-  const page = await open(t, "#records", { refused: [422] });
+  const page = await open(t, "#erasure", { refused: [422] });
   const card = page.getByRole("region", { name: "Erase a person" });
   await card.getByRole("button", { name: "Erase…" }).click();
   assert.equal(await card.getByLabel("Actor").evaluate((it) => it.validationMessage), "Name an actor, a user, or both.");
@@ -42,7 +42,7 @@ test("a person is erased after a question, and the progress is shown", async (t)
 test("the receipt of an erasure is saved with the names", async (t) => {
   const name = fresh("eve");
   await api("PUT", `/users/${name}/profile`, {});
-  const page = await open(t, "#records");
+  const page = await open(t, "#erasure");
   const card = page.getByRole("region", { name: "Erase a person" });
   await card.getByLabel("User").fill(name);
   await card.getByRole("button", { name: "Erase…" }).click();

@@ -6,7 +6,7 @@ import { api, fresh, open, post, rows, until } from "./stage.mjs";
 afterEach(() => api("DELETE", "/local/faults"));
 
 test("a throttled bucket doubles its shards and loses no event", async (t) => {
-  const page = await open(t, "#faults", { refused: [503] });
+  const page = await open(t, "#system", { refused: [503] });
   await page.getByRole("button", { name: "Throttle and watch it heal" }).click();
   await page.getByText("Faults are on:").waitFor();
   const bucket = page.locator(".steps").getByText(/^The bucket \S+ has/);
@@ -23,7 +23,7 @@ test("a throttled bucket doubles its shards and loses no event", async (t) => {
   await page.getByText("Faults are on:").waitFor({ state: "detached" });
   t.diagnostic((await page.locator(".heal .tiles").innerText()).replace(/\s+/g, " "));
 
-  await page.getByRole("link", { name: "Storage" }).click();
+  await page.evaluate(() => (location.hash = "shards?topic=posts"));
   const row = page.getByRole("grid").getByRole("row", { name: new RegExp(day) });
   await row.getByRole("button").nth(1).waitFor();
 });
@@ -31,7 +31,7 @@ test("a throttled bucket doubles its shards and loses no event", async (t) => {
 test("each post is in a feed once despite crashes and duplicates", async (t) => {
   const [user, author] = [fresh("reader"), fresh("author")];
   await api("PUT", `/users/${user}/following/actor:${author}`, {});
-  const page = await open(t, "#faults");
+  const page = await open(t, "#system");
   await page.getByRole("button", { name: "Fill in an example" }).click();
   await page.getByRole("button", { name: "Apply" }).click();
   await page.getByText("fan-out crashes before its work (30 %)").first().waitFor();
@@ -50,7 +50,7 @@ test("each post is in a feed once despite crashes and duplicates", async (t) => 
 
 test("a list waits for a delayed index", async (t) => {
   const repo = fresh("repo");
-  const page = await open(t, "#faults");
+  const page = await open(t, "#system");
   await page.getByLabel("Seconds").nth(1).fill("2");
   await page.getByRole("button", { name: "Delay", exact: true }).click();
   await page.getByText("indexes are delayed by 2 s").first().waitFor();
@@ -64,7 +64,7 @@ test("a list waits for a delayed index", async (t) => {
 });
 
 test("values out of range are refused with their paths", async (t) => {
-  const page = await open(t, "#faults", { refused: [422] });
+  const page = await open(t, "#system", { refused: [422] });
   const chance = page.getByLabel("Chance, %");
   await chance.fill("300");
   await page.getByRole("button", { name: "Throttle", exact: true }).click();
@@ -77,7 +77,7 @@ test("values out of range are refused with their paths", async (t) => {
 test("a batch that fan-out gave up on is kept and can be redriven", async (t) => {
   const [user, author] = [fresh("reader"), fresh("author")];
   await api("PUT", `/users/${user}/following/actor:${author}`, {});
-  const page = await open(t, "#stream");
+  const page = await open(t, "#system");
   await page.getByRole("region", { name: "The stream's shards" }).waitFor();
   await api("PUT", "/local/faults", { stream: { crash_before: 1 } });
   await post("posts", { type: "post.created", actor: author, data: { text: "given up" } });
@@ -105,7 +105,7 @@ test("a batch that fan-out gave up on is kept and can be redriven", async (t) =>
 const faults = async () => (await api("GET", "/local/faults")).data;
 
 test("only the faults that the form shows are set, and the form shows what is on", async (t) => {
-  const page = await open(t, "#faults");
+  const page = await open(t, "#system");
   await page.getByLabel("Paused").check();
   await page.getByRole("button", { name: "Apply" }).click();
   await until("the stream is paused", async () => (await faults()).stream.paused);
@@ -123,7 +123,7 @@ test("only the faults that the form shows are set, and the form shows what is on
 });
 
 test("a second throttle keeps the first, and an empty chance is refused", async (t) => {
-  const page = await open(t, "#faults");
+  const page = await open(t, "#system");
   const throttle = async (partition) => {
     await page.getByLabel("Partition", { exact: true }).fill(partition);
     await page.getByRole("button", { name: "Throttle", exact: true }).click();
@@ -140,12 +140,12 @@ test("a second throttle keeps the first, and an empty chance is refused", async 
 });
 
 test("a guided fault goes on while another panel is shown", async (t) => {
-  const page = await open(t, "#faults", { refused: [503] });
+  const page = await open(t, "#system", { refused: [503] });
   await page.getByRole("button", { name: "Throttle and watch it heal" }).click();
   await page.locator(".steps").getByText(/is throttled for/).waitFor();
-  await page.getByRole("link", { name: "Stream" }).click();
-  await page.getByRole("heading", { level: 1, name: "Stream" }).waitFor();
-  await page.getByRole("link", { name: "Faults", exact: true }).first().click();
+  await page.getByRole("link", { name: "Records" }).click();
+  await page.getByRole("heading", { level: 1, name: "Issues" }).waitFor();
+  await page.getByRole("link", { name: "System", exact: true }).click();
   await page.locator(".steps").getByText(/is throttled for/).waitFor();
   await page.getByRole("button", { name: "Stop" }).click();
   await page.locator(".steps").getByText(/^Stopped after \d+ accepted events/).waitFor();

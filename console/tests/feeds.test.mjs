@@ -6,9 +6,10 @@ import { api, compose, entries, fresh, open, post, rows, until } from "./stage.m
 test("a followed source's post arrives unread, is seen, and leaves on unfollow", async (t) => {
   const [user, author] = [fresh("reader"), fresh("author")];
   await post("posts", { type: "post.created", actor: author, data: { text: "from before" } });
-  const page = await open(t, `#feeds?user=${user}`);
+  const page = await open(t, `#events?feed=${user}`);
   await page.getByText("This feed is empty.").waitFor();
 
+  await page.getByRole("button", { name: "Follows…" }).click();
   await page.getByLabel("Source").fill(`actor:${author}`);
   await page.getByRole("button", { name: "Follow", exact: true }).click();
   await entries(page, { name: /from before/ }).waitFor();
@@ -33,7 +34,7 @@ test("a followed source's post arrives unread, is seen, and leaves on unfollow",
 });
 
 test("a post made elsewhere arrives without a reload", async (t) => {
-  const page = await open(t, "#feeds?user=bob");
+  const page = await open(t, "#events?feed=bob");
   await entries(page).first().waitFor();
   const text = fresh("elsewhere");
   await post("posts", { type: "post.created", actor: "ada", data: { text } });
@@ -42,10 +43,11 @@ test("a post made elsewhere arrives without a reload", async (t) => {
 
 test("a user can follow with the keyboard alone", async (t) => {
   const user = fresh("typist");
-  const page = await open(t, `#feeds?user=${user}`);
+  const page = await open(t, `#events?feed=${user}`);
   await page.getByText("This feed is empty.").waitFor();
   for (let presses = 0; presses < 40; presses += 1) {
     await page.keyboard.press("Tab");
+    if (await page.evaluate(() => document.activeElement.textContent === "Follows…")) await page.keyboard.press("Enter");
     if (await page.evaluate(() => document.activeElement.labels?.[0]?.textContent === "Source")) break;
   }
   await page.keyboard.type("actor:carol");
@@ -65,12 +67,13 @@ test("a page of a feed that failed can be read again", async (t) => {
   const events = Array.from({ length: 110 }, (_, at) => ({ type: "post.created", actor: author, data: { text: `${at}.` } }));
   await post("posts", events);
   await until("the feed is full", async () => (await api("GET", `/feeds/${user}?limit=200`)).data.events.length === 110);
-  const page = await open(t, "#faults", { refused: [503] });
-  let reads = 0;
+  const page = await open(t, "#system", { refused: [503] });
+  let [reads, isFailed] = [0, false];
   await page.route(/\/feeds\/[^/]+\?/, (route) => {
     const isNext = route.request().url().includes("cursor=");
     reads += 1;
-    if (!isNext || reads > 2) return route.continue();
+    if (!isNext || isFailed) return route.continue();
+    isFailed = true;
     return route.fulfill({ status: 503, contentType: "application/json", body: '{"title":"Busy","code":"unavailable"}' });
   });
   await page.evaluate((name) => (location.hash = `feeds?user=${name}`), user);
@@ -90,7 +93,8 @@ test("a follow adds as many earlier posts as the user wants", async (t) => {
   const [user, author] = [fresh("reader"), fresh("author")];
   for (const text of ["oldest", "older", "newest"]) await post("posts", { type: "post.created", actor: author, data: { text } });
   await until("the author's timeline is written", async () => (await api("GET", `/actors/${author}/events`)).data.events.length === 3);
-  const page = await open(t, `#feeds?user=${user}`);
+  const page = await open(t, `#events?feed=${user}`);
+  await page.getByRole("button", { name: "Follows…" }).click();
   await page.getByLabel("Source").fill(`actor:${author}`);
   await page.getByLabel("Backfill").fill("2");
   await page.getByRole("button", { name: "Follow", exact: true }).click();
@@ -103,7 +107,7 @@ test("the unread entries beyond the first page are counted when the user asks", 
   await api("PUT", `/users/${user}/following/actor:${author}`, {});
   await post("posts", Array.from({ length: 110 }, () => ({ type: "post.created", actor: author, data: {} })));
   await until("the feed is full", async () => (await api("GET", `/feeds/${user}/unread`)).data.unread === 110);
-  const page = await open(t, `#feeds?user=${user}`);
+  const page = await open(t, `#events?feed=${user}`);
   await page.getByText("100 or more unread").waitFor();
   await page.getByRole("button", { name: "Count all" }).click();
   await page.locator(".badge", { hasText: /^110 unread$/ }).waitFor();
@@ -114,7 +118,8 @@ test("all follows can be reached", async (t) => {
   const user = fresh("reader");
   const sources = Array.from({ length: 205 }, (_, number) => `subject:${user}:${String(number).padStart(3, "0")}`);
   await Promise.all(sources.map((source) => api("PUT", `/users/${user}/following/${encodeURIComponent(source)}`, { backfill: 0 })));
-  const page = await open(t, `#feeds?user=${user}`);
+  const page = await open(t, `#events?feed=${user}`);
+  await page.getByRole("button", { name: "Follows…" }).click();
   const follows = page.getByRole("button", { name: /^Unfollow / });
   await until("a page is listed", async () => (await follows.count()) === 200);
   await page.getByRole("button", { name: "Load more" }).click();

@@ -25,8 +25,8 @@ test("unsaved text is there again after another issue and another panel", async 
   await choose(page, "First");
   await page.getByRole("heading", { name: "Issue #1" }).waitFor();
   assert.equal(await form(page).getByLabel("Body").inputValue(), "half a sent");
-  await page.getByRole("link", { name: "Feeds" }).click();
-  await page.getByRole("heading", { level: 1, name: "Feeds" }).waitFor();
+  await page.getByRole("link", { name: "People" }).click();
+  await page.getByRole("heading", { level: 1, name: "Follows" }).waitFor();
   await page.goBack();
   await page.getByRole("heading", { name: "Issue #1" }).waitFor();
   assert.equal(await form(page).getByLabel("Body").inputValue(), "half a sent");

@@ -20,7 +20,7 @@ for (const [size, viewport] of [
   ["phone", PHONE],
 ]) {
   test(`a map of 64 shards scrolls and does not widen the page: ${size}`, async (t) => {
-    const page = await open(t, `#storage?topic=${await manyShards()}`, { viewport });
+    const page = await open(t, `#shards?topic=${await manyShards()}`, { viewport });
     const map = page.getByRole("grid");
     await map.waitFor();
     assert.equal(await map.getByRole("columnheader").count(), 66);
@@ -38,7 +38,7 @@ test("at 320 px no part of the header covers another", async (t) => {
 });
 
 test("a card has no empty space below its form", async (t) => {
-  const page = await open(t, "#faults");
+  const page = await open(t, "#system");
   const tall = await page
     .locator(".card > div:empty")
     .evaluateAll((all) => all.filter((it) => getComputedStyle(it).display !== "none").length);
@@ -56,7 +56,7 @@ test("the dialog's text starts where its fields do", async (t) => {
 
 test("a filled time is not cut", async (t) => {
   const page = await open(t);
-  await page.getByText("Range, filter, columns, views").click();
+  await page.getByText("Range, filter, columns").click();
   const before = page.locator('input[type="datetime-local"]').first();
   await before.fill("2026-11-22T22:22:22");
   const [needs, has] = await before.evaluate((it) => {
@@ -71,11 +71,11 @@ test("a filled time is not cut", async (t) => {
 });
 
 test("a list that cannot be read takes no space below its problem", async (t) => {
-  const page = await open(t, "#stream", { refused: [503] });
+  const page = await open(t, "#system", { refused: [503] });
   await page.route(/\/topics\/posts\/events\?/, (route) =>
     route.fulfill({ status: 503, contentType: "application/json", body: '{"title":"Busy","code":"unavailable"}' }),
   );
-  await page.evaluate(() => (location.hash = "timeline"));
+  await page.evaluate(() => (location.hash = "events"));
   await page.locator(".list-holder .problem").waitFor();
   const { height } = await page.locator(".list-holder").boundingBox();
   assert.ok(height < 250, `${height} px`);
@@ -95,7 +95,7 @@ test("forced colours keep the status, the map and the selected row visible", asy
   assert.equal(outline, "solid");
   const dot = () => page.locator(".link").evaluate((it) => getComputedStyle(it, "::before").backgroundColor);
   assert.equal(await dot(), "rgb(15, 107, 99)");
-  await page.evaluate(() => (location.hash = "storage?topic=posts"));
+  await page.evaluate(() => (location.hash = "shards?topic=posts"));
   await page.getByRole("grid").waitFor();
   const shades = await page
     .locator(".legend span")

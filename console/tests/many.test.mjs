@@ -21,7 +21,7 @@ test("ten thousand events scroll with few elements", async (t) => {
       })),
     );
   }
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   const list = page.getByRole("listbox");
   const elements = () => page.evaluate(() => document.querySelectorAll("*").length);
   await entries(page).first().waitFor();

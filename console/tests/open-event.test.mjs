@@ -11,34 +11,41 @@ const note = (text) => ({ type: "note.added", actor: "ada", data: { text } });
 test("the open event is in the address, and is found by its id", async (t) => {
   const name = await topic();
   const { events } = await post(name, Array.from({ length: 130 }, (_, at) => note(`number ${at}.`)));
-  const page = await open(t, `#timeline?topic=${name}`, { refused: [404] });
+  const page = await open(t, `#events?topic=${name}`, { refused: [404] });
   await entries(page, { name: /number 129\./ }).click();
   await detail(page).getByText(events[129].id).waitFor();
-  assert.equal(new URL(page.url()).hash, `#timeline?topic=${name}&event=${events[129].id}`);
+  assert.equal(new URL(page.url()).hash, `#events?topic=${name}&event=${events[129].id}`);
   await page.reload();
   await detail(page).getByText(events[129].id).waitFor();
   await page.locator('.row[aria-selected="true"]', { hasText: "number 129." }).waitFor();
   await page.keyboard.press("Escape");
-  assert.equal(new URL(page.url()).hash, `#timeline?topic=${name}`);
+  assert.equal(new URL(page.url()).hash, `#events?topic=${name}`);
 
   // This event is not on the page that the list has.
-  await page.getByLabel("Event id").fill(events[3].id);
-  await page.getByRole("button", { name: "Open", exact: true }).click();
+  const find = async (id) => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Find" }).fill(id);
+    await page.keyboard.press("Enter");
+  };
+  await find(events[3].id);
   await detail(page).getByText("number 3.").waitFor();
   await page.getByRole("link", { name: "Show stored items" }).click();
-  await page.getByRole("heading", { level: 1, name: "Storage" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Shards" }).waitFor();
   await page.goBack();
   await detail(page).getByText("number 3.").waitFor();
 
-  await page.getByLabel("Event id").fill("019aa0b7-9a40-7000-8000-5f3c9e1d2a77");
-  await page.getByRole("button", { name: "Open", exact: true }).click();
-  await page.getByRole("alert").getByText("404 event-not-found").waitFor();
+  await page.goto(`${url}/#events?topic=posts`);
+  await find(events[3].id);
+  await detail(page).getByText("number 3.").waitFor();
+  assert.match(page.url(), new RegExp(`topic=${name}&event=`), "the topic is found too");
+  await find("019aa0b7-9a40-7000-8000-5f3c9e1d2a77");
+  await page.getByText(/None of \d+ topics has this event\./).waitFor();
 });
 
 test("j and k go to the next and the previous event", async (t) => {
   const name = await topic();
   await post(name, [note("oldest"), note("middle"), note("newest")]);
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await entries(page, { name: /newest/ }).click();
   for (const [key, text] of [["j", "middle"], ["j", "oldest"], ["j", "oldest"], ["k", "middle"]]) {
     await page.keyboard.press(key);
@@ -59,7 +66,7 @@ test("j and k go to the next and the previous event", async (t) => {
 test("an event and a list can be copied for other programs", async (t) => {
   const name = await topic();
   const { id } = await post(name, { type: "note.added", actor: "ada", data: { text: "it's 1.50", amount: 1.5 } });
-  const page = await open(t, `#timeline?topic=${name}&type=note.added`);
+  const page = await open(t, `#events?topic=${name}&type=note.added`);
   await page.evaluate(() => {
     navigator.clipboard.writeText = (text) => Promise.resolve((globalThis.copied_ = text));
   });
@@ -93,7 +100,7 @@ test("an event and a list can be copied for other programs", async (t) => {
 test("a list is saved as NDJSON and as CSV", async (t) => {
   const name = await topic();
   await post(name, [{ type: "a", actor: "ada", data: { text: 'a "quote", and\na line' } }, { type: "b", actor: "bob", subject: "s:1" }]);
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await entries(page, { name: /quote/ }).waitFor();
   await page.getByText("Copy, save", { exact: true }).click();
   const saved = async (label) => {
@@ -118,9 +125,9 @@ test("a list is saved as NDJSON and as CSV", async (t) => {
 test("the type, actor and subject of an event lead to their events", async (t) => {
   const name = await topic();
   await post(name, [{ type: "a.seen", actor: "ada", subject: "s:1" }, { type: "b.seen", actor: "bob" }]);
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await entries(page, { name: /a\.seen/ }).click();
-  for (const [text, hash] of [["ada", "#sources?source=actor%3Aada"], ["s:1", "#sources?source=subject%3As%3A1"]])
+  for (const [text, hash] of [["ada", "#events?source=actor%3Aada"], ["s:1", "#events?source=subject%3As%3A1"]])
     assert.equal(await detail(page).getByRole("link", { name: text, exact: true }).getAttribute("href"), hash);
   await detail(page).getByRole("link", { name: "a.seen" }).click();
   await page.getByText("1 event in all").waitFor();
@@ -130,7 +137,7 @@ test("the type, actor and subject of an event lead to their events", async (t) =
 test("an event is deleted only after a question, and its detail says when others delete it", async (t) => {
   const name = await topic();
   const { events } = await post(name, [note("first"), note("by keyboard"), note("second")]);
-  const page = await open(t, `#timeline?topic=${name}`, { refused: [404] });
+  const page = await open(t, `#events?topic=${name}`, { refused: [404] });
   await entries(page, { name: /second/ }).click();
   await page.getByRole("button", { name: "Delete…" }).click();
   await page.getByText(/Delete this note.added of .*\? This cannot be undone\./).first().waitFor();

@@ -19,9 +19,9 @@ const expected = [/ERR_/];
 test("a panel that was opened without a server shows its data when the server is back", async (t) => {
   const name = await topic();
   await post(name, { type: "note.added", actor: "ada", data: { text: "there" } });
-  const page = await open(t, "#faults", { expected });
+  const page = await open(t, "#system", { expected });
   const up = await down(page);
-  await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
+  await page.evaluate((hash) => (location.hash = hash), `events?topic=${name}`);
   await outage(page).getByText(/No connection since \d\d:\d\d:\d\d UTC/).waitFor();
   await page.locator("#panel .problem").getByText("unreachable").first().waitFor();
   assert.ok(await page.locator("body.offline").isVisible());
@@ -37,7 +37,7 @@ test("a panel that was opened without a server shows its data when the server is
 test("a problem that may pass can be tried again", async (t) => {
   const name = await topic();
   await post(name, { type: "note.added", actor: "ada", data: { text: "there" } });
-  const page = await open(t, "#faults", { refused: [503] });
+  const page = await open(t, "#system", { refused: [503] });
   let left = 2;
   const problem = { title: "Unavailable", status: 503, code: "unavailable", detail: "Try again later." };
   await page.route(/\/topics\?limit=200/, (route) =>
@@ -45,7 +45,7 @@ test("a problem that may pass can be tried again", async (t) => {
       ? route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify(problem) })
       : route.continue(),
   );
-  await page.evaluate((hash) => (location.hash = hash), `timeline?topic=${name}`);
+  await page.evaluate((hash) => (location.hash = hash), `events?topic=${name}`);
   const again = page.locator(".problem").getByRole("button", { name: "Try again" });
   await until("the user tries until it works", async () => {
     if (await again.isVisible()) await again.click({ timeout: 2000 }).catch(() => {});
@@ -61,7 +61,7 @@ test("an older page that failed to load can be loaded again", async (t) => {
     name,
     Array.from({ length: 150 }, (_, at) => ({ type: "note.added", actor: "ada", data: { text: `old ${at}.` } })),
   );
-  const page = await open(t, `#timeline?topic=${name}`, { expected });
+  const page = await open(t, `#events?topic=${name}`, { expected });
   await entries(page, { name: /old 149\./ }).waitFor();
   await page.route(/limit=200&cursor/, (route) => route.abort("connectionreset"));
   await page.getByRole("button", { name: "Load older" }).click();
@@ -80,7 +80,7 @@ test("an API that is polled and gone is an outage too", async (t) => {
     (there) => sessionStorage.setItem("lately.connection", JSON.stringify({ url: there, token: "dev" })),
     origin,
   );
-  await page.goto(`${url}/#timeline?topic=${name}`);
+  await page.goto(`${url}/#events?topic=${name}`);
   await page.reload();
   await page.locator(".link").getByText("Polling").waitFor();
   await page.getByText("No events here.").waitFor();
@@ -95,7 +95,7 @@ test("an API that is polled and gone is an outage too", async (t) => {
 });
 
 test("during an outage the charts have a gap, and live figures are greyed out", async (t) => {
-  const page = await open(t, "#stream", { expected });
+  const page = await open(t, "#system", { expected });
   const line = page.locator(".chart-line").first();
   const drawn = async () => (await line.getAttribute("d")) ?? "";
   const points = async () => (await drawn()).split(/[ML]/).length - 1;
@@ -119,7 +119,7 @@ test("during an outage the charts have a gap, and live figures are greyed out", 
 test("a restart of the server during a pause keeps the list, and resuming reads what is new", async (t) => {
   const name = await topic();
   await post(name, { type: "note.added", actor: "ada", data: { text: "before" } });
-  const page = await open(t, `#timeline?topic=${name}`, { expected });
+  const page = await open(t, `#events?topic=${name}`, { expected });
   await entries(page, { name: /before/ }).waitFor();
   await page.getByRole("button", { name: "Pause" }).click();
   const hide = (hidden) =>

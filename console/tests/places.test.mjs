@@ -8,6 +8,21 @@ import { api, entries, fresh, open, PHONE, post, rows, topic, until, url } from 
 /** The top of an element in the window, in pixels. */
 const top = (locator) => locator.first().evaluate((it) => it.getBoundingClientRect().top);
 
+for (const [width, height, least] of [
+  [1440, 900, 22],
+  [1024, 700, 13],
+  [390, 844, 8],
+])
+  test(`the first screen has ${least} whole rows at ${width} × ${height}`, async (t) => {
+    const page = await open(t, "#events?topic=billing", { viewport: { width, height } });
+    await entries(page).first().waitFor();
+    const whole = await page.locator(".row:not([hidden])").evaluateAll((all) => {
+      const { bottom } = document.querySelector(".list").getBoundingClientRect();
+      return all.filter((it) => it.getBoundingClientRect().bottom <= Math.min(bottom, innerHeight)).length;
+    });
+    assert.ok(whole >= least, `${whole} rows`);
+  });
+
 const note = (text) => ({ type: "note.added", actor: "ada", data: { text } });
 
 for (const [size, viewport] of [
@@ -15,7 +30,7 @@ for (const [size, viewport] of [
   ["phone", PHONE],
 ])
   test(`the stored items of an event are in sight when they are asked for: ${size}`, async (t) => {
-    const page = await open(t, "#timeline?topic=posts", { viewport });
+    const page = await open(t, "#events?topic=posts", { viewport });
     await entries(page).first().click();
     await page.getByRole("link", { name: "Show stored items" }).click();
     const items = page.getByRole("region", { name: /^Items of / });
@@ -34,7 +49,7 @@ for (const [size, viewport] of [
 test("a time of another year has its year", async (t) => {
   const name = await topic();
   await post(name, { ...note("old"), at: "2019-03-04T05:06:07Z" });
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await entries(page, { name: /2019-03-04 05:06:07/ }).waitFor();
   const cut = await page.locator(".row-time").first().evaluate((it) => it.scrollWidth > it.clientWidth);
   assert.equal(cut, false, "the time is not cut");
@@ -44,7 +59,7 @@ test("types of a topic have different colours, and further types are grey", asyn
   const name = await topic();
   const types = ["invoice.issued", "invoice.paid", "usage.metered", "a.x", "b.x", "c.x", "d.x"];
   await post(name, types.flatMap((type, at) => Array.from({ length: 9 - at }, () => ({ type, actor: "ada" }))));
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await entries(page).first().waitFor();
   const colours = await page
     .locator(".histogram .row-type")
@@ -56,7 +71,7 @@ test("types of a topic have different colours, and further types are grey", asyn
 test("a list whose topic was deleted, or that has an end, is not live", async (t) => {
   const name = await topic();
   await post(name, note("there"));
-  const page = await open(t, `#timeline?topic=${name}`, { refused: [404] });
+  const page = await open(t, `#events?topic=${name}`, { refused: [404] });
   await entries(page).first().waitFor();
   await page.locator(".link").getByText("Live", { exact: true }).waitFor();
   const other = await page.context().newPage();
@@ -67,16 +82,20 @@ test("a list whose topic was deleted, or that has an end, is not live", async (t
   await card.getByRole("button", { name: "Delete topic" }).click();
   await page.locator(".link").getByText("Not live").waitFor();
   await page.locator(".problem").getByText("404 topic-not-found").waitFor();
-  await page.goto(`${url}/#timeline?topic=posts&to=2030-01-01T00:00:00Z`);
+  await page.goto(`${url}/#events?topic=posts&to=2030-01-01T00:00:00Z`);
   await entries(page).first().waitFor();
   await page.locator(".link").getByText("Connected").waitFor();
 });
 
 test("a stream says how far it is behind", async (t) => {
   const name = await topic();
-  const page = await open(t, `#timeline?topic=${name}`);
-  await page.getByText("No events here.").waitFor();
+  await post(name, note("replayed"));
+  await new Promise((resolve) => setTimeout(resolve, 1200));
+  const page = await open(t, `#events?topic=${name}`);
+  await entries(page, { name: /replayed/ }).waitFor();
   await page.locator(".link").getByText("Live", { exact: true }).waitFor();
+  await page.waitForTimeout(700);
+  assert.equal(await page.locator(".link").innerText(), "Live", "a stream begins with the last events");
   await page.evaluate(async () => {
     const real = Date.now;
     Date.now = () => real() + 2500;
@@ -88,8 +107,8 @@ test("a stream says how far it is behind", async (t) => {
 test("the legend counts the events of the filter, whose fields stay open", async (t) => {
   const name = await topic();
   await post(name, [note("one"), { ...note("two"), actor: "bob" }, { ...note("three"), type: "b", actor: "bob" }]);
-  const page = await open(t, `#timeline?topic=${name}`);
-  await page.getByText("Range, filter, columns, views").click();
+  const page = await open(t, `#events?topic=${name}`);
+  await page.getByText("Range, filter, columns").click();
   await page.getByLabel("Actor is").fill("bob");
   await page.getByRole("button", { name: "note.added 1" }).waitFor();
   await page.getByLabel("Actor is").fill("");
@@ -101,8 +120,9 @@ test("the legend counts the events of the filter, whose fields stay open", async
 });
 
 test("a post does not become the type of the next one in another tab", async (t) => {
-  const page = await open(t, "#timeline?topic=posts");
+  const page = await open(t, "#events?topic=posts");
   await entries(page).first().waitFor();
+  await page.getByRole("button", { name: "Post…" }).click();
   const type = page.locator(".composer").getByLabel("Type");
   assert.equal(await type.inputValue(), "");
   await type.fill("post.created");
@@ -115,6 +135,7 @@ test("a post does not become the type of the next one in another tab", async (t)
   await page.getByRole("heading", { level: 1, name: "Topics" }).waitFor();
   await page.goBack();
   await entries(page).first().waitFor();
+  await page.getByRole("button", { name: "Post…" }).click();
   assert.equal(await type.inputValue(), "post.created");
 });
 
@@ -135,7 +156,7 @@ test("a topic whose deletion has ended is not being deleted", async (t) => {
 test("every part of a panel is read again after an outage", async (t) => {
   const page = await open(t, "#requests", { expected: [/ERR_/], refused: [503] });
   await page.context().setOffline(true);
-  for (const hash of ["sessions", "consumers", "storage"]) {
+  for (const hash of ["sessions", "consumers", "shards"]) {
     await page.evaluate((it) => (location.hash = it), hash);
     await page.locator(".problem").first().waitFor();
     await page.context().setOffline(false);

@@ -8,7 +8,7 @@ const save = (page) => page.getByRole("button", { name: "Save", exact: true }).c
 
 test("a profile is created, changed and deleted under its revision", async (t) => {
   const user = fresh("user");
-  const page = await open(t, `#records?name=${user}`, { refused: [404] });
+  const page = await open(t, `#profile?user=${user}`, { refused: [404] });
   await page.getByText("This record does not exist.").waitFor();
   await editor(page).fill("[1]");
   await page.getByRole("button", { name: "Create", exact: true }).click();
@@ -38,7 +38,7 @@ test("a profile is created, changed and deleted under its revision", async (t) =
 test("a change of an application's settings made elsewhere is shown and not overwritten", async (t) => {
   const app = fresh("app");
   const { etag } = await api("PUT", `/settings/${app}`, { theme: "dark", size: 1, old: true });
-  const page = await open(t, `#records?kind=settings&name=${app}`, { refused: [412] });
+  const page = await open(t, `#settings?app=${app}`, { refused: [412] });
   await page.getByText("This form holds revision").waitFor();
   await editor(page).fill('{"theme":"light","size":1}');
   await api("PUT", `/settings/${app}`, { theme: "dark", size: 2, old: true, beta: 1 }, { headers: { "If-Match": etag } });
@@ -58,11 +58,11 @@ test("a change of an application's settings made elsewhere is shown and not over
 test("a text that is not saved survives another panel, and can be discarded", async (t) => {
   const app = fresh("app");
   await api("PUT", `/settings/${app}`, { theme: "dark" });
-  const page = await open(t, `#records?kind=settings&name=${app}`);
+  const page = await open(t, `#settings?app=${app}`);
   await editor(page).fill('{"theme":');
   await page.getByRole("link", { name: "Issues" }).click();
   await page.getByRole("heading", { level: 1, name: "Issues" }).waitFor();
-  await page.getByRole("link", { name: "Records" }).click();
+  await page.getByRole("link", { name: "Settings of applications" }).click();
   await editor(page).waitFor();
   assert.equal(await editor(page).inputValue(), '{"theme":');
   await page.getByRole("button", { name: "Discard changes" }).click();

@@ -14,14 +14,14 @@ async function aged(...ages) {
   return { name, events: (await post(name, events)).events };
 }
 
-const refine = (page) => page.getByText("Range, filter, columns, views").click();
+const refine = (page) => page.getByText("Range, filter, columns").click();
 const tally = (page, text) => page.locator(".status").first().getByText(text).waitFor();
 const track = (page) => page.getByRole("slider", { name: /^Range of time/ });
 const parameters = (page) => new URLSearchParams(new URL(page.url()).hash.split("?")[1]);
 
 test("presets show the last hour, day or all, and are in the address", async (t) => {
   const { name } = await aged(3 * 1440, 300, 30, 1);
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await tally(page, "4 events in all");
   for (const [preset, last, size] of [
     ["Hour", "1h", "2 events in all"],
@@ -47,9 +47,24 @@ test("presets show the last hour, day or all, and are in the address", async (t)
   await tally(page, "7 events in all");
 });
 
+test("yesterday is a day of the chosen zone", async (t) => {
+  const name = await topic();
+  const midnight = Math.floor(Date.now() / 86_400_000) * 86_400_000;
+  const at = (hours) => new Date(midnight + hours * 3_600_000).toISOString();
+  await post(name, [-25, -23, -1].map((hours) => ({ type: "note.added", actor: "ada", at: at(hours), data: { text: `${hours} h` } })));
+  const page = await open(t, `#events?topic=${name}`, { timezoneId: "Etc/GMT-2" });
+  await tally(page, "3 events in all");
+  await page.getByRole("link", { name: "Yesterday" }).click();
+  await tally(page, "2 events in all");
+  await refine(page);
+  await page.getByLabel("Times in").selectOption("local");
+  await page.getByRole("link", { name: "Yesterday" }).click();
+  await until("the day of the zone", async () => (await rows(page)).some((row) => row.includes("-25 h")) === new Date().getUTCHours() < 22);
+});
+
 test("from and before choose a range, and a reversed range is refused", async (t) => {
   const { name } = await aged(300, 200, 100);
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`);
   await tally(page, "3 events in all");
   await refine(page);
   const [from, before] = [page.getByLabel("From (UTC)"), page.getByLabel("Before (UTC)")];
@@ -70,7 +85,7 @@ test("times are shown in UTC or in the browser's zone, and the choice is kept", 
   const name = await topic();
   const at = "2026-07-01T23:30:15.500Z";
   await post(name, { type: "note.added", actor: "ada", at, data: { text: "at night" } });
-  const page = await open(t, `#timeline?topic=${name}&from=2026-07-01T23:30:00Z`, { timezoneId: "Europe/Berlin" });
+  const page = await open(t, `#events?topic=${name}&from=2026-07-01T23:30:00Z`, { timezoneId: "Europe/Berlin" });
   await entries(page, { name: /07-01 23:30:15/ }).waitFor();
   await refine(page);
   assert.equal(await page.getByLabel("From (UTC)").inputValue(), "2026-07-01T23:30");
@@ -87,7 +102,7 @@ test("times are shown in UTC or in the browser's zone, and the choice is kept", 
 
 test("a click and a drag on the histogram choose a range", async (t) => {
   const { name } = await aged(50, 30, 10);
-  const page = await open(t, `#timeline?topic=${name}&last=1h`);
+  const page = await open(t, `#events?topic=${name}&last=1h`);
   await page.locator(".histogram").getByText(/^20\d\d-.* to 20\d\d-.*, 5 min a bar: the 3 events in the list\. Click/).waitFor();
   const { x, y, width, height } = await track(page).boundingBox();
   const middle = y + height / 2;
@@ -109,7 +124,7 @@ test("a click and a drag on the histogram choose a range", async (t) => {
 
 test("the keyboard chooses a range on the histogram", async (t) => {
   const { name } = await aged(50, 30, 10, 0);
-  const page = await open(t, `#timeline?topic=${name}&last=1h`);
+  const page = await open(t, `#events?topic=${name}&last=1h`);
   await page.locator(".histogram").getByText(/the 4 events/).waitFor();
   await track(page).focus();
   assert.match(await track(page).getAttribute("aria-valuetext"), /^20\d\d-.* to 20\d\d-.*: 1 note\.added$/);
@@ -126,7 +141,7 @@ test("the histogram says which part was not read", async (t) => {
   const name = await topic();
   const event = { type: "note.added", actor: "ada", data: {} };
   await post(name, Array.from({ length: 120 }, (_, at) => ({ ...event, at: ago(1440 - at) })));
-  const page = await open(t, `#timeline?topic=${name}&last=7d`);
+  const page = await open(t, `#events?topic=${name}&last=7d`);
   await page.locator(".histogram").getByText(/the 100 events in the list\. Grey: not read yet\./).waitFor();
   await page.getByRole("button", { name: "Load older" }).click();
   await page.locator(".histogram").getByText(/3 h a bar: the 120 events in the list\. Click/).waitFor();

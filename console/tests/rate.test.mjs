@@ -14,7 +14,7 @@ const SECONDS = 5;
 /** Opens a timeline whose events come from the page: `stream_.send(texts)` lands events with these texts. */
 async function fed(t, options) {
   const name = await topic();
-  const page = await open(t, "#faults", options);
+  const page = await open(t, "#system", options);
   await page.evaluate((wanted) => {
     const real = globalThis.fetch;
     const encoder = new TextEncoder();
@@ -35,7 +35,7 @@ async function fed(t, options) {
         return real(target, sent);
       return Promise.resolve(new Response(new ReadableStream({ start: (controller) => (fed.controller = controller) })));
     };
-    location.hash = `timeline?topic=${wanted}`;
+    location.hash = `events?topic=${wanted}`;
   }, name);
   await page.getByText("No events here.").waitFor();
   return page;

@@ -23,14 +23,14 @@ const prices = (page) => page.evaluate(async () => (await import("/console/meter
 
 test("the costs of all requests are added up by kind", async (t) => {
   const name = await topic();
-  const page = await open(t, "#faults");
+  const page = await open(t, "#system");
   // The sums are taken from what the browser received, and not from the page.
   const received = { pages: [], writes: [] };
   page.on("response", (response) => {
     const kind = response.request().method() === "POST" ? "writes" : "pages";
     if (new URL(response.url()).pathname === `/topics/${name}/events`) received[kind].push(response.headers()["lately-cost"]);
   });
-  await go(page, `timeline?topic=${name}`);
+  await go(page, `events?topic=${name}`);
   await page.getByText("No events here.").waitFor();
   await compose(page);
   await page.getByLabel("Text", { exact: true }).fill("costs");
@@ -41,7 +41,7 @@ test("the costs of all requests are added up by kind", async (t) => {
     received[kind].reduce((sum, header) => sum + Number(header.match(new RegExp(`${what}=([\\d.]+)`))[1]), 0);
   assert.match(await page.locator(".meter").innerText(), /^[\d.]+ read · [\d.]+ write units$/);
   await page.locator(".meter").click();
-  await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: /^Requests/ }).waitFor();
   const [pages, writes, all] = [await line(page, "Pages"), await line(page, "Writes"), await line(page, "All")];
   assert.deepEqual([pages.Requests, writes.Requests], [received.pages.length, 1]);
   assert.deepEqual([pages["Read units"], pages.Calls], [units("pages", "read_units"), units("pages", "calls")]);
@@ -56,12 +56,12 @@ test("the costs of all requests are added up by kind", async (t) => {
 });
 
 test("a month is the cost of the last minute, extrapolated", async (t) => {
-  const page = await open(t, "#faults");
+  const page = await open(t, "#system", { isPlain: true });
   await page.clock.install();
   await page.reload();
   const answer = (route) => route.fulfill({ json: { topics: [], next: null }, headers: { "Lately-Cost": "read_units=60, calls=1" } });
   await page.route(/\/topics\?limit=200/, answer);
-  await go(page, "timeline");
+  await go(page, "topics");
   await page.getByText("There are no topics yet.").waitFor();
   await go(page, "requests");
   await page.clock.runFor(50_000);
@@ -75,7 +75,7 @@ test("a month is the cost of the last minute, extrapolated", async (t) => {
 });
 
 test("failures are marked and can be shown alone, and their ids copied", async (t) => {
-  const page = await open(t, "#timeline?topic=none-such", { refused: [404] });
+  const page = await open(t, "#events?topic=none-such", { refused: [404] });
   await page.locator(".problem").first().waitFor();
   const id = await page.locator(".problem-marks code").nth(1).innerText();
   await go(page, "requests");
@@ -98,7 +98,7 @@ test("failures are marked and can be shown alone, and their ids copied", async (
 
 test("the log keeps 200 requests, newest first", async (t) => {
   const name = await topic();
-  const page = await open(t, `#timeline?topic=${name}`);
+  const page = await open(t, `#events?topic=${name}`, { isPlain: true });
   await page.getByText("No events here.").waitFor();
   await page.evaluate(async (of) => {
     const { call } = await import("/console/api.js");
@@ -114,7 +114,7 @@ test("polls are counted as polls, and the panel sends no request", async (t) => 
   const name = await topic();
   await post(name, { type: "note.added", actor: "ada", data: { text: "first" } });
   const origin = await elsewhere(t);
-  const page = await open(t, `#timeline?topic=${name}`, { origins: [origin], refused: [400, 404] });
+  const page = await open(t, `#events?topic=${name}`, { origins: [origin], refused: [400, 404] });
   await page.getByRole("button", { name: "Connect…" }).click();
   await page.getByLabel("URL", { exact: true }).fill(origin);
   await page.getByLabel("Token").fill("ada");
@@ -123,7 +123,7 @@ test("polls are counted as polls, and the panel sends no request", async (t) => 
   await page.waitForResponse((response) => response.url().includes("cursor="));
   await page.waitForResponse((response) => response.url().includes("cursor="));
   await go(page, "requests");
-  await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: /^Requests/ }).waitFor();
   await until("no request of the timeline is under way", async () => (await line(page, "Polls")).Requests >= 2);
   const requests = [];
   page.on("request", (request) => requests.push(request.url()));
@@ -143,13 +143,14 @@ test("a consumer that is read again by itself is polled", async (t) => {
 });
 
 test("at 320 px and with forced colours the panel can be read", async (t) => {
-  const page = await open(t, "#timeline?topic=none-such", {
+  const page = await open(t, "#events?topic=none-such", {
     viewport: { width: 320, height: 640 },
     forcedColors: "active",
     refused: [404],
   });
   await page.locator(".problem").first().waitFor();
-  await page.getByRole("link", { name: "Requests" }).click();
+  await page.getByRole("link", { name: "System", exact: true }).click();
+  await page.getByRole("link", { name: "Requests and prices" }).click();
   await log(page).first().waitFor();
   const wider = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok((await wider()) <= 0, `${await wider()} px wider than the screen`);

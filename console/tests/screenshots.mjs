@@ -27,38 +27,57 @@ async function picture(name, hash, stage, options = {}) {
 
 const text = (actor, words) => post("posts", { type: "post.created", actor, data: { text: words } });
 
-await picture("timeline", "", async (page) => {
-  await page.locator(".row").first().waitFor();
-  await text("carol", "Newest first, on DynamoDB");
+/** Newest events that a reader of the pictures understands. */
+async function newest() {
+  await text("ada", "Newest first, on DynamoDB");
   await text("bob", "Read this without reloading");
-  await page.locator(".composer").getByLabel("Type").fill("post.created");
-  await page.getByLabel("Text", { exact: true }).fill("Hello, timeline");
-  await page.getByRole("button", { name: "Post", exact: true }).click();
-  await page.locator(".composer .price").filter({ hasText: "write units" }).waitFor();
-  await page
-    .getByRole("listbox")
-    .getByRole("option", { name: /Hello, timeline/ })
-    .click();
-  await page.locator(".detail").waitFor();
+  await text("carol", "Hello, timeline");
+}
+
+const listed = async (page) => {
+  await page.locator(".row", { hasText: "Hello, timeline" }).waitFor();
+  await page.locator(".price", { hasText: "last read" }).first().waitFor();
+};
+
+await newest();
+
+await picture(
+  "timeline",
+  "",
+  async (page) => {
+    await listed(page);
+    await page.getByRole("listbox").getByRole("option", { name: /Hello, timeline/ }).click();
+    await page.getByRole("button", { name: "Why?" }).click();
+    await page.getByText("after its write").waitFor();
+  },
+  { viewport: { width: 1440, height: 900 } },
+);
+
+await picture("tablet", "", listed, { viewport: { width: 1024, height: 700 }, colorScheme: "dark" });
+
+for (const colorScheme of ["light", "dark"])
+  await picture(colorScheme === "dark" ? "phone" : "phone-light", "", listed, { viewport: PHONE, colorScheme, deviceScaleFactor: 2 });
+
+await picture("price", "#events?topic=billing", async (page) => {
+  const price = page.getByRole("button", { name: /^last read: / });
+  const traces = page.getByRole("region", { name: "DynamoDB calls" });
+  await page.locator(".row").first().waitFor();
+  await price.click();
+  await traces.first().waitFor();
+  await page.getByRole("button", { name: "Pin" }).click();
+  await page.getByRole("button", { name: "Load older" }).click();
+  await page.getByText(/2 reads/).waitFor();
+  await price.click();
+  await traces.nth(1).waitFor();
 });
 
-await picture("feed", "#feeds?user=bob", async (page) => {
+await picture("feed", "#events?feed=bob", async (page) => {
   await page.getByRole("button", { name: "Mark all as seen" }).click();
   await page.getByText("All seen").waitFor();
   await text("ada", "A post on its way to every follower");
   await text("carol", "And one more");
   await page.getByText("2 unread").waitFor();
 });
-
-await picture(
-  "phone",
-  "",
-  async (page) => {
-    await page.locator(".row").first().waitFor();
-    await page.locator(".composer").evaluate((it) => scrollTo(0, it.getBoundingClientRect().top - 110));
-  },
-  { viewport: PHONE, colorScheme: "dark", deviceScaleFactor: 2 },
-);
 
 await picture("conflict", "#issues", async (page) => {
   await page.getByRole("button", { name: "Open three example issues" }).click();
@@ -72,7 +91,7 @@ await picture("conflict", "#issues", async (page) => {
 
 await picture(
   "stream",
-  "#stream",
+  "#system",
   async (page) => {
     for (let number = 0; number < 12; number += 1) {
       await text("ada", `Number ${number}`);
@@ -82,18 +101,7 @@ await picture(
   { colorScheme: "dark" },
 );
 
-await picture(
-  "designs",
-  "#storage",
-  async (page) => {
-    await page.getByRole("button", { name: "Compare" }).click();
-    await page.getByRole("region", { name: "Designs compared" }).waitFor();
-    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-  },
-  { colorScheme: "dark" },
-);
-
-await picture("heal", "#faults", async (page) => {
+await picture("heal", "#system", async (page) => {
   await page.getByRole("button", { name: "Throttle and watch it heal" }).click();
   await page
     .locator(".steps")
@@ -101,7 +109,7 @@ await picture("heal", "#faults", async (page) => {
     .waitFor();
 });
 
-await picture("storage", "#storage", async (page) => {
+await picture("storage", "#shards", async (page) => {
   await page.getByRole("grid").waitFor();
   await page.locator(".spreads summary").first().click();
   await page.getByRole("region", { name: /^Spreads of/ }).waitFor();

@@ -79,3 +79,29 @@ test("a session opens by its id, and a refused field says why", async (t) => {
   await form.getByText("422 invalid-body").waitFor();
   await until("three fields are marked", async () => (await form.locator("[aria-invalid]").count()) === 3);
 });
+
+test("a new session's token is used in this tab, or in a new one, and the local program stays local", async (t) => {
+  const user = fresh("user");
+  const page = await open(t, "#sessions", { refused: [403, 429] });
+  const form = page.getByRole("region", { name: "Create a session" });
+  await form.getByLabel("User").fill(user);
+  await form.getByLabel("Reads a minute").fill("1000");
+  await form.getByRole("button", { name: "Create session" }).click();
+  const opened = page.context().waitForEvent("page");
+  await form.getByRole("button", { name: "Use it in a new tab" }).click();
+  const other = await opened;
+  await other.locator(".where", { hasText: `local as ${user}` }).waitFor();
+  await other.getByRole("heading", { level: 1, name: "Events" }).waitFor();
+  assert.equal(await page.locator(".where").innerText(), "local", "this tab keeps its token");
+  assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+
+  await form.getByRole("button", { name: "Use it in this tab" }).click();
+  await page.locator(".where", { hasText: `local as ${user}` }).waitFor();
+  await page.getByText("403 forbidden").first().waitFor();
+  await page.getByRole("link", { name: "System", exact: true }).click();
+  await page.getByRole("region", { name: "The stream's shards" }).waitFor();
+  await page.getByRole("button", { name: "Connect…" }).click();
+  assert.equal(await page.getByLabel("URL", { exact: true }).inputValue(), new URL(page.url()).origin);
+  await page.getByRole("button", { name: "Use the local program" }).click();
+  await until("the admin is back", async () => (await page.locator(".where").innerText()) === "local");
+});

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { after } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { api, DESKTOP, launch, url } from "./browser.mjs";
 
@@ -19,12 +20,13 @@ after(async () => browser?.close());
 
 /**
  * Opens a page for a test. `refused` are error statuses that the test provokes and the browser logs, `expected` other lines
- * of the log. `origins` are further origins that the page may send requests to, and `url` is the URL of another program.
+ * of the log. `origins` are further origins that the page may send requests to, and `url` is the URL of another program. A
+ * plain page runs the modules of `console/` instead of the one script, so that the test can import them in the page.
  */
 export async function open(
   t,
   hash = "",
-  { viewport = DESKTOP, colorScheme = "light", refused = [], expected = [], origins = [], url: at = url, ...options } = {},
+  { viewport = DESKTOP, colorScheme = "light", refused = [], expected = [], origins = [], url: at = url, isPlain = false, ...options } = {},
 ) {
   browser ??= await launch();
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce", ...options });
@@ -47,6 +49,7 @@ export async function open(
     await context.close();
     assert.deepEqual(wrong, []);
   });
+  if (isPlain) await page.route("**/console/*.js*", (route) => route.fulfill({ path: moduleOf(route.request().url()) }));
   await page.goto(`${at}/${hash}`);
   await page
     .getByRole("heading", { level: 1 })
@@ -54,6 +57,9 @@ export async function open(
     .catch((error) => assert.deepEqual(wrong, [], error.message));
   return page;
 }
+
+/** The path of a module, by its URL. */
+const moduleOf = (address) => fileURLToPath(new URL(`..${new URL(address).pathname.replace("/console", "")}`, import.meta.url));
 
 let names = 0;
 
@@ -92,9 +98,10 @@ export function processed() {
   });
 }
 
-/** Fills the type of the form that posts an event. Returns the form. */
+/** Opens the form that posts an event, and fills its type. Returns the form. */
 export async function compose(page, type = "note.added") {
   const form = page.locator(".composer");
+  if (!(await form.isVisible())) await page.getByRole("button", { name: "Post…" }).click();
   await form.getByLabel("Type").fill(type);
   return form;
 }

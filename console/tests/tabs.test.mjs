@@ -5,7 +5,7 @@ import { entries, fresh, open, post, topic, until, url } from "./stage.mjs";
 
 test("a seventh window works, and all windows show a new event", async (t) => {
   const name = await topic();
-  const hash = `#timeline?topic=${name}`;
+  const hash = `#events?topic=${name}`;
   const page = await open(t, hash);
   const pages = [page];
   for (let number = 1; number < 7; number += 1) {
@@ -22,11 +22,13 @@ test("a seventh window works, and all windows show a new event", async (t) => {
 
 test("what one tab marks as seen, follows or leaves is so in the other", async (t) => {
   const [user, author] = [fresh("reader"), fresh("author")];
-  const hash = `#feeds?user=${user}`;
+  const hash = `#events?feed=${user}`;
   const page = await open(t, hash);
   const other = await page.context().newPage();
   await other.goto(`${url}/${hash}`);
   await other.getByText("This feed is empty.").waitFor();
+  await page.getByRole("button", { name: "Follows…" }).click();
+  await other.getByRole("button", { name: "Follows…" }).click();
   await page.getByLabel("Source").fill(`actor:${author}`);
   await page.getByRole("button", { name: "Follow", exact: true }).click();
   await other.getByRole("button", { name: `Unfollow actor:${author}` }).waitFor();
@@ -41,7 +43,7 @@ test("a topic that cannot have its name is refused once, and the page says that 
   const page = await open(t, "", { refused: [400, 404] });
   let refused = 0;
   page.on("response", (response) => (refused += response.url().endsWith("/live") && response.status() === 400));
-  await page.evaluate(() => (location.hash = "timeline?topic=no%20such%20topic"));
+  await page.evaluate(() => (location.hash = "events?topic=no%20such%20topic"));
   await page.locator(".problem").waitFor();
   assert.equal(await page.getByText("Loading…").count(), 0);
   await page.locator(".link").getByText("Not live").waitFor();

@@ -38,7 +38,7 @@ test("a topic's overview has its newest event, its rate, its shards and the pric
 
   await post(name, { type: "door.closed", actor: "ada" });
   await overview.getByRole("link", { name: "door.closed" }).waitFor();
-  for (const panel of ["Timeline", "Storage", "Consumers"])
+  for (const panel of ["Events", "Shards", "Consumers"])
     assert.match(await overview.getByRole("link", { name: panel }).getAttribute("href"), new RegExp(`topic=${name}$`));
 });
 
@@ -107,7 +107,7 @@ test("an unknown topic and a token without the scope are problems, on another AP
   await page.getByText("Connected").waitFor();
   await page.getByRole("button", { name: "posts", exact: true }).click();
   const form = card(page, "Settings");
-  assert.equal(await card(page, "posts").getByRole("link", { name: "Storage" }).count(), 0);
+  assert.equal(await card(page, "posts").getByRole("link", { name: "Shards" }).count(), 0);
   await form.getByLabel("Retention, days").fill("9");
   await form.getByRole("button", { name: "Save settings" }).click();
   await form.getByText("403 forbidden").waitFor();

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use lately_authorize::{Authorizer, Issuers};
 use lately_engine::fault::LiveClient;
-use lately_engine::{Clock, Engine, EngineError, OpenProgress, TableDefinition};
+use lately_engine::{Clock, Engine, EngineError, OpenProgress};
 use lately_items::ConsumerKey;
 use lately_keys::{Consumer, Topic};
 use lately_kit::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
@@ -171,11 +171,6 @@ impl System {
     /// The same system, which also accepts JWTs of these issuers.
     pub fn with_issuers(self, issuers: Issuers) -> Self {
         Self { issuers, ..self }
-    }
-
-    /// The table that the template declares.
-    pub(crate) fn table(&self) -> Result<TableDefinition, OpenError> {
-        Ok(self.template.table()?)
     }
 
     /// The routes of all functions.

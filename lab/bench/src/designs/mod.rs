@@ -22,6 +22,7 @@ mod hottest;
 mod jobs;
 mod offering;
 pub mod plot;
+mod prices;
 mod reading;
 mod stage;
 mod workload;

@@ -1,7 +1,7 @@
 //! The pictures: bar charts of the tables of `designs`. The functions are pure, so the same report gives the same
 //! picture.
 
-use super::ASKED;
+use super::{ASKED, prices};
 use crate::chart::{Chart, Panel};
 use crate::report::{Cell, Report, Table};
 
@@ -14,6 +14,7 @@ pub fn pictures(report: &Report) -> Vec<(&'static str, String)> {
     let steady = "Read units, with a steady 1,000 events a second (last 15 minutes: modelled)";
     let sparse = "Read units, in a sparse month";
     vec![
+        ("designs-prices", prices::picture(table("summary"))),
         ("designs-reads-steady", reads(table("steady"), steady).svg()),
         ("designs-reads-sparse", reads(table("sparse"), sparse).svg()),
         ("designs-throttling", throttling(table("writes")).svg()),

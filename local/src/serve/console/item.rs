@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lately_keys::{Key, Place};
+use lately_keys::{Key, Place, UnixMillis};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -22,6 +22,8 @@ pub(super) struct ItemView {
     sk: String,
     attributes: BTreeMap<String, Value>,
     bytes: usize,
+    /// The time of the item's last write, if the stream still has the record of it.
+    written_at: Option<UnixMillis>,
 }
 
 /// The role of an item for an event.
@@ -49,6 +51,14 @@ impl ItemView {
             sk: key.sk,
             attributes: attributes.map(|(name, value)| (name.clone(), typed(value))).collect(),
             bytes: item.iter().map(|(name, value)| name.len() + size(value)).sum(),
+            written_at: None,
+        }
+    }
+
+    /// Takes the time of a write, if the write was of this item.
+    pub(super) fn written(&mut self, pk: &str, sk: &str, at: UnixMillis) {
+        if self.pk == pk && self.sk == sk {
+            self.written_at = Some(at);
         }
     }
 }

@@ -35,16 +35,6 @@ pub(super) const FOLLOWERS: PageSize = size(25);
 /// The most bytes of a traced response: a page of 2.5 MB, and what JSON adds.
 pub(super) const TRACED_BYTES: usize = 8 * 1024 * 1024;
 
-/// The most events with which the designs are compared: one batch of Lately's.
-pub(super) const COMPARED: usize = 500;
-
-/// The most events of each design whose keys are shown.
-pub(super) const SAMPLE: usize = 10;
-
-/// The most reads that a design may use to find the latest events. Each read is as large as a single read may be, also
-/// over empty partitions.
-pub(super) const READS: usize = 16;
-
 const fn size(entries: u16) -> PageSize {
     match PageSize::new(entries) {
         Ok(size) => size,

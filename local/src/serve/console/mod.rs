@@ -18,11 +18,9 @@
 //! | consumers and reports | `consumers.rs`, `report_files.rs` |
 //! | the metrics, and the health of the program | `measurements.rs`, `health.rs` in the folder above |
 //! | the faults of a request | `refusal.rs` |
-//! | the published designs beside Lately's | `designs/` |
 
 mod consumers;
 mod dead_letters;
-mod designs;
 mod faults;
 mod files;
 mod injection;
@@ -110,7 +108,6 @@ impl Console {
             .route("/local/faults", faults)
             .route("/local/failures", checked(MethodFilter::GET, dead_letters::get_failures))
             .route("/local/failures/{name}/redrive", checked(MethodFilter::POST, dead_letters::redrive))
-            .route("/local/designs", checked(MethodFilter::GET, designs::get_designs))
             .route("/local/consumers", checked(MethodFilter::GET, consumers::get_consumers))
             .route("/local/reports/{*file}", checked(MethodFilter::GET, report_files::get_report))
             .route(issuer::TOKENS, checked(MethodFilter::POST, issuer::post))

@@ -1,12 +1,10 @@
 //! The faults of a request from the page. Each has a path, and all are reported at once, as the API reports them.
 
-use std::borrow::Cow;
 use std::fmt::Display;
 
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
 use lately_model::{Fault, Faults};
-use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// The faults that were found so far.
@@ -23,10 +21,6 @@ impl Refusals {
         self.add(path, "is unknown");
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The value, if there are no faults.
     pub(super) fn or<T>(self, value: T) -> Result<T, Faults> {
         Faults::new(self.0).map_or(Ok(value), Err)
@@ -36,15 +30,6 @@ impl Refusals {
 /// The JSON pointer of a member.
 pub(super) fn child(path: &str, name: &str) -> String {
     format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
-}
-
-/// The parameters of a query string: names, and values decoded.
-pub(super) fn parameters(query: &str) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(name, value)| {
-        // Bytes that are not UTF-8 are invalid values for every parameter.
-        (name, percent_decode_str(value).decode_utf8_lossy())
-    })
 }
 
 /// Parses a body as JSON; 400 `malformed-json` if it is not.

@@ -98,6 +98,7 @@ pub(super) async fn get_event(
         let entry = shared.entry(Place::Gsi1, &key).await?;
         items.extend(entry.map(|entry| ItemView::of(Stands::Index, Place::Gsi1, key, &entry)));
     }
+    shared.show_writes(&mut items);
     Ok(answer::json(StatusCode::OK, &ItemList { items }))
 }
 
@@ -122,6 +123,18 @@ fn unavailable<E: std::error::Error + 'static>(error: SdkError<E>) -> Problem {
 }
 
 impl ConsoleState {
+    /// Gives the items the times of their last writes, as far as the stream has the records.
+    fn show_writes(&self, items: &mut [ItemView]) {
+        let stream = self.parts.system.engine.stream(TABLE);
+        for record in stream.map(|stream| stream.all()).unwrap_or_default() {
+            let keys = record.keys();
+            let at = UnixMillis::new(record.at_micros() / 1000);
+            if let (Some(pk), Some(sk), Ok(at)) = (text(&keys, "pk"), text(&keys, "sk"), at) {
+                items.iter_mut().for_each(|item| item.written(pk, sk, at));
+            }
+        }
+    }
+
     /// The newest entries of a topic's directory, and whether there are more.
     async fn directory(&self, topic: &Topic) -> Result<(Vec<Item>, bool), Problem> {
         let query = self.client().query().table_name(TABLE);

@@ -187,6 +187,8 @@ async fn a_batch_that_fan_out_gave_up_on_is_listed_and_redriven() {
     let [record] = &failure["records"].as_array().unwrap()[..] else { panic!("{listed}") };
     assert_eq!(record["event_name"], "INSERT");
     assert!(record["pk"].as_str().unwrap().starts_with("EVENTS#posts#"), "{record}");
+    let named = &record["event"];
+    assert_eq!((&named["topic"], &named["id"]), (&json!("posts"), &json!(id.as_str())), "{record}");
     assert_eq!(running.get("/local/state").await["failures"], 1);
     running.call("DELETE /local/faults", &Value::Null).await.is_ok(200);
     assert_eq!(running.ids("/feeds/bob").await, [first.as_str()]);

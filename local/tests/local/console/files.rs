@@ -1,6 +1,6 @@
 //! The files of the page: all are served, they are small, and they load nothing from elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -24,14 +24,18 @@ fn files() -> BTreeMap<String, Vec<u8>> {
     entries.filter(|path| path.is_file()).map(|path| (name(&path), fs::read(&path).unwrap())).collect()
 }
 
+/// The files that the page loads. The script has all modules.
+const LOADED: [&str; 3] = ["app.js", "icon.svg", "style.css"];
+
 #[tokio::test]
-async fn every_file_of_the_page_is_served_unchanged() {
+async fn every_file_of_the_page_is_served_under_a_name_that_never_changes() {
     let running = Running::new().await;
     let files = files();
-    for (name, bytes) in &files {
+    let mut page = String::from_utf8(files["index.html"].clone()).unwrap();
+    let mut bytes = 0;
+    for name in LOADED {
         let served = running.send(None, &format!("GET /console/{name}"), "").await;
         assert_eq!(served.status, 200, "{name}");
-        assert!(served.text.as_bytes() == bytes, "{name} has changed since the program was built");
         let policy = header(&served.headers, "content-security-policy");
         assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'; "), "{policy}");
         assert!(!policy.contains("unsafe"), "{policy}");
@@ -39,34 +43,54 @@ async fn every_file_of_the_page_is_served_unchanged() {
         assert_eq!(header(&served.headers, "referrer-policy"), "no-referrer");
         assert_eq!(header(&served.headers, "cache-control"), "no-cache");
         let kind = match name.rsplit_once('.').unwrap().1 {
-            "html" => "text/html; charset=utf-8",
             "css" => "text/css; charset=utf-8",
             "js" => "text/javascript; charset=utf-8",
             "svg" => "image/svg+xml",
             other => panic!("{name}: the page has no files of the kind {other}"),
         };
         assert_eq!(header(&served.headers, "content-type"), kind);
-        let again =
-            request(&format!("GET /console/{name}")).header("if-none-match", header(&served.headers, "etag"));
+        let tag = header(&served.headers, "etag").to_owned();
+        let again = request(&format!("GET /console/{name}")).header("if-none-match", &tag);
         let again = running.router.clone().oneshot(again.body(Body::empty()).unwrap()).await.unwrap();
         assert_eq!(again.status(), 304, "{name}");
+        let own = format!("/console/{name}?{}", tag.trim_matches('"'));
+        let kept = running.send(None, &format!("GET {own}"), "").await;
+        assert_eq!(header(&kept.headers, "cache-control"), "public, max-age=31536000, immutable");
+        page = page.replace(&format!("\"/console/{name}\""), &format!("\"{own}\""));
+        bytes += compressed(served.text.as_bytes());
+        if name == "app.js" {
+            has_all_modules(&served.text, &files);
+        } else {
+            assert!(served.text.as_bytes() == files[name], "{name} has changed since the program was built");
+        }
     }
-    let page = running.send(None, "GET /", "").await;
-    assert_eq!(page.is_ok(200).text.as_bytes(), files["index.html"]);
-    for name in ["nothing.js", "..%2FCargo.toml", "tests", ""] {
+    let served = running.send(None, "GET /", "").await;
+    assert_eq!(served.is_ok(200).text, page, "the page names its files with their tags");
+    bytes += compressed(page.as_bytes());
+    assert!(bytes <= PAGE_BYTES, "{bytes} bytes");
+    for name in ["nothing.js", "api.js", "..%2FCargo.toml", "tests", ""] {
         assert_eq!(running.send(None, &format!("GET /console/{name}"), "").await.status, 404, "{name}");
     }
 }
 
-#[test]
-fn the_page_is_small() {
-    let compressed = |file: &Vec<u8>| {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(file).unwrap();
-        encoder.finish().unwrap().len()
-    };
-    let bytes: usize = files().values().map(compressed).sum();
-    assert!(bytes <= PAGE_BYTES, "{bytes} bytes");
+/// Fails unless the script has every module of the folder, unchanged but for its imports and exports.
+fn has_all_modules(script: &str, files: &BTreeMap<String, Vec<u8>>) {
+    let lines: BTreeSet<&str> = script.lines().collect();
+    for (name, bytes) in files.iter().filter(|(name, _)| name.ends_with(".js")) {
+        let begins = format!("const ${} = (() => {{", name.trim_end_matches(".js"));
+        assert_eq!(script.matches(&begins).count(), 1, "{name}");
+        let text = str::from_utf8(bytes).unwrap();
+        let body = text.split("\nexport ").skip(1).flat_map(|it| it.lines().skip(1));
+        for line in body {
+            assert!(lines.contains(line), "{name} has changed since the program was built: {line}");
+        }
+    }
+}
+
+fn compressed(file: &[u8]) -> usize {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(file).unwrap();
+    encoder.finish().unwrap().len()
 }
 
 #[test]

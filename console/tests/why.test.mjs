@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+
+import { api, entries, fresh, open, post, processed, topic } from "./stage.mjs";
+
+afterEach(() => api("DELETE", "/local/faults"));
+
+/** Opens an event of a list, and asks why a user's feed has it or not. */
+async function ask(page, name, user) {
+  if ((await page.getByRole("complementary", { name: "The event" }).count()) === 0) {
+    await entries(page, { name }).click();
+    await page.getByRole("button", { name: "Why?" }).click();
+  }
+  const card = page.getByRole("region", { name: "Why?" });
+  await card.getByLabel("In the feed of").fill(user);
+  await card.getByRole("button", { name: "Why not?" }).click();
+  return card;
+}
+
+test("an event says where it is stored, and the first reason for which a feed lacks it", async (t) => {
+  const [author, reader, late] = [fresh("author"), fresh("reader"), fresh("late")];
+  await api("PUT", `/users/${reader}/following/actor:${author}`, {});
+  await post("posts", { type: "post.created", actor: author, data: { text: `explained by ${author}` } });
+  await processed();
+  await api("PUT", `/users/${late}/following/actor:${author}`, { backfill: 0 });
+  const page = await open(t, `#events?source=actor:${author}`, { refused: [404] });
+  const card = await ask(page, /explained/, reader);
+  await card.getByText(`It is in the feed of ${reader}.`).waitFor();
+  const facts = await card.innerText();
+  assert.match(facts, new RegExp(`stored in\\s+EVENTS#posts#`));
+  assert.match(facts, /fanned out\s+[\d.]+ (ms|s) after its write/);
+  assert.match(facts, new RegExp(`in feeds of[\\s\\S]*${reader}`));
+  await ask(page, /explained/, author);
+  await card.getByText("It is an own post").waitFor();
+  await ask(page, /explained/, fresh("nobody"));
+  await card.getByText(`follows neither the actor ${author}`).waitFor();
+  await ask(page, /explained/, late);
+  await card.getByText(`${late} did not follow actor:${author} then`).waitFor();
+
+  await api("PUT", "/local/faults", { stream: { paused: true } });
+  await post("posts", { type: "post.created", actor: author, data: { text: "waits" } });
+  await page.goto(page.url().replace(/#.*/, `#events?topic=posts&type=post.created`));
+  await entries(page, { name: /waits/ }).waitFor();
+  await ask(page, /waits/, reader);
+  await card.getByText(/Fan-out is .* behind, because the stream is paused: the event waits\./).waitFor();
+  await api("DELETE", "/local/faults");
+});
+
+test("a topic that does not fan out, and a deletion, are reasons too", async (t) => {
+  const name = await topic({ fan_out: false });
+  const { id } = await post(name, { type: "note.added", actor: "ada", data: { text: "alone" } });
+  const page = await open(t, `#events?topic=${name}`, { refused: [404] });
+  const card = await ask(page, /alone/, "bob");
+  await card.getByText(`The topic ${name} does not fan out.`).waitFor();
+  await api("DELETE", `/topics/${name}/events/${id}`);
+  await ask(page, /alone/, "bob");
+  await card.getByText("The event was deleted, and fan-out removed its copies.").waitFor();
+});
+
+test("the price of a read opens its trace in place, and a pinned trace stays beside the next one", async (t) => {
+  const page = await open(t, "#events?topic=billing");
+  await entries(page).first().waitFor();
+  await page.getByRole("button", { name: /^last read: / }).click();
+  const traces = page.getByRole("region", { name: /^Trace of / });
+  await traces.getByRole("region", { name: "DynamoDB calls" }).waitFor();
+  await page.getByRole("region", { name: "Trace of /topics/billing/events?limit=100" }).waitFor();
+  await page.getByRole("button", { name: "Pin" }).click();
+  await page.getByRole("button", { name: "Load older" }).click();
+  await page.getByRole("button", { name: /^last read: .* 2 reads/ }).click();
+  await page.getByRole("region", { name: /^Trace of .*cursor=/ }).getByRole("region", { name: "DynamoDB calls" }).waitFor();
+  assert.equal(await traces.count(), 2);
+  const [one, other] = await traces.evaluateAll((all) => all.map((it) => it.getBoundingClientRect().top));
+  assert.equal(one, other, "beside each other");
+});
