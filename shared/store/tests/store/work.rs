@@ -94,7 +94,7 @@ async fn deliver_while_busy(scene: &mut Scene, partition: &str) {
     assert_eq!(fan_out(&process(scene, busy(partition)).1, &news).await.failed, None);
 }
 
-/// What disturbs the steps.
+/// A disturbance of the steps.
 #[derive(Clone, Copy, Debug)]
 enum Trouble {
     /// Nothing.
