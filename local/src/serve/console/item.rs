@@ -123,6 +123,7 @@ mod tests {
             "attributes": {
                 "n": {"N": "-12"}, "b": {"B": "AAE="}, "l": {"L": [{"M": {"k": {"BOOL": true}}}, {"NULL": true}]},
             },
+            "written_at": null,
             // 10 + 3, 1 + 3, 1 + 2, 1 + 3 + (1 + 3 + 1 + 1 + 1) + (1 + 1)
             "bytes": 33,
         });
