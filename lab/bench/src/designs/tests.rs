@@ -148,7 +148,7 @@ fn a_later_page_costs_as_much_as_the_latest() {
 #[test]
 fn pictures_show_the_figures_of_the_run() {
     let pictures = plot::pictures(&RUN);
-    assert_eq!(pictures.len(), 4);
+    assert_eq!(pictures.len(), 5);
     let (_, collisions) = pictures.iter().find(|(name, _)| *name == "designs-collisions").unwrap();
     assert!(collisions.contains("reverse ticks 49") && collisions.contains("Lately 0"), "{collisions}");
 }

@@ -110,7 +110,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
 }
 
 /// The routes for admins beside the API.
-const LOCAL: [&str; 14] = [
+const LOCAL: [&str; 13] = [
     "GET /local/state",
     "GET /local/storage/topics/posts",
     "GET /local/storage/events/posts/019a9fb1-7d40-7000-8000-5f3c9e1d2a77",
@@ -122,7 +122,6 @@ const LOCAL: [&str; 14] = [
     "POST /local/failures/a/redrive",
     "GET /local/consumers",
     "GET /local/reports/a",
-    "GET /local/designs?topic=posts",
     "GET /metrics",
     "POST /local/issuer/tokens",
 ];
