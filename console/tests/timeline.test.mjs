@@ -97,7 +97,9 @@ test("new events are counted while the user reads further down", async (t) => {
   ]);
   const pill = page.getByRole("button", { name: "2 new" });
   await pill.waitFor();
-  assert.deepEqual(await rows(page), before, "the visible rows do not move");
+  // A row that is not laid out yet has no spaces between its columns.
+  const dense = (texts) => texts.map((text) => text.replace(/\s/g, ""));
+  assert.deepEqual(dense(await rows(page)), dense(before), "the visible rows do not move");
   assert.equal(await list.evaluate((it) => it.scrollTop), shown);
   await pill.click();
   await until("the newest is on top", async () => (await rows(page))[0].includes("new"));
