@@ -58,6 +58,7 @@ mod live;
 mod memory;
 mod moments;
 mod op;
+mod paced_scan;
 mod quota;
 mod range;
 mod record;

@@ -14,9 +14,8 @@ use lately_table::{Corrupt, Item, TableError};
 use crate::erasure::ErasuresHandle;
 use crate::erasure::ids::{self, ErasedIds};
 use crate::erasure::view;
-use crate::issue::time_for;
-use crate::limits::MIGRATION_PAGE;
 use crate::op::Op;
+use crate::paced_scan::PacedScan;
 
 /// An item that names the erased person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +74,6 @@ impl ErasuresHandle<'_> {
         items_per_second: NonZeroU32,
         mut progress: impl FnMut(&ErasureCheck, &[ErasureFinding]),
     ) -> Result<ErasureCheck, TableError> {
-        let begun = self.op.ambient().monotonic();
         let mut check = self.compare(receipt).await?;
         let person = Person {
             actor: receipt.actor.as_ref(),
@@ -85,14 +83,9 @@ impl ErasuresHandle<'_> {
         };
         // All sort keys begin with a letter, a digit or `#`.
         let all = ["!".to_owned(), "~".to_owned()];
-        let limit = items_per_second.get().min(MIGRATION_PAGE);
-        let mut start = None;
-        // One round for each page of the table.
-        loop {
-            let op = self.op.step();
-            let page = op.table.scan(all.clone(), limit, start).await?;
+        let mut scan = PacedScan::new(self.op, all, items_per_second);
+        while let Some((op, page)) = scan.next().await? {
             check.items += page.read as u64;
-            start = page.next;
             let mut found = Vec::new();
             for item in &page.items {
                 let Some(mut finding) = person.trace(item)? else { continue };
@@ -110,12 +103,8 @@ impl ErasuresHandle<'_> {
                 }
             }
             progress(&check, &found);
-            if start.is_none() {
-                return Ok(check);
-            }
-            let due = begun + time_for(check.items, items_per_second);
-            tokio::time::sleep(due.saturating_sub(self.op.ambient().monotonic())).await;
         }
+        Ok(check)
     }
 
     /// Compares a receipt with the table's.

@@ -140,7 +140,7 @@ pub(super) async fn stamp(op: &Op, key: Key, expires_at: Option<u64>) -> Result<
         Some(seconds) => update.set(EXPIRES_AT, seconds),
         None => update.remove(EXPIRES_AT),
     };
-    op.table.update(&update.only_if(Condition::exists("pk"))).await.map(drop)
+    op.table.update(&update.only_if(Condition::any_item())).await.map(drop)
 }
 
 /// The key of an entry in the first shard of its source's timeline. All other keys stay as they are.

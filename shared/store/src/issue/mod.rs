@@ -33,7 +33,6 @@ use crate::op::Op;
 pub use change::ChangeIssueError;
 pub use list::IssuesError;
 pub use open::OpenIssueError;
-pub(crate) use upgrade::time_for;
 pub use upgrade::{MigrationPlan, MigrationReport};
 
 /// The repository has no issue of this number.

@@ -11,7 +11,6 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use lately_items::issue::SCHEMA;
@@ -22,7 +21,8 @@ use lately_table::{Item, TableError, Update};
 
 use crate::issue::IssuesHandle;
 use crate::issue::read::upgrade;
-use crate::limits::{MIGRATION_PAGE, WRITE_BACKS_AT_ONCE, WRITE_BACKS_PER_PAGE};
+use crate::limits::{WRITE_BACKS_AT_ONCE, WRITE_BACKS_PER_PAGE};
+use crate::paced_scan::PacedScan;
 
 impl IssuesHandle<'_> {
     /// Writes back the upgraded ones of some issues that were read, up to [`WRITE_BACKS_PER_PAGE`].
@@ -110,19 +110,12 @@ impl IssuesHandle<'_> {
         plan: &MigrationPlan,
         mut progress: impl FnMut(&MigrationReport),
     ) -> Result<MigrationReport, TableError> {
-        let begun = self.op.ambient().monotonic();
         let issues = [IssueNumber::MIN, IssueNumber::MAX].map(IssueKey::sort_key);
-        let limit = plan.items_per_second.get().min(MIGRATION_PAGE);
+        let mut scan = PacedScan::new(self.op, issues, plan.items_per_second);
         let mut report = MigrationReport::default();
-        let mut start = None;
-        // One round for each page of the table.
-        loop {
-            // Each page may take as long as a request.
-            let op = self.op.step();
+        while let Some((op, page)) = scan.next().await? {
             let step = op.issues();
-            let page = op.table.scan(issues.clone(), limit, start).await?;
             report.items += page.read as u64;
-            start = page.next;
             let outcomes = page.items.into_iter().map(|item| async {
                 let schema = schema_of(&item).ok();
                 (schema, step.migrate_one(plan, item).await)
@@ -137,12 +130,8 @@ impl IssuesHandle<'_> {
                 }
             }
             progress(&report);
-            if start.is_none() {
-                return Ok(report);
-            }
-            let due = begun + time_for(report.items, plan.items_per_second);
-            tokio::time::sleep(due.saturating_sub(self.op.ambient().monotonic())).await;
         }
+        Ok(report)
     }
 
     async fn migrate_one(self, plan: &MigrationPlan, item: Item) -> Outcome {
@@ -167,11 +156,4 @@ impl IssuesHandle<'_> {
             }
         }
     }
-}
-
-/// The time that a number of items takes at a rate.
-pub(crate) fn time_for(items: u64, per_second: NonZeroU32) -> Duration {
-    let per_second = u64::from(per_second.get());
-    let whole = Duration::from_secs(items / per_second);
-    whole + Duration::from_nanos((items % per_second) * 1_000_000_000 / per_second)
 }

@@ -6,9 +6,8 @@ use lately_items::WaitingStep;
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
 use crate::error::FindError;
-use crate::issue::time_for;
-use crate::limits::MIGRATION_PAGE;
 use crate::op::Op;
+use crate::paced_scan::PacedScan;
 
 /// The attribute that is set to make a record of a step again. Nobody reads it, and the next step does not have it.
 const TOUCHED: &str = "touched";
@@ -43,23 +42,12 @@ impl StepsHandle<'_> {
         items_per_second: NonZeroU32,
         mut found: impl FnMut(&WaitingStep),
     ) -> Result<(), TableError> {
-        let begun = self.op.ambient().monotonic();
-        let limit = items_per_second.get().min(MIGRATION_PAGE);
-        let (mut items, mut start) = (0, None);
-        // One round for each page of the table.
-        loop {
-            let op = self.op.step();
-            // The sort key of a step is a number, an id or `STEP`.
-            let page = op.table.scan(["0".to_owned(), "~".to_owned()], limit, start).await?;
-            items += page.read as u64;
+        // The sort key of a step is a number, an id or `STEP`.
+        let mut scan = PacedScan::new(self.op, ["0".to_owned(), "~".to_owned()], items_per_second);
+        while let Some((_, page)) = scan.next().await? {
             steps_of(&page.items)?.iter().for_each(&mut found);
-            start = page.next;
-            if start.is_none() {
-                return Ok(());
-            }
-            let due = begun + time_for(items, items_per_second);
-            tokio::time::sleep(due.saturating_sub(self.op.ambient().monotonic())).await;
         }
+        Ok(())
     }
 
     /// Makes the records of some work's steps again, so that fan-out runs them: of each page of a job, and of the oldest
@@ -75,7 +63,7 @@ impl StepsHandle<'_> {
         }
         for step in &steps {
             let touch = Update::under(step.key.clone()).set(TOUCHED, self.op.now().get());
-            self.op.table.update(&touch.only_if(Condition::exists("pk"))).await?;
+            self.op.table.update(&touch.only_if(Condition::any_item())).await?;
         }
         Ok(steps)
     }
