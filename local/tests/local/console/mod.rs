@@ -129,20 +129,7 @@ const LOCAL: [&str; 13] = [
 #[tokio::test]
 async fn local_routes_are_for_admins_and_others_do_not_exist() {
     let running = Running::new().await;
-    for line in [
-        "GET /local/state",
-        "GET /local/storage/topics/posts",
-        "GET /local/storage/events/posts/019a9fb1-7d40-7000-8000-5f3c9e1d2a77",
-        "POST /local/trace",
-        "GET /local/faults",
-        "PUT /local/faults",
-        "DELETE /local/faults",
-        "GET /local/failures",
-        "POST /local/failures/a/redrive",
-        "GET /local/consumers",
-        "GET /local/reports/a",
-        "GET /metrics",
-    ] {
+    for line in LOCAL {
         running.send(None, line, "").await.is(401, "missing-token");
         running.send(Some("nobody"), line, "").await.is(403, "invalid-token");
         running.send(Some("ada"), line, "").await.is(403, "forbidden");
