@@ -28,6 +28,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Err(problem) = lately.topic("no-such-topic").get().await {
         println!("{}: {}", problem.code, problem.detail);
     }
+    let answer = posts.get().answer().await?;
+    println!("{} for {}", answer.value.topic, answer.cost);
     println!("{}", lately.cost());
     Ok(())
 }
