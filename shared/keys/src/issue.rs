@@ -15,7 +15,7 @@ use crate::words;
 /// assert!(IssueNumber::try_from(0).is_err());
 /// # Ok::<(), lately_keys::IssueNumberError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct IssueNumber(u32);
 
 /// The number cannot be an issue's.

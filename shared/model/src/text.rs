@@ -1,4 +1,13 @@
-//! Shared code of the types whose JSON is text.
+//! Shared code of the types that are parsed from text.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// A value whose only valid text is the one that it is written as. A number's parser alone would also accept a sign and
+/// leading zeros.
+pub(crate) fn canonical<T: FromStr + Display>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|value: &T| value.to_string() == text)
+}
 
 /// Serialises a type as its `Display` text, and deserialises it only through `FromStr`.
 macro_rules! serde_as_text {
