@@ -6,8 +6,8 @@
 //! ```
 //! # use lately_keys::Topic;
 //! # use lately_model::EventQuery;
-//! # use lately_store::{LatestError, Store};
-//! # async fn example(store: Store, topic: Topic) -> Result<(), LatestError> {
+//! # use lately_store::{Store, TimelineError};
+//! # async fn example(store: Store, topic: Topic) -> Result<(), TimelineError> {
 //! let op = store.op();
 //! let page = op.topic(&topic).latest(&EventQuery::default()).await?;
 //! println!("{} events for {} read units", page.events.len(), op.cost().read_units);

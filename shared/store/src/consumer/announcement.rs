@@ -13,7 +13,7 @@ use lately_model::Revision;
 use lately_table::{Condition, Query, TableError, Update};
 
 use crate::consumer::is_of;
-use crate::consumer::ledger::{Ledger, LedgerHandle};
+use crate::consumer::ledger::Ledger;
 use crate::op::Op;
 use crate::topic::TopicHandle;
 
@@ -76,9 +76,7 @@ impl<'a> AnnouncementHandle<'a> {
     pub(crate) const fn of(op: &'a Op, checkpoint: &'a Checkpoint) -> Self {
         Self { op, checkpoint }
     }
-}
 
-impl AnnouncementHandle<'_> {
     pub(super) fn key(self) -> AnnouncementKey {
         Announcement::key(&self.checkpoint.consumer)
     }
@@ -132,20 +130,16 @@ impl AnnouncementHandle<'_> {
     /// Ends the announcement, unless it belongs to a later incarnation. From then on, it counts as absent.
     pub(crate) async fn end(self) -> Result<(), TableError> {
         let is_ours = Condition::at_most("incarnation", self.checkpoint.incarnation.get());
-        self.op
-            .table
-            .update(&Update::of(&self.key()).set(Announcement::ENDED, true).only_if(is_ours))
-            .await
-            .map(drop)
+        let end = Update::of(&self.key()).set(Announcement::ENDED, true).only_if(is_ours);
+        self.op.table.update(&end).await.map(drop)
     }
 }
 
-impl LedgerHandle<'_> {
+impl Ledger<'_> {
     /// Counts some partitions of a consumer's ledger, after entries were put into them. False if this incarnation of
     /// the consumer has been deleted: then nobody reads the entries.
     pub(crate) async fn count(self, shards: &[u8]) -> Result<bool, TableError> {
-        let Ledger { consumer, incarnation } = self.ledger;
-        let update = Update::of(&Announcement::key(consumer)).only_if(goes_on(incarnation));
+        let update = Update::of(&Announcement::key(self.consumer)).only_if(goes_on(self.incarnation));
         let attributes = shards.iter().map(|shard| LedgerCounters::attribute(*shard));
         let update = attributes.fold(update, |update, attribute| update.add(attribute, 1_u64));
         self.op.table.update(&update).await

@@ -34,7 +34,6 @@ impl ConsumerHandle<'_> {
 
     /// Deletes as much of a consumer as the time allows. Returns whether nothing is left.
     pub(crate) async fn delete_some(self) -> Result<bool, TableError> {
-        let consumer = self.consumer;
         let found = self.checkpoint().await?;
         let mark = |found: &Checkpoint| {
             let marked = Checkpoint { deleting: true, ..found.clone() };
@@ -43,9 +42,9 @@ impl ConsumerHandle<'_> {
         let Some(marked) = self.change(found, mark).await? else { return Ok(true) };
         let announcement = AnnouncementHandle::of(self.op, &marked);
         announcement.end().await?;
-        let items = Query::partition(consumer.to_string());
+        let items = Query::partition(self.consumer.to_string());
         let items = [LatePageKey::PREFIX, RunKey::PREFIX].map(|prefix| items.clone().begins_with(prefix));
-        let entries = LateEventKey::partitions(consumer).map(Query::partition);
+        let entries = LateEventKey::partitions(self.consumer).map(Query::partition);
         for query in items.into_iter().chain(entries) {
             if !self.delete_all(query, marked.incarnation).await? {
                 return Ok(false);
@@ -55,7 +54,7 @@ impl ConsumerHandle<'_> {
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
             let transaction = Transaction::new(self.op.ambient())
-                .delete_if(consumer.encode(), is_up_to(marked.incarnation))
+                .delete_if(self.consumer.encode(), is_up_to(marked.incarnation))
                 .delete_if(announcement.key().encode(), is_up_to(marked.incarnation));
             match self.op.table.transact(&transaction).await? {
                 Transacted::Done => return Ok(true),

@@ -24,9 +24,10 @@ use lately_table::TableError;
 use crate::latest::page::PageEnd;
 use crate::latest::span::Span;
 use crate::op::Op;
+use crate::timeline::error::TimelineError;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::TimelineReading;
-use crate::timeline::{TimelineError, begin_page, is_consistent, wait_for_event, with_filters};
+use crate::timeline::{begin_page, is_consistent, wait_for_event, with_filters};
 use crate::wait::{is_empty, page_or_wait};
 
 /// The feed of one user, in one request.

@@ -11,9 +11,9 @@ use lately_table::{Condition, TableError};
 use crate::lane::LaneRange;
 use crate::latest::pace::{Pace, PaceName};
 use crate::latest::page::{Budget, PageEnd, PageItem};
-use crate::latest::round::{LaneAnswer, WaveReader};
+use crate::latest::round::WaveReader;
 use crate::latest::span::Span;
-use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane, bucket_end};
+use crate::latest::wave::{Ask, LaneAnswer, Slices, Wave, WaveLane, bucket_end};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::scan::{ScannedBucket, TopicScan};
@@ -176,12 +176,7 @@ impl WaveReader for LatestReading<'_> {
         for LaneAnswer { found, .. } in &answers {
             self.seen = (self.seen.0 + found.items.len() as u64, self.seen.1 + found.bytes);
         }
-        let answer = |LaneAnswer { ask, found, .. }| WaveAnswer {
-            ask,
-            events: found.items,
-            stopped_at: found.stopped_at,
-        };
-        wave.absorb(answers.into_iter().map(answer).collect());
+        wave.absorb(answers);
         false
     }
 }

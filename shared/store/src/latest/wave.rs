@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use lately_keys::{Bucket, Coverage, EventId, Order, Shard, ShardCount, Stretch, Tick};
 
+use crate::lane::LanePage;
 use crate::latest::ask::{first_ask, unit_of};
 use crate::latest::pace::{LaneAsk, Pace, PageState, Reach};
 use crate::latest::rank::{Rank, Ranked, ahead, behind};
@@ -61,13 +62,13 @@ pub(crate) struct Ask {
     pub(crate) limit: u32,
 }
 
-/// The answer of a lane.
+/// The items that a query to a lane has found.
 #[derive(Debug)]
-pub(crate) struct WaveAnswer<T> {
+pub(crate) struct LaneAnswer<T> {
     pub(crate) ask: Ask,
-    pub(crate) events: Vec<T>,
-    /// The last event that was looked at, if the query ended before its range did.
-    pub(crate) stopped_at: Option<EventId>,
+    pub(crate) found: LanePage<T>,
+    /// The coverage of the lane's source, if the query has read it as well.
+    pub(crate) coverage: Option<Arc<Coverage>>,
 }
 
 /// The number of events to ask a sparse lane for. Nobody knows how many match, so each round looks at twice as many
@@ -77,11 +78,11 @@ fn filtered_ask(rounds: u32, shards: u32, event_bytes: u32) -> u32 {
 }
 
 /// The part of a lane that is known, or the part that is known of all lanes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Known {
     Nothing,
     /// Everything up to this id, included.
-    UpTo(EventId),
+    UpTo(Rank),
     All,
 }
 
@@ -170,7 +171,7 @@ impl<T: Ranked> Wave<T> {
             let (from, before) = match self.known[lane] {
                 Known::All => return None,
                 Known::Nothing => (first, 0),
-                Known::UpTo(frontier) => (behind(frontier, self.order)?, self.events_up_to(frontier)),
+                Known::UpTo(frontier) => (behind(frontier.id, self.order)?, self.events_up_to(frontier)),
             };
             let wanted = u32::try_from(wanted.saturating_sub(before)).unwrap_or(u32::MAX);
             let to = match tau {
@@ -239,7 +240,7 @@ impl<T: Ranked> Wave<T> {
         let next = |(lane, known): (&WaveLane, &Known)| match *known {
             Known::All => None,
             Known::Nothing => Some(lane.ids.ends(self.order).0),
-            Known::UpTo(frontier) => behind(frontier, self.order),
+            Known::UpTo(frontier) => behind(frontier.id, self.order),
         };
         let next = self.lanes.iter().zip(&self.known).filter_map(next);
         next.min_by_key(|id| self.rank(*id)).map(EventId::tick)
@@ -257,7 +258,7 @@ impl<T: Ranked> Wave<T> {
     /// The known part of a lane that is known up to an id.
     fn skipped(&self, lane: usize, frontier: EventId) -> Known {
         match behind(frontier, self.order) {
-            Some(next) => self.until_slice(lane, next, Known::UpTo(frontier)),
+            Some(next) => self.until_slice(lane, next, Known::UpTo(self.rank(frontier))),
             None => Known::All,
         }
     }
@@ -278,21 +279,21 @@ impl<T: Ranked> Wave<T> {
         if self.rank(start) > self.rank(last) {
             return Known::All;
         }
-        ahead(start, self.order).map_or(Known::All, Known::UpTo)
+        ahead(start, self.order).map_or(Known::All, |ahead| Known::UpTo(self.rank(ahead)))
     }
 
     /// Adds the answers to a round's asks.
-    pub(crate) fn absorb(&mut self, answers: Vec<WaveAnswer<T>>) {
+    pub(crate) fn absorb(&mut self, answers: Vec<LaneAnswer<T>>) {
         self.rounds += 1;
-        for WaveAnswer { ask, events, stopped_at } in answers {
+        for LaneAnswer { ask, found, .. } in answers {
             let (_, last) = self.lanes[ask.lane].ids.ends(self.order);
             let (_, asked) = ask.ids.ends(self.order);
             self.asked[ask.lane] = true;
-            self.known[ask.lane] = match stopped_at.unwrap_or(asked) {
+            self.known[ask.lane] = match found.stopped_at.unwrap_or(asked) {
                 end if end == last => Known::All,
                 end => self.skipped(ask.lane, end),
             };
-            self.events.extend(events);
+            self.events.extend(found.items);
         }
         // Each answer is sorted already, so this merges them.
         let order = self.order;
@@ -305,7 +306,7 @@ impl<T: Ranked> Wave<T> {
         match self.frontier() {
             Known::All => &self.events,
             Known::Nothing => &[],
-            Known::UpTo(id) => &self.events[..self.events_up_to(id)],
+            Known::UpTo(frontier) => &self.events[..self.events_up_to(frontier)],
         }
     }
 
@@ -320,7 +321,7 @@ impl<T: Ranked> Wave<T> {
     pub(crate) fn edge(&self) -> WaveEdge {
         let frontier = match self.frontier() {
             Known::Nothing => None,
-            Known::UpTo(id) => Some(id),
+            Known::UpTo(frontier) => Some(frontier.id),
             Known::All => Some(self.end),
         };
         WaveEdge { frontier, cut: self.cut, more: self.known.iter().any(|known| *known != Known::All) }
@@ -335,22 +336,10 @@ impl<T: Ranked> Wave<T> {
 
     /// The part that is known of all lanes.
     fn frontier(&self) -> Known {
-        let mut least = Known::All;
-        for known in &self.known {
-            least = match (least, *known) {
-                (_, Known::Nothing) => return Known::Nothing,
-                (least, Known::All) => least,
-                (Known::UpTo(least), Known::UpTo(id)) if self.rank(least) < self.rank(id) => {
-                    Known::UpTo(least)
-                }
-                (_, Known::UpTo(id)) => Known::UpTo(id),
-            };
-        }
-        least
+        self.known.iter().min().copied().unwrap_or(Known::All)
     }
 
-    fn events_up_to(&self, id: EventId) -> usize {
-        let rank = self.rank(id);
+    fn events_up_to(&self, rank: Rank) -> usize {
         self.events.partition_point(|event| self.rank(event.id()) <= rank)
     }
 

@@ -37,20 +37,19 @@ impl RunsHandle<'_> {
     /// Begins the next run of a consumer, or continues the run that was begun. A consumer that does not exist is
     /// created at the beginning of the topic, so that its first run reports all events.
     pub async fn begin(self, spec: &RunSpec, lease: Duration) -> Result<Begun, RunError> {
-        let consumer = self.consumer;
-        self.op.topic(&consumer.topic).settings().await?;
+        self.op.topic(&self.consumer.topic).settings().await?;
         let lease = self.lease(lease);
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
-            let Some(checkpoint) = self.op.consumer(consumer).checkpoint().await? else {
+            let Some(checkpoint) = self.op.consumer(self.consumer).checkpoint().await? else {
                 let settle = SettleSeconds::default();
-                let first = Checkpoint::new(consumer, beginning(), settle, self.op.first_revision());
-                self.op.consumer(consumer).create(&first).await?;
+                let first = Checkpoint::new(self.consumer, beginning(), settle, self.op.first_revision());
+                self.op.consumer(self.consumer).create(&first).await?;
                 rounds.lose()?;
                 continue;
             };
             if checkpoint.deleting {
-                return Err(ConsumerNotFound { consumer: consumer.clone() }.into());
+                return Err(ConsumerNotFound { consumer: self.consumer.clone() }.into());
             }
             let begun = match (checkpoint.mode, checkpoint.running) {
                 (Some(ConsumerMode::Polls), _) => return Err(RunError::HasPolls),
@@ -67,11 +66,10 @@ impl RunsHandle<'_> {
 
     /// Continues the run of a consumer that was begun, if there is one.
     pub async fn resume(self, lease: Duration) -> Result<Begun, TableError> {
-        let consumer = self.consumer;
         let lease = self.lease(lease);
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
-            let checkpoint = self.op.consumer(consumer).checkpoint().await?;
+            let checkpoint = self.op.consumer(self.consumer).checkpoint().await?;
             let running = checkpoint.filter(|found| found.running.is_some() && !found.deleting);
             let begun = match running {
                 None => Some(Begun::Nothing),

@@ -143,8 +143,6 @@ impl<'w> EventWriter<'w> {
         self,
         needed: impl Iterator<Item = (Bucket, &'a EventType)>,
     ) -> Result<BTreeMap<UnixMillis, Arc<DirectoryEntry>>, TableError> {
-        let settings = self.settings;
-        let topic = self.topic;
         let mut types: BTreeMap<UnixMillis, (Bucket, BTreeSet<EventType>)> = BTreeMap::new();
         for (bucket, event_type) in needed {
             let (_, types) = types.entry(bucket.first()).or_insert_with(|| (bucket, BTreeSet::new()));
@@ -155,7 +153,7 @@ impl<'w> EventWriter<'w> {
         let covers: Vec<_> = types
             .into_iter()
             .map(|(first, (bucket, types))| async move {
-                let entry = Directory::of(self.op, topic).cover(settings, bucket, &types).await?;
+                let entry = Directory::of(self.op, self.topic).cover(self.settings, bucket, &types).await?;
                 Ok((first, entry))
             })
             .collect();
