@@ -17,49 +17,35 @@ use std::str::FromStr;
 
 use crate::text::serde_as_text;
 use crate::time::UnixMillis;
+use crate::words;
 
 const MINUTE: u64 = 60_000;
 const DAY: u64 = 24 * 60 * MINUTE;
 
-/// The length of time that a bucket covers.
-///
-/// ```
-/// use lately_keys::BucketWidth;
-///
-/// assert_eq!("quarter-hour".parse(), Ok(BucketWidth::QuarterHour));
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BucketWidth {
-    /// Fifteen minutes, from each full quarter.
-    QuarterHour,
-    /// An hour.
-    Hour,
-    /// A day.
-    #[default]
-    Day,
-    /// A calendar month.
-    Month,
+words! {
+    /// The length of time that a bucket covers, narrowest first.
+    ///
+    /// ```
+    /// use lately_keys::BucketWidth;
+    ///
+    /// assert_eq!("quarter-hour".parse(), Ok(BucketWidth::QuarterHour));
+    /// ```
+    #[derive(Default, PartialOrd, Ord)]
+    pub enum BucketWidth {
+        /// Fifteen minutes, from each full quarter.
+        QuarterHour = "quarter-hour",
+        /// An hour.
+        Hour = "hour",
+        /// A day.
+        #[default]
+        Day = "day",
+        /// A calendar month.
+        Month = "month",
+    }
+    else BucketWidthError = "bucket: must be quarter-hour, hour, day or month"
 }
 
-/// The text is not a bucket width.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("bucket: must be quarter-hour, hour, day or month")]
-pub struct BucketWidthError;
-
 impl BucketWidth {
-    /// All widths, narrowest first.
-    pub const ALL: [Self; 4] = [Self::QuarterHour, Self::Hour, Self::Day, Self::Month];
-
-    /// The width as text.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::QuarterHour => "quarter-hour",
-            Self::Hour => "hour",
-            Self::Day => "day",
-            Self::Month => "month",
-        }
-    }
-
     /// The number of bytes of `YYYY-MM-DDTHH:MM` that a label of this width has.
     const fn label_bytes(self) -> usize {
         match self {
@@ -81,21 +67,6 @@ impl BucketWidth {
     }
 }
 
-impl FromStr for BucketWidth {
-    type Err = BucketWidthError;
-
-    fn from_str(text: &str) -> Result<Self, BucketWidthError> {
-        Self::ALL.into_iter().find(|width| width.as_str() == text).ok_or(BucketWidthError)
-    }
-}
-
-impl fmt::Display for BucketWidth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-serde_as_text!(BucketWidth);
 crate::schema!(BucketWidth, inline, words(BucketWidth::ALL.map(BucketWidth::as_str)));
 
 /// A window of time. Its text is its label.

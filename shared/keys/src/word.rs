@@ -21,7 +21,7 @@ macro_rules! words {
 
         impl $name {
             /// All values.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
+            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
 
             /// The value's word.
             pub const fn as_str(self) -> &'static str {
@@ -49,8 +49,7 @@ macro_rules! words {
         pub struct $error;
 
         $crate::words!(@from $name, $error);
-        $crate::text::serde_as_text!($name);
-        $crate::schema!($name, stringify!($name), words($name::ALL.iter().map(|word| word.as_str())));
+        $crate::serde_as_text!($name);
     };
 
     (@from $name:ident, $error:path) => {
@@ -58,7 +57,7 @@ macro_rules! words {
             type Err = $error;
 
             fn from_str(text: &str) -> Result<Self, $error> {
-                Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or($error)
+                Self::ALL.into_iter().find(|word| word.as_str() == text).ok_or($error)
             }
         }
     };

@@ -70,13 +70,15 @@ where
     if wait == WaitSeconds::default() {
         return Box::pin(read(op.clone())).await;
     }
-    let mut wait = PageWait::begin(op, wait);
+    let whole = Duration::from_secs(wait.get().into());
+    let mut wait = PageWait { op, begun: op.ambient().monotonic(), whole, open: None, reads: 1 };
     loop {
         let step = op.step_within(WAITING_LOOK_TIME);
-        let page = Box::pin(read(step.clone())).await?;
+        let page = Box::pin(read(step)).await?;
         if !is_empty(&page) || !wait.pause().await? {
-            wait.end().await;
-            op.show_as(&step);
+            if let Some(mut open) = wait.open {
+                Box::pin(open.close()).await;
+            }
             return Ok(page);
         }
     }
@@ -94,12 +96,7 @@ struct PageWait<'a> {
     reads: u32,
 }
 
-impl<'a> PageWait<'a> {
-    fn begin(op: &'a Op, wait: WaitSeconds) -> Self {
-        let whole = Duration::from_secs(wait.get().into());
-        Self { op, begun: op.ambient().monotonic(), whole, open: None, reads: 1 }
-    }
-
+impl PageWait<'_> {
     /// Pauses before the next look. False if the time or the caller's reads are over: then there is no further look.
     async fn pause(&mut self) -> Result<bool, TimelineError> {
         let ambient = self.op.ambient();
@@ -129,13 +126,6 @@ impl<'a> PageWait<'a> {
             }
         }
         Ok(true)
-    }
-
-    /// Says that the page no longer waits.
-    async fn end(self) {
-        if let Some(mut open) = self.open {
-            Box::pin(open.close()).await;
-        }
     }
 }
 

@@ -11,7 +11,7 @@
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{Checkpoint, LateEventKey, LatePageKey, RunKey};
-use lately_keys::{Key, TableKey};
+use lately_keys::TableKey;
 use lately_model::Revision;
 use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};
 
@@ -85,19 +85,16 @@ impl ConsumerHandle<'_> {
                 if self.op.table.time_left().is_zero() {
                     return Ok(false);
                 }
-                let deletes: Vec<_> = keys.iter().map(|key| self.delete_up_to(key.clone(), ours)).collect();
-                stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
+                let is_ours = is_up_to(ours);
+                let deletes: Vec<_> =
+                    keys.iter().map(|key| self.op.table.delete_if(key.clone(), &is_ours)).collect();
+                stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect::<Vec<_>>().await?;
             }
             if page.next.is_none() {
                 return Ok(true);
             }
             query = query.start(page.next);
         }
-    }
-
-    /// Deletes an item, unless it belongs to a later incarnation.
-    async fn delete_up_to(self, key: Key, ours: Revision) -> Result<(), TableError> {
-        self.op.table.delete_if(key, &is_up_to(ours)).await.map(drop)
     }
 }
 

@@ -12,7 +12,7 @@ use lately_table::{Rounds, TableError, Transaction};
 use crate::erasure::ActorIsBeingErased;
 use crate::issue::IssueHandle;
 use crate::issue::IssueNotFound;
-use crate::issue::read::update_to;
+use crate::issue::read::update_between;
 use crate::issue::with_event::IssueWrite;
 
 /// Why an issue was not changed.
@@ -88,7 +88,8 @@ impl IssueHandle<'_> {
             };
             let next = Issue { updated_at: self.op.now(), revision: read.issue.revision.next(), ..next };
             let topic = self.op.issues().topic().await?;
-            let update = update_to(&read, &next).expect("a change sets a revision, at least");
+            let update =
+                update_between(&read, &read.item_of(&next)).expect("a change sets a revision, at least");
             let write = Transaction::new(self.op.ambient()).update(update);
             match self.op.issues().write_and_tell(write, event, &topic).await? {
                 IssueWrite::Written => return Ok(next),

@@ -19,15 +19,20 @@ use lately_keys::IssueNumber;
 use lately_table::{Item, TableError, Update};
 
 use crate::issue::IssuesHandle;
-use crate::issue::read::upgrade;
-use crate::limits::{WRITE_BACKS_AT_ONCE, WRITE_BACKS_PER_PAGE};
+use crate::issue::read::update_between;
+use crate::limits::WRITE_BACKS_PER_PAGE;
 use crate::op::Op;
 use crate::paced_scan::PacedScan;
+
+/// Upgraded issues that are written back at the same time: three rounds for a page.
+const WRITE_BACKS_AT_ONCE: usize = 8;
+
+const _: () = assert!(WRITE_BACKS_AT_ONCE <= WRITE_BACKS_PER_PAGE);
 
 impl IssuesHandle<'_> {
     /// Writes back the upgraded ones of some issues that were read, up to [`WRITE_BACKS_PER_PAGE`].
     pub(super) async fn write_back(self, read: &[ReadIssue]) {
-        let upgrades = read.iter().filter_map(upgrade).take(WRITE_BACKS_PER_PAGE);
+        let upgrades = read.iter().filter_map(upgrade_of).take(WRITE_BACKS_PER_PAGE);
         let writes = upgrades.map(async |upgrade| {
             // If the update's condition fails, another writer has written a newer state.
             if let Err(error) = self.op.table.try_update(&upgrade).await {
@@ -106,7 +111,7 @@ impl MigrationReport {
         match schema.and_then(|schema| Ok((schema, ReadIssue::of(item)?))) {
             Ok((schema, _)) if schema > SCHEMA => self.newer += 1,
             Ok((_, read)) => {
-                let upgrade = upgrade(&read);
+                let upgrade = upgrade_of(&read);
                 self.current += u64::from(upgrade.is_none());
                 return upgrade;
             }
@@ -134,4 +139,9 @@ impl MigrationReport {
             }
         }
     }
+}
+
+/// The update that upgrades the stored item; `None` if the item needs no upgrade.
+fn upgrade_of(read: &ReadIssue) -> Option<Update> {
+    update_between(read, &read.upgraded)
 }

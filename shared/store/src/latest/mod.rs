@@ -92,7 +92,7 @@ impl TopicHandle<'_> {
         let ending = loop {
             let missing = draft.missing();
             if missing == 0 {
-                break PageEnd::Full { more: reading.has_more() };
+                break PageEnd { more: reading.has_more(), at: None };
             }
             let Some(mut wave) = reading.next_wave(buckets.min(missing)).await? else {
                 break reading.ending();

@@ -9,7 +9,7 @@ use lately_keys::{Bucket, Coverage, EventId, Order, Shard, ShardCount, Stretch, 
 
 use crate::lane::LanePage;
 use crate::latest::ask::{first_ask, unit_of};
-use crate::latest::pace::{LaneAsk, Pace, PageState, Reach};
+use crate::latest::pace::{Pace, PageState, Reach, later};
 use crate::latest::rank::{Rank, Ranked, ahead, behind};
 use crate::latest::span::IdRange;
 
@@ -174,41 +174,36 @@ impl<T: Ranked> Wave<T> {
                 Known::UpTo(frontier) => (behind(frontier.id, self.order)?, self.events_up_to(frontier)),
             };
             let wanted = u32::try_from(wanted.saturating_sub(before)).unwrap_or(u32::MAX);
-            let to = match tau {
-                Some(tau) if self.rank(tau) < self.rank(last) => tau,
-                _ => last,
+            let nearer = |one: Option<EventId>, other: EventId| {
+                one.filter(|one| self.rank(*one) < self.rank(other)).unwrap_or(other)
             };
+            let to = nearer(tau, last);
             IdRange::walked(from, to, self.order)?;
             let is_first = !self.asked[lane];
-            let LaneAsk { limit, until } = match (slices, &reach) {
+            let (limit, until) = match (slices, &reach) {
                 (Some(slices), Some(reach)) => {
                     let Stretch { start, end } = slices.stretch(from.tick(), self.order)?;
                     if !reach.includes(start) {
                         return None;
                     }
                     match slices.shared_with(start) {
-                        Some(shards) if is_sparse => LaneAsk {
-                            limit: filtered_ask(self.rounds, shards.get().into(), event_bytes),
-                            until: None,
-                        },
+                        Some(shards) if is_sparse => {
+                            (filtered_ask(self.rounds, shards.get().into(), event_bytes), None)
+                        }
                         Some(shards) => reach.ask(shards, [start, end], wanted, is_first),
-                        None => reach.ask_few(wanted),
+                        // Few events should be in this lane.
+                        None => (unit_of(event_bytes).min(wanted), None),
                     }
                 }
-                _ if is_sparse => {
-                    LaneAsk { limit: filtered_ask(self.rounds, shards.into(), event_bytes), until: None }
-                }
-                _ if is_first && before == 0 => {
-                    LaneAsk { limit: first_ask(wanted, shards.into(), event_bytes), until: None }
-                }
-                _ => LaneAsk { limit: wanted, until: None },
+                _ if is_sparse => (filtered_ask(self.rounds, shards.into(), event_bytes), None),
+                _ if is_first && before == 0 => (first_ask(wanted, shards.into(), event_bytes), None),
+                _ => (wanted, None),
             };
             let until = until.map(|until| match self.order {
                 Order::NewestFirst => EventId::first_at(until),
                 Order::OldestFirst => EventId::last_at(until),
             });
-            let to = until.filter(|until| self.rank(*until) < self.rank(to)).unwrap_or(to);
-            let ids = IdRange::walked(from, to, self.order)?;
+            let ids = IdRange::walked(from, nearer(until, to), self.order)?;
             (wanted > 0).then_some(Ask { lane, ids, limit })
         };
         (0..self.lanes.len()).filter_map(ask).collect()
@@ -220,19 +215,19 @@ impl<T: Ranked> Wave<T> {
         let slice = narrowest.map(|slices| slices.coverage.most_shards().slice_ticks()).min()?;
         let at = self.next_tick()?;
         let missing = wanted.saturating_sub(self.settled().len());
-        let progress = PageState {
+        let page = PageState {
             order: self.order,
             began: self.began.unwrap_or(at),
             at,
-            fresh: self.fresh,
+            fresh: self.fresh.map_or(at, |fresh| later(fresh, at, self.order)),
             is_begun: self.is_begun(),
-            pace: self.pace,
+            per_tick: self.pace.map(|pace| pace.per_tick),
             missing: u32::try_from(missing).unwrap_or(u32::MAX),
             tau: tau.map(EventId::tick),
             event_bytes,
         };
         let found: Vec<_> = self.events.iter().map(|event| event.id().tick()).collect();
-        Some(Reach::next(progress, &found, slice))
+        Some(Reach::next(page, &found, slice))
     }
 
     /// The tick of the first id that is not known of all lanes.

@@ -116,7 +116,7 @@ impl Reader {
                 reading.wave(FeedEntryKey::partition(user), ids)
             }
             Timeline::Source(source) => reading.source_wave(source, ids),
-            Timeline::Topic(_) => return Ok(PageEnd::Exhausted),
+            Timeline::Topic(_) => return Ok(PageEnd::default()),
         };
         if let Some((marks, _)) = &self.marks {
             reading.push_pulls(&mut wave, &marks.pulls, ids);

@@ -18,9 +18,15 @@ use lately_keys::EventId;
 use lately_table::{Condition, Corrupt, Item, Query, TableError};
 
 use crate::consumer::ledger::Ledger;
-use crate::limits::{LATE_PER_PAGE, LATE_PER_RUN};
+use crate::limits::LATE_PER_RUN;
 use crate::run::RunHandle;
 use crate::run::cover::Covering;
+
+/// Late events on one page of a run's list: 32 KB, a twelfth of the largest item.
+const LATE_PER_PAGE: usize = 2_000;
+
+// 16 bytes for each id, and room for a key.
+const _: () = assert!(LATE_PER_PAGE * 16 + 1024 <= 400 * 1000);
 
 /// Why a run's late events could not be listed.
 #[derive(Debug, thiserror::Error)]

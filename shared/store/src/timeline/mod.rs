@@ -46,7 +46,9 @@ impl TimelineHandle<'_> {
     /// A page of a source's timeline. It shows only events of topics that the caller may see.
     pub async fn page(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
         let read = |op: Op| async move { op.timeline(self.source).read(query).await };
-        page_or_wait(self.op, query.page.wait, read, is_empty).await
+        let page = page_or_wait(self.op, query.page.wait, read, is_empty).await?;
+        self.op.show(page.events.len());
+        Ok(page)
     }
 
     async fn read(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
@@ -57,14 +59,12 @@ impl TimelineHandle<'_> {
         let fingerprint = fingerprint(self.source, query, topic.as_ref());
         let filter = Filter::of(self.op, query, topic.as_ref());
         let (span, mut draft) = begin_page(query, fingerprint, filter.now)?;
-        let Some(ids) = span.ids else { return Ok(draft.finish(PageEnd::Exhausted)) };
+        let Some(ids) = span.ids else { return Ok(draft.finish(PageEnd::default())) };
         let consistent = is_consistent(query, *wait_for);
         let mut reading = TimelineReading { consistent, ..TimelineReading::new(self.op, filter, span.order) };
         let mut wave = reading.source_wave(self.source, ids);
         let ending = reading.fill(&mut wave, &mut draft).await?;
-        let page = draft.finish(ending);
-        self.op.show(page.events.len());
-        Ok(page)
+        Ok(draft.finish(ending))
     }
 
     /// True if a source lists an event, and the client may see it.

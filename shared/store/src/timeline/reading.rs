@@ -139,15 +139,12 @@ impl<'a> TimelineReading<'a> {
             if let Some(ending) = draft.take(resolved.events, rest, edge) {
                 return Ok(ending);
             }
-            if draft.missing() == 0 {
-                return Ok(PageEnd::Full { more: false });
-            }
-            if rest == 0 && !edge.more {
-                return Ok(PageEnd::Exhausted);
+            if draft.missing() == 0 || rest == 0 && !edge.more {
+                return Ok(PageEnd::default());
             }
             if rest > 0 && self.is_spent() {
                 let last = taken.checked_sub(1).and_then(|last| wave.settled().get(last));
-                return Ok(PageEnd::Cut { at: last.map(|last| last.id) });
+                return Ok(PageEnd { more: true, at: last.map(|last| last.id) });
             }
         }
     }

@@ -147,10 +147,7 @@ impl TopicHandle<'_> {
         match self.ensure(&TopicChange::default()).await {
             Ok((stored, _)) => Ok(stored.settings),
             Err(PutTopicError::Table(error)) => Err(error),
-            Err(error @ PutTopicError::BeingDeleted(_)) => Err(TableError::unavailable(error)),
-            Err(PutTopicError::Refused(fault)) => {
-                Err(TableError::unavailable(format!("the default settings were refused: {fault}")))
-            }
+            Err(error) => Err(TableError::unavailable(error)),
         }
     }
 
