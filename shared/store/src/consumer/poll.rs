@@ -35,9 +35,13 @@ use crate::op::Op;
 /// A poll's response, and the checkpoint that must be written before the response is given.
 type PreparedPoll = (Polled, Option<Checkpoint>);
 
-/// The late events of a batch.
+/// The late events of a batch, and what a poll found in the ledger.
 #[derive(Default)]
 struct Late {
+    /// The other unsettled entries, each with its partition.
+    left: BTreeMap<EventId, u8>,
+    /// The partitions that hold no other unsettled entries than these, and their counters.
+    whole: Vec<(u8, u64)>,
     events: Vec<Event>,
     /// Their bytes as sent.
     bytes: usize,
@@ -51,18 +55,6 @@ struct Late {
     sweeps: Vec<Sweep>,
 }
 
-/// The unsettled entries that a poll found in the ledger, and the places where it stopped.
-#[derive(Default)]
-struct UnsettledEntries {
-    /// Each with its partition.
-    ids: BTreeMap<EventId, u8>,
-    /// The partitions that hold no other unsettled entries, and their counters.
-    whole: Vec<(u8, u64)>,
-    sweeps: Vec<Sweep>,
-    /// True if entries that the poll did not reach may be unsettled.
-    more: bool,
-}
-
 impl Late {
     /// Takes as many events as fit.
     fn take(&mut self, events: Vec<Event>) {
@@ -74,6 +66,7 @@ impl Late {
                 return;
             }
             self.bytes += bytes;
+            self.left.remove(&event.id);
             self.events.push(event);
         }
     }
@@ -178,10 +171,9 @@ impl Polling<'_> {
     async fn late_events(self, seen: &LedgerCounters, limit: usize) -> Result<Late, TableError> {
         let checkpoint = self.checkpoint;
         let topic = self.op.topic(&checkpoint.consumer.topic);
-        let UnsettledEntries { ids: mut left, whole, sweeps, more } = self.waiting(seen, limit).await?;
-        let mut late =
-            Late { more: more || left.len() > limit, dealt: checkpoint.known, sweeps, ..Late::default() };
-        let ids: Vec<_> = left.keys().copied().take(limit).collect();
+        let mut late = self.waiting(seen, limit).await?;
+        late.more |= late.left.len() > limit;
+        let ids: Vec<_> = late.left.keys().copied().take(limit).collect();
         // Events may be large. The first step reads no more than fit at the largest size; later steps go by the mean
         // size of the events before.
         let (mut rest, mut step) = (&*ids, POINTERS_AT_FIRST);
@@ -202,14 +194,11 @@ impl Polling<'_> {
                 step = (PAGE_BYTES.saturating_sub(late.bytes) / mean.max(1)).clamp(1, BATCH_KEYS);
             }
             for id in &gone {
-                left.remove(id);
+                late.left.remove(id);
             }
         }
-        for event in &late.events {
-            left.remove(&event.id);
-        }
-        for (shard, count) in whole {
-            if left.values().all(|other| *other != shard) {
+        for (shard, count) in std::mem::take(&mut late.whole) {
+            if late.left.values().all(|other| *other != shard) {
                 late.dealt.raise(shard, count);
             }
         }
@@ -218,10 +207,10 @@ impl Polling<'_> {
 
     /// Finds the unsettled entries of the partitions whose counters rose, until the request may read no more. It begins
     /// with a random partition, so that each partition gets its turn.
-    async fn waiting(self, seen: &LedgerCounters, limit: usize) -> Result<UnsettledEntries, TableError> {
+    async fn waiting(self, seen: &LedgerCounters, limit: usize) -> Result<Late, TableError> {
         let Checkpoint { known, position, sweeps, .. } = self.checkpoint;
         let mut risen = seen.risen_since(known);
-        let mut waiting = UnsettledEntries::default();
+        let mut waiting = Late { dealt: *known, ..Late::default() };
         if risen.is_empty() {
             return Ok(waiting);
         }
@@ -245,7 +234,7 @@ impl Polling<'_> {
                 waiting.sweeps.extend(walked.behind.map(|behind| Sweep { shard, count, behind }));
                 waiting.more |= walked.ending == WalkEnding::Cut;
             }
-            waiting.ids.extend(walked.ids.into_iter().map(|id| (id, shard)));
+            waiting.left.extend(walked.ids.into_iter().map(|id| (id, shard)));
         }
         waiting.sweeps.sort_unstable_by_key(|sweep| sweep.shard);
         Ok(waiting)

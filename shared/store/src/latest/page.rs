@@ -59,7 +59,7 @@ impl Budget {
     }
 }
 
-/// How a page ends. The default is the end of all events.
+/// The end of a page. The default is the end of all events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PageEnd {
     /// True if there may be more events behind the page.

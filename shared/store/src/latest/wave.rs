@@ -86,14 +86,19 @@ enum Known {
     All,
 }
 
+/// A lane, and how far it was read.
+#[derive(Debug)]
+struct LaneState {
+    lane: WaveLane,
+    known: Known,
+    was_asked: bool,
+}
+
 /// Partitions that are read together.
 #[derive(Debug)]
 pub(crate) struct Wave<T> {
     order: Order,
-    lanes: Vec<WaveLane>,
-    known: Vec<Known>,
-    /// For each lane, whether it was asked.
-    asked: Vec<bool>,
+    lanes: Vec<LaneState>,
     rounds: u32,
     /// In the order of the walk.
     events: Vec<T>,
@@ -113,9 +118,7 @@ impl<T: Ranked> Wave<T> {
     pub(crate) fn new(order: Order, lanes: Vec<WaveLane>, end: EventId) -> Self {
         let mut wave = Self {
             order,
-            known: vec![Known::Nothing; lanes.len()],
-            asked: vec![false; lanes.len()],
-            lanes,
+            lanes: Vec::with_capacity(lanes.len()),
             rounds: 0,
             events: Vec::new(),
             end,
@@ -124,9 +127,7 @@ impl<T: Ranked> Wave<T> {
             fresh: None,
             began: None,
         };
-        for lane in 0..wave.lanes.len() {
-            wave.known[lane] = wave.beginning(lane);
-        }
+        lanes.into_iter().for_each(|lane| wave.push(lane));
         wave.began = wave.next_tick();
         wave
     }
@@ -137,14 +138,13 @@ impl<T: Ranked> Wave<T> {
     }
 
     pub(crate) fn lane(&self, lane: usize) -> &WaveLane {
-        &self.lanes[lane]
+        &self.lanes[lane].lane
     }
 
     /// Adds a lane. The lane may begin behind all wanted events; then it is never asked.
     pub(crate) fn push(&mut self, lane: WaveLane) {
-        self.lanes.push(lane);
-        self.asked.push(false);
-        self.known.push(self.beginning(self.last_lane()));
+        let known = self.beginning(&lane);
+        self.lanes.push(LaneState { lane, known, was_asked: false });
     }
 
     /// The lane that was added last.
@@ -154,7 +154,7 @@ impl<T: Ranked> Wave<T> {
 
     /// From now on the lane is taken to hold few of the wanted events.
     pub(crate) fn expect_few(&mut self, lane: usize) {
-        self.lanes[lane].is_sparse = true;
+        self.lanes[lane].lane.is_sparse = true;
     }
 
     pub(crate) const fn is_begun(&self) -> bool {
@@ -165,10 +165,10 @@ impl<T: Ranked> Wave<T> {
     pub(crate) fn asks(&self, wanted: usize, event_bytes: u32) -> Vec<Ask> {
         let tau = wanted.checked_sub(1).and_then(|last| self.events.get(last)).map(T::id);
         let reach = self.reach(wanted, tau, event_bytes);
-        let ask = |lane: usize| {
-            let WaveLane { ids, is_sparse, shards, ref slices, .. } = self.lanes[lane];
+        let ask = |(lane, state): (usize, &LaneState)| {
+            let WaveLane { ids, is_sparse, shards, ref slices, .. } = state.lane;
             let (first, last) = ids.ends(self.order);
-            let (from, before) = match self.known[lane] {
+            let (from, before) = match state.known {
                 Known::All => return None,
                 Known::Nothing => (first, 0),
                 Known::UpTo(frontier) => (behind(frontier.id, self.order)?, self.events_up_to(frontier)),
@@ -179,7 +179,7 @@ impl<T: Ranked> Wave<T> {
             };
             let to = nearer(tau, last);
             IdRange::walked(from, to, self.order)?;
-            let is_first = !self.asked[lane];
+            let is_first = !state.was_asked;
             let (limit, until) = match (slices, &reach) {
                 (Some(slices), Some(reach)) => {
                     let Stretch { start, end } = slices.stretch(from.tick(), self.order)?;
@@ -206,12 +206,12 @@ impl<T: Ranked> Wave<T> {
             let ids = IdRange::walked(from, nearer(until, to), self.order)?;
             (wanted > 0).then_some(Ask { lane, ids, limit })
         };
-        (0..self.lanes.len()).filter_map(ask).collect()
+        self.lanes.iter().enumerate().filter_map(ask).collect()
     }
 
     /// The reach of the next round; `None` if no lane has slices.
     fn reach(&self, wanted: usize, tau: Option<EventId>, event_bytes: u32) -> Option<Reach> {
-        let narrowest = self.lanes.iter().filter_map(|lane| lane.slices.as_ref());
+        let narrowest = self.lanes.iter().filter_map(|state| state.lane.slices.as_ref());
         let slice = narrowest.map(|slices| slices.coverage.most_shards().slice_ticks()).min()?;
         let at = self.next_tick()?;
         let missing = wanted.saturating_sub(self.settled().len());
@@ -232,18 +232,17 @@ impl<T: Ranked> Wave<T> {
 
     /// The tick of the first id that is not known of all lanes.
     fn next_tick(&self) -> Option<Tick> {
-        let next = |(lane, known): (&WaveLane, &Known)| match *known {
+        let next = self.lanes.iter().filter_map(|state| match state.known {
             Known::All => None,
-            Known::Nothing => Some(lane.ids.ends(self.order).0),
+            Known::Nothing => Some(state.lane.ids.ends(self.order).0),
             Known::UpTo(frontier) => behind(frontier.id, self.order),
-        };
-        let next = self.lanes.iter().zip(&self.known).filter_map(next);
+        });
         next.min_by_key(|id| self.rank(*id)).map(EventId::tick)
     }
 
     /// The known part of a lane that was never asked.
-    fn beginning(&self, lane: usize) -> Known {
-        let (first, _) = self.lanes[lane].ids.ends(self.order);
+    fn beginning(&self, lane: &WaveLane) -> Known {
+        let (first, _) = lane.ids.ends(self.order);
         match ahead(first, self.order) {
             Some(ahead) => self.skipped(lane, ahead),
             None => self.until_slice(lane, first, Known::Nothing),
@@ -251,7 +250,7 @@ impl<T: Ranked> Wave<T> {
     }
 
     /// The known part of a lane that is known up to an id.
-    fn skipped(&self, lane: usize, frontier: EventId) -> Known {
+    fn skipped(&self, lane: &WaveLane, frontier: EventId) -> Known {
         match behind(frontier, self.order) {
             Some(next) => self.until_slice(lane, next, Known::UpTo(self.rank(frontier))),
             None => Known::All,
@@ -259,9 +258,8 @@ impl<T: Ranked> Wave<T> {
     }
 
     /// The known part of a lane that is known before an id: the lane holds nothing until its next slice.
-    fn until_slice(&self, lane: usize, next: EventId, before: Known) -> Known {
-        let WaveLane { slices, ids, .. } = &self.lanes[lane];
-        let Some(slices) = slices else { return before };
+    fn until_slice(&self, lane: &WaveLane, next: EventId, before: Known) -> Known {
+        let Some(slices) = &lane.slices else { return before };
         let Some(Stretch { start, .. }) = slices.stretch(next.tick(), self.order) else { return Known::All };
         if start == next.tick() {
             return before;
@@ -270,7 +268,7 @@ impl<T: Ranked> Wave<T> {
             Order::NewestFirst => EventId::last_at(start),
             Order::OldestFirst => EventId::first_at(start),
         };
-        let (_, last) = ids.ends(self.order);
+        let (_, last) = lane.ids.ends(self.order);
         if self.rank(start) > self.rank(last) {
             return Known::All;
         }
@@ -281,13 +279,15 @@ impl<T: Ranked> Wave<T> {
     pub(crate) fn absorb(&mut self, answers: Vec<LaneAnswer<T>>) {
         self.rounds += 1;
         for LaneAnswer { ask, found, .. } in answers {
-            let (_, last) = self.lanes[ask.lane].ids.ends(self.order);
+            let lane = self.lane(ask.lane);
+            let (_, last) = lane.ids.ends(self.order);
             let (_, asked) = ask.ids.ends(self.order);
-            self.asked[ask.lane] = true;
-            self.known[ask.lane] = match found.stopped_at.unwrap_or(asked) {
+            let known = match found.stopped_at.unwrap_or(asked) {
                 end if end == last => Known::All,
-                end => self.skipped(ask.lane, end),
+                end => self.skipped(lane, end),
             };
+            let state = &mut self.lanes[ask.lane];
+            (state.known, state.was_asked) = (known, true);
             self.events.extend(found.items);
         }
         // Each answer is sorted already, so this merges them.
@@ -319,7 +319,7 @@ impl<T: Ranked> Wave<T> {
             Known::UpTo(frontier) => Some(frontier.id),
             Known::All => Some(self.end),
         };
-        WaveEdge { frontier, cut: self.cut, more: self.known.iter().any(|known| *known != Known::All) }
+        WaveEdge { frontier, cut: self.cut, more: self.lanes.iter().any(|state| state.known != Known::All) }
     }
 
     /// The first `wanted` events, and how many more are known.
@@ -331,7 +331,7 @@ impl<T: Ranked> Wave<T> {
 
     /// The part that is known of all lanes.
     fn frontier(&self) -> Known {
-        self.known.iter().min().copied().unwrap_or(Known::All)
+        self.lanes.iter().map(|state| state.known).min().unwrap_or(Known::All)
     }
 
     fn events_up_to(&self, rank: Rank) -> usize {

@@ -65,7 +65,12 @@ impl TopicHandle<'_> {
             return Ok(Written { events, replayed: false });
         };
 
-        let request = KeyedRequest::of(self.op, self.topic, stored.created_at, &idempotency);
+        let request = KeyedRequest {
+            op: self.op,
+            topic: self.topic,
+            created_at: stored.created_at,
+            idempotency: &idempotency,
+        };
         let earlier = match checked {
             // A retry may come so late that its times would be refused now. The time of the first request counts.
             Err(error) => request.recorded().await?.ok_or(error)?,

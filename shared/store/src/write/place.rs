@@ -57,9 +57,7 @@ impl<'a> EventWriter<'a> {
         let floor = stored.changing.map_or(UnixMillis::MIN, |changing| changing.floor);
         Self { floor, ..self }
     }
-}
 
-impl<'w> EventWriter<'w> {
     /// Gives each event its id, a new one or a given one, and its item. The directory covers all the events when this
     /// returns. The items store how the request was accepted.
     pub(crate) async fn place(
@@ -67,7 +65,7 @@ impl<'w> EventWriter<'w> {
         events: Vec<NewEvent>,
         ids: Option<Vec<EventId>>,
         acceptance: Acceptance,
-    ) -> Result<PlacedEvents<'w>, WriteError> {
+    ) -> Result<PlacedEvents<'a>, WriteError> {
         let settings = self.settings;
         let topic = self.topic;
         let bucket = |at| Bucket::containing(settings.bucket, at);
@@ -128,9 +126,9 @@ impl<'w> EventWriter<'w> {
     }
 
     /// Covers buckets and types. Returns the entries by the first moments of their buckets.
-    async fn cover_all<'a>(
+    async fn cover_all<'e>(
         self,
-        needed: impl Iterator<Item = (Bucket, &'a EventType)>,
+        needed: impl Iterator<Item = (Bucket, &'e EventType)>,
     ) -> Result<BTreeMap<UnixMillis, Arc<DirectoryEntry>>, TableError> {
         let mut types: BTreeMap<UnixMillis, (Bucket, BTreeSet<EventType>)> = BTreeMap::new();
         for (bucket, event_type) in needed {
@@ -150,7 +148,7 @@ impl<'w> EventWriter<'w> {
     }
 
     /// The coverage of an event's bucket.
-    pub(crate) const fn bucket(&self, entry: &DirectoryEntry) -> BucketCoverage<'w> {
+    pub(crate) const fn bucket(&self, entry: &DirectoryEntry) -> BucketCoverage<'a> {
         let directory = Directory::of(self.op, self.topic);
         BucketCoverage { directory, bucket: entry.bucket, max_shards: self.settings.max_shards }
     }
