@@ -88,7 +88,7 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
     ) -> Result<(Revision, bool), WriteDocumentError> {
         let known = precondition.revision();
         let (revision, item) = self.next_item(document, known);
-        match self.op.table.put_revised(&item, known).await? {
+        match self.op.table.revised(known).put(&item).await? {
             Guarded::Written => Ok((revision, known.is_none())),
             Guarded::Stale(there) => Err(refusal(precondition, there.as_ref())?),
             Guarded::Unknown => Err(unknown().into()),
@@ -97,7 +97,7 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
 
     /// Deletes the document if it has the revision that the precondition names. A missing document counts as deleted.
     pub async fn delete(self, precondition: Precondition) -> Result<(), WriteDocumentError> {
-        match self.op.table.delete_revised(self.key.encode(), precondition.revision()).await? {
+        match self.op.table.revised(precondition.revision()).delete(self.key.encode()).await? {
             Guarded::Written => Ok(()),
             Guarded::Stale(there) => Err(refusal(precondition, there.as_ref())?),
             Guarded::Unknown => Err(unknown().into()),
@@ -126,7 +126,7 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
             };
             let replaced = known.as_ref().map(|known| known.revision);
             let (revision, item) = self.next_item(&document, replaced);
-            match self.op.table.put_revised(&item, replaced).await? {
+            match self.op.table.revised(replaced).put(&item).await? {
                 Guarded::Written => return Ok(Some(StoredDocument { revision, document })),
                 // The failed write has returned the item, so a read is not needed.
                 Guarded::Stale(there) => known = there.as_ref().map(StoredDocument::decode).transpose()?,

@@ -167,8 +167,8 @@ impl LedgerHandle<'_> {
             .consistent(true);
         let page = self.op.table.query(&query).await?;
         self.op.table.meter().items(page.read);
-        let ids = page.items.iter().map(|item| item.parsed("sk")).collect::<Result<_, _>>()?;
-        let last = page.next.map(|next| next.parsed("sk")).transpose()?;
+        let ids = page.items.iter().map(|item| item.get("sk")).collect::<Result<_, _>>()?;
+        let last = page.next.map(|next| next.get("sk")).transpose()?;
         Ok(Unsettled { ids, last })
     }
 

@@ -106,7 +106,7 @@ impl ConsumerHandle<'_> {
                 None => Polling::of(self.op, &checkpoint, &stored).next_batch(request).await?,
             };
             let Some(next) = given.next else { return Ok(given.polled) };
-            found = match self.op.table.put_revised(&next.encode(), Some(checkpoint.revision)).await? {
+            found = match self.op.table.revised(Some(checkpoint.revision)).put(&next.encode()).await? {
                 Guarded::Written => return Ok(given.polled),
                 // Another poll was first, or an attempt of this one was applied: its batch is given.
                 Guarded::Stale(_) | Guarded::Unknown => self.checkpoint().await?,

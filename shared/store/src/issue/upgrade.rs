@@ -34,7 +34,7 @@ impl IssuesHandle<'_> {
 
     async fn try_write_back(self, upgrade: Update) {
         // If the update's condition fails, another writer has written a newer state.
-        if let Err(error) = self.op.table.try_update(&upgrade).await {
+        if let Err(error) = self.op.table.once().update(&upgrade).await {
             tracing::warn!(%error, "an upgraded issue is not written back");
         }
     }
