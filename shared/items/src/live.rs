@@ -17,9 +17,11 @@ use std::fmt;
 use lately_keys::{EventId, Source, Topic, UnixMillis, User};
 
 use crate::AnnouncementKey;
+use crate::attribute::Value;
 use crate::form::{Form, Text};
-use crate::item::{Corrupt, Item, Value};
+use crate::item::{Corrupt, Item};
 use crate::key::key;
+use crate::record::record;
 
 /// A timeline that can be followed live.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,7 +77,7 @@ impl WatchKey {
 
     /// True if the item of a watch says that its timeline is followed now.
     pub fn is_watched(watch: &Item, now: UnixMillis) -> Result<bool, Corrupt> {
-        Ok(watch.number::<u64>("until")? >= now.get())
+        Ok(watch.get::<u64>("until")? >= now.get())
     }
 }
 
@@ -112,30 +114,21 @@ key! {
 impl LateNoteKey {
     /// The item of a note of late events. It expires at this time, in unix seconds.
     pub fn item(&self, events: &[EventId], expires_at: u64) -> Item {
-        Item::at(self).with("e", Value::ids(events)).with("expires_at", expires_at)
+        Item::at(self).with("e", Value::of_list(events)).with("expires_at", expires_at)
     }
 }
 
-/// A note, as a follower reads it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LateNote {
-    /// The note's own id.
-    pub id: EventId,
-    /// The late events.
-    pub events: Vec<EventId>,
-    /// When the topic was created that is being deleted.
-    pub gone: Option<UnixMillis>,
-}
-
-impl LateNote {
-    /// The attribute of a note that says that the topic is being deleted.
-    pub const GONE: &str = "gone";
-
-    /// The note of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let LateNoteKey { id, .. } = item.key_as()?;
-        Ok(Self { id, events: item.ids("e")?, gone: item.optional_millis(Self::GONE)? })
+record! {
+    /// A note, as a follower reads it.
+    pub struct LateNote {
+        /// The note's own id.
+        pub id: EventId = of_key,
+        /// The late events.
+        pub events: Vec<EventId> = required("e"),
+        /// When the topic was created that is being deleted.
+        pub gone: Option<UnixMillis> = optional(GONE = "gone"),
     }
+    key LateNoteKey
 }
 
 #[cfg(test)]

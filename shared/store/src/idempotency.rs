@@ -44,7 +44,7 @@ impl KeyedRequest<'_> {
     ) -> Result<Option<KeyRecord>, TableError> {
         let wanted = KeyRecord { body_hash: self.idempotency.body_hash, ids, accepted_at, done: false };
         let is_over = Condition::at_most(EXPIRES_AT, accepted_at.get() / 1000);
-        let is_of_earlier = Condition::below("at", self.since().get());
+        let is_of_earlier = Condition::below(KeyRecord::AT, &self.since());
         let is_free = Condition::no_item().or(is_over).or(is_of_earlier);
         let found = match self.op.table.put_if(&wanted.encode(&self.key()), &is_free).await? {
             PutIf::Done => return Ok(None),
@@ -68,7 +68,7 @@ impl KeyedRequest<'_> {
 
     /// Marks a request as done. If this fails, a retry writes the same events again, which changes nothing.
     pub(crate) async fn finish(self) {
-        let done = Update::of(&self.key()).set("done", true).only_if(Condition::any_item());
+        let done = Update::of(&self.key()).set(KeyRecord::DONE, true).only_if(Condition::any_item());
         match self.op.table.update(&done).await {
             Ok(true) => {}
             Ok(false) => tracing::warn!("an idempotency record was gone before it was done"),

@@ -88,13 +88,14 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
     ) -> Result<(Revision, bool), WriteDocumentError> {
         let known = precondition.revision();
         let (revision, item) = self.next_item(document, known);
-        check(self.op.table.put_revised(&item, known).await?, precondition)?;
+        check(self.op.table.revised(known).put(&item).await?, precondition)?;
         Ok((revision, known.is_none()))
     }
 
     /// Deletes the document if it has the revision that the precondition names. A missing document counts as deleted.
     pub async fn delete(self, precondition: Precondition) -> Result<(), WriteDocumentError> {
-        check(self.op.table.delete_revised(self.key.encode(), precondition.revision()).await?, precondition)
+        let revised = self.op.table.revised(precondition.revision());
+        check(revised.delete(self.key.encode()).await?, precondition)
     }
 
     /// Reads the document, asks `update` for its replacement, and writes the replacement. If another writer came first,
@@ -119,7 +120,7 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
             };
             let replaced = known.as_ref().map(|known| known.revision);
             let (revision, item) = self.next_item(&document, replaced);
-            match self.op.table.put_revised(&item, replaced).await? {
+            match self.op.table.revised(replaced).put(&item).await? {
                 Guarded::Written => return Ok(Some(StoredDocument { revision, document })),
                 // The failed write has returned the item, so a read is not needed.
                 Guarded::Stale(there) => known = there.as_ref().map(StoredDocument::decode).transpose()?,

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
+use lately_keys::Place;
 
 use crate::ambient::Ambient;
 use crate::call::Table;
 use crate::cost::{Meter, Tally};
+use crate::limits::ATTEMPTS;
 
 /// A table, with the client, the clocks and the time that operations on the table use.
 ///
@@ -50,7 +52,15 @@ impl Connection {
 
     fn begin_part(&self, time: Duration, whole: &Arc<Meter>) -> Table {
         let Self { client, name, ambient, .. } = self;
-        Table::new(client.clone(), Arc::clone(name), Arc::clone(ambient), time, whole)
+        Table {
+            client: client.clone(),
+            name: Arc::clone(name),
+            key_names: [Place::Table.pk().into(), Place::Table.sk().into()],
+            meter: Arc::new(Meter::part_of(Arc::clone(whole))),
+            ambient: Arc::clone(ambient),
+            deadline: ambient.monotonic() + time,
+            max_attempts: Some(ATTEMPTS),
+        }
     }
 
     /// The work of all finished operations since the tally was last read.

@@ -97,10 +97,10 @@ impl<'a> AnnouncementHandle<'a> {
     /// The part of a run's transaction that announces the run.
     pub(crate) fn announcing_run(self, to: EventId, at: UnixMillis) -> Update {
         Update::of(&self.key())
-            .set("from", self.checkpoint.position.to_string())
-            .set("to", to.to_string())
-            .set("at", at.get())
-            .set("mode", ConsumerMode::Runs.as_str())
+            .set(Announcement::FROM, &self.checkpoint.position)
+            .set(Announcement::TO, &to)
+            .set(Announcement::AT, &at)
+            .set(Announcement::MODE, &ConsumerMode::Runs)
             .only_if(self.is_ours())
     }
 
@@ -108,9 +108,9 @@ impl<'a> AnnouncementHandle<'a> {
     pub(crate) async fn announce_poll(self, to: EventId) -> Result<Option<LedgerCounters>, TableError> {
         let to = to.to_string();
         let update = Update::of(&self.key())
-            .set("to", to.as_str())
-            .set("mode", ConsumerMode::Polls.as_str())
-            .only_if(self.is_ours().and(Condition::below("to", to)));
+            .set(Announcement::TO, to.as_str())
+            .set(Announcement::MODE, &ConsumerMode::Polls)
+            .only_if(self.is_ours().and(Condition::below(Announcement::TO, to)));
         match self.op.table.update_and_get(&update).await? {
             Some(item) => Ok(Some(LedgerCounters::of_attributes(&item)?)),
             // The id was announced already, or there is no announcement of this incarnation.
@@ -122,8 +122,8 @@ impl<'a> AnnouncementHandle<'a> {
     pub(crate) async fn lower_start(self, start: EventId) -> Result<(), TableError> {
         let start = start.to_string();
         let update = Update::of(&self.key())
-            .set("start", start.as_str())
-            .only_if(self.is_ours().and(Condition::above("start", start)));
+            .set(Announcement::START, start.as_str())
+            .only_if(self.is_ours().and(Condition::above(Announcement::START, start)));
         self.op.table.update(&update).await.map(drop)
     }
 

@@ -148,8 +148,8 @@ impl<'a> Ledger<'a> {
             .consistent(true);
         let page = self.op.table.query(&query).await?;
         self.op.table.meter().items(page.read);
-        let ids = page.items.iter().map(|item| item.parsed("sk")).collect::<Result<_, _>>()?;
-        let last = page.next.map(|next| next.parsed("sk")).transpose()?;
+        let ids = page.items.iter().map(|item| item.get("sk")).collect::<Result<_, _>>()?;
+        let last = page.next.map(|next| next.get("sk")).transpose()?;
         Ok(Unsettled { ids, last })
     }
 

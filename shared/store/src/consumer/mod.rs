@@ -36,7 +36,7 @@ mod position;
 mod remove;
 mod status;
 
-use lately_items::{Checkpoint, ConsumerKey};
+use lately_items::{Checkpoint, ConsumerKey, INCARNATION};
 use lately_keys::{CursorError, TableKey};
 use lately_model::Revision;
 use lately_table::{Condition, Guarded, Rounds, TableError};
@@ -123,7 +123,7 @@ impl ConsumerHandle<'_> {
             let Some(known) = found else { return Ok(None) };
             let Some(wanted) = decide(&known)? else { return Ok(Some(known)) };
             let wanted = Checkpoint { revision: known.revision.next(), ..wanted };
-            found = match self.op.table.put_revised(&wanted.encode(), Some(known.revision)).await? {
+            found = match self.op.table.revised(Some(known.revision)).put(&wanted.encode()).await? {
                 Guarded::Written => return Ok(Some(wanted)),
                 Guarded::Stale(there) => {
                     there.as_ref().map(Checkpoint::decode).transpose().map_err(TableError::from)?
@@ -138,5 +138,5 @@ impl ConsumerHandle<'_> {
 
 /// The condition that an item belongs to an incarnation of a consumer.
 pub(crate) fn is_of(incarnation: Revision) -> Condition {
-    Condition::equals("incarnation", incarnation.get())
+    Condition::equals(INCARNATION, &incarnation)
 }

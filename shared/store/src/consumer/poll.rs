@@ -86,7 +86,7 @@ impl ConsumerHandle<'_> {
                 None => polling.next_batch(request).await?,
             };
             let Some(next) = next else { return Ok(polled) };
-            found = match self.op.table.put_revised(&next.encode(), Some(checkpoint.revision)).await? {
+            found = match self.op.table.revised(Some(checkpoint.revision)).put(&next.encode()).await? {
                 Guarded::Written => return Ok(polled),
                 // Another poll was first, or an attempt of this one was applied: its batch is given.
                 Guarded::Stale(_) | Guarded::Unknown => self.checkpoint().await?,

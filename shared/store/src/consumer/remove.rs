@@ -10,7 +10,7 @@
 //! lets the entry expire.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{Checkpoint, LateEventKey, LatePageKey, RunKey};
+use lately_items::{Checkpoint, INCARNATION, LateEventKey, LatePageKey, RunKey};
 use lately_keys::TableKey;
 use lately_model::Revision;
 use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};
@@ -56,7 +56,7 @@ impl ConsumerHandle<'_> {
             let transaction = Transaction::new(self.op.ambient())
                 .delete_if(self.consumer.encode(), is_up_to(marked.incarnation))
                 .delete_if(announcement.key().encode(), is_up_to(marked.incarnation));
-            match self.op.table.transact(&transaction).await? {
+            match transaction.commit(&self.op.table).await? {
                 Transacted::Done => return Ok(true),
                 // A later consumer has this name.
                 Transacted::Cancelled { faults, .. }
@@ -77,7 +77,7 @@ impl ConsumerHandle<'_> {
             self.op.table.meter().items(page.items.len());
             let mut keys = Vec::new();
             for item in &page.items {
-                if item.incarnation()? <= ours {
+                if item.get::<Revision>(INCARNATION)? <= ours {
                     keys.push(item.key()?);
                 }
             }

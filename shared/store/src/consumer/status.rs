@@ -57,12 +57,12 @@ impl ConsumerHandle<'_> {
     /// If the topic was deleted, or the table could not be written.
     pub(crate) async fn create(self, checkpoint: &Checkpoint) -> Result<(), TopicError> {
         let topic = &self.consumer.topic;
-        let is_kept = Condition::any_item().and(Condition::absent("deleting"));
+        let is_kept = Condition::any_item().and(Condition::absent(Checkpoint::DELETING));
         let transaction = Transaction::new(self.op.ambient())
             .put_if(checkpoint.encode(), Condition::no_item())
             .put(Announcement::first(checkpoint))
             .check(StoredTopic::key(topic), is_kept);
-        if self.op.table.transact(&transaction).await? == Transacted::Done {
+        if transaction.commit(&self.op.table).await? == Transacted::Done {
             return Ok(());
         }
         self.op.memory().forget_topic(topic);

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use lately_items::{ErasureEntry, ErasureEntryKey, ErasureStep, Step};
+use lately_items::{ErasureEntry, ErasureEntryKey, ErasureStep};
 use lately_keys::{Fingerprint, Key, Order, Position};
 use lately_model::{ErasureList, ListQuery};
 use lately_table::{Query, TableError};

@@ -97,5 +97,5 @@ impl FeedHandle<'_> {
 
 /// The id of an item, or of a key, if it is an entry's. The sort key of an entry is an id.
 fn entry_id(item: &Item) -> Option<EventId> {
-    item.parsed::<SortKey>("sk").ok().map(SortKey::id)
+    item.get::<SortKey>("sk").ok().map(SortKey::id)
 }

@@ -35,7 +35,7 @@ impl IssuesHandle<'_> {
         let upgrades = read.iter().filter_map(upgrade_of).take(WRITE_BACKS_PER_PAGE);
         let writes = upgrades.map(async |upgrade| {
             // If the update's condition fails, another writer has written a newer state.
-            if let Err(error) = self.op.table.try_update(&upgrade).await {
+            if let Err(error) = self.op.table.once().update(&upgrade).await {
                 tracing::warn!(%error, "an upgraded issue is not written back");
             }
         });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lately_items::{Checkpoint, ConsumerMode, Progress, Run, beginning};
+use lately_items::{Checkpoint, CommittedRun, ConsumerMode, Progress, Run, beginning};
 use lately_keys::UnixMillis;
 use lately_model::{RunSpec, SettleSeconds};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update, entropy_u64};
@@ -102,8 +102,8 @@ impl RunsHandle<'_> {
         }
         let RunLease { until, holder } = lease;
         let is_free =
-            Condition::equals("lease", run.lease.get()).and(Condition::equals("holder", run.holder));
-        let update = Update::of(&run.key()).set("lease", until.get()).set("holder", holder).only_if(is_free);
+            Condition::equals(Run::LEASE, &run.lease).and(Condition::equals(Run::HOLDER, run.holder));
+        let update = Update::of(&run.key()).set(Run::LEASE, &until).set(Run::HOLDER, holder).only_if(is_free);
         let taken = self.op.table.update(&update).await?;
         Ok(taken.then(|| Begun::Run(Box::new(Run { lease: until, holder, ..run }))))
     }
@@ -148,7 +148,7 @@ impl RunsHandle<'_> {
             .put_if(run.encode(), Condition::no_item())
             .put_if(running.encode(), Condition::equals(REVISION, checkpoint.revision.get()))
             .update(announcement.announcing_run(to, at));
-        let done = self.op.table.transact(&transaction).await? == Transacted::Done;
+        let done = transaction.commit(&self.op.table).await? == Transacted::Done;
         Ok(done.then(|| Begun::Run(Box::new(run))))
     }
 }
@@ -159,22 +159,22 @@ impl RunHandle<'_> {
     pub async fn save_progress(self, progress: &Progress) -> Result<bool, TableError> {
         let Progress { object, position, events } = progress;
         let update = Update::of(&self.run.key())
-            .set("progress", object.as_str())
-            .set("progress_at", position.to_string())
-            .set("progress_events", *events)
-            .set("lease", 0_u64)
-            .only_if(self.has_lease().and(Condition::absent("attempt")));
+            .set(Progress::OBJECT, object)
+            .set(Progress::POSITION, position)
+            .set(Progress::EVENTS, events)
+            .set(Run::LEASE, 0_u64)
+            .only_if(self.has_lease().and(Condition::absent(CommittedRun::ATTEMPT)));
         self.op.table.update(&update).await
     }
 
     /// Gives a run back, unless another process has its lease by now.
     pub async fn release(self) -> Result<(), TableError> {
-        let update = Update::of(&self.run.key()).set("lease", self.op.now().get()).only_if(self.has_lease());
+        let update = Update::of(&self.run.key()).set(Run::LEASE, &self.op.now()).only_if(self.has_lease());
         self.op.table.update(&update).await.map(drop)
     }
 
     /// The condition that the run's lease is still the one that it was taken with.
     fn has_lease(self) -> Condition {
-        Condition::equals("holder", self.run.holder)
+        Condition::equals(Run::HOLDER, self.run.holder)
     }
 }

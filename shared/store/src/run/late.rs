@@ -66,7 +66,7 @@ pub(super) struct Pages {
 impl Pages {
     /// Takes the next page.
     fn take(&mut self, page: &Item) -> Result<(), Corrupt> {
-        let LatePage { number, ids, last } = LatePage::decode(page)?;
+        let LatePage { page: number, ids, last } = LatePage::decode(page)?;
         if number != self.written {
             return Err(page.corrupt("a page of late events is missing"));
         }

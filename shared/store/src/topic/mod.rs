@@ -98,7 +98,7 @@ impl TopicHandle<'_> {
                 }
                 _ => {
                     let replaced = found.map(|found| found.revision);
-                    self.op.table.put_revised(&wanted.encode(self.topic), replaced).await? == Guarded::Written
+                    self.op.table.revised(replaced).put(&wanted.encode(self.topic)).await? == Guarded::Written
                 }
             };
             if is_written {
@@ -236,7 +236,7 @@ impl TopicsHandle<'_> {
         let keys: Vec<_> = wanted.into_iter().map(StoredTopic::key).collect();
         let items = self.op.table.get_many(&keys, false).await?;
         self.op.table.meter().round();
-        let listed = items.iter().filter(|item| !item.has("deleting"));
+        let listed = items.iter().filter(|item| !item.has(StoredTopic::DELETING));
         let mut topics = listed.map(StoredTopic::summary).collect::<Result<Vec<_>, _>>()?;
         topics.sort_unstable_by(|one, other| one.topic.cmp(&other.topic));
         let more = topics.len() > usize::from(limit.get());
