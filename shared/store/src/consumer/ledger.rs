@@ -7,22 +7,12 @@
 //! A process that works for an earlier incarnation of a consumer must not change an entry of a later one.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{Checkpoint, ConsumerKey, EXPIRES_AT, LateEventKey, Run};
+use lately_items::{EXPIRES_AT, LateEventKey};
 use lately_keys::{EventId, UnixMillis};
-use lately_model::Revision;
 use lately_table::{Condition, Item, Query, TableError, Update};
 
-use crate::consumer::is_of;
+use crate::consumer::{Incarnation, is_of};
 use crate::limits::{REDELIVERED_SECONDS, WRITES_AT_ONCE};
-use crate::op::Op;
-
-/// The late ledger of one incarnation of a consumer, in one request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ledger<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) consumer: &'a ConsumerKey,
-    pub(crate) incarnation: Revision,
-}
 
 /// Some of the unsettled entries of a partition.
 #[derive(Debug)]
@@ -54,16 +44,7 @@ pub(crate) enum WalkEnding {
     Cut,
 }
 
-impl<'a> Ledger<'a> {
-    pub(crate) const fn of(op: &'a Op, checkpoint: &'a Checkpoint) -> Self {
-        Self { op, consumer: &checkpoint.consumer, incarnation: checkpoint.incarnation }
-    }
-
-    /// The ledger of a run's consumer.
-    pub(crate) const fn of_run(op: &'a Op, run: &'a Run) -> Self {
-        Self { op, consumer: &run.consumer, incarnation: run.incarnation }
-    }
-
+impl Incarnation<'_> {
     fn key(self, id: EventId) -> LateEventKey {
         LateEventKey { consumer: self.consumer.clone(), id }
     }

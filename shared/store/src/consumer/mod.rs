@@ -29,14 +29,14 @@
 //! the second. And an announcement exists as long as its consumer does. Every item that is written for an incarnation
 //! names it.
 
-pub(crate) mod announcement;
-pub(crate) mod ledger;
+mod announcement;
+mod ledger;
 mod poll;
 mod position;
 mod remove;
 mod status;
 
-use lately_items::{Checkpoint, ConsumerKey, INCARNATION};
+use lately_items::{Checkpoint, ConsumerKey, INCARNATION, Run};
 use lately_keys::{CursorError, TableKey};
 use lately_model::Revision;
 use lately_table::{Condition, Guarded, Rounds, TableError};
@@ -133,6 +133,24 @@ impl ConsumerHandle<'_> {
             };
             rounds.lose()?;
         }
+    }
+}
+
+/// One incarnation of a consumer, in one request: its announcement and its late ledger.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Incarnation<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) consumer: &'a ConsumerKey,
+    pub(crate) incarnation: Revision,
+}
+
+impl<'a> Incarnation<'a> {
+    pub(crate) const fn of(op: &'a Op, checkpoint: &'a Checkpoint) -> Self {
+        Self { op, consumer: &checkpoint.consumer, incarnation: checkpoint.incarnation }
+    }
+
+    pub(crate) const fn of_run(op: &'a Op, run: &'a Run) -> Self {
+        Self { op, consumer: &run.consumer, incarnation: run.incarnation }
     }
 }
 

@@ -24,9 +24,8 @@ use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 use lately_table::limits::BATCH_KEYS;
 use lately_table::{Guarded, Rounds, TableError};
 
-use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::ledger::{Ledger, WalkEnding};
-use crate::consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound, existing};
+use crate::consumer::ledger::WalkEnding;
+use crate::consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound, Incarnation, existing};
 use crate::latest::page::{DraftEnd, PageItem};
 use crate::latest::span::IdRange;
 use crate::limits::{PAGE_BYTES, POINTERS_AT_FIRST};
@@ -121,7 +120,7 @@ impl Polling<'_> {
         let watermark = checkpoint.watermark(self.op.now());
         // The announcement comes before every read: from now on, fan-out notes each event that lands behind the
         // watermark.
-        let seen = AnnouncementHandle::of(self.op, checkpoint).announce_poll(watermark).await?;
+        let seen = Incarnation::of(self.op, checkpoint).announce_poll(watermark).await?;
         let seen = seen.ok_or_else(|| ConsumerNotFound { consumer: checkpoint.consumer.clone() })?;
         let late = self.late_events(&seen, limit).await?;
         let ahead = self.ahead(watermark, limit, &late).await?;
@@ -188,7 +187,7 @@ impl Polling<'_> {
             let events = topic.find_events(self.stored.settings.bucket, next).await?;
             let is_there = |id: &EventId| events.binary_search_by_key(id, |event| event.id).is_ok();
             let gone: Vec<_> = next.iter().copied().filter(|id| !is_there(id)).collect();
-            Ledger::of(self.op, checkpoint).settle(&gone, GONE).await?;
+            Incarnation::of(self.op, checkpoint).settle(&gone, GONE).await?;
             late.take(events);
             if let Some(mean) = late.bytes.checked_div(late.events.len()) {
                 step = (PAGE_BYTES.saturating_sub(late.bytes) / mean.max(1)).clamp(1, BATCH_KEYS);
@@ -224,7 +223,7 @@ impl Polling<'_> {
                 continue;
             }
             let count = sweep.map_or(seen.of(shard), |sweep| sweep.count);
-            let ledger = Ledger::of(self.op, self.checkpoint);
+            let ledger = Incarnation::of(self.op, self.checkpoint);
             let walked = ledger.walk(shard, sweep.map(|sweep| sweep.behind), *position, limit).await?;
             if walked.ending == WalkEnding::Exhausted {
                 waiting.whole.push((shard, count));

@@ -4,9 +4,7 @@ use lately_items::{Checkpoint, ConsumerMode, beginning};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{BatchToken, ConsumerView, Seek, SeekTo};
 
-use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::ledger::Ledger;
-use crate::consumer::{ConsumerError, ConsumerHandle, existing};
+use crate::consumer::{ConsumerError, ConsumerHandle, Incarnation, existing};
 
 impl ConsumerHandle<'_> {
     /// Commits the outstanding batch: its late events are settled, and the position moves to its end. Committing the
@@ -19,7 +17,7 @@ impl ConsumerHandle<'_> {
         }
         let outstanding = checkpoint.outstanding.clone().filter(|outstanding| outstanding.batch == batch);
         let outstanding = outstanding.ok_or(ConsumerError::StaleBatch)?;
-        Ledger::of(self.op, &checkpoint).settle(&outstanding.late, &batch.to_string()).await?;
+        Incarnation::of(self.op, &checkpoint).settle(&outstanding.late, &batch.to_string()).await?;
         let commit = |found: &Checkpoint| {
             if found.last == Some(batch) {
                 return Ok(None);
@@ -57,12 +55,12 @@ impl ConsumerHandle<'_> {
         };
         moved(&checkpoint)?;
         // The announcement comes first: fan-out then notes more candidates than necessary, and never too few.
-        let announcement = AnnouncementHandle::of(self.op, &checkpoint);
+        let incarnation = Incarnation::of(self.op, &checkpoint);
         if position < checkpoint.start {
-            announcement.lower_start(position).await?;
+            incarnation.lower_start(position).await?;
         }
         if position > checkpoint.position {
-            announcement.announce_poll(position.min(EventId::last_of(now))).await?;
+            incarnation.announce_poll(position.min(EventId::last_of(now))).await?;
         }
         let checkpoint = existing(self.change(Some(checkpoint), moved).await?, self.consumer)?;
         Ok(self.view_of(&checkpoint, &stored).await?)

@@ -15,8 +15,7 @@ use lately_keys::TableKey;
 use lately_model::Revision;
 use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};
 
-use crate::consumer::ConsumerHandle;
-use crate::consumer::announcement::AnnouncementHandle;
+use crate::consumer::{ConsumerHandle, Incarnation};
 use crate::limits::WRITES_AT_ONCE;
 
 impl ConsumerHandle<'_> {
@@ -40,8 +39,8 @@ impl ConsumerHandle<'_> {
             Ok::<_, TableError>((!found.deleting).then_some(marked))
         };
         let Some(marked) = self.change(found, mark).await? else { return Ok(true) };
-        let announcement = AnnouncementHandle::of(self.op, &marked);
-        announcement.end().await?;
+        let ours = Incarnation::of(self.op, &marked);
+        ours.end_announcement().await?;
         let items = Query::partition(self.consumer.to_string());
         let items = [LatePageKey::PREFIX, RunKey::PREFIX].map(|prefix| items.clone().begins_with(prefix));
         let entries = LateEventKey::partitions(self.consumer).map(Query::partition);
@@ -55,7 +54,7 @@ impl ConsumerHandle<'_> {
         loop {
             let transaction = Transaction::new(self.op.ambient())
                 .delete_if(self.consumer.encode(), is_up_to(marked.incarnation))
-                .delete_if(announcement.key().encode(), is_up_to(marked.incarnation));
+                .delete_if(ours.announcement_key().encode(), is_up_to(marked.incarnation));
             match transaction.commit(&self.op.table).await? {
                 Transacted::Done => return Ok(true),
                 // A later consumer has this name.

@@ -5,10 +5,9 @@ use lately_keys::EventId;
 use lately_model::{ConsumerView, EventQuery, NewConsumer};
 use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 
-use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::ledger::{Ledger, WalkEnding};
+use crate::consumer::ledger::WalkEnding;
 use crate::consumer::position::before;
-use crate::consumer::{ConsumerError, ConsumerHandle, existing};
+use crate::consumer::{ConsumerError, ConsumerHandle, Incarnation, existing};
 use crate::latest::span::IdRange;
 use crate::limits::CONSUMERS;
 use crate::topic::error::TopicError;
@@ -100,10 +99,10 @@ impl ConsumerHandle<'_> {
     /// Partitions whose counters have not risen since they were settled are not read.
     async fn count_unsettled(self, checkpoint: &Checkpoint) -> Result<(u64, bool), TableError> {
         let Checkpoint { known, position, sweeps, .. } = checkpoint;
-        let Some(announcement) = AnnouncementHandle::of(self.op, checkpoint).find().await? else {
+        let Some(announcement) = Incarnation::of(self.op, checkpoint).announcement().await? else {
             return Ok((0, false));
         };
-        let ledger = Ledger::of(self.op, checkpoint);
+        let ledger = Incarnation::of(self.op, checkpoint);
         let mut waiting = 0;
         for shard in announcement.counters.risen_since(known) {
             // Events that landed before the place that a sweep has reached are counted when the next sweep begins.

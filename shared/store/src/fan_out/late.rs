@@ -29,7 +29,7 @@ use lately_items::{Announcement, DeletedEventKey, DirectoryKey, EndingMark, Late
 use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
 
-use crate::consumer::ledger::Ledger;
+use crate::consumer::Incarnation;
 use crate::erasure::actors::ErasedActors;
 use crate::fan_out::batch::{Done, count};
 use crate::fan_out::kinds::erasure::erase_event;
@@ -247,7 +247,7 @@ impl LateNotes<'_> {
     /// Notes the candidates of one consumer, and then counts them.
     async fn note_for(&self, announced: &Announcement, inserted: &[Insertion<'_>]) -> BTreeSet<usize> {
         let Announcement { consumer, incarnation, .. } = announced;
-        let ledger = Ledger { op: self.op, consumer, incarnation: *incarnation };
+        let ledger = Incarnation { op: self.op, consumer, incarnation: *incarnation };
         let mut unnoted = BTreeSet::new();
         let mut covering = Covering::default();
         let mut candidates = Vec::new();
@@ -284,7 +284,7 @@ impl LateNotes<'_> {
     /// dropped and the number is 0.
     async fn count_or_drop(
         &self,
-        ledger: Ledger<'_>,
+        ledger: Incarnation<'_>,
         shards: &[u8],
         noted: &[(usize, EventId)],
     ) -> Result<usize, TableError> {

@@ -122,10 +122,9 @@ impl<'a> LatestReading<'a> {
         };
         let is_alone = shards.len() == 1 && coverage.holds_always(shard);
         let slices = (!is_alone).then(|| Slices { coverage: Arc::clone(coverage), shard });
-        let ids = if slices.is_some() && !coverage.holds_always(shard) {
-            ids.in_sight(coverage, self.now, *consistent)?
-        } else {
-            ids
+        let ids = match coverage.holds_always(shard) {
+            true => ids,
+            false => ids.in_sight(coverage, self.now, *consistent)?,
         };
         Some(WaveLane {
             partition,

@@ -107,14 +107,12 @@ fn ids(query: &EventQuery, order: Order, position: Option<EventId>, now: UnixMil
         Order::OldestFirst => newest.min(settled(now)),
     };
     let range = IdRange::new(oldest, settled)?;
-    let (first, last) = range.ends(order);
     let Some(position) = position else { return Some(range) };
     let next = behind(position, order)?;
-    let first = match order {
-        Order::NewestFirst => first.min(next),
-        Order::OldestFirst => first.max(next),
-    };
-    IdRange::walked(first, last, order)
+    match order {
+        Order::NewestFirst => IdRange::new(range.oldest, range.newest.min(next)),
+        Order::OldestFirst => IdRange::new(range.oldest.max(next), range.newest),
+    }
 }
 
 #[cfg(test)]

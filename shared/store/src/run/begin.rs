@@ -7,8 +7,7 @@ use lately_keys::UnixMillis;
 use lately_model::{RunSpec, SettleSeconds};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update, entropy_u64};
 
-use crate::consumer::ConsumerNotFound;
-use crate::consumer::announcement::AnnouncementHandle;
+use crate::consumer::{ConsumerNotFound, Incarnation};
 use crate::run::{RunError, RunHandle, RunsHandle};
 
 /// The next work for a consumer that produces reports.
@@ -122,8 +121,8 @@ impl RunsHandle<'_> {
         }
         // The counters are read before the range is announced: an entry that is noted for an earlier announcement is
         // counted in this reading, or later.
-        let announcement = AnnouncementHandle::of(self.op, checkpoint);
-        let Some(found) = announcement.find().await? else { return Ok(None) };
+        let incarnation = Incarnation::of(self.op, checkpoint);
+        let Some(found) = incarnation.announcement().await? else { return Ok(None) };
         let run = Run {
             consumer: checkpoint.consumer.clone(),
             incarnation: checkpoint.incarnation,
@@ -147,7 +146,7 @@ impl RunsHandle<'_> {
         let transaction = Transaction::new(self.op.ambient())
             .put_if(run.encode(), Condition::no_item())
             .put_if(running.encode(), Condition::equals(REVISION, checkpoint.revision.get()))
-            .update(announcement.announcing_run(to, at));
+            .update(incarnation.announcing_run(checkpoint.position, to, at));
         let done = transaction.commit(&self.op.table).await? == Transacted::Done;
         Ok(done.then(|| Begun::Run(Box::new(run))))
     }

@@ -3,9 +3,7 @@
 use lately_items::{Checkpoint, CommittedRun, Progress, Run};
 use lately_table::{Condition, TableError, Update};
 
-use crate::consumer::ConsumerNotFound;
-use crate::consumer::is_of;
-use crate::consumer::ledger::Ledger;
+use crate::consumer::{ConsumerNotFound, Incarnation, is_of};
 use crate::run::{RunError, RunHandle};
 
 impl RunHandle<'_> {
@@ -53,7 +51,7 @@ impl RunHandle<'_> {
         let op = self.op.step();
         // A partition can hold entries that did not fit into the list, that lie in this run's own range, or that came
         // since. So only a look at the partition shows that all its entries are settled.
-        let settled = Ledger::of_run(&op, run).settled_shards(run.touched()).await?;
+        let settled = Incarnation::of_run(&op, run).settled_shards(run.touched()).await?;
         let checkpoint = op.consumer(&run.consumer).checkpoint().await?;
         let finish = |found: &Checkpoint| {
             let is_ours = found.incarnation == run.incarnation && found.running == Some(run.to);

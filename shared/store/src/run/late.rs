@@ -17,7 +17,7 @@ use lately_items::{LatePage, LatePageKey, Run};
 use lately_keys::EventId;
 use lately_table::{Condition, Corrupt, Item, Query, TableError};
 
-use crate::consumer::ledger::Ledger;
+use crate::consumer::Incarnation;
 use crate::limits::LATE_PER_RUN;
 use crate::run::RunHandle;
 use crate::run::cover::Covering;
@@ -98,7 +98,7 @@ impl RunHandle<'_> {
             while !pages.complete && pages.ids.len() + pending.len() < LATE_PER_RUN {
                 // Those that lie before the run's range.
                 let op = self.op.step();
-                let candidates = Ledger::of_run(&op, run).unsettled(shard, after, run.from).await?;
+                let candidates = Incarnation::of_run(&op, run).unsettled(shard, after, run.from).await?;
                 let ids = pages.without_written(candidates.ids);
                 for (covering, ids) in self.by_run(&mut covering, ids).await? {
                     let Some(covering) = covering else {
@@ -185,7 +185,7 @@ impl RunHandle<'_> {
     /// Marks entries as settled by the run that ends at an id.
     pub(super) async fn settle_by(self, ids: &[EventId], to: EventId) -> Result<(), TableError> {
         for ids in ids.chunks(LATE_PER_PAGE) {
-            Ledger::of_run(&self.op.step(), self.run).settle(ids, &to.to_string()).await?;
+            Incarnation::of_run(&self.op.step(), self.run).settle(ids, &to.to_string()).await?;
         }
         Ok(())
     }
