@@ -363,6 +363,4 @@ pub(crate) fn bucket_end(bucket: Bucket, order: Order) -> EventId {
 }
 
 #[cfg(test)]
-mod sliced;
-#[cfg(test)]
 mod tests;

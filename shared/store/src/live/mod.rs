@@ -47,7 +47,7 @@ use crate::list::start;
 use crate::live::loops::{Loop, News, Snapshot};
 use crate::live::message::LiveMessage;
 use crate::live::outbox::Outbox;
-use crate::live::reader::{LateQueue, Lens, Reader};
+use crate::live::reader::{LateQueue, Lens, Reader, remove_first};
 use crate::live::window::SettledPosition;
 use crate::op::Op;
 use crate::store::Store;
@@ -179,14 +179,15 @@ impl LiveFollower {
             let mut late = LateQueue::default();
             for timeline in self.reader.timelines() {
                 for note in op.live_notes().since(&timeline, EventId::first_of(from)).await? {
-                    late.add(&timeline, note.events.into_iter().filter(|id| *id <= settled.id));
+                    let ids = note.events.into_iter().filter(|id| *id <= settled.id);
+                    late.extend(ids.map(|id| (timeline.clone(), id)));
                 }
             }
             (self.late, self.notes_from) = (late, None);
         }
         if !self.late.is_empty() {
             let (events, looked_up) = self.reader.late_page(&op, &self.late).await?;
-            self.late.remove(looked_up);
+            remove_first(&mut self.late, looked_up);
             for event in events {
                 self.outbox.add(&Arc::new(event), Some(settled.id), settled.id);
             }

@@ -151,7 +151,7 @@ impl Reader {
     ) -> Result<(Vec<TimelineEvent>, usize), TableError> {
         let (mut events, mut looked_up, mut bytes) = (Vec::new(), 0, 0);
         while bytes < PAGE_BYTES {
-            let mut rest = queue.0.iter().skip(looked_up).peekable();
+            let mut rest = queue.iter().skip(looked_up).peekable();
             let Some((timeline, _)) = rest.peek().copied() else { break };
             let same = rest.take_while(|(of, _)| of == timeline).take(LATE_PER_CALL);
             let ids: Vec<_> = same.map(|(_, id)| *id).collect();
@@ -217,27 +217,12 @@ impl Reader {
 }
 
 /// The ids of late events that are to be read, with the timelines whose notes name them.
-#[derive(Debug, Default)]
-pub(super) struct LateQueue(BTreeSet<(Timeline, EventId)>);
+pub(super) type LateQueue = BTreeSet<(Timeline, EventId)>;
 
-impl LateQueue {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn add(&mut self, timeline: &Timeline, ids: impl IntoIterator<Item = EventId>) {
-        self.0.extend(ids.into_iter().map(|id| (timeline.clone(), id)));
-    }
-
-    /// Removes the first ids.
-    pub(super) fn remove(&mut self, count: usize) {
-        for _ in 0..count {
-            self.0.pop_first();
-        }
+/// Removes the first ids of a queue.
+pub(super) fn remove_first(queue: &mut LateQueue, count: usize) {
+    for _ in 0..count {
+        queue.pop_first();
     }
 }
 

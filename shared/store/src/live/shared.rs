@@ -28,7 +28,7 @@ use crate::limits::{
     REMEMBERED_IDS, WATCH_EVERY, WINDOW_EVENTS,
 };
 use crate::live::loops::{Loop, News};
-use crate::live::reader::{LateQueue, Lens, Reader};
+use crate::live::reader::{LateQueue, Lens, Reader, remove_first};
 use crate::live::recent::Recent;
 use crate::live::watch::watch;
 use crate::live::window::LiveWindow;
@@ -206,7 +206,7 @@ impl Looking {
         if let Some((found, cut)) = found {
             (events, self.has_more) = self.window.absorb(look, found, cut);
         }
-        self.late.remove(looked_up);
+        remove_first(&mut self.late, looked_up);
         // Two notes may name the same event, and the window may have seen it.
         events.extend(late);
         events.retain(|event| self.remembered.insert(event.event.id));
@@ -258,7 +258,8 @@ impl Looking {
                 if ahead.is_empty() {
                     handled.insert(note.id);
                 }
-                self.late.add(timeline, behind.into_iter().filter(|id| !self.remembered.contains(*id)));
+                let unsent = behind.into_iter().filter(|id| !self.remembered.contains(*id));
+                self.late.extend(unsent.map(|id| (timeline.clone(), id)));
             }
         }
         self.noted.retain(|timeline, _| self.watched.contains(timeline));

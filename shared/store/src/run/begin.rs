@@ -68,13 +68,10 @@ impl RunsHandle<'_> {
         let lease = self.lease(lease);
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
-            let checkpoint = self.op.consumer(self.consumer).checkpoint().await?;
-            let running = checkpoint.filter(|found| found.running.is_some() && !found.deleting);
-            let begun = match running {
-                None => Some(Begun::Nothing),
-                Some(running) => self.take_over(&running, lease).await?,
-            };
-            if let Some(begun) = begun {
+            let found = self.op.consumer(self.consumer).checkpoint().await?;
+            let running = found.filter(|found| found.running.is_some() && !found.deleting);
+            let Some(running) = running else { return Ok(Begun::Nothing) };
+            if let Some(begun) = self.take_over(&running, lease).await? {
                 return Ok(begun);
             }
             rounds.lose()?;

@@ -1,5 +1,7 @@
 //! Waves of a few lanes over a simulated table, which answers as DynamoDB does: up to the limit, or up to one megabyte.
 
+mod sliced;
+
 use lately_keys::{BucketWidth, Shard, Tick, UnixMillis};
 use lately_model::Event;
 use proptest::prelude::*;
@@ -106,12 +108,12 @@ impl Case {
 }
 
 /// The answer of a lane.
-pub(super) fn lane_answer(ask: Ask, items: Vec<Event>, stopped_at: Option<EventId>) -> LaneAnswer<Event> {
+fn lane_answer(ask: Ask, items: Vec<Event>, stopped_at: Option<EventId>) -> LaneAnswer<Event> {
     let found = LanePage { read: items.len(), items, bytes: 0, stopped_at };
     LaneAnswer { ask, found, coverage: None }
 }
 
-pub(super) fn event(id: EventId) -> Event {
+fn event(id: EventId) -> Event {
     let (event_type, actor) = ("note".parse().unwrap(), "ada".parse().unwrap());
     Event { id, event_type, actor, subject: None, data: None }
 }

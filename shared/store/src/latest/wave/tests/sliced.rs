@@ -9,7 +9,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::latest::pace::Pace;
-use crate::latest::wave::tests::{event, lane_answer};
 
 fn bucket() -> Bucket {
     "2026-03-14T12".parse().unwrap()
