@@ -14,7 +14,6 @@ use crate::fault::{FaultList, Pointer};
 use crate::fields::{self, Field};
 use crate::limits::{POLL_EVENTS, POLL_EVENTS_DEFAULT, SETTLE_SECONDS, SETTLE_SECONDS_DEFAULT};
 use crate::revision::Revision;
-use crate::text::serde_as_text;
 
 /// The position at which a new consumer begins to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -212,7 +211,7 @@ impl FromStr for BatchToken {
     }
 }
 
-serde_as_text!(Start, BatchToken, SeekTo);
+lately_keys::serde_as_text!(Start, BatchToken, SeekTo);
 lately_keys::schema!(Start, inline, {
     let word = words(["earliest", "latest"]);
     utoipa::openapi::schema::AnyOfBuilder::new().item(word).item(reference::<UnixMillis>())

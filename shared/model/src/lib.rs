@@ -70,12 +70,10 @@ mod schemas;
 mod scope;
 mod seen;
 mod session;
-mod text;
 mod timeline;
 mod times;
 mod topic;
 mod views;
-mod words;
 
 pub use accepted::{Accepted, AcceptedEvent, PartlyAccepted, RejectedEvent, Stored};
 pub use batch::{Batch, BatchError, BodyForm};

@@ -6,16 +6,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
-
 use crate::limits::SUM_FIELD_BYTES;
-use crate::text::deserialize_as_text;
-use crate::words::words;
 
-words! {
+lately_keys::words! {
     /// The field by which a summary groups events.
     #[derive(Default)]
-    GroupBy {
+    pub enum GroupBy {
         /// By actor.
         #[default]
         Actor = "actor",
@@ -24,8 +20,7 @@ words! {
         /// By type.
         Type = "type",
     }
-    /// The text names no grouping.
-    GroupByError = "group_by: must be actor, subject or type";
+    else GroupByError = "group_by: must be actor, subject or type"
 }
 
 lately_keys::schema!(GroupBy, inline, words(GroupBy::ALL.map(GroupBy::as_str)));
@@ -40,8 +35,7 @@ lately_keys::schema!(GroupBy, inline, words(GroupBy::ALL.map(GroupBy::as_str)));
 /// assert!("".parse::<SumField>().is_err());
 /// # Ok::<(), lately_model::SumFieldError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SumField(Box<str>);
 
 /// The text is not a valid field name.
@@ -71,7 +65,7 @@ impl fmt::Display for SumField {
     }
 }
 
-deserialize_as_text!(SumField);
+lately_keys::serde_as_text!(SumField);
 lately_keys::schema!(SumField, inline, line(SUM_FIELD_BYTES));
 
 /// The counting of a run's summary.
