@@ -9,25 +9,24 @@
 //!
 //! The id is made together with the item. It is not inverted, so the oldest item is the first.
 
-use std::fmt;
-
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, UnixMillis, User};
+use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, UnixMillis, UnknownWord, User};
 
 use crate::attribute::Attribute;
-use crate::form::{Form, Text};
 use crate::item::{Corrupt, Item};
 use crate::key::key;
 use crate::record::{Record, record};
 use crate::{FeedEntryKey, SourceEntryKey};
 
-/// A partition that may accept fewer writes than fan-out has for it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Backlog {
-    /// The timeline of a source.
-    Source(Source),
-    /// The feed of a user.
-    Feed(User),
+lately_keys::tagged! {
+    /// A partition that may accept fewer writes than fan-out has for it. Its text is the partition of the backlog's items.
+    pub enum Backlog {
+        /// The timeline of a source.
+        Source(Source) = "JOB#BACKLOG#SOURCE#",
+        /// The feed of a user.
+        Feed(User) = "JOB#BACKLOG#FEED#",
+    }
+    else UnknownWord: UnknownWord, |_| UnknownWord
 }
 
 impl Backlog {
@@ -45,27 +44,6 @@ impl Backlog {
     pub fn of(key: &Key) -> Option<Self> {
         let feed = FeedEntryKey::decode(&key.pk, &key.sk).map(|entry| Self::Feed(entry.user));
         feed.or_else(|| SourceEntryKey::decode(&key.pk, &key.sk).map(|entry| Self::Source(entry.source)))
-    }
-}
-
-impl fmt::Display for Backlog {
-    /// The partition of the backlog's items.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Source(source) => write!(f, "JOB#BACKLOG#SOURCE#{source}"),
-            Self::Feed(user) => write!(f, "JOB#BACKLOG#FEED#{user}"),
-        }
-    }
-}
-
-impl Form<Backlog> for Text {
-    fn read(text: &str) -> Option<Backlog> {
-        let (kind, name) = text.strip_prefix("JOB#BACKLOG#")?.split_once('#')?;
-        match kind {
-            "SOURCE" => name.parse().ok().map(Backlog::Source),
-            "FEED" => name.parse().ok().map(Backlog::Feed),
-            _ => None,
-        }
     }
 }
 

@@ -60,8 +60,7 @@ impl ErasureStage {
 
     /// The stage after this one. The last one has none.
     pub fn next(self) -> Self {
-        let later = Self::ALL.iter().skip_while(|stage| **stage != self).nth(1);
-        later.copied().unwrap_or(Self::Finish)
+        Self::ALL.into_iter().skip_while(|stage| *stage != self).nth(1).unwrap_or(Self::Finish)
     }
 }
 
@@ -330,7 +329,7 @@ mod tests {
     fn every_stage_has_a_text_and_a_next_one() {
         let mut stage = ErasureStage::FIRST;
         for known in ErasureStage::ALL {
-            assert_eq!((stage, known.as_str().parse()), (*known, Ok(*known)));
+            assert_eq!((stage, known.as_str().parse()), (known, Ok(known)));
             stage = stage.next();
         }
         assert_eq!(stage, ErasureStage::Finish);

@@ -190,18 +190,22 @@ pub fn encode(
     accepted: [&str; 2],
 ) -> Item {
     let views = [(settings.views.actor, "a"), (settings.views.subject, "s"), (settings.fan_out, "f")];
-    let views = views.into_iter().filter_map(|(wanted, letter)| wanted.then_some(letter));
     let item = Item::at(key)
         .with(TYPE, &event.event_type)
         .with(ACTOR, &event.actor)
         .with_some(SUBJECT, event.subject.as_ref())
         .with_some(DATA, event.data.as_ref())
-        .with(ACCEPTED, views.chain(accepted).collect::<String>())
+        .with(ACCEPTED, letters(views) + &accepted.concat())
         .with_some(EXPIRES_AT, settings.retention_days.map(|days| expiry(event.at(), days)));
     match entry.types.are_kept() {
         true => item.also_at(&TypeViewKey::new(key, event.event_type.clone())),
         false => item,
     }
+}
+
+/// The letters of the views that list an event, and of fan-out.
+pub(crate) fn letters<const COUNT: usize>(views: [(bool, &str); COUNT]) -> String {
+    views.into_iter().filter_map(|(is_listed, letter)| is_listed.then_some(letter)).collect()
 }
 
 /// When an event expires, in unix seconds. Rounded up, so that an event is kept for no less than its retention.

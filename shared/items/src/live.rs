@@ -14,7 +14,7 @@
 
 use std::fmt;
 
-use lately_keys::{EventId, Source, Topic, UnixMillis, User};
+use lately_keys::{EventId, Source, Topic, UnixMillis, UnknownWord, User};
 
 use crate::AnnouncementKey;
 use crate::attribute::Value;
@@ -23,38 +23,17 @@ use crate::item::{Corrupt, Item};
 use crate::key::key;
 use crate::record::record;
 
-/// A timeline that can be followed live.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Timeline {
-    /// The events of a topic.
-    Topic(Topic),
-    /// The timeline of a source.
-    Source(Source),
-    /// The feed of a user.
-    Feed(User),
-}
-
-/// The text is the partition of the timeline's notes.
-impl fmt::Display for Timeline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Topic(topic) => write!(f, "LIVE#TOPIC#{topic}"),
-            Self::Source(source) => write!(f, "LIVE#SOURCE#{source}"),
-            Self::Feed(user) => write!(f, "LIVE#FEED#{user}"),
-        }
+lately_keys::tagged! {
+    /// A timeline that can be followed live. Its text is the partition of the timeline's notes.
+    pub enum Timeline {
+        /// The events of a topic.
+        Topic(Topic) = "LIVE#TOPIC#",
+        /// The timeline of a source.
+        Source(Source) = "LIVE#SOURCE#",
+        /// The feed of a user.
+        Feed(User) = "LIVE#FEED#",
     }
-}
-
-impl Form<Timeline> for Text {
-    fn read(text: &str) -> Option<Timeline> {
-        let (kind, name) = text.strip_prefix("LIVE#")?.split_once('#')?;
-        match kind {
-            "TOPIC" => name.parse().ok().map(Timeline::Topic),
-            "SOURCE" => name.parse().ok().map(Timeline::Source),
-            "FEED" => name.parse().ok().map(Timeline::Feed),
-            _ => None,
-        }
-    }
+    else UnknownWord: UnknownWord, |_| UnknownWord
 }
 
 key! {

@@ -143,18 +143,13 @@ pub fn stored_hash(item: &Item) -> Result<TokenHash, Corrupt> {
     Ok(item.key_as::<SessionKey>()?.hash)
 }
 
-/// The item that a session's id is looked up by.
-pub fn encode_name(session: &Session, hash: TokenHash) -> Item {
-    Item::at(&SessionNameKey { id: session.id })
-        .with("hash", &hash)
-        .with("expires_at", session.expires_at.get() / 1000)
-}
-
-/// A session's entry in the list of its user's sessions.
-pub fn encode_listed(user: &User, session: &Session, hash: TokenHash) -> Item {
-    Item::at(&UserSessionKey { user: user.clone(), id: session.id })
-        .with("hash", &hash)
-        .with("expires_at", session.expires_at.get() / 1000)
+/// The items that a session's id is looked up by, and that list the session under its user.
+pub fn encode_names(session: &Session, hash: TokenHash) -> impl Iterator<Item = Item> {
+    let id = session.id;
+    let listed = session.user.clone().map(|user| Item::at(&UserSessionKey { user, id }));
+    let expires_at = session.expires_at.get() / 1000;
+    let items = [Item::at(&SessionNameKey { id })].into_iter().chain(listed);
+    items.map(move |item| item.with("hash", &hash).with("expires_at", expires_at))
 }
 
 /// The id of an item of a list: of a session in the index, or of an entry in its user's list.
@@ -212,7 +207,7 @@ mod tests {
         let hash = TokenHash::from([0xab; 32]);
         let session = Session {
             id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap(),
-            user: None,
+            user: "ada".parse().ok(),
             scopes: "read".parse().unwrap(),
             topics: None,
             created_at: UnixMillis::MIN,
@@ -223,10 +218,11 @@ mod tests {
         let expected = Item::from([("pk", key), ("sk", key)])
             .with("hash", "ab".repeat(32))
             .with("expires_at", 1_720_900_000_u64);
-        let item = encode_name(&session, hash);
+        let [item, entry] = <[Item; 2]>::try_from(encode_names(&session, hash).collect::<Vec<_>>()).unwrap();
         assert_eq!(item, expected);
         assert_eq!(decode_hash(&item), Ok(hash));
-        let entry = encode_listed(&"ada".parse().unwrap(), &session, hash);
+        let without_user = Session { user: None, ..session.clone() };
+        assert!(encode_names(&without_user, hash).eq([item]));
         let expected = Item::from([("pk", "SESSIONS#ada"), ("sk", "0190a4cd-d3e7-7222-9f99-fdb74feee752")])
             .with("hash", "ab".repeat(32))
             .with("expires_at", 1_720_900_000_u64);

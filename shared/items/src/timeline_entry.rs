@@ -25,7 +25,7 @@ use lately_keys::{
 };
 use lately_model::{Data, Event, RetentionDays, Views};
 
-use crate::event::{ACCEPTED, ACTOR, DATA, EventKey, SUBJECT, TYPE, expiry};
+use crate::event::{ACCEPTED, ACTOR, DATA, EventKey, SUBJECT, TYPE, expiry, letters};
 use crate::feed::FeedEntryKey;
 use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::limits::{ENTRY_BYTES, ENTRY_KEY_BYTES};
@@ -206,7 +206,7 @@ impl TimelineEntry {
             .with(TYPE, &self.event_type)
             .with(ACTOR, &self.actor)
             .with("o", &self.topic)
-            .with(ACCEPTED, letters(self.views))
+            .with(ACCEPTED, letters([(self.views.actor, "a"), (self.views.subject, "s")]))
             .with_some(SUBJECT, self.subject.as_ref());
         match &self.body {
             EntryBody::Copy(data) => item.with_some(DATA, data.as_ref()),
@@ -249,22 +249,9 @@ fn views(letters: &str) -> Views {
     Views { actor: letters.contains('a'), subject: letters.contains('s'), event_type: false }
 }
 
-const fn letters(views: Views) -> &'static str {
-    match (views.actor, views.subject) {
-        (true, true) => "as",
-        (true, false) => "a",
-        (false, true) => "s",
-        (false, false) => "",
-    }
-}
-
-const fn letter(width: BucketWidth) -> &'static str {
-    match width {
-        BucketWidth::QuarterHour => "q",
-        BucketWidth::Hour => "h",
-        BucketWidth::Day => "d",
-        BucketWidth::Month => "m",
-    }
+/// The letter of a width: the first of its word.
+fn letter(width: BucketWidth) -> &'static str {
+    &width.as_str()[..1]
 }
 
 fn width(text: &str) -> Option<BucketWidth> {

@@ -1,4 +1,4 @@
-//! The declaration of enums whose values are fixed words.
+//! The declaration of enums whose values are fixed words, or begin with fixed tags.
 
 /// The text is none of the words of an enum that [`words!`](crate::words) declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +58,42 @@ macro_rules! words {
 
             fn from_str(text: &str) -> Result<Self, $error> {
                 Self::ALL.into_iter().find(|word| word.as_str() == text).ok_or($error)
+            }
+        }
+    };
+}
+
+/// Declares an enum whose text is a tag and a value's text: `actor:ada`. A text is refused with one error if it has none of
+/// the tags, and with another if its value is refused.
+#[macro_export]
+macro_rules! tagged {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$doc:meta])* $variant:ident($type:ty) = $tag:literal,)* }
+        else $error:ty: $unknown:expr, $refused:expr
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $variant($type),)*
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    $(Self::$variant(value) => write!(f, concat!($tag, "{}"), value),)*
+                }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $error;
+
+            fn from_str(text: &str) -> Result<Self, $error> {
+                $(if let Some(value) = text.strip_prefix($tag) {
+                    return value.parse().map(Self::$variant).map_err($refused);
+                })*
+                Err($unknown)
             }
         }
     };

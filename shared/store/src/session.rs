@@ -65,9 +65,8 @@ impl SessionsHandle<'_> {
             expires_at: UnixMillis::new(seconds * 1000).unwrap_or(UnixMillis::MAX),
             limits: new.limits,
         };
-        self.op.table.put(&session::encode_name(&session, hash)).await?;
-        if let Some(user) = &session.user {
-            self.op.table.put(&session::encode_listed(user, &session, hash)).await?;
+        for name in session::encode_names(&session, hash) {
+            self.op.table.put(&name).await?;
         }
         self.op.table.put(&session::encode(&session, hash)).await?;
         Ok(session)

@@ -4,6 +4,7 @@
 //! failed, and DynamoDB may have applied it), and when to give up: at the operation's deadline and, while a client
 //! waits, after [`ATTEMPTS`](crate::limits::ATTEMPTS). No client waits for fan-out, so fan-out retries its calls until its deadline.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +38,12 @@ pub(crate) enum Meaning {
     Final,
 }
 
-pub(crate) fn meaning<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Meaning {
+/// An error of any operation.
+pub(crate) trait OperationError: ProvideErrorMetadata + Error + 'static {}
+
+impl<E: ProvideErrorMetadata + Error + 'static> OperationError for E {}
+
+pub(crate) fn meaning<E: OperationError>(error: &SdkError<E>) -> Meaning {
     match error {
         SdkError::ConstructionFailure(_) => Meaning::Final,
         // DynamoDB's own failures, whatever their names.
@@ -62,7 +68,7 @@ fn meaning_of(code: Option<&str>) -> Meaning {
 }
 
 /// True if DynamoDB throttled the call.
-pub(crate) fn is_throttle<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+pub(crate) fn is_throttle<E: OperationError>(error: &SdkError<E>) -> bool {
     error.as_service_error().and_then(ProvideErrorMetadata::code).is_some_and(is_throttle_code)
 }
 
@@ -70,9 +76,14 @@ fn is_throttle_code(code: &str) -> bool {
     matches!(code, "ThrottlingException" | "ProvisionedThroughputExceededException" | "RequestLimitExceeded")
 }
 
+/// An error, and all its causes.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source())
+}
+
 /// The cause of an error that has this type.
-fn cause<'a, C: std::error::Error + 'static>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a C> {
-    std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())
+fn cause<'a, C: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a C> {
+    causes(error).find_map(|error| error.downcast_ref())
 }
 
 /// The part of one write in a failure.
@@ -89,7 +100,7 @@ pub enum Fault {
 }
 
 /// The part of each write in a call whose condition failed; `None` if a retry is of no use.
-fn faults(error: &(dyn std::error::Error + 'static)) -> Option<Vec<Fault>> {
+fn faults(error: &(dyn Error + 'static)) -> Option<Vec<Fault>> {
     if let Some(failed) = cause::<ConditionalCheckFailedException>(error) {
         return Some(vec![Fault::Condition(failed.item.clone().map(Item::from))]);
     }
@@ -105,12 +116,12 @@ fn faults(error: &(dyn std::error::Error + 'static)) -> Option<Vec<Fault>> {
 }
 
 /// The item that made a conditional write fail.
-pub(crate) fn existing(error: &(dyn std::error::Error + 'static)) -> Option<Item> {
+pub(crate) fn existing(error: &(dyn Error + 'static)) -> Option<Item> {
     cause::<ConditionalCheckFailedException>(error)?.item.clone().map(Item::from)
 }
 
 /// True if a write was throttled because its key range accepts no more writes.
-fn is_range_hot(error: &(dyn std::error::Error + 'static)) -> bool {
+fn is_range_hot(error: &(dyn Error + 'static)) -> bool {
     let is_hot = |reason: &ThrottlingReason| {
         matches!(
             reason.reason(),
@@ -138,11 +149,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// The same operation on a table whose key has other attributes than `pk` and `sk`.
-    pub fn with_key_names(self, pk: &str, sk: &str) -> Self {
-        Self { key_names: [pk.into(), sk.into()], ..self }
-    }
-
     /// The same operation with one attempt of each call, for writes that nobody depends on. The meter does not count their
     /// throttled attempts as throttled.
     pub fn once(&self) -> Self {
@@ -173,16 +179,6 @@ impl Table {
     /// The time that the operation may still take.
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_sub(self.ambient.monotonic())
-    }
-
-    /// The wait after this many attempts; `None` if there is no next attempt. The wait is random, so that writers that
-    /// were refused together do not come back together.
-    pub fn wait_after(&self, attempts: u32) -> Option<Duration> {
-        let longest = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(10)).min(LONGEST_WAIT);
-        let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
-        let wait = Duration::from_micros(entropy_u64(self.ambient()) % (micros + 1));
-        let may_try = self.max_attempts.is_none_or(|most| attempts < most);
-        (may_try && wait < self.time_left()).then_some(wait)
     }
 
     /// The attempts of one call that the caller itself makes and retries.
@@ -249,10 +245,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn of<E>(error: &SdkError<E>) -> Self
-    where
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-    {
+    pub(crate) fn of<E: OperationError>(error: &SdkError<E>) -> Self {
         let (is_range_hot, is_throttle) = (is_range_hot(error), is_throttle(error));
         Self { error: unavailable(error), is_range_hot, is_throttle }
     }
@@ -286,14 +279,10 @@ impl Attempts<'_> {
     ///
     /// It must be safe to apply the call twice: a read, a write of the same item, a transaction, or a conditional write
     /// whose caller looks at `maybe_applied`.
-    pub(crate) async fn call<T, E, Calling>(
+    pub(crate) async fn call<T, E: OperationError, Calling: Future<Output = Result<T, SdkError<E>>>>(
         &mut self,
         mut call: impl FnMut() -> Calling,
-    ) -> Result<T, CallError>
-    where
-        Calling: Future<Output = Result<T, SdkError<E>>>,
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-    {
+    ) -> Result<T, CallError> {
         let mut maybe_applied = false;
         loop {
             self.start();
@@ -319,13 +308,10 @@ impl Attempts<'_> {
     ///
     /// # Errors
     /// If a retry is of no use.
-    pub(crate) async fn attempt<T, E>(
+    pub(crate) async fn attempt<T, E: OperationError>(
         &mut self,
         call: impl Future<Output = Result<T, SdkError<E>>>,
-    ) -> Result<Result<T, Refusal>, TableError>
-    where
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-    {
+    ) -> Result<Result<T, Refusal>, TableError> {
         self.start();
         match call.await {
             Ok(answer) => Ok(Ok(answer)),
@@ -334,6 +320,16 @@ impl Attempts<'_> {
                 Meaning::Condition | Meaning::Final => Err(unavailable(&error)),
             },
         }
+    }
+
+    /// The wait after this many attempts of an operation; `None` if there is no next attempt. The wait is random, so that writers that
+    /// were refused together do not come back together.
+    pub fn wait_after(table: &Table, attempts: u32) -> Option<Duration> {
+        let longest = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(10)).min(LONGEST_WAIT);
+        let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
+        let wait = Duration::from_micros(entropy_u64(table.ambient()) % (micros + 1));
+        let may_try = table.max_attempts.is_none_or(|most| attempts < most);
+        (may_try && wait < table.time_left()).then_some(wait)
     }
 
     /// Waits before the next attempt.
@@ -353,23 +349,19 @@ impl Attempts<'_> {
     /// # Errors
     /// The error if there is no next attempt.
     pub async fn pause_or(&self, error: impl FnOnce() -> TableError) -> Result<(), TableError> {
-        let wait = self.table.wait_after(self.made).ok_or_else(error)?;
+        let wait = Self::wait_after(self.table, self.made).ok_or_else(error)?;
         tokio::time::sleep(wait).await;
         Ok(())
     }
 }
 
-pub(crate) fn unavailable<E>(error: &SdkError<E>) -> TableError
-where
-    E: std::error::Error + 'static,
-{
+pub(crate) fn unavailable<E: OperationError>(error: &SdkError<E>) -> TableError {
     unavailable_because(error, error.request_id())
 }
 
-fn unavailable_because(error: &(dyn std::error::Error + 'static), request_id: Option<&str>) -> TableError {
+fn unavailable_because(error: &(dyn Error + 'static), request_id: Option<&str>) -> TableError {
     // The text contains each cause with its own text, because the error's debug text is pages long.
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let texts: Vec<_> = causes.map(ToString::to_string).collect();
+    let texts: Vec<_> = causes(error).map(ToString::to_string).collect();
     let request = request_id.map(|id| format!(" (request {id})")).unwrap_or_default();
     TableError::unavailable(format!("{}{request}", texts.join(": ")))
 }

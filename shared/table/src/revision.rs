@@ -20,7 +20,7 @@ use lately_items::{Corrupt, Item, REVISION, revision_of};
 use lately_keys::Key;
 use lately_model::Revision;
 
-use crate::call::{CallError, Meaning, Refusal, Table, existing, meaning, unavailable};
+use crate::call::{Attempts, CallError, Meaning, Refusal, Table, existing, meaning, unavailable};
 use crate::error::TableError;
 use crate::expression::Condition;
 use crate::limits::CONFLICTS;
@@ -66,7 +66,7 @@ impl<'a> Rounds<'a> {
     /// If this was the last round, or if no time remains.
     pub async fn lose_and_pause(&mut self) -> Result<(), TableError> {
         self.lose()?;
-        let pause = self.table.wait_after(1).ok_or_else(|| self.too_busy())?;
+        let pause = Attempts::wait_after(self.table, 1).ok_or_else(|| self.too_busy())?;
         tokio::time::sleep(pause).await;
         Ok(())
     }
