@@ -16,7 +16,7 @@ use lately_keys::{Key, Source, UnixMillis, User};
 use lately_table::{Rounds, TableError};
 
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::shard_page::ShardPage;
+use crate::follow::FollowerPage;
 use crate::limits::SHARDS_AT_ONCE;
 
 impl<'a> FanOut<'a> {
@@ -25,16 +25,19 @@ impl<'a> FanOut<'a> {
         FeedMend { fan_out: self, user }
     }
 
-    /// The users who have unfollowed since a change, and who may have been on one of these pages when the change was handled.
-    /// Each page holds its whole shard.
+    /// The users who have unfollowed since a change, and who may have been on one of these pages when an attempt handled
+    /// the change.
     pub(super) async fn leavers(
         self,
-        pages: &[Arc<ShardPage>],
+        pages: &[Arc<FollowerPage>],
         at: UnixMillis,
     ) -> Result<BTreeSet<User>, TableError> {
-        let leavers: Vec<_> = pages.iter().map(|page| self.reads.leavers(self.op, page, at)).collect();
-        let leavers: Vec<_> = stream::iter(leavers).buffered(SHARDS_AT_ONCE).try_collect().await?;
-        Ok(leavers.iter().flat_map(|leavers| leavers.iter().cloned()).collect())
+        let leavers = pages.iter().map(|page| self.reads.leavers(self.op, &page.source, page.shard, at));
+        let leavers: Vec<_> =
+            stream::iter(leavers.collect::<Vec<_>>()).buffered(SHARDS_AT_ONCE).try_collect().await?;
+        let on_page = pages.iter().zip(&leavers);
+        let on_page = on_page.flat_map(|(page, left)| left.iter().filter(|user| page.covers(user)));
+        Ok(on_page.cloned().collect())
     }
 
     /// Removes an entry from the feeds of those users who have the entry and follow none of its sources.

@@ -18,7 +18,8 @@ use lately_keys::{Key, Shard, ShardCount, Source, TableKey, UnixMillis, User};
 use lately_table::TableError;
 use tokio::sync;
 
-use crate::fan_out::shard_page::ShardPage;
+use crate::follow::FollowerPage;
+use crate::limits::TOLD_APART_MILLIS;
 use crate::op::Op;
 
 /// The reads of a batch.
@@ -28,7 +29,7 @@ pub(super) struct SharedReads {
     moments: AtomicU64,
     sources: Reads<Source, StoredSource>,
     counts: Reads<(Source, ShardCount), Arc<BTreeMap<Shard, FollowerCounts>>>,
-    pages: Reads<(Source, Shard), Arc<ShardPage>>,
+    pages: Reads<(Source, Shard), Arc<FollowerPage>>,
     leavers: Reads<(Source, Shard, UnixMillis), Arc<BTreeSet<User>>>,
     /// Events about which rails have asked since the last look for events began.
     asked: Mutex<Vec<Key>>,
@@ -61,20 +62,23 @@ impl SharedReads {
         op: &Op,
         source: &Source,
         shard: Shard,
-    ) -> Result<Arc<ShardPage>, TableError> {
-        let read = async { Ok(Arc::new(ShardPage::read(op, source, shard, None).await?)) };
+    ) -> Result<Arc<FollowerPage>, TableError> {
+        let limit = op.store.feeds().followers_per_job.into();
+        let read = async { Ok(Arc::new(op.source(source).followers_of(shard, None, limit, true).await?)) };
         self.share(&self.pages, (source.clone(), shard), Box::pin(read)).await
     }
 
-    /// The users who have unfollowed since a change, and who may have been on a page that holds its whole shard.
+    /// The users in a shard who have unfollowed since a change, or may have.
     pub(super) async fn leavers(
         &self,
         op: &Op,
-        page: &ShardPage,
+        source: &Source,
+        shard: Shard,
         at: UnixMillis,
     ) -> Result<Arc<BTreeSet<User>>, TableError> {
-        let read = async { Ok(Arc::new(page.leavers(op, at).await?)) };
-        self.share(&self.leavers, (page.source.clone(), page.shard, at), Box::pin(read)).await
+        let since = at.saturating_sub(TOLD_APART_MILLIS);
+        let read = async { Ok(Arc::new(op.source(source).leavers(shard, since).await?)) };
+        self.share(&self.leavers, (source.clone(), shard, at), Box::pin(read)).await
     }
 
     /// True if an event no longer exists.

@@ -20,11 +20,16 @@ impl FeedHandle<'_> {
         if entries.is_empty() {
             return Ok(());
         }
+        let Self { op, user } = self;
+        let retention = op.store.feeds().retention;
         let mut belonging = self.belonging(entries).await?;
-        let mut rounds = Rounds::of(&self.op.table, "the entries of the feed");
+        let mut rounds = Rounds::of(&op.table, "the entries of the feed");
         loop {
-            let writes: Vec<_> =
-                entries.iter().map(|entry| self.write_entry(entry, belonging.contains(&entry.id))).collect();
+            let write = async |entry: &TimelineEntry| match belonging.contains(&entry.id) {
+                true => op.table.put(&entry.in_feed(user, retention)).await,
+                false => op.table.delete(place_in_feed(entry.id, user)).await,
+            };
+            let writes: Vec<_> = entries.iter().map(write).collect();
             stream::iter(writes).buffer_unordered(BATCH_ITEMS).try_collect::<()>().await?;
             let now = self.belonging(entries).await?;
             if now == belonging {
@@ -88,25 +93,13 @@ impl FeedHandle<'_> {
         }
         for entry in wanted {
             // The author's feed has an own post before any source lists it.
-            if !belonging.contains(&entry.id) && self.has_event(entry).await? {
+            if !belonging.contains(&entry.id)
+                && let Some(event) = self.op.event_key(entry).await?
+                && !self.op.table.existing(&[event]).await?.is_empty()
+            {
                 belonging.insert(entry.id);
             }
         }
         Ok(belonging)
-    }
-
-    /// True if an entry's event exists.
-    async fn has_event(self, entry: &TimelineEntry) -> Result<bool, TableError> {
-        let Some(key) = self.op.event_key(entry).await? else { return Ok(false) };
-        Ok(!self.op.table.existing(&[key]).await?.is_empty())
-    }
-
-    async fn write_entry(self, entry: &TimelineEntry, belongs: bool) -> Result<(), TableError> {
-        let user = self.user;
-        if belongs {
-            let item = entry.in_feed(user, self.op.store.feeds().retention);
-            return self.op.table.put(&item).await;
-        }
-        self.op.table.delete(place_in_feed(entry.id, user)).await
     }
 }

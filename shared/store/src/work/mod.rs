@@ -27,4 +27,6 @@ mod queue;
 
 pub(crate) use backlog::BacklogQueue;
 pub use operate::{StepsHandle, UnknownWork};
-pub(crate) use queue::{Next, Queue, Work};
+pub(crate) use queue::{
+    Next, delete_each, is_repeated, is_settled, must_wait, next_page, put_after, put_first, replace,
+};

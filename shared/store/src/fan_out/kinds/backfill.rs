@@ -20,9 +20,8 @@ use lately_keys::{Coverage, EventId, Source, UnixMillis, User};
 use lately_table::TableError;
 
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::kinds::walk;
 use crate::latest::span::IdRange;
-use crate::work::Next;
+use crate::work::{self, Next};
 
 /// Older entries of a source that a backfill looks at, to find entries of topics that fan out.
 const BACKFILL_ENTRIES: u32 = 4_096;
@@ -52,9 +51,9 @@ pub(crate) async fn begin(
     let behind = pulled_from.map(|from| from.max(EventId::first_of(since)));
     let rest = BackfillRest { since, wanted, looked_at: 0 };
     let walk = FeedWalk { user: user.clone(), behind, purpose: WalkPurpose::Backfill(rest) };
-    let first = walk::first(key, walk.clone(), id, at);
+    let first = JobStep::first(JobKind::Walk(walk.clone()), id, source.clone(), at).in_shard(*shard);
     let next = run(fan_out, &first, &walk, rest, Some(stored.coverage)).await?;
-    fan_out.queue().put_after(next).await
+    work::put_after(fan_out.op, next).await
 }
 
 /// Copies some entries. The coverage of the source's timeline was read after the follow was stored; if it is not given,
@@ -65,10 +64,10 @@ pub(super) async fn run(
     walk: &FeedWalk,
     rest: BackfillRest,
     coverage: Option<Arc<Coverage>>,
-) -> Result<Next<JobStep>, TableError> {
-    let (op, queue) = (fan_out.op, fan_out.queue());
+) -> Result<Next, TableError> {
+    let op = fan_out.op;
     let Job { source, shard, .. } = &step.key.job;
-    let is_repeated = queue.is_repeated(step).await?;
+    let is_repeated = work::is_repeated(op, step).await?;
     let coverage = match coverage {
         Some(coverage) => coverage,
         None => op.source(source).stored().await?.coverage,
@@ -88,12 +87,9 @@ pub(super) async fn run(
         let first = JobStep::first(JobKind::Walk(cleanup), op.new_id()?, source.clone(), step.changed_at());
         op.table.put(&first.in_shard(*shard).encode()).await?;
     }
-    match next.filter(|_| !is_over) {
-        Some((behind, rest)) => {
-            walk::next(step, FeedWalk { behind, purpose: WalkPurpose::Backfill(rest), ..walk.clone() })
-        }
-        None => Ok(Next::Done),
-    }
+    let Some((behind, rest)) = next.filter(|_| !is_over) else { return Ok(Next::Done) };
+    let task = JobKind::Walk(FeedWalk { behind, purpose: WalkPurpose::Backfill(rest), ..walk.clone() });
+    Ok(Next::Again(JobStep { task, ..work::next_page(step)? }.encode()))
 }
 
 /// The queries of one step.
@@ -139,7 +135,8 @@ impl Copies<'_> {
         let wanted = wanted.saturating_sub(u16::try_from(older.len()).unwrap_or(u16::MAX));
         entries.append(&mut older);
         let retention = op.store.feeds().retention;
-        fan_out.deliver(entries.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
+        fan_out.put(entries.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
+        fan_out.done.add(|all| all.deliveries += entries.len() as u64);
         fan_out.feed(user).remove_deleted(entries).await?;
 
         let Some(behind) = found.stopped_at else { return Ok(None) };

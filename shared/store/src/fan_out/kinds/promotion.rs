@@ -11,14 +11,16 @@
 //! marker from the backfill. The stream record of each step begins the next step. So a promotion goes on wherever a
 //! process dies.
 
-use lately_items::{FollowerCountKey, FollowerCounts, JobKind, JobStep, PageTask, PushMode, StoredSource};
+use lately_items::{
+    Follower, FollowerCountKey, FollowerCounts, Job, JobKind, JobStep, PageTask, PushMode, Step, StoredSource,
+};
 use lately_keys::{Shard, Source, UnixMillis};
 use lately_table::TableError;
 
-use crate::fan_out::batch::{FanOut, count};
-use crate::fan_out::shard_page::ShardPage;
+use crate::fan_out::batch::FanOut;
+use crate::fan_out::kinds::push::followers_of;
 use crate::limits::FOLLOWER_SHARDS;
-use crate::work::Next;
+use crate::work::{self, Next};
 
 /// Begins a promotion if the source has too many followers. The counts of all shards are read only if the counts of
 /// this shard suggest it.
@@ -46,7 +48,7 @@ pub(crate) async fn counted(
     }
     let promotion = op.new_id()?;
     if op.source(source).begin_promotion(shards, promotion).await? {
-        count(&fan_out.done.promotions, 1);
+        fan_out.done.add(|all| all.promotions += 1);
     }
     Ok(())
 }
@@ -77,25 +79,19 @@ pub(crate) async fn source_changed(
 
 /// Puts markers into the feeds of a page of followers. The pages of a shard wait for each other, because the last one says
 /// that the shard is done.
-pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next<JobStep>, TableError> {
+pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next, TableError> {
     let op = fan_out.op;
-    let (source, shard) = (&step.key.job.source, step.key.job.shard);
-    let page = ShardPage::of(op, step).await?;
-    let next = page.next(step)?;
+    let Job { id, source, shard, .. } = &step.key.job;
+    let page = followers_of(fan_out, step).await?;
     let stored = op.source(source).stored().await?;
-    let markers = page
-        .followers
-        .iter()
-        .filter_map(|follower| Some(stored.marker(source, follower.since)?.encode(&follower.user)));
-    fan_out.put(markers.collect()).await?;
-    for user in &page.leavers(op, step.changed_at()).await? {
+    let marker = |follower: &Follower| Some(stored.marker(source, follower.since)?.encode(&follower.user));
+    fan_out.put(page.followers.iter().filter_map(marker).collect()).await?;
+    for user in &fan_out.leavers(std::slice::from_ref(&page), step.changed_at()).await? {
         fan_out.feed(user).settle_marker(source).await?;
     }
-    match next {
-        Some(next) => Ok(Next::Again(next)),
-        None => {
-            op.source(source).promote_shard(shard, step.key.job.id).await?;
-            Ok(Next::Done)
-        }
+    if let Some(last) = page.stopped_at() {
+        return Ok(Next::Again(JobStep { after: Some(last.clone()), ..work::next_page(step)? }.encode()));
     }
+    op.source(source).promote_shard(*shard, *id).await?;
+    Ok(Next::Done)
 }
