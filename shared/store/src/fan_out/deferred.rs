@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt};
 use lately_items::{Backlog, DeferredEvent, DeferredTopic, EventKey};
 use lately_keys::{EventId, UnixMillis};
 
-use crate::fan_out::batch::Done;
+use crate::fan_out::outcome::Done;
 use crate::limits::WRITES_AT_ONCE;
 use crate::op::Op;
 use crate::work::BacklogQueue;

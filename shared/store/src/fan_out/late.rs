@@ -30,9 +30,9 @@ use lately_table::TableError;
 
 use crate::consumer::ledger::{Ledger, LedgerHandle};
 use crate::erasure::actors::ErasedActors;
-use crate::fan_out::batch::Done;
 use crate::fan_out::kinds::erasure::erase_event;
 use crate::fan_out::kinds::retention::stamp_event;
+use crate::fan_out::outcome::Done;
 use crate::fan_out::plan;
 use crate::fan_out::record::{InsertedEvent, Record, TopicNews};
 use crate::limits::{CLOCKS_APART_MILLIS, NOTED_AFTER_MILLIS, RAILS_AT_ONCE, WRITE_MILLIS, WRITES_AT_ONCE};

@@ -47,6 +47,7 @@ mod deferred;
 mod entries;
 mod kinds;
 mod late;
+mod outcome;
 mod plan;
 mod post;
 mod record;
@@ -64,10 +65,11 @@ use lately_keys::EventId;
 use lately_table::TableError;
 use tokio::sync::Semaphore;
 
-use crate::fan_out::batch::{Done, FanOut};
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWork;
 use crate::fan_out::kinds::{backfill, cleanup, promotion};
 use crate::fan_out::late::LateNotes;
+use crate::fan_out::outcome::Done;
 use crate::fan_out::post::Post;
 use crate::fan_out::record::{Change, What};
 use crate::fan_out::removal::Removal;
@@ -77,7 +79,7 @@ use crate::fan_out::writer::Writer;
 use crate::limits::RAILS_AT_ONCE;
 use crate::op::Op;
 
-pub use batch::FanOutOutcome;
+pub use outcome::FanOutOutcome;
 pub use record::{NoBatch, Record};
 
 /// Rails of one batch that work on a page of a job, a backfill or a cleanup at the same time. Each may hold two megabytes

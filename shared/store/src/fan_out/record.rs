@@ -33,7 +33,7 @@ pub struct Record {
     /// The key of the item that changed; `None` if the record does not say.
     pub(super) item: Option<Key>,
     pub(super) change: Result<Option<Change>, Poison>,
-    /// What the record says about a topic.
+    /// The record's news about a topic.
     pub(super) news: Option<TopicNews>,
 }
 
