@@ -69,7 +69,7 @@ impl Post<'_> {
         if is_deleted {
             return fan_out.remove(entry, users.into_iter().chain(&leavers), at).await;
         }
-        fan_out.remove_unfollowed(leavers, entry).await
+        fan_out.remove_from(leavers, entry).await
     }
 
     fn later(self) -> DeferredWrite {

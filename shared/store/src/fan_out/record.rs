@@ -148,16 +148,21 @@ impl Record {
     }
 
     fn read(record: &RawValue) -> Self {
-        let named = serde_json::from_str::<Named>(record.get());
-        let sequence = named.map(|named| named.dynamodb.sequence_number).unwrap_or_default();
-        let mut read = Self { sequence, at: None, item: None, change: Ok(None), news: None };
+        let mut read = Self { sequence: String::new(), at: None, item: None, change: Ok(None), news: None };
         read.change = read.fill(record);
         read
     }
 
     /// Fills in what the record says, as far as it can be read, and returns the change.
     fn fill(&mut self, record: &RawValue) -> Result<Option<Change>, Poison> {
-        let record = ImageRecord::try_from(serde_json::from_str::<EventRecord>(record.get())?)?;
+        let parsed = serde_json::from_str::<EventRecord>(record.get());
+        self.sequence = match &parsed {
+            Ok(record) => record.change.sequence_number.clone(),
+            // The number is needed even if the record cannot be read.
+            Err(_) => sequence_of(record),
+        }
+        .unwrap_or_default();
+        let record = ImageRecord::try_from(parsed?)?;
         self.at = record.at().ok();
         let key = self.item.insert(record.keys.key()?);
         let Some(key) = AnyKey::decode(&key.pk, &key.sk) else { return Ok(None) };
@@ -177,16 +182,9 @@ struct StreamEvent<'a> {
     records: Vec<&'a RawValue>,
 }
 
-/// The part of a record that is needed even if the record cannot be read.
-#[derive(Deserialize)]
-struct Named {
-    dynamodb: Sequence,
-}
-
-#[derive(Deserialize)]
-struct Sequence {
-    #[serde(rename = "SequenceNumber")]
-    sequence_number: String,
+fn sequence_of(record: &RawValue) -> Option<String> {
+    let record: serde_json::Value = serde_json::from_str(record.get()).ok()?;
+    record.pointer("/dynamodb/SequenceNumber")?.as_str().map(str::to_owned)
 }
 
 /// A record with its images as items.

@@ -44,7 +44,7 @@ pub(crate) async fn begin(
     let stored = fan_out.op.source(source).stored().await?;
     let pulled_from = stored.marker(source, since).map(|marker| marker.since);
     if pulled_from.is_some() {
-        fan_out.feed(user).settle_marker(source).await?;
+        fan_out.settle_marker(user, source).await?;
     }
     // The feed pulls the newer entries by its marker. The newest of the older entries are copied, also from a
     // source that is pulled.
@@ -72,11 +72,10 @@ pub(super) async fn run(
         Some(coverage) => coverage,
         None => op.source(source).stored().await?.coverage,
     };
-    let copies = Copies { fan_out, source, user: &walk.user, coverage: &coverage };
     let mut next = Some((walk.behind, rest));
     for _ in 0..op.store.feeds().queries_per_step {
         let Some((behind, rest)) = next else { break };
-        next = copies.copy_some(behind, rest).await?;
+        next = copy_some(fan_out, source, &coverage, &walk.user, behind, rest).await?;
     }
     let follow = FollowEdge { source: source.clone(), shard: *shard, since: rest.since };
     let is_over = op.user(&walk.user).edge(source).await? != Some(follow);
@@ -92,57 +91,48 @@ pub(super) async fn run(
     Ok(Next::Again(JobStep { task, ..work::next_page(step)? }.encode()))
 }
 
-/// The queries of one step.
-#[derive(Clone, Copy)]
-struct Copies<'a> {
-    fan_out: FanOut<'a>,
-    source: &'a Source,
-    user: &'a User,
-    coverage: &'a Coverage,
-}
+/// Copies some entries of a source's timeline into a feed, newest first: all entries since the follow, and as many older
+/// ones as are wanted. Returns where the rest begins.
+async fn copy_some(
+    fan_out: FanOut<'_>,
+    source: &Source,
+    coverage: &Coverage,
+    user: &User,
+    behind: Option<EventId>,
+    rest: BackfillRest,
+) -> Result<Option<(Option<EventId>, BackfillRest)>, TableError> {
+    let op = fan_out.op;
+    let BackfillRest { since, wanted, looked_at } = rest;
+    let followed_at = EventId::first_of(since);
+    let oldest = if wanted == 0 { followed_at } else { EventId::first_of(UnixMillis::MIN) };
+    let newest = behind.map_or(Some(EventId::last_of(UnixMillis::MAX)), EventId::just_before);
+    let Some(ids) = newest.and_then(|newest| IdRange::new(oldest, newest)) else { return Ok(None) };
+    // Mostly the first query finds all wanted entries. If not, few of the source's events fan out.
+    let is_first = looked_at == 0 && behind.is_none_or(|behind| behind == followed_at);
+    let most = op.store.feeds().entries_per_query;
+    let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
+    let found = op.source(source).newest(coverage, ids, limit).await?;
 
-impl Copies<'_> {
-    /// Copies some entries of a source's timeline into a feed, newest first: all entries since the follow, and as many
-    /// older ones as are wanted. Returns where the rest begins.
-    async fn copy_some(
-        self,
-        behind: Option<EventId>,
-        rest: BackfillRest,
-    ) -> Result<Option<(Option<EventId>, BackfillRest)>, TableError> {
-        let Self { fan_out, source, user, coverage } = self;
-        let op = fan_out.op;
-        let BackfillRest { since, wanted, looked_at } = rest;
-        let followed_at = EventId::first_of(since);
-        let oldest = if wanted == 0 { followed_at } else { EventId::first_of(UnixMillis::MIN) };
-        let newest = behind.map_or(Some(EventId::last_of(UnixMillis::MAX)), EventId::just_before);
-        let Some(ids) = newest.and_then(|newest| IdRange::new(oldest, newest)) else { return Ok(None) };
-        // Mostly the first query finds all wanted entries. If not, few of the source's events fan out.
-        let is_first = looked_at == 0 && behind.is_none_or(|behind| behind == followed_at);
-        let most = op.store.feeds().entries_per_query;
-        let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
-        let found = op.source(source).newest(coverage, ids, limit).await?;
+    let now = op.now().get() / 1000;
+    let is_older = |entry: &TimelineEntry| entry.id < followed_at;
+    let older = found.items.iter().filter(|entry| is_older(entry)).count();
+    let looked_at = looked_at.saturating_add(u32::try_from(older).unwrap_or(u32::MAX));
+    let (mut older, mut entries): (Vec<_>, Vec<_>) = found
+        .items
+        .into_iter()
+        .filter(|entry| entry.fans_out && entry.expires_at.is_none_or(|at| at > now))
+        .partition(is_older);
+    older.truncate(wanted.into());
+    let wanted = wanted.saturating_sub(u16::try_from(older.len()).unwrap_or(u16::MAX));
+    entries.append(&mut older);
+    let retention = op.store.feeds().retention;
+    fan_out.put(entries.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
+    fan_out.done.add(|all| all.deliveries += entries.len() as u64);
+    fan_out.remove_deleted(user, entries).await?;
 
-        let now = op.now().get() / 1000;
-        let is_older = |entry: &TimelineEntry| entry.id < followed_at;
-        let older = found.items.iter().filter(|entry| is_older(entry)).count();
-        let looked_at = looked_at.saturating_add(u32::try_from(older).unwrap_or(u32::MAX));
-        let (mut older, mut entries): (Vec<_>, Vec<_>) = found
-            .items
-            .into_iter()
-            .filter(|entry| entry.fans_out && entry.expires_at.is_none_or(|at| at > now))
-            .partition(is_older);
-        older.truncate(wanted.into());
-        let wanted = wanted.saturating_sub(u16::try_from(older.len()).unwrap_or(u16::MAX));
-        entries.append(&mut older);
-        let retention = op.store.feeds().retention;
-        fan_out.put(entries.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
-        fan_out.done.add(|all| all.deliveries += entries.len() as u64);
-        fan_out.feed(user).remove_deleted(entries).await?;
-
-        let Some(behind) = found.stopped_at else { return Ok(None) };
-        if behind < followed_at && (wanted == 0 || looked_at >= BACKFILL_ENTRIES) {
-            return Ok(None);
-        }
-        Ok(Some((Some(behind), BackfillRest { since, wanted, looked_at })))
+    let Some(behind) = found.stopped_at else { return Ok(None) };
+    if behind < followed_at && (wanted == 0 || looked_at >= BACKFILL_ENTRIES) {
+        return Ok(None);
     }
+    Ok(Some((Some(behind), BackfillRest { since, wanted, looked_at })))
 }

@@ -180,8 +180,8 @@ impl BacklogStep<'_> {
         let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
         fan_out.done.late_entries.add(fan_out.op.now(), &ids, [Timeline::Feed(user.clone())]);
         let (own, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| is_own(entry, user));
-        fan_out.feed(user).remove_deleted(own).await?;
-        fan_out.feed(user).remove_unfollowed(others).await
+        fan_out.remove_deleted(user, own).await?;
+        fan_out.remove_unfollowed(user, others).await
     }
 }
 

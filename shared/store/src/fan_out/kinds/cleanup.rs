@@ -33,7 +33,7 @@ pub(crate) async fn begin(
     let leaver = leaver_key.item(at.get() / 1000 + ENDING_MARK_SECONDS);
     fan_out.op.table.put(&leaver).await?;
     fan_out.op.user(user).whole_follow(key).await?;
-    fan_out.feed(user).settle_marker(source).await?;
+    fan_out.settle_marker(user, source).await?;
     let walk = FeedWalk { user: user.clone(), behind: None, purpose: WalkPurpose::Cleanup };
     let first = JobStep::first(JobKind::Walk(walk.clone()), id, source.clone(), at).in_shard(*shard);
     let next = run(fan_out, &first, &walk).await?;
@@ -51,7 +51,7 @@ pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep, walk: &FeedWalk) ->
         let limit = op.store.feeds().entries_per_query;
         let query = rest_of(FeedEntryKey::partition(&walk.user), behind, limit).filter(is_of_source.clone());
         let found = op.lane_page(&query, TimelineEntry::decode).await?;
-        fan_out.feed(&walk.user).remove_unfollowed(found.items).await?;
+        fan_out.remove_unfollowed(&walk.user, found.items).await?;
         behind = found.stopped_at;
         if behind.is_none() {
             return Ok(Next::Done);
