@@ -10,6 +10,7 @@
 //! item expires at the same time.
 
 use std::collections::HashMap;
+use std::error::Error;
 
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
 use lately_items::event::ACTOR;
@@ -17,8 +18,8 @@ use lately_items::{
     AnyKey, BacklogKey, DirectoryKey, EXPIRES_AT, EventKey, Follower, FollowerCountKey, FollowerCounts,
     FollowerKey, PushMode, StepName, StoredSource, TimelineEntry, WorkKey,
 };
-use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, TimeError, Topic, UnixMillis};
-use lately_table::{Corrupt, Item};
+use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, Topic, UnixMillis};
+use lately_table::Item;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -74,19 +75,8 @@ pub(super) struct InsertedEvent {
 #[error("the input is not a batch of stream records: line {}, column {}", .0.line(), .0.column())]
 pub struct NoBatch(#[from] serde_json::Error);
 
-/// Why a record cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Poison {
-    /// The error is logged, so it names the place in the record and quotes nothing.
-    #[error("the record cannot be parsed: line {}, column {}", .0.line(), .0.column())]
-    Json(#[from] serde_json::Error),
-    #[error(transparent)]
-    Corrupt(#[from] Corrupt),
-    #[error(transparent)]
-    Time(#[from] TimeError),
-    #[error("the record lacks {0}")]
-    Lacks(&'static str),
-}
+/// Why a record cannot be read. It is logged, so it names the place in the record and quotes nothing.
+type Poison = Box<dyn Error + Send + Sync>;
 
 /// A change that fan-out handles.
 #[derive(Debug)]
@@ -162,7 +152,9 @@ impl Record {
             Err(_) => sequence_of(record),
         }
         .unwrap_or_default();
-        let record = ImageRecord::try_from(parsed?)?;
+        let record = ImageRecord::of(parsed.map_err(|error| {
+            format!("the record cannot be parsed: line {}, column {}", error.line(), error.column())
+        })?)?;
         self.at = record.at().ok();
         let key = self.item.insert(record.keys.key()?);
         let Some(key) = AnyKey::decode(&key.pk, &key.sk) else { return Ok(None) };
@@ -189,7 +181,8 @@ fn sequence_of(record: &RawValue) -> Option<String> {
 
 /// A record with its images as items.
 struct ImageRecord {
-    event: EventName,
+    is_insert: bool,
+    is_removal: bool,
     /// True if TTL removed the item.
     is_expiry: bool,
     /// When the change was made, in seconds; zero if the record does not say.
@@ -199,35 +192,6 @@ struct ImageRecord {
     after: Option<Item>,
     /// The item before the change, if the record has it.
     before: Option<Item>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum EventName {
-    Insert,
-    Modify,
-    Remove,
-}
-
-impl TryFrom<EventRecord> for ImageRecord {
-    type Error = Poison;
-
-    fn try_from(record: EventRecord) -> Result<Self, Poison> {
-        let EventRecord { event_name, change, user_identity, .. } = record;
-        let event = match &*event_name {
-            "INSERT" => EventName::Insert,
-            "MODIFY" => EventName::Modify,
-            "REMOVE" => EventName::Remove,
-            _ => return Err(Poison::Lacks("a known event name")),
-        };
-        Ok(Self {
-            event,
-            is_expiry: user_identity.as_ref().is_some_and(is_ttl),
-            seconds: change.approximate_creation_date_time.timestamp(),
-            keys: item(change.keys),
-            after: (!change.new_image.is_empty()).then(|| item(change.new_image)),
-            before: (!change.old_image.is_empty()).then(|| item(change.old_image)),
-        })
-    }
 }
 
 fn item(attributes: serde_dynamo::Item) -> Item {
@@ -240,16 +204,32 @@ fn is_ttl(identity: &UserIdentity) -> bool {
 }
 
 impl ImageRecord {
+    fn of(record: EventRecord) -> Result<Self, Poison> {
+        let EventRecord { event_name, change, user_identity, .. } = record;
+        if !["INSERT", "MODIFY", "REMOVE"].contains(&&*event_name) {
+            return Err("the record lacks a known event name".into());
+        }
+        Ok(Self {
+            is_insert: event_name == "INSERT",
+            is_removal: event_name == "REMOVE",
+            is_expiry: user_identity.as_ref().is_some_and(is_ttl),
+            seconds: change.approximate_creation_date_time.timestamp(),
+            keys: item(change.keys),
+            after: (!change.new_image.is_empty()).then(|| item(change.new_image)),
+            before: (!change.old_image.is_empty()).then(|| item(change.old_image)),
+        })
+    }
+
     fn news(&self, key: &AnyKey) -> Result<Option<TopicNews>, Poison> {
-        Ok(match (self.event, key) {
-            (EventName::Insert, AnyKey::Directory(key)) => Some(TopicNews::Opened(key.clone())),
-            (EventName::Insert, AnyKey::Event(key)) => {
+        Ok(match key {
+            AnyKey::Directory(key) if self.is_insert => Some(TopicNews::Opened(key.clone())),
+            AnyKey::Event(key) if self.is_insert => {
                 let after = self.after()?;
                 let (expires_at, actor) = (after.optional_number(EXPIRES_AT)?, after.parsed(ACTOR).ok());
                 let inserted = InsertedEvent { key: key.clone(), at: self.at()?, expires_at, actor };
                 Some(TopicNews::Inserted(inserted))
             }
-            (EventName::Remove, AnyKey::Event(key)) if !self.is_expiry => {
+            AnyKey::Event(key) if self.is_removal && !self.is_expiry => {
                 // An attempt to write the event may still be under way.
                 let until = key.id().at().saturating_add(WRITE_MILLIS);
                 self.at().is_ok_and(|at| at <= until).then(|| TopicNews::Deleted(key.clone()))
@@ -259,7 +239,7 @@ impl ImageRecord {
     }
 
     fn what(&self, key: AnyKey) -> Result<Option<What>, Poison> {
-        let removed = self.event == EventName::Remove;
+        let removed = self.is_removal;
         Ok(Some(match key {
             AnyKey::Event(key) => {
                 let image = if removed { self.before()? } else { self.after()? };
@@ -297,17 +277,17 @@ impl ImageRecord {
     }
 
     fn after(&self) -> Result<&Item, Poison> {
-        self.after.as_ref().ok_or(Poison::Lacks("NewImage"))
+        self.after.as_ref().ok_or_else(|| "the record lacks NewImage".into())
     }
 
     fn before(&self) -> Result<&Item, Poison> {
-        self.before.as_ref().ok_or(Poison::Lacks("OldImage"))
+        self.before.as_ref().ok_or_else(|| "the record lacks OldImage".into())
     }
 
     /// When the change was made. DynamoDB gives whole seconds, sometimes as a float.
     fn at(&self) -> Result<UnixMillis, Poison> {
         let seconds = u64::try_from(self.seconds).ok().filter(|&seconds| seconds > 0);
-        let seconds = seconds.ok_or(Poison::Lacks("a valid time"))?;
+        let seconds = seconds.ok_or("the record lacks a valid time")?;
         Ok(UnixMillis::new(seconds.saturating_mul(1000))?)
     }
 }

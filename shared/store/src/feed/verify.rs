@@ -22,6 +22,7 @@ use lately_model::{FollowView, ListQuery, PageSize};
 use lately_table::TableError;
 
 use crate::feed::FeedHandle;
+use crate::feed::rebuild::{belonging_to, mend_entries, mend_pull, missing_pull};
 use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::COMPARED_ENTRIES;
@@ -173,7 +174,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
                 None => (self.extra(page.items, &op).await?, FeedFinding::Extra),
             };
             if self.mends {
-                op.feed(self.user).mend_entries(&wrong).await?;
+                mend_entries(&op, self.user, &wrong).await?;
             }
             self.report(wrong.iter().map(|entry| found(entry.id)).collect());
         }
@@ -184,7 +185,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
     async fn extra(&self, entries: Vec<TimelineEntry>, op: &Op) -> Result<Vec<TimelineEntry>, TableError> {
         let filter = Filter::seen_by(None, op.now());
         let mut entries: Vec<_> = entries.into_iter().filter(|entry| filter.takes(entry)).collect();
-        let belonging = op.feed(self.user).belonging(&entries).await?;
+        let belonging = belonging_to(op, self.user, &entries).await?;
         entries.retain(|entry| !belonging.contains(&entry.id));
         Ok(entries)
     }
@@ -235,7 +236,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
                     continue;
                 }
                 let op = self.op.step();
-                let missing = op.feed(self.user).missing_pull(&source).await?;
+                let missing = missing_pull(&op, self.user, &source).await?;
                 let found = missing.is_some().then(|| FeedFinding::MissingPull(source.clone()));
                 self.mend_pull(&source, found, &op).await?;
                 // The events that are missing only because of this marker are not reported one by one.
@@ -252,7 +253,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         op: &Op,
     ) -> Result<(), TableError> {
         if self.mends && found.is_some() {
-            op.feed(self.user).mend_pull(source).await?;
+            mend_pull(op, self.user, source).await?;
         }
         self.report(found.into_iter().collect());
         Ok(())

@@ -171,13 +171,13 @@ impl SourceHandle<'_> {
     }
 
     /// The newest entries of a range of the timeline, read consistently. If a shard has more entries than one query
-    /// reads, the page ends there, so that it leaves none out.
+    /// reads, the entries end there, so that none is left out; then the last one that was read is returned, too.
     pub(crate) async fn newest(
         self,
         coverage: &Coverage,
         ids: IdRange,
         limit: u32,
-    ) -> Result<LanePage<TimelineEntry>, TableError> {
+    ) -> Result<(Vec<TimelineEntry>, Option<EventId>), TableError> {
         let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at());
         let each = limit.div_ceil(u32::try_from(shards.len()).unwrap_or(u32::MAX).max(1));
         let pages = shards.into_iter().map(async |shard| {
@@ -187,13 +187,11 @@ impl SourceHandle<'_> {
         });
         let pages = try_join_all(pages).await?;
         let stopped_at = pages.iter().filter_map(|page| page.stopped_at).max();
-        let (bytes, read) =
-            pages.iter().fold((0, 0), |(bytes, read), page| (bytes + page.bytes, read + page.read));
-        let mut items: Vec<_> = pages.into_iter().flat_map(|page| page.items).collect();
-        items.retain(|entry| stopped_at.is_none_or(|stopped_at| stopped_at <= entry.id));
-        items.sort_by_key(|entry| std::cmp::Reverse(entry.id));
-        items.dedup_by_key(|entry| entry.id);
-        Ok(LanePage { items, bytes, read, stopped_at })
+        let mut entries: Vec<_> = pages.into_iter().flat_map(|page| page.items).collect();
+        entries.retain(|entry| stopped_at.is_none_or(|stopped_at| stopped_at <= entry.id));
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.id));
+        entries.dedup_by_key(|entry| entry.id);
+        Ok((entries, stopped_at))
     }
 
     /// The keys under which the source may list an event.

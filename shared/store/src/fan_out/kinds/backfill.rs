@@ -111,14 +111,13 @@ async fn copy_some(
     let is_first = looked_at == 0 && behind.is_none_or(|behind| behind == followed_at);
     let most = op.store.feeds().entries_per_query;
     let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
-    let found = op.source(source).newest(coverage, ids, limit).await?;
+    let (found, stopped_at) = op.source(source).newest(coverage, ids, limit).await?;
 
     let now = op.now().get() / 1000;
     let is_older = |entry: &TimelineEntry| entry.id < followed_at;
-    let older = found.items.iter().filter(|entry| is_older(entry)).count();
+    let older = found.iter().filter(|entry| is_older(entry)).count();
     let looked_at = looked_at.saturating_add(u32::try_from(older).unwrap_or(u32::MAX));
     let (mut older, mut entries): (Vec<_>, Vec<_>) = found
-        .items
         .into_iter()
         .filter(|entry| entry.fans_out && entry.expires_at.is_none_or(|at| at > now))
         .partition(is_older);
@@ -130,7 +129,7 @@ async fn copy_some(
     fan_out.done.add(|all| all.deliveries += entries.len() as u64);
     fan_out.remove_deleted(user, entries).await?;
 
-    let Some(behind) = found.stopped_at else { return Ok(None) };
+    let Some(behind) = stopped_at else { return Ok(None) };
     if behind < followed_at && (wanted == 0 || looked_at >= BACKFILL_ENTRIES) {
         return Ok(None);
     }
