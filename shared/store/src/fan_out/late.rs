@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{Announcement, DeletedEventKey, DirectoryKey, EndingMark, EventKey, LateEventKey};
-use lately_keys::{Key, TableKey, Topic};
+use lately_keys::{EventId, Key, TableKey, Topic};
 use lately_table::TableError;
 
 use crate::consumer::ledger::{Ledger, LedgerHandle};
@@ -48,8 +48,8 @@ pub(super) struct LateNotes<'a> {
 }
 
 impl LateNotes<'_> {
-    /// Notes the late events of some records. Returns the indexes of the records that must come again: if something
-    /// fails in a topic, all records with news of this topic.
+    /// Notes the late events of some records. Returns the indexes of the records that must come again: those of events that
+    /// could not be noted for a consumer; or, if something else fails in a topic, all records with news of the topic.
     pub(super) async fn note(self, records: &[Record]) -> BTreeSet<usize> {
         let mut by_topic: BTreeMap<&Topic, Vec<(usize, &TopicNews)>> = BTreeMap::new();
         for (index, record) in records.iter().enumerate() {
@@ -63,29 +63,30 @@ impl LateNotes<'_> {
             true => self.op.erasures().erased_actors().await,
             false => Ok(ErasedActors::default()),
         };
-        let topics = by_topic.into_iter().map(async |(topic, news)| {
-            let (indexes, news): (Vec<usize>, Vec<_>) = news.into_iter().unzip();
-            match self.note_in_topic(topic, news, &erased).await {
-                Ok(()) => Vec::new(),
-                Err(error) => {
-                    tracing::warn!(%error, %topic, "late events were not noted");
-                    indexes
-                }
-            }
+        let topics = by_topic.into_iter().map(async |(topic, mut news)| {
+            let unnoted = self.note_in_topic(topic, &news, &erased).await;
+            let unnoted =
+                unnoted.inspect_err(|error| tracing::warn!(%error, %topic, "late events were not noted"));
+            news.retain(|(_, news)| match (&unnoted, news) {
+                (Ok(unnoted), TopicNews::Inserted(event)) => unnoted.contains(&event.key.id()),
+                (unnoted, _) => unnoted.is_err(),
+            });
+            news
         });
         let topics: Vec<_> = topics.collect();
         let failed = stream::iter(topics).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>().await;
-        failed.into_iter().flatten().collect()
+        failed.into_iter().flatten().map(|(index, _)| index).collect()
     }
 
+    /// Notes the late events of one topic. Returns those that could not be noted for a consumer.
     async fn note_in_topic(
         self,
         topic: &Topic,
-        news: Vec<&TopicNews>,
+        news: &[(usize, &TopicNews)],
         erased: &Result<ErasedActors, TableError>,
-    ) -> Result<(), TableError> {
+    ) -> Result<BTreeSet<EventId>, TableError> {
         let (mut inserted, mut opened, mut deletions) = (Vec::new(), Vec::new(), Vec::new());
-        for news in news {
+        for (_, news) in news {
             match news {
                 TopicNews::Inserted(event) => inserted.push(event),
                 TopicNews::Opened(key) => opened.push(key),
@@ -94,7 +95,7 @@ impl LateNotes<'_> {
         }
         stream::iter(deletions).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
         if inserted.is_empty() && opened.is_empty() {
-            return Ok(());
+            return Ok(BTreeSet::new());
         }
         let erased = erased.as_ref().map_err(Clone::clone)?;
         let announced = self.op.topic(topic).announced().await?;
@@ -102,7 +103,7 @@ impl LateNotes<'_> {
             self.apply_mark(mark, &inserted, &opened).await?;
         }
         if announced.marks.iter().any(|mark| matches!(mark, EndingMark::Deletion { .. })) {
-            return Ok(());
+            return Ok(BTreeSet::new());
         }
         let is_erased = |inserted: &&InsertedEvent| {
             inserted.actor.as_ref().is_some_and(|actor| erased.cover(actor, inserted.key.id().at()))
@@ -119,10 +120,11 @@ impl LateNotes<'_> {
             let late = late.map(|inserted| inserted.key.id()).collect();
             self.op.live_notes().put_in_topic(topic, &late).await;
         }
+        let mut unnoted = BTreeSet::new();
         for announcement in announced.consumers {
-            self.note_for(&announcement, &inserted).await?;
+            unnoted.extend(self.note_for(&announcement, &inserted).await);
         }
-        Ok(())
+        Ok(unnoted)
     }
 
     /// Deletes what was inserted into a deleted topic, or gives it the expiry of another retention, because its writer
@@ -170,26 +172,46 @@ impl LateNotes<'_> {
         delete_each(self.op, deleted.map(|(_, event)| event).collect()).await
     }
 
-    /// Notes the candidates of one consumer, and then counts them. If the consumer was deleted meanwhile, they are dropped.
-    async fn note_for(self, announced: &Announcement, inserted: &[&InsertedEvent]) -> Result<(), TableError> {
+    /// Notes the candidates of one consumer, and then counts them. Returns those for which this failed.
+    async fn note_for(self, announced: &Announcement, inserted: &[&InsertedEvent]) -> BTreeSet<EventId> {
         let Announcement { consumer, incarnation, .. } = announced;
         let ledger = LedgerHandle::of(self.op, Ledger { consumer, incarnation: *incarnation });
         let (mut covering, mut notes) = (Covering::default(), Vec::new());
         for inserted in inserted {
-            if self.is_candidate(announced, inserted, &mut covering).await? {
-                let id = inserted.key.id();
-                notes.push(async move { Ok::<_, TableError>(ledger.note(id).await?.then_some(id)) });
+            let is_candidate = self.is_candidate(announced, inserted, &mut covering).await;
+            let id = inserted.key.id();
+            notes.push(async move {
+                let is_noted = async { Ok::<_, TableError>(is_candidate? && ledger.note(id).await?) };
+                (id, is_noted.await)
+            });
+        }
+        let noted = stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
+        let (mut waiting, mut unnoted) = (Vec::new(), BTreeSet::new());
+        for (id, is_noted) in noted {
+            match is_noted {
+                Ok(true) => waiting.push(id),
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a late event was not noted");
+                    unnoted.insert(id);
+                }
             }
         }
-        let noted: Vec<_> = stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).try_collect().await?;
-        let waiting: Vec<_> = noted.into_iter().flatten().collect();
-        if waiting.is_empty() {
-            return Ok(());
+        if !waiting.is_empty()
+            && let Err(error) = self.count(ledger, &waiting).await
+        {
+            tracing::warn!(%error, "late events were not counted");
+            unnoted.extend(waiting);
         }
-        let shards: BTreeSet<u8> = waiting.iter().map(|id| LateEventKey::shard(*id)).collect();
+        unnoted
+    }
+
+    /// Counts entries that were noted. If the consumer was deleted meanwhile, they are dropped.
+    async fn count(self, ledger: LedgerHandle<'_>, noted: &[EventId]) -> Result<(), TableError> {
+        let shards: BTreeSet<u8> = noted.iter().map(|id| LateEventKey::shard(*id)).collect();
         match ledger.count(&shards.into_iter().collect::<Vec<_>>()).await? {
-            true => self.done.add(|all| all.late += waiting.len() as u64),
-            false => ledger.drop(&waiting).await?,
+            true => self.done.add(|all| all.late += noted.len() as u64),
+            false => ledger.drop(noted).await?,
         }
         Ok(())
     }
