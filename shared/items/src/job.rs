@@ -23,7 +23,7 @@
 //!
 //! A page puts the next page before it does anything else, so the pages of a job run at the same time. Only a
 //! promotion's pages wait for each other, because the last page says that all are done. The pages of a cleanup and of a
-//! backfill are the steps of one walk (the store's `fan_out/kinds/walk.rs`): each step puts the next page when it ends.
+//! backfill are the steps of one walk (the store's `fan_out/kinds/`): each step puts the next page when it ends.
 
 use std::fmt;
 

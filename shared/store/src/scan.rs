@@ -1,14 +1,15 @@
 //! The scan of a topic: finds the buckets of the directory that may hold wanted events, in order.
 //!
 //! Pages and ranges scan a topic for what they read of it. The steps of a deletion, of another retention and of an erasure
-//! begin again with each step at the newest bucket that remains ([`Directory::remaining`]).
+//! begin again with each step at the newest bucket that remains ([`Directory::remaining`]), and go through its shards
+//! ([`partitions`]), page by page ([`rest_of`]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lately_items::{DirectoryEntry, StoredTopic};
+use lately_items::{BEFORE_ENTRIES, DirectoryEntry, StoredTopic};
 use lately_keys::{Bucket, Coverage, EventId, EventType, Order, Shard, Topic, UnixMillis};
-use lately_table::TableError;
+use lately_table::{Query, TableError};
 
 use crate::directory::Directory;
 use crate::directory::range::DirectoryRange;
@@ -132,4 +133,23 @@ impl TopicScan {
         let coverage = Arc::clone(coverage);
         wanted.then_some(ScannedBucket { bucket, coverage, shards, has_types: types.are_kept(), ids })
     }
+}
+
+/// The partitions of some buckets, in their order: of the bucket `from`, only those of this shard and the shards after it.
+pub(crate) fn partitions(
+    entries: &[DirectoryEntry],
+    from: Option<(Bucket, Shard)>,
+) -> impl Iterator<Item = (&DirectoryEntry, Shard)> {
+    entries.iter().flat_map(move |entry| {
+        let first = from.filter(|(bucket, _)| *bucket == entry.bucket).map(|(_, shard)| shard);
+        let shards =
+            entry.shards().into_iter().filter(move |shard| first.is_none_or(|first| *shard >= first));
+        shards.map(move |shard| (entry, shard))
+    })
+}
+
+/// The query for the entries of a partition behind one of them, newest first.
+pub(crate) fn rest_of(partition: String, behind: Option<EventId>, limit: u32) -> Query {
+    let after = behind.map_or(BEFORE_ENTRIES.to_owned(), |behind| behind.sort_key().to_string());
+    Query::partition(partition).after(after).limit(limit).consistent(true)
 }

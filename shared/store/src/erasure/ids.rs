@@ -10,32 +10,26 @@ use lately_keys::{ErasureId, EventId};
 use lately_table::{Query, TableError};
 use sha2::{Digest, Sha256};
 
+use crate::erasure::ErasuresHandle;
 use crate::limits::ERASED_IDS_SECONDS;
-use crate::op::Op;
 
-/// The erased ids of one erasure, in one request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ErasedIds<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) erasure: ErasureId,
-}
-
-impl ErasedIds<'_> {
-    /// Puts the page of a step.
-    pub(crate) async fn put_page(self, step: u64, ids: &[EventId]) -> Result<(), TableError> {
+impl ErasuresHandle<'_> {
+    /// Puts the ids that a step of an erasure erases.
+    pub(crate) async fn put_erased_ids(
+        self,
+        erasure: ErasureId,
+        step: u64,
+        ids: &[EventId],
+    ) -> Result<(), TableError> {
         let page = u32::try_from(step).ok();
-        let key = page.and_then(|page| ErasedPageKey::new(self.erasure, page));
+        let key = page.and_then(|page| ErasedPageKey::new(erasure, page));
         let key = key.ok_or_else(|| TableError::unavailable("an erasure has too many steps"))?;
-        self.op.table.put(&key.item(ids, self.expiry())).await
+        self.op.table.put(&key.item(ids, self.op.now().get() / 1000 + ERASED_IDS_SECONDS)).await
     }
 
-    fn expiry(self) -> u64 {
-        self.op.now().get() / 1000 + ERASED_IDS_SECONDS
-    }
-
-    /// All ids: 16 bytes each in memory.
-    pub(crate) async fn all(self) -> Result<BTreeSet<EventId>, TableError> {
-        let mut query = Query::partition(ErasureStepKey::partition(self.erasure))
+    /// All ids that an erasure has erased: 16 bytes each in memory.
+    pub(crate) async fn erased_ids(self, erasure: ErasureId) -> Result<BTreeSet<EventId>, TableError> {
+        let mut query = Query::partition(ErasureStepKey::partition(erasure))
             .begins_with(ErasedPageKey::PREFIX)
             .consistent(true);
         let mut ids = BTreeSet::new();

@@ -17,7 +17,7 @@ use lately_model::{Erasure, ErasureReceipt};
 use lately_table::{Corrupt, Item, TableError};
 
 use crate::erasure::ErasuresHandle;
-use crate::erasure::ids::{self, ErasedIds};
+use crate::erasure::ids;
 use crate::erasure::view;
 use crate::op::Op;
 use crate::paced_scan::PacedScan;
@@ -123,7 +123,7 @@ impl ErasuresHandle<'_> {
             let stored = (state, counts, ids_sha256, finished_at, step.names);
             stored == (erasure.state, erasure.counts, erasure.ids_sha256.clone(), erasure.finished_at, names)
         });
-        let ids = ErasedIds { op: &op, erasure: erasure.id }.all().await?;
+        let ids = op.erasures().erased_ids(erasure.id).await?;
         let has_ids = !ids.is_empty() || erasure.counts.events == 0;
         let ids = has_ids.then(|| Some(ids::hash(&ids)) == erasure.ids_sha256);
         Ok(ErasureCheck { receipt: is_same, ids, ..ErasureCheck::default() })

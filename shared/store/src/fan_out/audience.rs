@@ -9,7 +9,7 @@ use lately_keys::{ShardCount, UnixMillis};
 use lately_table::TableError;
 
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::shard_page::ShardPage;
+use crate::follow::FollowerPage;
 use crate::limits::{CLOCKS_APART_MILLIS, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
 
 /// Fan-out gives an event to jobs if it begins with the event when less than this remains before the deadline.
@@ -25,10 +25,12 @@ pub(super) async fn few_or_jobs(
     first: &JobStep,
     shards: ShardCount,
     with_leavers: bool,
-) -> Result<Vec<Arc<ShardPage>>, TableError> {
+) -> Result<Vec<Arc<FollowerPage>>, TableError> {
     let FanOut { op, reads, .. } = fan_out;
     let source = &first.key.job.source;
-    let counts = reads.counts(op, source, shards).await?;
+    let counts = async { Ok(Arc::new(op.source(source).counts(shards).await?)) };
+    let counts = reads.counts.share((source.clone(), shards), Box::pin(counts)).await?;
+    let limit = op.store.feeds().followers_per_job.into();
     let audience: u64 = counts.values().map(|counts| counts.here).sum();
     let is_small = audience <= u64::from(op.store.feeds().audience);
     let is_few = is_small && op.table.time_left() > FAN_OUT_RESERVE;
@@ -43,8 +45,12 @@ pub(super) async fn few_or_jobs(
             let page = match (is_few, counts.here) {
                 (false, _) => None,
                 // The backfill of a user who follows after the counts were read finds the source's entry.
-                (true, 0) => Some(Arc::new(ShardPage::of_nobody(source, shard))),
-                (true, _) => Some(reads.page(op, source, shard).await?),
+                (true, 0) => Some(Arc::new(FollowerPage::of_nobody(source, shard))),
+                (true, _) => {
+                    let page = op.source(source).followers_of(shard, None, limit, true);
+                    let page = async { Ok(Arc::new(page.await?)) };
+                    Some(reads.pages.share((source.clone(), shard), Box::pin(page)).await?)
+                }
             };
             Ok::<_, TableError>((shard, page.filter(|page| !page.more)))
         })

@@ -16,29 +16,32 @@ use lately_keys::{Key, Source, UnixMillis, User};
 use lately_table::{Rounds, TableError};
 
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::shard_page::ShardPage;
-use crate::limits::SHARDS_AT_ONCE;
+use crate::follow::FollowerPage;
+use crate::limits::{SHARDS_AT_ONCE, TOLD_APART_MILLIS};
 
-impl<'a> FanOut<'a> {
-    /// A user's feed.
-    pub(super) const fn feed(self, user: &'a User) -> FeedMend<'a> {
-        FeedMend { fan_out: self, user }
-    }
-
-    /// The users who have unfollowed since a change, and who may have been on one of these pages when the change was handled.
-    /// Each page holds its whole shard.
+impl FanOut<'_> {
+    /// The users who have unfollowed since a change, and who may have been on one of these pages when an attempt handled
+    /// the change.
     pub(super) async fn leavers(
         self,
-        pages: &[Arc<ShardPage>],
+        pages: &[Arc<FollowerPage>],
         at: UnixMillis,
     ) -> Result<BTreeSet<User>, TableError> {
-        let leavers: Vec<_> = pages.iter().map(|page| self.reads.leavers(self.op, page, at)).collect();
+        let since = at.saturating_sub(TOLD_APART_MILLIS);
+        let leavers = pages.iter().map(async |page| {
+            let read = self.op.source(&page.source).leavers(page.shard, since);
+            let read = Box::pin(async { Ok(Arc::new(read.await?)) });
+            self.reads.leavers.share((page.source.clone(), page.shard, at), read).await
+        });
+        let leavers: Vec<_> = leavers.collect();
         let leavers: Vec<_> = stream::iter(leavers).buffered(SHARDS_AT_ONCE).try_collect().await?;
-        Ok(leavers.iter().flat_map(|leavers| leavers.iter().cloned()).collect())
+        let on_page = pages.iter().zip(&leavers);
+        let on_page = on_page.flat_map(|(page, left)| left.iter().filter(|user| page.covers(user)));
+        Ok(on_page.cloned().collect())
     }
 
     /// Removes an entry from the feeds of those users who have the entry and follow none of its sources.
-    pub(super) async fn remove_unfollowed(
+    pub(super) async fn remove_from(
         self,
         users: BTreeSet<User>,
         entry: &TimelineEntry,
@@ -46,37 +49,27 @@ impl<'a> FanOut<'a> {
         let keys: Vec<_> = users.iter().map(|user| place_in_feed(entry.id, user)).collect();
         for item in self.op.table.get_many(&keys, true).await? {
             let FeedEntryKey { user, .. } = item.key_as()?;
-            self.feed(&user).remove_unfollowed(vec![entry.clone()]).await?;
+            self.remove_unfollowed(&user, vec![entry.clone()]).await?;
         }
         Ok(())
     }
-}
 
-/// Corrections of one user's feed.
-#[derive(Clone, Copy)]
-pub(super) struct FeedMend<'a> {
-    fan_out: FanOut<'a>,
-    user: &'a User,
-}
-
-impl FeedMend<'_> {
     /// Puts or deletes a source's pull marker in the feed: the marker must be there if the user follows the source and
     /// the source is not pushed.
-    pub(super) async fn settle_marker(self, source: &Source) -> Result<(), TableError> {
-        let Self { fan_out, user } = self;
-        let mut edge = fan_out.op.user(user).edge(source).await?;
-        let mut rounds = Rounds::of(&fan_out.op.table, "the user's follows");
+    pub(super) async fn settle_marker(self, user: &User, source: &Source) -> Result<(), TableError> {
+        let mut edge = self.op.user(user).edge(source).await?;
+        let mut rounds = Rounds::of(&self.op.table, "the user's follows");
         loop {
             let marker = match &edge {
                 None => None,
-                Some(edge) => fan_out.op.source(source).stored().await?.marker(source, edge.since),
+                Some(edge) => self.op.source(source).stored().await?.marker(source, edge.since),
             };
             match marker {
-                Some(marker) => fan_out.put(vec![marker.encode(user)]).await?,
+                Some(marker) => self.put(vec![marker.encode(user)]).await?,
                 None if edge.is_some() => {}
-                None => fan_out.delete(vec![PullMarker::key(user, source)]).await?,
+                None => self.delete(vec![PullMarker::key(user, source)]).await?,
             }
-            let now = fan_out.op.user(user).edge(source).await?;
+            let now = self.op.user(user).edge(source).await?;
             if now == edge {
                 return Ok(());
             }
@@ -86,58 +79,61 @@ impl FeedMend<'_> {
     }
 
     /// Removes from the feed the entries whose sources the user does not follow.
-    pub(super) async fn remove_unfollowed(self, entries: Vec<TimelineEntry>) -> Result<(), TableError> {
-        let Self { fan_out, user } = self;
+    pub(super) async fn remove_unfollowed(
+        self,
+        user: &User,
+        entries: Vec<TimelineEntry>,
+    ) -> Result<(), TableError> {
         let is_own = |entry: &TimelineEntry| own_feed(&entry.actor).as_ref() == Some(user);
         let mut entries: Vec<_> = entries.into_iter().filter(|entry| !is_own(entry)).collect();
-        let mut rounds = Rounds::of(&fan_out.op.table, "the user's follows");
+        let mut rounds = Rounds::of(&self.op.table, "the user's follows");
         loop {
-            let (followed, unfollowed) = self.by_follow(entries).await?;
+            let (followed, unfollowed) = self.by_follow(user, entries).await?;
             // The event may have been deleted between two follows. Then its deletion did not reach this feed.
-            self.remove_deleted(followed).await?;
+            self.remove_deleted(user, followed).await?;
             if unfollowed.is_empty() {
                 return Ok(());
             }
-            fan_out.delete(unfollowed.iter().map(|entry| place_in_feed(entry.id, user)).collect()).await?;
-            let followed = self.by_follow(unfollowed).await?.0;
+            self.delete(unfollowed.iter().map(|entry| place_in_feed(entry.id, user)).collect()).await?;
+            let followed = self.by_follow(user, unfollowed).await?.0;
             if followed.is_empty() {
                 return Ok(());
             }
             // The user follows again by now, and this removal may have come after the backfill.
-            let retention = fan_out.op.store.feeds().retention;
-            fan_out.put(followed.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
-            entries = self.remove_deleted(followed).await?;
+            let retention = self.op.store.feeds().retention;
+            self.put(followed.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
+            entries = self.remove_deleted(user, followed).await?;
             rounds.lose()?;
         }
     }
 
     /// Splits entries: those with a source that the user follows, and the others.
-    pub(super) async fn by_follow(
+    async fn by_follow(
         self,
+        user: &User,
         entries: Vec<TimelineEntry>,
     ) -> Result<(Vec<TimelineEntry>, Vec<TimelineEntry>), TableError> {
-        let Self { fan_out, user } = self;
-        let edges = fan_out.op.user(user).edges(&entries).await?;
+        let edges = self.op.user(user).edges(&entries).await?;
         Ok(entries.into_iter().partition(|entry| entry.sources().any(|source| edges.contains_key(&source))))
     }
 
     /// Removes from the feed the entries whose events no longer exist. Returns the other entries.
     pub(super) async fn remove_deleted(
         self,
+        user: &User,
         entries: Vec<TimelineEntry>,
     ) -> Result<Vec<TimelineEntry>, TableError> {
-        let Self { fan_out, user } = self;
         let mut keys = Vec::with_capacity(entries.len());
         for entry in &entries {
-            keys.push(fan_out.op.event_key(entry).await?);
+            keys.push(self.op.event_key(entry).await?);
         }
         // A topic that does not exist has no events.
         let known: Vec<_> = keys.iter().flatten().cloned().collect();
-        let existing = fan_out.op.table.existing(&known).await?;
+        let existing = self.op.table.existing(&known).await?;
         let exists = |key: &Option<Key>| key.as_ref().is_some_and(|key| existing.contains(key));
         let (kept, deleted): (Vec<_>, Vec<_>) =
             entries.into_iter().zip(&keys).partition(|(_, key)| exists(key));
-        fan_out.delete(deleted.iter().map(|(entry, _)| place_in_feed(entry.id, user)).collect()).await?;
+        self.delete(deleted.iter().map(|(entry, _)| place_in_feed(entry.id, user)).collect()).await?;
         Ok(kept.into_iter().map(|(entry, _)| entry).collect())
     }
 }

@@ -8,8 +8,9 @@ use futures_util::stream::{self, StreamExt};
 use lately_items::{Backlog, DeferredEvent, DeferredTopic, EventKey};
 use lately_keys::{EventId, UnixMillis};
 
-use crate::fan_out::batch::{FanOut, count};
+use crate::fan_out::outcome::Done;
 use crate::limits::WRITES_AT_ONCE;
+use crate::op::Op;
 use crate::work::BacklogQueue;
 
 /// An event to write or to remove later.
@@ -53,34 +54,33 @@ impl DeferredWork {
 
     /// Takes out the events that are deferred to one backlog.
     pub(super) fn take(&self, backlog: &Backlog) -> Vec<(DeferredTopic, Vec<DeferredEvent>)> {
-        let mut all = self.all();
-        let (ours, others) = std::mem::take(&mut *all).into_iter().partition(|((of, _), _)| of == backlog);
-        *all = others;
-        let ours: BTreeMap<_, DeferredEvents> = ours;
-        ours.into_iter()
-            .map(|((_, written), deferred)| (written, deferred.events.into_iter().collect()))
-            .collect()
+        let mut ours = Vec::new();
+        self.all().retain(|(of, written), deferred| {
+            if of == backlog {
+                ours.push((written.clone(), deferred.events.iter().copied().collect()));
+            }
+            of != backlog
+        });
+        ours
     }
 
     /// Puts the events into backlogs. Returns the indexes of the records for which this failed.
-    pub(super) async fn put(&self, FanOut { op, done, .. }: FanOut<'_>) -> BTreeSet<usize> {
-        let deferred = std::mem::take(&mut *self.all());
-        let puts: Vec<_> = deferred
-            .into_iter()
-            .map(async |((backlog, written), DeferredEvents { events, records })| {
-                let events: Vec<_> = events.into_iter().collect();
-                match (BacklogQueue { op, backlog: &backlog }).put(&written, &events).await {
-                    Ok(()) => {
-                        count(&done.deferred, events.len());
-                        BTreeSet::new()
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "events were not put into a backlog");
-                        records
-                    }
+    pub(super) async fn put(&self, op: &Op, done: &Done) -> BTreeSet<usize> {
+        let deferred = std::mem::take(&mut *self.all()).into_iter();
+        let puts = deferred.map(async |((backlog, written), DeferredEvents { events, records })| {
+            let events: Vec<_> = events.into_iter().collect();
+            match (BacklogQueue { op, backlog: &backlog }).put(&written, &events).await {
+                Ok(()) => {
+                    done.add(|all| all.deferred += events.len() as u64);
+                    BTreeSet::new()
                 }
-            })
-            .collect();
+                Err(error) => {
+                    tracing::warn!(%error, "events were not put into a backlog");
+                    records
+                }
+            }
+        });
+        let puts: Vec<_> = puts.collect();
         let failed = stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
         failed.into_iter().flatten().collect()
     }

@@ -8,62 +8,52 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{
-    Backlog, EXPIRES_AT, SourceEntryKey, Timeline, TimelineEntry, place_at_source, place_in_feed,
+    Backlog, EXPIRES_AT, EventKey, SourceEntryKey, Timeline, TimelineEntry, place_at_source, place_in_feed,
 };
 use lately_keys::{EventId, Key, TableKey, UnixMillis, User};
 use lately_table::{Condition, Corrupt, TableError, Update, Write};
 
-use crate::fan_out::batch::{FanOut, count};
-use crate::fan_out::deferred::{DeferredWork, DeferredWrite};
+use crate::fan_out::batch::FanOut;
+use crate::fan_out::deferred::DeferredWrite;
+use crate::fan_out::spread::{listed, spread};
 use crate::limits::{BUSY_FOR, WRITES_AT_ONCE};
 use crate::op::Op;
 
-/// Writes entries of events, and defers the writes that busy partitions refuse.
-#[derive(Clone, Copy)]
-pub(super) struct Entries<'a> {
-    pub(super) fan_out: FanOut<'a>,
-    /// Collects the deferred writes.
-    pub(super) deferred: &'a DeferredWork,
-    /// The index in the batch of the record whose entries these are.
-    pub(super) record: usize,
-    /// The backlog whose step writes. It writes to the backlog's partition although the partition is known to be busy.
-    pub(super) backlog: Option<&'a Backlog>,
-}
-
-impl Entries<'_> {
-    /// Writes items, and defers writes to busy partitions. Returns the keys of the deferred writes. An entry of a
-    /// source's timeline is given with its key in the first shard, and is written to the shard of its time; a timeline
-    /// that is too busy gets more shards (`spread.rs`).
+impl FanOut<'_> {
+    /// Writes entries of some events, and defers writes to busy partitions. Returns the keys of the deferred writes. An
+    /// entry of a source's timeline is given with its key in the first shard, and is written to the shard of its time; a
+    /// timeline that is too busy gets more shards (`spread.rs`).
     pub(super) async fn write(
         self,
         writes: Vec<Write>,
-        later: impl Fn(&Key) -> DeferredWrite,
+        events: &[DeferredWrite],
     ) -> Result<HashSet<Key>, TableError> {
-        let op = self.fan_out.op;
-        let (mut deferred, mut open, mut listed) = (Vec::new(), Vec::new(), HashMap::new());
+        let op = self.op;
+        let (mut deferred, mut open, mut spreadable) = (Vec::new(), Vec::new(), HashMap::new());
         for mut write in writes {
-            let entry = self.listed(&mut write);
+            let entry = listed(op, &mut write);
             let key = write.key()?;
             let is_ours = || Backlog::of(&key).as_ref() == self.backlog;
             if op.memory().busy.is_noted(&key.pk, BUSY_FOR, op.ambient()) && !is_ours() {
                 deferred.push(key);
                 continue;
             }
-            listed.extend(entry.map(|entry| (key, entry)));
+            spreadable.extend(entry.map(|entry| (key, entry)));
             open.push(write);
         }
         let mut again = Vec::new();
-        for key in self.fan_out.writer.write_or_refuse(open).await? {
+        for key in self.writer.write_or_refuse(open).await? {
             op.memory().busy.note(key.pk.clone(), op.ambient());
-            match listed.remove(&key) {
+            match spreadable.remove(&key) {
                 Some(entry) => again.push((key, entry)),
                 None => deferred.push(key),
             }
         }
-        deferred.extend(self.spread(again).await?);
+        deferred.extend(spread(self, again).await?);
         for key in &deferred {
-            let backlog = Backlog::of(key).ok_or_else(|| Corrupt::new(&key.pk, "sk"))?;
-            self.deferred.add(backlog, later(key), self.record);
+            let event = events.iter().find(|later| later.event.id.sort_key().to_string() == key.sk);
+            let later = Backlog::of(key).zip(event).ok_or_else(|| Corrupt::new(&key.pk, "sk"))?;
+            self.deferred.add(later.0, later.1.clone(), self.record);
         }
         Ok(deferred.into_iter().map(in_first_shard).collect())
     }
@@ -74,16 +64,16 @@ impl Entries<'_> {
         self,
         entry: &TimelineEntry,
         users: &mut BTreeSet<&User>,
-        later: impl Fn(&Key) -> DeferredWrite,
+        later: &DeferredWrite,
     ) -> Result<(), TableError> {
-        let FanOut { op, done, .. } = self.fan_out;
+        let Self { op, done, .. } = self;
         let retention = op.store.feeds().retention;
         let copies = users.iter().map(|user| Write::Put(entry.in_feed(user, retention))).collect();
-        let deferred = self.write(copies, later).await?;
+        let deferred = self.write(copies, std::slice::from_ref(later)).await?;
         if !deferred.is_empty() {
             users.retain(|user| !deferred.contains(&place_in_feed(entry.id, user)));
         }
-        count(&done.deliveries, users.len());
+        done.add(|all| all.deliveries += users.len() as u64);
         let timelines = users.iter().map(|user| Timeline::Feed((*user).clone()));
         done.late_entries.add(op.now(), &[entry.id], timelines);
         Ok(())
@@ -97,7 +87,7 @@ impl Entries<'_> {
         at: UnixMillis,
     ) -> Result<(), TableError> {
         let copies = users.map(|user| Write::Delete(place_in_feed(id, user))).collect();
-        self.write(copies, |_| DeferredWrite::remove(id, at, true)).await.map(drop)
+        self.write(copies, &[DeferredWrite::remove(id, at, true)]).await.map(drop)
     }
 
     /// Deletes the entries that were written of an event that no longer exists: under its sources, and in some feeds.
@@ -109,11 +99,17 @@ impl Entries<'_> {
     ) -> Result<(), TableError> {
         let mut keys: Vec<_> = users.map(|user| place_in_feed(entry.id, user)).collect();
         for source in entry.sources() {
-            keys.extend(self.fan_out.op.source(&source).places(entry.id).await?);
+            keys.extend(self.op.source(&source).places(entry.id).await?);
         }
-        let later = |_: &Key| DeferredWrite::remove(entry.id, at, entry.fans_out);
-        self.write(keys.into_iter().map(Write::Delete).collect(), later).await.map(drop)
+        let later = DeferredWrite::remove(entry.id, at, entry.fans_out);
+        self.write(keys.into_iter().map(Write::Delete).collect(), &[later]).await.map(drop)
     }
+}
+
+/// The entry of an event, if the event exists and timelines list it.
+pub(super) async fn entry_of(op: &Op, key: &EventKey) -> Result<Option<TimelineEntry>, TableError> {
+    let Some(event) = op.table.get(key.encode()).await? else { return Ok(None) };
+    Ok(TimelineEntry::of(key, &event)?)
 }
 
 /// Gives an event's copies in some feeds the event's expiry.

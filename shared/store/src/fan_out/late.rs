@@ -23,41 +23,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::future::{BoxFuture, FutureExt};
-use futures_util::stream::{self, StreamExt};
-use lately_items::{Announcement, DeletedEventKey, DirectoryKey, EndingMark, LateEventKey};
-use lately_keys::{EventId, TableKey, Topic};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_items::{Announcement, DeletedEventKey, DirectoryKey, EndingMark, EventKey, LateEventKey};
+use lately_keys::{EventId, Key, TableKey, Topic};
 use lately_table::TableError;
 
 use crate::consumer::Incarnation;
 use crate::erasure::actors::ErasedActors;
-use crate::fan_out::batch::{Done, count};
 use crate::fan_out::kinds::erasure::erase_event;
 use crate::fan_out::kinds::retention::stamp_event;
+use crate::fan_out::outcome::Done;
 use crate::fan_out::plan;
-use crate::fan_out::record::{InsertedEvent, Record};
+use crate::fan_out::record::{InsertedEvent, Record, TopicNews};
 use crate::limits::{CLOCKS_APART_MILLIS, NOTED_AFTER_MILLIS, RAILS_AT_ONCE, WRITE_MILLIS, WRITES_AT_ONCE};
 use crate::op::Op;
 use crate::run::cover::Covering;
-
-/// A record's place in the batch, and the record's event.
-type Insertion<'a> = (usize, &'a InsertedEvent);
-
-/// The news of one topic.
-#[derive(Default)]
-struct NewInTopic<'a> {
-    inserted: Vec<Insertion<'a>>,
-    /// Entries of the directory, with the places of their records.
-    opened: Vec<(usize, &'a DirectoryKey)>,
-}
-
-impl NewInTopic<'_> {
-    /// The places of all records.
-    fn places(&self) -> impl Iterator<Item = usize> {
-        let opened = self.opened.iter().map(|(place, _)| *place);
-        self.inserted.iter().map(|(place, _)| *place).chain(opened)
-    }
-}
+use crate::work::delete_each;
 
 /// Notes late events for one batch of records.
 #[derive(Clone, Copy)]
@@ -67,238 +48,177 @@ pub(super) struct LateNotes<'a> {
 }
 
 impl LateNotes<'_> {
-    /// Notes the late events of some records. Returns the places of the records for which this failed.
-    pub(super) async fn note(&self, records: &[Record]) -> BTreeSet<usize> {
-        let mut by_topic: BTreeMap<&Topic, NewInTopic<'_>> = BTreeMap::new();
-        for (place, record) in records.iter().enumerate() {
-            if let Some(inserted) = &record.inserted {
-                let topic = &inserted.key.partition().topic;
-                by_topic.entry(topic).or_default().inserted.push((place, inserted));
-            }
-            if let Some(opened) = &record.opened {
-                by_topic.entry(&opened.topic).or_default().opened.push((place, opened));
+    /// Notes the late events of some records. Returns the indexes of the records that must come again: those of events that
+    /// could not be noted for a consumer; or, if something else fails in a topic, all records with news of the topic.
+    pub(super) async fn note(self, records: &[Record]) -> BTreeSet<usize> {
+        let mut by_topic: BTreeMap<&Topic, Vec<(usize, &TopicNews)>> = BTreeMap::new();
+        for (index, record) in records.iter().enumerate() {
+            if let Some(news) = &record.news {
+                by_topic.entry(news.topic()).or_default().push((index, news));
             }
         }
-        let mut unnoted = self.note_deletions(records).await;
-        let erased = match records.iter().any(|record| record.inserted.is_some()) {
+        let has_inserted =
+            by_topic.values().flatten().any(|(_, news)| matches!(news, TopicNews::Inserted(_)));
+        let erased = match has_inserted {
             true => self.op.erasures().erased_actors().await,
             false => Ok(ErasedActors::default()),
         };
-        let erased = match erased {
-            Ok(erased) => erased,
-            // A new entry of a directory may be one of a deleted topic. So its record is delivered again, too.
-            Err(error) => {
-                unnoted.extend(failed(by_topic.values().flat_map(NewInTopic::places), &error));
-                return unnoted;
-            }
-        };
-        let topics = by_topic.into_iter().map(|(topic, new)| self.note_in_topic(topic, new, &erased));
+        let topics = by_topic.into_iter().map(async |(topic, mut news)| {
+            let unnoted = self.note_in_topic(topic, &news, &erased).await;
+            let unnoted =
+                unnoted.inspect_err(|error| tracing::warn!(%error, %topic, "late events were not noted"));
+            news.retain(|(_, news)| match (&unnoted, news) {
+                (Ok(unnoted), TopicNews::Inserted(event)) => unnoted.contains(&event.key.id()),
+                (unnoted, _) => unnoted.is_err(),
+            });
+            news
+        });
         let topics: Vec<_> = topics.collect();
         let failed = stream::iter(topics).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>().await;
-        unnoted.extend(failed.into_iter().flatten());
-        unnoted
+        failed.into_iter().flatten().map(|(index, _)| index).collect()
     }
 
-    /// Notes the deletions of young events. Returns the places of the records for which this failed.
-    async fn note_deletions(&self, records: &[Record]) -> BTreeSet<usize> {
-        let deleted =
-            records.iter().enumerate().filter_map(|(place, record)| Some((place, record.deleted.as_ref()?)));
-        let notes: Vec<_> = deleted
-            .map(async |(place, key)| {
-                let noted = self.op.topic(&key.partition().topic).note_deletion(key.id()).await;
-                noted.err().map(|error| failed([place], &error))
-            })
-            .collect();
-        let unnoted = stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
-        unnoted.into_iter().flatten().flatten().collect()
-    }
-
-    /// Deletes the events that were stored late although their deletion was noted. Returns the places of the records for
-    /// which this failed.
-    async fn delete_again(&self, topic: &Topic, inserted: &[Insertion<'_>]) -> BTreeSet<usize> {
-        // The time of the insert is rounded down to a second, and an attempt takes seconds to time out.
-        let is_late = |inserted: &InsertedEvent| {
-            let at = inserted.key.id().at();
-            let late = at.saturating_add(NOTED_AFTER_MILLIS)..=at.saturating_add(WRITE_MILLIS);
-            late.contains(&inserted.at)
-        };
-        let late: Vec<_> = inserted.iter().filter(|(_, inserted)| is_late(inserted)).collect();
-        let note = |id| DeletedEventKey { topic: topic.clone(), id }.encode();
-        let notes: Vec<_> = late.iter().map(|(_, inserted)| note(inserted.key.id())).collect();
-        let noted = match self.op.table.existing(&notes).await {
-            Ok(noted) => noted,
-            Err(error) => return failed(late.iter().map(|(place, _)| *place), &error),
-        };
-        let mut undeleted = BTreeSet::new();
-        for (place, inserted) in late {
-            if noted.contains(&note(inserted.key.id()))
-                && let Err(error) = self.op.table.delete(inserted.key.encode()).await
-            {
-                undeleted.extend(failed([*place], &error));
+    /// Notes the late events of one topic. Returns those that could not be noted for a consumer.
+    async fn note_in_topic(
+        self,
+        topic: &Topic,
+        news: &[(usize, &TopicNews)],
+        erased: &Result<ErasedActors, TableError>,
+    ) -> Result<BTreeSet<EventId>, TableError> {
+        let (mut inserted, mut opened, mut deletions) = (Vec::new(), Vec::new(), Vec::new());
+        for (_, news) in news {
+            match news {
+                TopicNews::Inserted(event) => inserted.push(event),
+                TopicNews::Opened(key) => opened.push(key),
+                TopicNews::Deleted(key) => deletions.push(self.op.topic(topic).note_deletion(key.id())),
             }
         }
-        undeleted
-    }
-
-    async fn note_in_topic(
-        &self,
-        topic: &Topic,
-        new: NewInTopic<'_>,
-        erased: &ErasedActors,
-    ) -> BTreeSet<usize> {
-        let announced = match self.op.topic(topic).announced().await {
-            Ok(announced) => announced,
-            Err(error) => return failed(new.places(), &error),
-        };
-        let NewInTopic { inserted, opened } = new;
-        let mut unnoted = BTreeSet::new();
+        stream::iter(deletions).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
+        if inserted.is_empty() && opened.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let erased = erased.as_ref().map_err(Clone::clone)?;
+        let announced = self.op.topic(topic).announced().await?;
         for mark in &announced.marks {
-            unnoted.extend(self.apply_mark(mark, &inserted, &opened).await);
+            self.apply_mark(mark, &inserted, &opened).await?;
         }
         if announced.marks.iter().any(|mark| matches!(mark, EndingMark::Deletion { .. })) {
-            return unnoted;
+            return Ok(BTreeSet::new());
         }
-        let (inserted, failures) = self.keep_unerased(erased, inserted).await;
-        unnoted.extend(failures);
-        unnoted.extend(self.delete_again(topic, &inserted).await);
+        let is_erased = |inserted: &&InsertedEvent| {
+            inserted.actor.as_ref().is_some_and(|actor| erased.cover(actor, inserted.key.id().at()))
+        };
+        let (gone, inserted): (Vec<_>, Vec<_>) = inserted.into_iter().partition(is_erased);
+        for inserted in gone {
+            erase_event(self.op, &inserted.key).await?;
+        }
+        self.delete_again(topic, &inserted).await?;
         if announced.is_watched {
             // The time of the insert is rounded down to a second, so an event that was inserted two seconds after its time
             // is always noted. Followers recognise some earlier ones.
-            let is_late = |inserted: &InsertedEvent| {
-                inserted.at >= inserted.key.id().at().saturating_add(NOTED_AFTER_MILLIS)
-            };
-            let late = inserted.iter().filter(|(_, inserted)| is_late(inserted));
-            let late = late.map(|(_, inserted)| inserted.key.id()).collect();
+            let late = inserted.iter().filter(|inserted| inserted.is_later_than(NOTED_AFTER_MILLIS));
+            let late = late.map(|inserted| inserted.key.id()).collect();
             self.op.live_notes().put_in_topic(topic, &late).await;
         }
+        let mut unnoted = BTreeSet::new();
         for announcement in announced.consumers {
             unnoted.extend(self.note_for(&announcement, &inserted).await);
         }
-        unnoted
-    }
-
-    /// Deletes the events of erased actors. Returns all other events, and the places of the records for which this
-    /// failed.
-    async fn keep_unerased<'l>(
-        &self,
-        erased: &ErasedActors,
-        inserted: Vec<Insertion<'l>>,
-    ) -> (Vec<Insertion<'l>>, BTreeSet<usize>) {
-        let is_erased = |(_, inserted): &Insertion<'_>| {
-            inserted.actor.as_ref().is_some_and(|actor| erased.cover(actor, inserted.key.id().at()))
-        };
-        let (gone, kept): (Vec<_>, Vec<_>) = inserted.into_iter().partition(is_erased);
-        let mut unerased = BTreeSet::new();
-        for (place, inserted) in gone {
-            if let Err(error) = erase_event(self.op, &inserted.key).await {
-                unerased.extend(failed([place], &error));
-            }
-        }
-        (kept, unerased)
+        Ok(unnoted)
     }
 
     /// Deletes what was inserted into a deleted topic, or gives it the expiry of another retention, because its writer
-    /// did not know of the change. Returns the places of the records for which this failed.
+    /// did not know of the change.
     async fn apply_mark(
-        &self,
+        self,
         mark: &EndingMark,
-        inserted: &[Insertion<'_>],
-        opened: &[(usize, &DirectoryKey)],
-    ) -> BTreeSet<usize> {
-        let changes: Vec<(usize, BoxFuture<'_, Result<(), TableError>>)> = match mark {
+        inserted: &[&InsertedEvent],
+        opened: &[&DirectoryKey],
+    ) -> Result<(), TableError> {
+        match mark {
             EndingMark::Deletion { begun, is_done } => {
                 // The walk finds and counts earlier events. The stream's clock and that of the process that began
                 // the deletion may differ.
                 let is_later =
-                    |inserted: &InsertedEvent| inserted.at.saturating_add(CLOCKS_APART_MILLIS) >= *begun;
-                let events = inserted
-                    .iter()
-                    .filter(|(_, inserted)| is_later(inserted))
-                    .map(|(place, inserted)| (*place, inserted.key.encode()));
+                    |inserted: &&&InsertedEvent| inserted.at.saturating_add(CLOCKS_APART_MILLIS) >= *begun;
+                let events = inserted.iter().filter(is_later).map(|inserted| inserted.key.encode());
                 // While the walk goes on, it needs the entries, and deletes them.
-                let opened = opened.iter().filter(|_| *is_done).map(|(place, key)| (*place, key.encode()));
-                let delete = |(place, key)| (place, self.op.table.delete(key).boxed());
-                events.chain(opened).map(delete).collect()
+                let opened = opened.iter().filter(|_| *is_done).map(|key| key.encode());
+                delete_each(self.op, events.chain(opened).collect()).await
             }
             EndingMark::Retention(days) => {
-                let stamp = |(place, inserted): &Insertion<'_>| {
-                    (
-                        *place,
-                        stamp_event(
-                            self.op,
-                            inserted.key.encode(),
-                            inserted.expires_at,
-                            inserted.key.id(),
-                            *days,
-                        )
-                        .boxed(),
-                    )
+                let stamp = |InsertedEvent { key, expires_at, .. }: &_| {
+                    stamp_event(self.op, key.encode(), *expires_at, key.id(), *days)
                 };
-                inserted.iter().map(stamp).collect()
+                let stamps: Vec<_> = inserted.iter().copied().map(stamp).collect();
+                stream::iter(stamps).buffer_unordered(WRITES_AT_ONCE).try_collect().await
             }
-        };
-        let changes: Vec<_> =
-            changes.into_iter().map(async |(place, change)| (place, change.await)).collect();
-        let changed = stream::iter(changes).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
-        let unchanged = changed.into_iter().filter_map(|(place, changed)| Some((place, changed.err()?)));
-        unchanged.flat_map(|(place, error)| failed([place], &error)).collect()
+        }
     }
 
-    /// Notes the candidates of one consumer, and then counts them.
-    async fn note_for(&self, announced: &Announcement, inserted: &[Insertion<'_>]) -> BTreeSet<usize> {
+    /// Deletes the events that were stored late although their deletion was noted.
+    async fn delete_again(self, topic: &Topic, inserted: &[&InsertedEvent]) -> Result<(), TableError> {
+        // The time of the insert is rounded down to a second, and an attempt takes seconds to time out.
+        let is_late = |inserted: &InsertedEvent| {
+            let at = inserted.key.id().at();
+            inserted.is_later_than(NOTED_AFTER_MILLIS) && inserted.at <= at.saturating_add(WRITE_MILLIS)
+        };
+        let late = inserted.iter().filter(|inserted| is_late(inserted));
+        let note = |key: &EventKey| DeletedEventKey { topic: topic.clone(), id: key.id() }.encode();
+        let late: Vec<(Key, Key)> = late.map(|late| (note(&late.key), late.key.encode())).collect();
+        let notes: Vec<_> = late.iter().map(|(note, _)| note.clone()).collect();
+        let noted = self.op.table.existing(&notes).await?;
+        let deleted = late.into_iter().filter(|(note, _)| noted.contains(note));
+        delete_each(self.op, deleted.map(|(_, event)| event).collect()).await
+    }
+
+    /// Notes the candidates of one consumer, and then counts them. Returns those for which this failed.
+    async fn note_for(self, announced: &Announcement, inserted: &[&InsertedEvent]) -> BTreeSet<EventId> {
         let Announcement { consumer, incarnation, .. } = announced;
         let ledger = Incarnation { op: self.op, consumer, incarnation: *incarnation };
-        let mut unnoted = BTreeSet::new();
-        let mut covering = Covering::default();
-        let mut candidates = Vec::new();
-        for (place, inserted) in inserted {
-            match self.is_candidate(announced, inserted, &mut covering).await {
-                Ok(true) => candidates.push((*place, inserted.key.id())),
+        let (mut covering, mut notes) = (Covering::default(), Vec::new());
+        for inserted in inserted {
+            let is_candidate = self.is_candidate(announced, inserted, &mut covering).await;
+            let id = inserted.key.id();
+            notes.push(async move {
+                let is_noted = async { Ok::<_, TableError>(is_candidate? && ledger.note(id).await?) };
+                (id, is_noted.await)
+            });
+        }
+        let noted = stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
+        let (mut waiting, mut unnoted) = (Vec::new(), BTreeSet::new());
+        for (id, is_noted) in noted {
+            match is_noted {
+                Ok(true) => waiting.push(id),
                 Ok(false) => {}
-                Err(error) => unnoted.extend(failed([*place], &error)),
+                Err(error) => {
+                    tracing::warn!(%error, "a late event was not noted");
+                    unnoted.insert(id);
+                }
             }
         }
-        let puts: Vec<_> =
-            candidates.into_iter().map(async |(place, id)| (place, id, ledger.note(id).await)).collect();
-        let noted = stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
-        let mut waiting: Vec<(usize, EventId)> = Vec::new();
-        for (place, id, noted) in noted {
-            match noted {
-                Ok(true) => waiting.push((place, id)),
-                Ok(false) => {}
-                Err(error) => unnoted.extend(failed([place], &error)),
-            }
-        }
-        let shards: BTreeSet<u8> = waiting.iter().map(|(_, id)| LateEventKey::shard(*id)).collect();
-        if !shards.is_empty() {
-            let shards: Vec<_> = shards.into_iter().collect();
-            match self.count_or_drop(ledger, &shards, &waiting).await {
-                Ok(counted) => count(&self.done.late, counted),
-                Err(error) => unnoted.extend(failed(waiting.into_iter().map(|(place, _)| place), &error)),
-            }
+        if !waiting.is_empty()
+            && let Err(error) = self.count(ledger, &waiting).await
+        {
+            tracing::warn!(%error, "late events were not counted");
+            unnoted.extend(waiting);
         }
         unnoted
     }
 
-    /// Counts entries that were noted, and returns their number. If the consumer was deleted meanwhile, the entries are
-    /// dropped and the number is 0.
-    async fn count_or_drop(
-        &self,
-        ledger: Incarnation<'_>,
-        shards: &[u8],
-        noted: &[(usize, EventId)],
-    ) -> Result<usize, TableError> {
-        if ledger.count(shards).await? {
-            return Ok(noted.len());
+    /// Counts entries that were noted. If the consumer was deleted meanwhile, they are dropped.
+    async fn count(self, ledger: Incarnation<'_>, noted: &[EventId]) -> Result<(), TableError> {
+        let shards: BTreeSet<u8> = noted.iter().map(|id| LateEventKey::shard(*id)).collect();
+        match ledger.count(&shards.into_iter().collect::<Vec<_>>()).await? {
+            true => self.done.add(|all| all.late += noted.len() as u64),
+            false => ledger.drop(noted).await?,
         }
-        let ids: Vec<_> = noted.iter().map(|(_, id)| *id).collect();
-        ledger.drop(&ids).await?;
-        Ok(0)
+        Ok(())
     }
 
     /// True if a consumer may have read past an event's position before the event was inserted.
     async fn is_candidate(
-        &self,
+        self,
         announced: &Announcement,
         inserted: &InsertedEvent,
         covering: &mut Covering,
@@ -317,7 +237,9 @@ impl LateNotes<'_> {
     }
 }
 
-fn failed(places: impl IntoIterator<Item = usize>, error: &TableError) -> BTreeSet<usize> {
-    tracing::warn!(%error, "late events were not noted");
-    places.into_iter().collect()
+impl InsertedEvent {
+    /// True if the event was inserted this long after its time, or later.
+    fn is_later_than(&self, millis: u64) -> bool {
+        self.at >= self.key.id().at().saturating_add(millis)
+    }
 }

@@ -47,30 +47,29 @@ mod deferred;
 mod entries;
 mod kinds;
 mod late;
+mod outcome;
 mod plan;
 mod post;
 mod record;
 mod removal;
 mod restamp;
-mod shard_page;
 mod shared;
 mod spread;
 mod writer;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
 
 use futures_util::stream::{self, StreamExt};
 use lately_items::WorkKey;
-use lately_keys::UnixMillis;
-use lately_table::{Cost, TableError};
+use lately_keys::EventId;
+use lately_table::TableError;
 use tokio::sync::Semaphore;
 
-use crate::fan_out::batch::{Done, FanOut};
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWork;
-use crate::fan_out::entries::Entries;
-use crate::fan_out::kinds::{backfill, backlog, cleanup, promotion};
+use crate::fan_out::kinds::{backfill, cleanup, promotion};
 use crate::fan_out::late::LateNotes;
+use crate::fan_out::outcome::Done;
 use crate::fan_out::post::Post;
 use crate::fan_out::record::{Change, What};
 use crate::fan_out::removal::Removal;
@@ -80,75 +79,52 @@ use crate::fan_out::writer::Writer;
 use crate::limits::RAILS_AT_ONCE;
 use crate::op::Op;
 
+pub use outcome::FanOutOutcome;
 pub use record::{NoBatch, Record};
 
 /// Rails of one batch that work on a page of a job, a backfill or a cleanup at the same time. Each may hold two megabytes
 /// of entries.
 const PAGES_AT_ONCE: usize = 32;
 
-/// The outcome of a batch of records.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FanOutOutcome {
-    /// The sequence number of the first record that was not handled. This record and all later ones must be delivered
-    /// again.
-    pub failed: Option<String>,
-    /// The number of records that were not handled.
-    pub failures: usize,
-    /// The time of the oldest change of the batch, those in backlogs included: in whole seconds, rounded down.
-    pub oldest: Option<UnixMillis>,
-    /// Copies of events that were written into feeds.
-    pub deliveries: u64,
-    /// Events that wait in a consumer's ledger, because they were stored late.
-    pub late: u64,
-    /// Jobs that were begun.
-    pub jobs: u64,
-    /// Promotions that were begun.
-    pub promotions: u64,
-    /// Events whose writes were deferred to a backlog.
-    pub deferred: u64,
-    /// Batched calls that wrote entries and markers.
-    pub write_calls: u64,
-    /// Items that these calls wrote.
-    pub written_items: u64,
-    /// The cost of the whole batch.
-    pub cost: Cost,
-}
-
 impl Op {
     /// Handles records of one shard of the table's stream, given in their order. Calls that fail are repeated until the
     /// request's deadline.
     pub async fn fan_out(&self, records: &[Record]) -> FanOutOutcome {
-        let op = self.until_deadline();
-        let writer = Writer::new(&op.table);
+        let op = &self.until_deadline();
+        let writer = &Writer::new(&op.table);
         let (done, deferred, reads) = (Done::default(), DeferredWork::default(), SharedReads::default());
         let pages = Semaphore::new(PAGES_AT_ONCE);
-        let fan_out = FanOut { op: &op, writer: &writer, reads: &reads, pages: &pages, done: &done };
-        let rails: Vec<_> = plan::rails(records)
-            .into_iter()
-            .map(|rail| writer.rail(fan_out.run(&deferred, records, rail)))
-            .collect();
+        let fan_out = FanOut {
+            op,
+            writer,
+            reads: &reads,
+            pages: &pages,
+            done: &done,
+            deferred: &deferred,
+            record: 0,
+            backlog: None,
+        };
+        let rails = plan::rails(records).into_iter();
+        let rails: Vec<_> = rails.map(|rail| writer.rail(fan_out.run(records, rail))).collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
-        let notes = LateNotes { op: &op, done: &done };
+        let notes = LateNotes { op, done: &done };
         // The list of erasures is read after the entries are written (`kinds/erasure/inserted.rs`).
         let work = async { (rails.await, Box::pin(notes.note(records)).await) };
         let (stopped, unnoted) = writer.during(work).await;
-        let not_deferred = deferred.put(fan_out).await;
+        let not_deferred = deferred.put(op, &done).await;
         Box::pin(op.live_notes().put_entries(&done.late_entries)).await;
         let failures: BTreeSet<usize> =
             stopped.into_iter().flatten().chain(unnoted).chain(not_deferred).collect();
         let written = writer.written();
+        let done = done.into_outcome();
         FanOutOutcome {
             failed: failures.first().map(|first| records[*first].sequence().to_owned()),
             failures: failures.len(),
-            oldest: records.iter().filter_map(|record| record.at).chain(done.oldest()).min(),
-            deliveries: done.deliveries.load(Ordering::Relaxed),
-            late: done.late.load(Ordering::Relaxed),
-            jobs: done.jobs.load(Ordering::Relaxed),
-            promotions: done.promotions.load(Ordering::Relaxed),
-            deferred: done.deferred.load(Ordering::Relaxed),
+            oldest: records.iter().filter_map(|record| record.at).chain(done.oldest).min(),
             write_calls: written.calls,
             written_items: written.items,
             cost: self.cost(),
+            ..done
         }
     }
 }
@@ -156,33 +132,29 @@ impl Op {
 impl FanOut<'_> {
     /// Handles the records of a rail, which are given by their indexes in the batch. Returns the index of the first
     /// record that fails.
-    async fn run(self, deferred: &DeferredWork, records: &[Record], rail: Vec<usize>) -> Option<usize> {
-        let entries = |record| Entries { fan_out: self, deferred, record, backlog: None };
-        let items: Vec<_> = rail.iter().filter_map(|index| records[*index].backlog()).collect();
-        if let (Some(first), Some(index)) = (items.first(), rail.first()) {
-            let ids = items.iter().map(|key| key.id).collect();
-            let step = backlog::run(entries(*index), &first.backlog, &ids);
-            let failure = Box::pin(step).await.err()?;
-            tracing::warn!(sequence = records[*index].sequence(), %failure, "a stream record was not handled");
-            return Some(*index);
-        }
-        for index in rail {
-            let record = &records[index];
-            let failure = match &record.change {
+    async fn run(self, records: &[Record], rail: Vec<usize>) -> Option<usize> {
+        let items: BTreeSet<EventId> =
+            rail.iter().filter_map(|index| records[*index].backlog()).map(|item| item.id).collect();
+        // One step of a backlog is for all records of the rail.
+        let most = if items.is_empty() { rail.len() } else { 1 };
+        for index in rail.into_iter().take(most) {
+            let failure = match &records[index].change {
                 Ok(None) => continue,
-                Ok(Some(change)) => match self.handle(entries(index), change).await {
+                Ok(Some(change)) => match (Self { record: index, ..self }).handle(change, &items).await {
                     Ok(()) => continue,
                     Err(error) => error.to_string(),
                 },
                 Err(poison) => poison.to_string(),
             };
-            tracing::warn!(sequence = record.sequence(), %failure, "a stream record was not handled");
+            let sequence = records[index].sequence();
+            tracing::warn!(sequence, %failure, "a stream record was not handled");
             return Some(index);
         }
         None
     }
 
-    async fn handle(self, entries: Entries<'_>, change: &Change) -> Result<(), TableError> {
+    /// Handles one change. The items of a backlog have one step together.
+    async fn handle(self, change: &Change, items: &BTreeSet<EventId>) -> Result<(), TableError> {
         let Change { at, id, .. } = *change;
         let is_page = match &change.what {
             What::Followed(..) | What::Unfollowed(..) => true,
@@ -191,8 +163,8 @@ impl FanOut<'_> {
         };
         let _one_of_few = if is_page { self.pages.acquire().await.ok() } else { None };
         match &change.what {
-            What::Posted(key, entry) => Box::pin(Post { entries, key, entry, at }.deliver()).await,
-            What::Deleted(entry) => Box::pin(Removal::of(entries, entry, at)).await,
+            What::Posted(key, entry) => Box::pin(Post { fan_out: self, key, entry, at }.deliver()).await,
+            What::Deleted(entry) => Box::pin(Removal::of(self, entry, at)).await,
             What::Restamped(key, entry) => Box::pin(restamp_entries(self, key, entry, at)).await,
             What::Followed(key, follower) => Box::pin(backfill::begin(self, key, follower, id, at)).await,
             What::Unfollowed(key) => Box::pin(cleanup::begin(self, key, id, at)).await,
@@ -200,7 +172,7 @@ impl FanOut<'_> {
             What::Source { source, was_pushed, stored } => {
                 promotion::source_changed(self, source, *was_pushed, stored, at).await
             }
-            What::Step(key, name) => Box::pin(kinds::run(entries, key, *name)).await,
+            What::Step(key, name) => Box::pin(kinds::run(self, key, *name, items)).await,
         }
     }
 }

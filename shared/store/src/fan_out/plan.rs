@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use lately_items::Backlog;
-use lately_keys::{Key, UnixMillis};
+use lately_keys::UnixMillis;
 
 use crate::fan_out::record::Record;
 use crate::limits::CLOCKS_APART_MILLIS;
@@ -15,20 +14,13 @@ const STORED_WITHIN_MILLIS: u64 = 1_000;
 /// one rail.
 pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
     let mut rails: Vec<Vec<usize>> = Vec::new();
-    let mut of_item: HashMap<&Key, usize> = HashMap::new();
-    let mut of_backlog: HashMap<&Backlog, usize> = HashMap::new();
+    let mut known: HashMap<(&str, Option<&str>), usize> = HashMap::new();
     for (index, record) in records.iter().enumerate() {
-        if let Some(key) = record.backlog() {
-            let rail = *of_backlog.entry(&key.backlog).or_insert(rails.len());
-            match rails.get_mut(rail) {
-                Some(rail) => rail.push(index),
-                None => rails.push(vec![index]),
-            }
-            continue;
-        }
+        let is_of_item = record.backlog().is_none();
+        let name = record.item.as_ref().map(|item| (&*item.pk, is_of_item.then_some(&*item.sk)));
         // A record that does not name its item is a rail of its own.
-        let rail = record.item.as_ref().map(|item| *of_item.entry(item).or_insert(rails.len()));
-        match rail.and_then(|rail| rails.get_mut(rail)) {
+        let rail = name.map_or(rails.len(), |name| *known.entry(name).or_insert(rails.len()));
+        match rails.get_mut(rail) {
             Some(rail) => rail.push(index),
             None => rails.push(vec![index]),
         }

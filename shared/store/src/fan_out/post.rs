@@ -11,19 +11,19 @@ use futures_util::future;
 use lately_items::{
     EventKey, JobKind, JobStep, PageTask, Timeline, TimelineEntry, own_feed, place_at_source, place_in_feed,
 };
-use lately_keys::{Key, Source, UnixMillis, User};
+use lately_keys::{Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
 use crate::coverage::CoverageKeeper;
 use crate::fan_out::audience::few_or_jobs;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWrite;
-use crate::fan_out::entries::Entries;
-use crate::fan_out::shard_page::ShardPage;
+use crate::follow::FollowerPage;
 
 /// An event that was written.
 #[derive(Clone, Copy)]
 pub(super) struct Post<'a> {
-    pub(super) entries: Entries<'a>,
+    pub(super) fan_out: FanOut<'a>,
     pub(super) key: &'a EventKey,
     pub(super) entry: &'a TimelineEntry,
     /// When the event was written.
@@ -40,27 +40,36 @@ impl Post<'_> {
     /// Writes the event's entries under some of its sources, in the feeds of their followers, and in the author's own
     /// feed.
     pub(super) async fn deliver_to(self, sources: Vec<Source>, own: Option<User>) -> Result<(), TableError> {
-        let Self { entries, key, entry, at } = self;
         let (sources, own) = self.write_at_sources(sources, own).await?;
         if sources.is_empty() && own.is_none() {
             return Ok(());
         }
-        let pages = if entry.is_for_feeds() { self.followers(&sources).await? } else { Vec::new() };
+        let pages = if self.entry.is_for_feeds() { self.followers(&sources).await? } else { Vec::new() };
+        self.copy_to(&pages, own.as_ref()).await
+    }
+
+    /// Copies the event into the feeds of some followers. The author's own feed has its entry already. Then everything
+    /// is removed that does not belong.
+    pub(super) async fn copy_to(
+        self,
+        pages: &[Arc<FollowerPage>],
+        own: Option<&User>,
+    ) -> Result<(), TableError> {
+        let Self { fan_out, key, entry, at } = self;
         let mut users: BTreeSet<&User> = pages.iter().flat_map(|page| page.users()).collect();
-        if let Some(own) = &own {
+        if let Some(own) = own {
             users.remove(own);
         }
-        entries.copy(entry, &mut users, |_| self.later()).await?;
-        users.extend(&own);
+        fan_out.copy(entry, &mut users, &self.later()).await?;
+        users.extend(own);
 
         // The writes are durable. Both reads check them.
-        let fan_out = entries.fan_out;
         let is_deleted = fan_out.reads.is_deleted(fan_out.op, key);
-        let (leavers, is_deleted) = future::try_join(fan_out.leavers(&pages, at), is_deleted).await?;
+        let (leavers, is_deleted) = future::try_join(fan_out.leavers(pages, at), is_deleted).await?;
         if is_deleted {
-            return entries.remove(entry, users.into_iter().chain(&leavers), at).await;
+            return fan_out.remove(entry, users.into_iter().chain(&leavers), at).await;
         }
-        fan_out.remove_unfollowed(leavers, entry).await
+        fan_out.remove_from(leavers, entry).await
     }
 
     fn later(self) -> DeferredWrite {
@@ -73,13 +82,13 @@ impl Post<'_> {
         mut sources: Vec<Source>,
         own: Option<User>,
     ) -> Result<(Vec<Source>, Option<User>), TableError> {
-        let Self { entries, entry, .. } = self;
-        let op = entries.fan_out.op;
+        let Self { fan_out, entry, .. } = self;
+        let op = fan_out.op;
         let retention = op.store.feeds().retention;
         let at_sources = sources.iter().map(|source| entry.at_source(source));
         let in_own_feed = own.iter().map(|user| entry.in_feed(user, retention));
         let writes = at_sources.chain(in_own_feed).map(Write::Put).collect();
-        let deferred = entries.write(writes, |_: &Key| self.later()).await?;
+        let deferred = fan_out.write(writes, &[self.later()]).await?;
         for source in &sources {
             let source = op.source(source);
             source.look_after(&source.known_coverage(), entry.id.at()).await;
@@ -88,13 +97,13 @@ impl Post<'_> {
         let own = own.filter(|user| !deferred.contains(&place_in_feed(entry.id, user)));
         let followed = sources.iter().cloned().map(Timeline::Source);
         let timelines = followed.chain(own.iter().cloned().map(Timeline::Feed));
-        entries.fan_out.done.late_entries.add(op.now(), &[entry.id], timelines);
+        fan_out.done.late_entries.add(op.now(), &[entry.id], timelines);
         Ok((sources, own))
     }
 
     /// The followers of those sources that push, after the sources have the entry. Jobs push to the others.
-    async fn followers(self, sources: &[Source]) -> Result<Vec<Arc<ShardPage>>, TableError> {
-        let Self { entries: Entries { fan_out, .. }, key, entry, at } = self;
+    async fn followers(self, sources: &[Source]) -> Result<Vec<Arc<FollowerPage>>, TableError> {
+        let Self { fan_out, key, entry, at } = self;
         let task = PageTask::Push(entry.topic.clone(), key.partition().bucket.width());
         let mut pages = Vec::new();
         for source in sources {

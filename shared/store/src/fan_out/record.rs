@@ -10,6 +10,7 @@
 //! item expires at the same time.
 
 use std::collections::HashMap;
+use std::error::Error;
 
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
 use lately_items::event::ACTOR;
@@ -17,8 +18,8 @@ use lately_items::{
     AnyKey, BacklogKey, DirectoryKey, EXPIRES_AT, EventKey, Follower, FollowerCountKey, FollowerCounts,
     FollowerKey, PushMode, StepName, StoredSource, TimelineEntry, WorkKey,
 };
-use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, TimeError, UnixMillis};
-use lately_table::{Corrupt, Item};
+use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, Topic, UnixMillis};
+use lately_table::Item;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -33,12 +34,28 @@ pub struct Record {
     /// The key of the item that changed; `None` if the record does not say.
     pub(super) item: Option<Key>,
     pub(super) change: Result<Option<Change>, Poison>,
-    /// The event that the record is about, if the event is new.
-    pub(super) inserted: Option<InsertedEvent>,
-    /// The event that the record is about, if it was deleted soon after its time.
-    pub(super) deleted: Option<EventKey>,
-    /// The entry of a topic's directory that the record is about, if the entry is new.
-    pub(super) opened: Option<DirectoryKey>,
+    /// The record's news about a topic.
+    pub(super) news: Option<TopicNews>,
+}
+
+/// A change in a topic, whatever views the topic keeps.
+#[derive(Debug)]
+pub(super) enum TopicNews {
+    /// An event is new.
+    Inserted(InsertedEvent),
+    /// An event was deleted soon after its time.
+    Deleted(EventKey),
+    /// An entry of the directory is new.
+    Opened(DirectoryKey),
+}
+
+impl TopicNews {
+    pub(super) fn topic(&self) -> &Topic {
+        match self {
+            Self::Inserted(InsertedEvent { key, .. }) | Self::Deleted(key) => &key.partition().topic,
+            Self::Opened(key) => &key.topic,
+        }
+    }
 }
 
 /// An event that was inserted.
@@ -58,19 +75,8 @@ pub(super) struct InsertedEvent {
 #[error("the input is not a batch of stream records: line {}, column {}", .0.line(), .0.column())]
 pub struct NoBatch(#[from] serde_json::Error);
 
-/// Why a record cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Poison {
-    /// The error is logged, so it names the place in the record and quotes nothing.
-    #[error("the record cannot be parsed: line {}, column {}", .0.line(), .0.column())]
-    Json(#[from] serde_json::Error),
-    #[error(transparent)]
-    Corrupt(#[from] Corrupt),
-    #[error(transparent)]
-    Time(#[from] TimeError),
-    #[error("the record lacks {0}")]
-    Lacks(&'static str),
-}
+/// Why a record cannot be read. It is logged, so it names the place in the record and quotes nothing.
+type Poison = Box<dyn Error + Send + Sync>;
 
 /// A change that fan-out handles.
 #[derive(Debug)]
@@ -132,34 +138,33 @@ impl Record {
     }
 
     fn read(record: &RawValue) -> Self {
-        let sequence = serde_json::from_str::<Named>(record.get())
-            .map(|named| named.dynamodb.sequence_number)
-            .unwrap_or_default();
-        let record = serde_json::from_str::<EventRecord>(record.get()).map_err(Poison::from);
-        let record = match record.and_then(ImageRecord::try_from) {
-            Ok(record) => record,
-            Err(poison) => return Self::poisoned(sequence, None, poison),
-        };
-        let at = record.at().ok();
-        let key = match record.key() {
-            Ok(key) => key,
-            Err(poison) => return Self::poisoned(sequence, at, poison),
-        };
-        let known = AnyKey::decode(&key.pk, &key.sk);
-        let opened = match &known {
-            Some(AnyKey::Directory(key)) if record.event == EventName::Insert => Some(key.clone()),
-            _ => None,
-        };
-        let deleted = record.deleted_young(known.as_ref());
-        let (change, inserted) = match record.inserted(known.as_ref()) {
-            Ok(inserted) => (record.change(known, &sequence), inserted),
-            Err(poison) => (Err(poison), None),
-        };
-        Self { sequence, at, item: Some(key), change, inserted, deleted, opened }
+        let mut read = Self { sequence: String::new(), at: None, item: None, change: Ok(None), news: None };
+        read.change = read.fill(record);
+        read
     }
 
-    fn poisoned(sequence: String, at: Option<UnixMillis>, poison: Poison) -> Self {
-        Self { sequence, at, item: None, change: Err(poison), inserted: None, deleted: None, opened: None }
+    /// Fills in what the record says, as far as it can be read, and returns the change.
+    fn fill(&mut self, record: &RawValue) -> Result<Option<Change>, Poison> {
+        let parsed = serde_json::from_str::<EventRecord>(record.get());
+        self.sequence = match &parsed {
+            Ok(record) => record.change.sequence_number.clone(),
+            // The number is needed even if the record cannot be read.
+            Err(_) => sequence_of(record),
+        }
+        .unwrap_or_default();
+        let record = ImageRecord::of(parsed.map_err(|error| {
+            format!("the record cannot be parsed: line {}, column {}", error.line(), error.column())
+        })?)?;
+        self.at = record.at().ok();
+        let key = self.item.insert(record.keys.key()?);
+        let Some(key) = AnyKey::decode(&key.pk, &key.sk) else { return Ok(None) };
+        self.news = record.news(&key)?;
+        if record.is_expiry {
+            return Ok(None);
+        }
+        let Some(what) = record.what(key)? else { return Ok(None) };
+        let at = record.at()?;
+        Ok(Some(Change { at, id: walk_id(&self.sequence, at), what }))
     }
 }
 
@@ -169,21 +174,15 @@ struct StreamEvent<'a> {
     records: Vec<&'a RawValue>,
 }
 
-/// The part of a record that is needed even if the record cannot be read.
-#[derive(Deserialize)]
-struct Named {
-    dynamodb: Sequence,
-}
-
-#[derive(Deserialize)]
-struct Sequence {
-    #[serde(rename = "SequenceNumber")]
-    sequence_number: String,
+fn sequence_of(record: &RawValue) -> Option<String> {
+    let record: serde_json::Value = serde_json::from_str(record.get()).ok()?;
+    record.pointer("/dynamodb/SequenceNumber")?.as_str().map(str::to_owned)
 }
 
 /// A record with its images as items.
 struct ImageRecord {
-    event: EventName,
+    is_insert: bool,
+    is_removal: bool,
     /// True if TTL removed the item.
     is_expiry: bool,
     /// When the change was made, in seconds; zero if the record does not say.
@@ -193,35 +192,6 @@ struct ImageRecord {
     after: Option<Item>,
     /// The item before the change, if the record has it.
     before: Option<Item>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum EventName {
-    Insert,
-    Modify,
-    Remove,
-}
-
-impl TryFrom<EventRecord> for ImageRecord {
-    type Error = Poison;
-
-    fn try_from(record: EventRecord) -> Result<Self, Poison> {
-        let EventRecord { event_name, change, user_identity, .. } = record;
-        let event = match &*event_name {
-            "INSERT" => EventName::Insert,
-            "MODIFY" => EventName::Modify,
-            "REMOVE" => EventName::Remove,
-            _ => return Err(Poison::Lacks("a known event name")),
-        };
-        Ok(Self {
-            event,
-            is_expiry: user_identity.as_ref().is_some_and(is_ttl),
-            seconds: change.approximate_creation_date_time.timestamp(),
-            keys: item(change.keys),
-            after: (!change.new_image.is_empty()).then(|| item(change.new_image)),
-            before: (!change.old_image.is_empty()).then(|| item(change.old_image)),
-        })
-    }
 }
 
 fn item(attributes: serde_dynamo::Item) -> Item {
@@ -234,90 +204,90 @@ fn is_ttl(identity: &UserIdentity) -> bool {
 }
 
 impl ImageRecord {
-    fn key(&self) -> Result<Key, Poison> {
-        Ok(self.keys.key()?)
-    }
-
-    fn inserted(&self, key: Option<&AnyKey>) -> Result<Option<InsertedEvent>, Poison> {
-        let Some(AnyKey::Event(key)) = key.filter(|_| self.event == EventName::Insert) else {
-            return Ok(None);
-        };
-        let expires_at = self.after.as_ref().map(|after| after.optional(EXPIRES_AT)).transpose()?.flatten();
-        let actor = self.after.as_ref().and_then(|after| after.get(ACTOR).ok());
-        Ok(Some(InsertedEvent { key: key.clone(), at: self.at()?, expires_at, actor }))
-    }
-
-    /// The event that was deleted, if an attempt to write it may still be under way.
-    fn deleted_young(&self, key: Option<&AnyKey>) -> Option<EventKey> {
-        let Some(AnyKey::Event(key)) = key.filter(|_| self.event == EventName::Remove && !self.is_expiry)
-        else {
-            return None;
-        };
-        let until = key.id().at().saturating_add(WRITE_MILLIS);
-        self.at().is_ok_and(|at| at <= until).then(|| key.clone())
-    }
-
-    fn change(&self, key: Option<AnyKey>, sequence: &str) -> Result<Option<Change>, Poison> {
-        if self.is_expiry {
-            return Ok(None);
+    fn of(record: EventRecord) -> Result<Self, Poison> {
+        let EventRecord { event_name, change, user_identity, .. } = record;
+        if !["INSERT", "MODIFY", "REMOVE"].contains(&&*event_name) {
+            return Err("the record lacks a known event name".into());
         }
-        let Some(key) = key else { return Ok(None) };
-        let Some(what) = self.what(key)? else { return Ok(None) };
-        let at = self.at()?;
-        Ok(Some(Change { at, id: walk_id(sequence, at), what }))
+        Ok(Self {
+            is_insert: event_name == "INSERT",
+            is_removal: event_name == "REMOVE",
+            is_expiry: user_identity.as_ref().is_some_and(is_ttl),
+            seconds: change.approximate_creation_date_time.timestamp(),
+            keys: item(change.keys),
+            after: (!change.new_image.is_empty()).then(|| item(change.new_image)),
+            before: (!change.old_image.is_empty()).then(|| item(change.old_image)),
+        })
     }
 
-    fn what(&self, key: AnyKey) -> Result<Option<What>, Poison> {
-        let removed = self.event == EventName::Remove;
+    fn news(&self, key: &AnyKey) -> Result<Option<TopicNews>, Poison> {
         Ok(match key {
-            AnyKey::Event(key) if removed => TimelineEntry::of(&key, self.before()?)?.map(What::Deleted),
-            AnyKey::Event(key) => {
-                let entry = TimelineEntry::of(&key, self.after()?)?;
-                let has_new_expiry = self.before.as_ref().is_some_and(|before| {
-                    before.value(EXPIRES_AT) != self.after.as_ref().and_then(|after| after.value(EXPIRES_AT))
-                });
-                entry.map(|entry| match has_new_expiry {
-                    true => What::Restamped(key, entry),
-                    false => What::Posted(key, entry),
-                })
+            AnyKey::Directory(key) if self.is_insert => Some(TopicNews::Opened(key.clone())),
+            AnyKey::Event(key) if self.is_insert => {
+                let after = self.after()?;
+                let (expires_at, actor) = (after.optional(EXPIRES_AT)?, after.get(ACTOR).ok());
+                let inserted = InsertedEvent { key: key.clone(), at: self.at()?, expires_at, actor };
+                Some(TopicNews::Inserted(inserted))
             }
-            AnyKey::Follower(key) if removed => Some(What::Unfollowed(key)),
-            AnyKey::Follower(key) => {
-                let follower = Follower::decode(self.after()?)?;
-                Some(What::Followed(key, follower))
+            AnyKey::Event(key) if self.is_removal && !self.is_expiry => {
+                // An attempt to write the event may still be under way.
+                let until = key.id().at().saturating_add(WRITE_MILLIS);
+                self.at().is_ok_and(|at| at <= until).then(|| TopicNews::Deleted(key.clone()))
             }
-            AnyKey::FollowerCount(key) if !removed => {
-                let (_, counts) = FollowerCounts::decode(self.after()?)?;
-                Some(What::Counted(key, counts))
-            }
-            AnyKey::SourceItem(key) if !removed => {
-                let before = self.before.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default();
-                let stored = StoredSource::decode(self.after()?)?;
-                Some(What::Source { source: key.source, was_pushed: before.mode == PushMode::Push, stored })
-            }
-            key if !removed => match WorkKey::of(key) {
-                Some(key @ (WorkKey::Ending(_) | WorkKey::Erasure(_))) => {
-                    StepName::found(self.after()?)?.map(|name| What::Step(key, Some(name)))
-                }
-                Some(key) => Some(What::Step(key, None)),
-                None => None,
-            },
             _ => None,
         })
     }
 
+    fn what(&self, key: AnyKey) -> Result<Option<What>, Poison> {
+        let removed = self.is_removal;
+        Ok(Some(match key {
+            AnyKey::Event(key) => {
+                let image = if removed { self.before()? } else { self.after()? };
+                let Some(entry) = TimelineEntry::of(&key, image)? else { return Ok(None) };
+                let has_new_expiry = self
+                    .before
+                    .as_ref()
+                    .is_some_and(|before| before.value(EXPIRES_AT) != image.value(EXPIRES_AT));
+                match (removed, has_new_expiry) {
+                    (true, _) => What::Deleted(entry),
+                    (false, true) => What::Restamped(key, entry),
+                    (false, false) => What::Posted(key, entry),
+                }
+            }
+            AnyKey::Follower(key) if removed => What::Unfollowed(key),
+            _ if removed => return Ok(None),
+            AnyKey::Follower(key) => What::Followed(key, Follower::decode(self.after()?)?),
+            AnyKey::FollowerCount(key) => What::Counted(key, FollowerCounts::decode(self.after()?)?.1),
+            AnyKey::SourceItem(key) => {
+                let before = self.before.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default();
+                let stored = StoredSource::decode(self.after()?)?;
+                What::Source { source: key.source, was_pushed: before.mode == PushMode::Push, stored }
+            }
+            key => match WorkKey::of(key) {
+                None => return Ok(None),
+                Some(key @ (WorkKey::Ending(_) | WorkKey::Erasure(_))) => {
+                    match StepName::found(self.after()?)? {
+                        None => return Ok(None),
+                        name => What::Step(key, name),
+                    }
+                }
+                Some(key) => What::Step(key, None),
+            },
+        }))
+    }
+
     fn after(&self) -> Result<&Item, Poison> {
-        self.after.as_ref().ok_or(Poison::Lacks("NewImage"))
+        self.after.as_ref().ok_or_else(|| "the record lacks NewImage".into())
     }
 
     fn before(&self) -> Result<&Item, Poison> {
-        self.before.as_ref().ok_or(Poison::Lacks("OldImage"))
+        self.before.as_ref().ok_or_else(|| "the record lacks OldImage".into())
     }
 
     /// When the change was made. DynamoDB gives whole seconds, sometimes as a float.
     fn at(&self) -> Result<UnixMillis, Poison> {
         let seconds = u64::try_from(self.seconds).ok().filter(|&seconds| seconds > 0);
-        let seconds = seconds.ok_or(Poison::Lacks("a valid time"))?;
+        let seconds = seconds.ok_or("the record lacks a valid time")?;
         Ok(UnixMillis::new(seconds.saturating_mul(1000))?)
     }
 }
@@ -368,12 +338,13 @@ mod tests {
         };
         let record = changed_to("INSERT");
         assert!(matches!(record.change, Ok(None)), "no view lists the event");
-        let InsertedEvent { key, at, expires_at, actor } = record.inserted.unwrap();
+        let Some(TopicNews::Inserted(inserted)) = record.news else { panic!("{:?}", record.news) };
+        let InsertedEvent { key, at, expires_at, actor } = inserted;
         assert_eq!(actor, "ada".parse().ok());
         let topic = key.partition().topic.as_str();
         assert_eq!((topic, key.id(), at.get()), ("logs", id, 1_479_499_740_000));
         assert_eq!(expires_at, None);
-        assert!(changed_to("MODIFY").inserted.is_none() && changed_to("REMOVE").inserted.is_none());
+        assert!(changed_to("MODIFY").news.is_none() && changed_to("REMOVE").news.is_none());
     }
 
     #[test]

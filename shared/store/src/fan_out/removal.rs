@@ -8,18 +8,18 @@ use lately_items::{
     DeferredEvent, JobKind, JobStep, PageTask, StoredSource, TimelineEntry, own_feed, place_at_source,
     place_in_feed, places_at_source,
 };
-use lately_keys::{Key, Source, UnixMillis, User};
+use lately_keys::{Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
 use crate::fan_out::audience::few_or_jobs;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWrite;
-use crate::fan_out::entries::Entries;
-use crate::fan_out::shard_page::ShardPage;
+use crate::follow::FollowerPage;
 
 /// An event whose entries are removed.
 #[derive(Clone, Copy)]
 pub(super) struct Removal<'a> {
-    pub(super) entries: Entries<'a>,
+    pub(super) fan_out: FanOut<'a>,
     pub(super) event: DeferredEvent,
     /// True if an attempt that died may have written entries meanwhile, also into the feeds of followers who have
     /// unfollowed since.
@@ -29,34 +29,34 @@ pub(super) struct Removal<'a> {
 impl<'a> Removal<'a> {
     /// Removes all entries of an event that was deleted.
     pub(super) async fn of(
-        entries: Entries<'a>,
+        fan_out: FanOut<'a>,
         entry: &TimelineEntry,
         at: UnixMillis,
     ) -> Result<(), TableError> {
         let own = own_feed(&entry.actor).filter(|_| entry.fans_out);
         let event = DeferredEvent { id: entry.id, at, fans_out: entry.fans_out };
-        Self { entries, event, may_be_written: false }.remove_from(entry.sources().collect(), own).await
+        Self { fan_out, event, may_be_written: false }.remove_from(entry.sources().collect(), own).await
     }
 
     /// Removes the event's entries from some of its sources, from a user's own feed, and then from the feeds of the
     /// sources' followers.
     pub(super) async fn remove_from(self, sources: Vec<Source>, own: Option<User>) -> Result<(), TableError> {
-        let Self { entries: Entries { fan_out, .. }, event: DeferredEvent { id, at, fans_out }, .. } = self;
+        let Self { fan_out, event: DeferredEvent { id, at, fans_out }, may_be_written } = self;
         let removed = self.remove_at_sources(sources, own).await?;
         if !fans_out {
             return Ok(());
         }
-        let (mut pages, mut users): (Vec<Arc<ShardPage>>, _) = (Vec::new(), BTreeSet::new());
+        let (mut pages, mut users): (Vec<Arc<FollowerPage>>, _) = (Vec::new(), BTreeSet::new());
         for (source, stored) in &removed {
             let first = JobStep::first(JobKind::Page(PageTask::Remove), id, source.clone(), at);
-            let found = few_or_jobs(fan_out, &first, stored.shards, self.may_be_written).await?;
+            let found = few_or_jobs(fan_out, &first, stored.shards, may_be_written).await?;
             users.extend(found.iter().flat_map(|page| page.holders(stored, id)).cloned());
             pages.extend(found);
         }
-        if self.may_be_written {
+        if may_be_written {
             users.append(&mut fan_out.leavers(&pages, at).await?);
         }
-        self.entries.remove_copies(id, users.iter(), at).await
+        fan_out.remove_copies(id, users.iter(), at).await
     }
 
     /// Removes the entries under the sources, and in a user's own feed. Returns those sources whose entries were not
@@ -66,14 +66,14 @@ impl<'a> Removal<'a> {
         sources: Vec<Source>,
         own: Option<User>,
     ) -> Result<Vec<(Source, StoredSource)>, TableError> {
-        let Self { entries, event: DeferredEvent { id, at, fans_out }, .. } = self;
-        let op = entries.fan_out.op;
-        let later = |_: &Key| DeferredWrite::remove(id, at, fans_out);
+        let Self { fan_out, event: DeferredEvent { id, at, fans_out }, .. } = self;
+        let op = fan_out.op;
+        let later = [DeferredWrite::remove(id, at, fans_out)];
         let known = |source: &Source| places_at_source(id, source, &op.source(source).known_coverage());
         let mut removed: Vec<_> = sources.iter().flat_map(known).collect();
         let in_own_feed = own.iter().map(|user| place_in_feed(id, user));
         let writes = removed.iter().cloned().chain(in_own_feed).map(Write::Delete).collect();
-        let mut deferred = entries.write(writes, later).await?;
+        let mut deferred = fan_out.write(writes, &later).await?;
         let mut found = Vec::new();
         for source in sources {
             let mut stored = op.source(&source).stored().await?;
@@ -82,7 +82,8 @@ impl<'a> Removal<'a> {
             others.retain(|key| !removed.contains(key));
             if !others.is_empty() {
                 removed.extend(others.iter().cloned());
-                deferred.extend(entries.write(others.into_iter().map(Write::Delete).collect(), later).await?);
+                deferred
+                    .extend(fan_out.write(others.into_iter().map(Write::Delete).collect(), &later).await?);
                 stored = op.source(&source).stored().await?;
             }
             found.push((source, stored));

@@ -13,23 +13,26 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::BoxFuture;
 use lately_items::{EventKey, FollowerCounts, StoredSource};
 use lately_keys::{Key, Shard, ShardCount, Source, TableKey, UnixMillis, User};
 use lately_table::TableError;
 use tokio::sync;
 
-use crate::fan_out::shard_page::ShardPage;
+use crate::follow::FollowerPage;
 use crate::op::Op;
 
 /// The reads of a batch.
 #[derive(Debug, Default)]
 pub(super) struct SharedReads {
-    /// Counts up when a rail asks, and when a read begins.
+    pub(super) sources: Reads<Source, StoredSource>,
+    pub(super) counts: Reads<(Source, ShardCount), Arc<BTreeMap<Shard, FollowerCounts>>>,
+    /// The first page of a shard of followers.
+    pub(super) pages: Reads<(Source, Shard), Arc<FollowerPage>>,
+    /// The users in a shard who have unfollowed since a change, or may have.
+    pub(super) leavers: Reads<(Source, Shard, UnixMillis), Arc<BTreeSet<User>>>,
+    /// Counts up when a rail asks whether an event exists, and when a look for events begins.
     moments: AtomicU64,
-    sources: Reads<Source, StoredSource>,
-    counts: Reads<(Source, ShardCount), Arc<BTreeMap<Shard, FollowerCounts>>>,
-    pages: Reads<(Source, Shard), Arc<ShardPage>>,
-    leavers: Reads<(Source, Shard, UnixMillis), Arc<BTreeSet<User>>>,
     /// Events about which rails have asked since the last look for events began.
     asked: Mutex<Vec<Key>>,
     /// For each event, the moment at which the last look for it began, and whether it was there. The lock is held while a
@@ -37,44 +40,50 @@ pub(super) struct SharedReads {
     there: sync::Mutex<HashMap<Key, (u64, bool)>>,
 }
 
-/// For each key, the moment at which its last read began, and what it found. The lock is held while a read is under way.
-type Reads<K, V> = Mutex<HashMap<K, Arc<sync::Mutex<Option<(u64, V)>>>>>;
+/// Reads of one kind, by what they read.
+#[derive(Debug)]
+pub(super) struct Reads<K, V> {
+    /// Counts up when a rail asks, and when a read begins.
+    moments: AtomicU64,
+    /// The moment at which the last read began, and what it found. The lock is held while a read is under way.
+    last: Mutex<HashMap<K, LastRead<V>>>,
+}
+
+type LastRead<V> = Arc<sync::Mutex<Option<(u64, V)>>>;
+
+impl<K, V> Default for Reads<K, V> {
+    fn default() -> Self {
+        Self { moments: AtomicU64::default(), last: Mutex::default() }
+    }
+}
+
+impl<K: Eq + Hash, V: Clone> Reads<K, V> {
+    /// Reads, or gets what another rail's read finds.
+    pub(super) async fn share(
+        &self,
+        key: K,
+        read: BoxFuture<'_, Result<V, TableError>>,
+    ) -> Result<V, TableError> {
+        let asked = self.moments.fetch_add(1, Ordering::Relaxed);
+        // The rails that continue at the same time as this one ask first.
+        tokio::task::yield_now().await;
+        let last =
+            Arc::clone(self.last.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
+        let mut last = last.lock().await;
+        if let Some((_, found)) = last.as_ref().filter(|(began, _)| *began > asked) {
+            return Ok(found.clone());
+        }
+        let began = self.moments.fetch_add(1, Ordering::Relaxed);
+        let found = read.await?;
+        *last = Some((began, found.clone()));
+        Ok(found)
+    }
+}
 
 impl SharedReads {
+    /// The source, read consistently.
     pub(super) async fn stored(&self, op: &Op, source: &Source) -> Result<StoredSource, TableError> {
-        self.share(&self.sources, source.clone(), Box::pin(op.source(source).stored())).await
-    }
-
-    pub(super) async fn counts(
-        &self,
-        op: &Op,
-        source: &Source,
-        shards: ShardCount,
-    ) -> Result<Arc<BTreeMap<Shard, FollowerCounts>>, TableError> {
-        let read = async { Ok(Arc::new(op.source(source).counts(shards).await?)) };
-        self.share(&self.counts, (source.clone(), shards), Box::pin(read)).await
-    }
-
-    /// The first page of a shard of followers.
-    pub(super) async fn page(
-        &self,
-        op: &Op,
-        source: &Source,
-        shard: Shard,
-    ) -> Result<Arc<ShardPage>, TableError> {
-        let read = async { Ok(Arc::new(ShardPage::read(op, source, shard, None).await?)) };
-        self.share(&self.pages, (source.clone(), shard), Box::pin(read)).await
-    }
-
-    /// The users who have unfollowed since a change, and who may have been on a page that holds its whole shard.
-    pub(super) async fn leavers(
-        &self,
-        op: &Op,
-        page: &ShardPage,
-        at: UnixMillis,
-    ) -> Result<Arc<BTreeSet<User>>, TableError> {
-        let read = async { Ok(Arc::new(page.leavers(op, at).await?)) };
-        self.share(&self.leavers, (page.source.clone(), page.shard, at), Box::pin(read)).await
+        self.sources.share(source.clone(), Box::pin(op.source(source).stored())).await
     }
 
     /// True if an event no longer exists.
@@ -109,25 +118,5 @@ impl SharedReads {
 
     fn asked(&self) -> MutexGuard<'_, Vec<Key>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn share<K: Eq + Hash, V: Clone>(
-        &self,
-        reads: &Reads<K, V>,
-        key: K,
-        read: impl Future<Output = Result<V, TableError>>,
-    ) -> Result<V, TableError> {
-        let asked = self.moments.fetch_add(1, Ordering::Relaxed);
-        // The rails that continue at the same time as this one ask first.
-        tokio::task::yield_now().await;
-        let last = Arc::clone(reads.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
-        let mut last = last.lock().await;
-        if let Some((_, found)) = last.as_ref().filter(|(began, _)| *began > asked) {
-            return Ok(found.clone());
-        }
-        let began = self.moments.fetch_add(1, Ordering::Relaxed);
-        let found = read.await?;
-        *last = Some((began, found.clone()));
-        Ok(found)
     }
 }

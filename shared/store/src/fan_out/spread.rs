@@ -11,7 +11,7 @@ use lately_keys::{EventId, Key, ShardCount, Source, TableKey};
 use lately_table::{Item, TableError, Write};
 
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::entries::Entries;
+use crate::op::Op;
 
 /// An entry that is written to a source's timeline.
 #[derive(Debug)]
@@ -23,40 +23,40 @@ pub(super) struct ListedEntry {
     shards: ShardCount,
 }
 
-impl Entries<'_> {
-    /// Places an entry of a source in the shard of its time, and returns it if it may be spread. All other writes stay
-    /// as they are.
-    pub(super) fn listed(self, write: &mut Write) -> Option<ListedEntry> {
-        let Write::Put(item) = write else { return None };
-        let SourceEntryKey { source, id, .. } = item.key_as().ok()?;
-        let coverage = self.fan_out.op.source(&source).known_coverage();
-        let shards = coverage.shards_at(id.at());
-        *item = placed(item, &source, id, shards);
-        let is_import = item.flag(IMPORT);
-        (!is_import).then(|| ListedEntry { item: item.clone(), source, id, shards })
-    }
+/// Places an entry of a source in the shard of its time, and returns it if it may be spread. All other writes stay as they
+/// are.
+pub(super) fn listed(op: &Op, write: &mut Write) -> Option<ListedEntry> {
+    let Write::Put(item) = write else { return None };
+    let SourceEntryKey { source, id, .. } = item.key_as().ok()?;
+    let shards = op.source(&source).known_coverage().shards_at(id.at());
+    *item = placed(item, &source, id, shards);
+    let is_import = item.flag(IMPORT);
+    (!is_import).then(|| ListedEntry { item: item.clone(), source, id, shards })
+}
 
-    /// Writes refused entries to timelines that have more shards by now. Returns the keys of the other entries.
-    pub(super) async fn spread(self, refused: Vec<(Key, ListedEntry)>) -> Result<Vec<Key>, TableError> {
-        let FanOut { op, writer, .. } = self.fan_out;
-        let (mut deferred, mut writes) = (Vec::new(), Vec::new());
-        for (key, entry) in refused {
-            let ListedEntry { source, id, item, shards } = entry;
-            let Some(wider) = op.source(&source).grow(id, shards).await else {
-                deferred.push(key);
-                continue;
-            };
-            // The shard takes only a part of the entries from now on.
-            op.memory().busy.forget(&key.pk);
-            writer.forgive(&key.pk);
-            writes.push(Write::Put(placed(&item, &source, id, wider.shards_at(id.at()))));
-        }
-        for key in writer.write_or_refuse(writes).await? {
-            op.memory().busy.note(key.pk.clone(), op.ambient());
+/// Writes refused entries to timelines that have more shards by now. Returns the keys of the other entries.
+pub(super) async fn spread(
+    fan_out: FanOut<'_>,
+    refused: Vec<(Key, ListedEntry)>,
+) -> Result<Vec<Key>, TableError> {
+    let FanOut { op, writer, .. } = fan_out;
+    let (mut deferred, mut writes) = (Vec::new(), Vec::new());
+    for (key, entry) in refused {
+        let ListedEntry { source, id, item, shards } = entry;
+        let Some(wider) = op.source(&source).grow(id, shards).await else {
             deferred.push(key);
-        }
-        Ok(deferred)
+            continue;
+        };
+        // The shard takes only a part of the entries from now on.
+        op.memory().busy.forget(&key.pk);
+        writer.forgive(&key.pk);
+        writes.push(Write::Put(placed(&item, &source, id, wider.shards_at(id.at()))));
     }
+    for key in writer.write_or_refuse(writes).await? {
+        op.memory().busy.note(key.pk.clone(), op.ambient());
+        deferred.push(key);
+    }
+    Ok(deferred)
 }
 
 /// An entry in the shard that follows from its time.

@@ -92,7 +92,6 @@ struct OpenWrites {
 }
 
 /// The end of a write.
-#[derive(Clone, Debug)]
 enum End {
     Written,
     Refused,
@@ -133,12 +132,9 @@ impl<'a> Writer<'a> {
     }
 
     async fn ask(&self, writes: Vec<Write>, may_refuse: bool) -> Result<Vec<Key>, TableError> {
-        let writes: Result<Vec<_>, TableError> = writes
-            .into_iter()
-            .map(|write| Ok((write.key().map_err(TableError::unavailable)?, write)))
-            .collect();
         let (mut refused, mut asked) = (Vec::new(), Vec::new());
-        for (key, write) in writes? {
+        for write in writes {
+            let key = write.key().map_err(TableError::unavailable)?;
             match may_refuse && self.state().busy.contains(&key.pk) {
                 true => refused.push(key),
                 false => asked.push((key, write)),
@@ -205,14 +201,14 @@ impl<'a> Writer<'a> {
                 for (place, queued) in batch.into_iter().enumerate() {
                     if unprocessed.contains(&place) { open.push(queued) } else { done.push(queued) }
                 }
-                self.finish(done);
+                self.end(done, &End::Written);
                 let error = TableError::unavailable("a batch was not processed");
                 (open, Refusal { error, is_range_hot: false, is_throttle: true })
             }
             BatchOutcome::Refused(refusal) => (batch, refusal),
             BatchOutcome::Failed(error) => {
                 let [_] = &*batch else { return self.again(batch, true) };
-                return self.fail(batch, || error.clone());
+                return self.end(batch, &End::Failed(error));
             }
         };
         let busy = only_partition(&open).filter(|_| refusal.is_range_hot);
@@ -224,7 +220,7 @@ impl<'a> Writer<'a> {
             self.table.meter().throttled(wait.is_none());
         }
         match wait {
-            None => self.fail(open, || refusal.error.clone()),
+            None => self.end(open, &End::Failed(refusal.error)),
             Some(wait) => {
                 tokio::time::sleep(wait).await;
                 self.again(open, false);
@@ -261,37 +257,31 @@ impl<'a> Writer<'a> {
             let waiting = state.take_refusable(&busy);
             state.busy.insert(busy);
             drop(state);
-            self.end(waiting, || End::Refused);
+            self.end(waiting, &End::Refused);
             state = self.state();
         }
         let (refused, open) = batch
             .into_iter()
             .partition(|(_, queued)| queued.may_refuse && state.busy.contains(&queued.key.pk));
         drop(state);
-        self.end(refused, || End::Refused);
+        self.end(refused, &End::Refused);
         open
     }
 
-    fn finish(&self, batch: Vec<(u64, Queued)>) {
-        self.state().written.items += batch.len() as u64;
-        self.end(batch, || End::Written);
-    }
-
-    fn fail(&self, batch: Vec<(u64, Queued)>, error: impl Fn() -> TableError) {
-        self.end(batch, || End::Failed(error()));
-    }
-
-    fn end(&self, batch: Vec<(u64, Queued)>, end: impl Fn() -> End) {
+    fn end(&self, batch: Vec<(u64, Queued)>, end: &End) {
         let mut state = self.state();
+        if matches!(end, End::Written) {
+            state.written.items += batch.len() as u64;
+        }
         for (_, queued) in batch {
             state.in_flight.remove(&queued.key);
             for ticket in queued.tickets {
                 let mut open = ticket.open();
                 open.writes -= 1;
-                match end() {
+                match end {
                     End::Written => {}
                     End::Refused => open.refused.push(queued.key.clone()),
-                    End::Failed(error) => open.failed = Some(error),
+                    End::Failed(error) => open.failed = Some(error.clone()),
                 }
                 if open.writes == 0 {
                     // Counted here and not by the rail: until it runs again, it would still seem to wait.

@@ -7,106 +7,99 @@
 use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::{Actor, EventId, Source};
+use lately_keys::{Actor, EventId, Source, User};
 use lately_table::limits::BATCH_ITEMS;
 use lately_table::{Rounds, TableError};
 
-use crate::feed::FeedHandle;
+use crate::op::Op;
 use lately_items::{PullMarker, TimelineEntry, place_at_source, place_in_feed};
 
-impl FeedHandle<'_> {
-    /// Puts the entries that belong to the feed, and deletes the other entries from it.
-    pub(super) async fn mend_entries(self, entries: &[TimelineEntry]) -> Result<(), TableError> {
-        if entries.is_empty() {
+/// Puts the entries that belong to the feed, and deletes the other entries from it.
+pub(super) async fn mend_entries(op: &Op, user: &User, entries: &[TimelineEntry]) -> Result<(), TableError> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let retention = op.store.feeds().retention;
+    let mut belonging = belonging_to(op, user, entries).await?;
+    let mut rounds = Rounds::of(&op.table, "the entries of the feed");
+    loop {
+        let write = async |entry: &TimelineEntry| match belonging.contains(&entry.id) {
+            true => op.table.put(&entry.in_feed(user, retention)).await,
+            false => op.table.delete(place_in_feed(entry.id, user)).await,
+        };
+        let writes: Vec<_> = entries.iter().map(write).collect();
+        stream::iter(writes).buffer_unordered(BATCH_ITEMS).try_collect::<()>().await?;
+        let now = belonging_to(op, user, entries).await?;
+        if now == belonging {
             return Ok(());
         }
-        let mut belonging = self.belonging(entries).await?;
-        let mut rounds = Rounds::of(&self.op.table, "the entries of the feed");
-        loop {
-            let writes: Vec<_> =
-                entries.iter().map(|entry| self.write_entry(entry, belonging.contains(&entry.id))).collect();
-            stream::iter(writes).buffer_unordered(BATCH_ITEMS).try_collect::<()>().await?;
-            let now = self.belonging(entries).await?;
-            if now == belonging {
-                return Ok(());
-            }
-            belonging = now;
-            rounds.lose()?;
+        belonging = now;
+        rounds.lose()?;
+    }
+}
+
+/// Puts the pull marker of a source if the feed must pull the source, and deletes the marker otherwise.
+pub(super) async fn mend_pull(op: &Op, user: &User, source: &Source) -> Result<(), TableError> {
+    let mut wanted = wanted_pull(op, user, source).await?;
+    let mut rounds = Rounds::of(&op.table, "the pull markers of the feed");
+    loop {
+        match &wanted {
+            Some(pull) => op.table.put(&pull.encode(user)).await?,
+            None => op.table.delete(PullMarker::key(user, source)).await?,
+        }
+        let now = wanted_pull(op, user, source).await?;
+        if now == wanted {
+            return Ok(());
+        }
+        wanted = now;
+        rounds.lose()?;
+    }
+}
+
+/// The pull marker of a source, if the feed must have the marker and lacks it.
+pub(super) async fn missing_pull(
+    op: &Op,
+    user: &User,
+    source: &Source,
+) -> Result<Option<PullMarker>, TableError> {
+    let Some(pull) = wanted_pull(op, user, source).await? else { return Ok(None) };
+    let marked = op.table.get(PullMarker::key(user, source)).await?;
+    Ok(marked.is_none().then_some(pull))
+}
+
+/// The pull marker that the feed must have of a source; `None` if the user does not follow the source, or the
+/// source is pushed.
+async fn wanted_pull(op: &Op, user: &User, source: &Source) -> Result<Option<PullMarker>, TableError> {
+    let Some(edge) = op.user(user).edge(source).await? else { return Ok(None) };
+    Ok(op.source(source).stored().await?.marker(source, edge.since))
+}
+
+/// The ids of the entries that belong to the feed. Their events exist, and are the user's own or of a source that
+/// the user follows.
+pub(super) async fn belonging_to(
+    op: &Op,
+    user: &User,
+    entries: &[TimelineEntry],
+) -> Result<BTreeSet<EventId>, TableError> {
+    let myself = Actor::from(user);
+    let edges = op.user(user).edges(entries).await?;
+    let followed = |entry: &TimelineEntry| entry.sources().any(|source| edges.contains_key(&source));
+    let wanted: Vec<_> = entries.iter().filter(|entry| entry.actor == myself || followed(entry)).collect();
+    let keys =
+        wanted.iter().flat_map(|entry| entry.sources().map(|source| place_at_source(entry.id, &source)));
+    let listed = op.table.get_many(&keys.collect::<Vec<_>>(), true).await?;
+    let mut belonging = BTreeSet::new();
+    for item in &listed {
+        belonging.insert(TimelineEntry::decode(item)?.id);
+    }
+    for entry in wanted {
+        // The author's feed has an own post before any source lists it.
+        if !belonging.contains(&entry.id)
+            && let Some(event) = op.event_key(entry).await?
+            && !op.table.existing(&[event]).await?.is_empty()
+        {
+            belonging.insert(entry.id);
         }
     }
-
-    /// Puts the pull marker of a source if the feed must pull the source, and deletes the marker otherwise.
-    pub(super) async fn mend_pull(self, source: &Source) -> Result<(), TableError> {
-        let user = self.user;
-        let mut wanted = self.wanted_pull(source).await?;
-        let mut rounds = Rounds::of(&self.op.table, "the pull markers of the feed");
-        loop {
-            match &wanted {
-                Some(pull) => self.op.table.put(&pull.encode(user)).await?,
-                None => self.op.table.delete(PullMarker::key(user, source)).await?,
-            }
-            let now = self.wanted_pull(source).await?;
-            if now == wanted {
-                return Ok(());
-            }
-            wanted = now;
-            rounds.lose()?;
-        }
-    }
-
-    /// The pull marker of a source, if the feed must have the marker and lacks it.
-    pub(super) async fn missing_pull(self, source: &Source) -> Result<Option<PullMarker>, TableError> {
-        let user = self.user;
-        let Some(pull) = self.wanted_pull(source).await? else { return Ok(None) };
-        let marked = self.op.table.get(PullMarker::key(user, source)).await?;
-        Ok(marked.is_none().then_some(pull))
-    }
-
-    /// The pull marker that the feed must have of a source; `None` if the user does not follow the source, or the
-    /// source is pushed.
-    async fn wanted_pull(self, source: &Source) -> Result<Option<PullMarker>, TableError> {
-        let user = self.user;
-        let Some(edge) = self.op.user(user).edge(source).await? else { return Ok(None) };
-        Ok(self.op.source(source).stored().await?.marker(source, edge.since))
-    }
-
-    /// The ids of the entries that belong to the feed. Their events exist, and are the user's own or of a source that
-    /// the user follows.
-    pub(super) async fn belonging(self, entries: &[TimelineEntry]) -> Result<BTreeSet<EventId>, TableError> {
-        let user = self.user;
-        let myself = Actor::from(user);
-        let edges = self.op.user(user).edges(entries).await?;
-        let followed = |entry: &TimelineEntry| entry.sources().any(|source| edges.contains_key(&source));
-        let wanted: Vec<_> =
-            entries.iter().filter(|entry| entry.actor == myself || followed(entry)).collect();
-        let keys =
-            wanted.iter().flat_map(|entry| entry.sources().map(|source| place_at_source(entry.id, &source)));
-        let listed = self.op.table.get_many(&keys.collect::<Vec<_>>(), true).await?;
-        let mut belonging = BTreeSet::new();
-        for item in &listed {
-            belonging.insert(TimelineEntry::decode(item)?.id);
-        }
-        for entry in wanted {
-            // The author's feed has an own post before any source lists it.
-            if !belonging.contains(&entry.id) && self.has_event(entry).await? {
-                belonging.insert(entry.id);
-            }
-        }
-        Ok(belonging)
-    }
-
-    /// True if an entry's event exists.
-    async fn has_event(self, entry: &TimelineEntry) -> Result<bool, TableError> {
-        let Some(key) = self.op.event_key(entry).await? else { return Ok(false) };
-        Ok(!self.op.table.existing(&[key]).await?.is_empty())
-    }
-
-    async fn write_entry(self, entry: &TimelineEntry, belongs: bool) -> Result<(), TableError> {
-        let user = self.user;
-        if belongs {
-            let item = entry.in_feed(user, self.op.store.feeds().retention);
-            return self.op.table.put(&item).await;
-        }
-        self.op.table.delete(place_in_feed(entry.id, user)).await
-    }
+    Ok(belonging)
 }

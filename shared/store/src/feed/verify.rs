@@ -16,12 +16,13 @@
 //! Memory is bounded: sources, their timelines and the feed are read page by page, and the findings of a page are
 //! handed on.
 
-use lately_items::{FeedEntryKey, FeedMarks, TimelineEntry, place_in_feed};
+use lately_items::{FeedEntryKey, FeedMarks, PullMarker, TimelineEntry, place_in_feed};
 use lately_keys::{Actor, EventId, Order, Source, UnixMillis, User};
 use lately_model::{FollowView, ListQuery, PageSize};
 use lately_table::TableError;
 
 use crate::feed::FeedHandle;
+use crate::feed::rebuild::{belonging_to, mend_entries, mend_pull, missing_pull};
 use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::COMPARED_ENTRIES;
@@ -136,21 +137,30 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
 
     /// Looks for missing events among those that a source lists from an id on.
     async fn source(&mut self, source: &Source, oldest: EventId) -> Result<(), TableError> {
-        let all = IdRange::new(oldest, EventId::last_of(UnixMillis::MAX)).into_iter();
-        for ids in all {
+        if let Some(ids) = IdRange::new(oldest, EventId::last_of(UnixMillis::MAX)) {
             for (partition, ids) in self.op.step().source(source).partitions(ids, true).await? {
-                self.source_partition(source, &partition, ids).await?;
+                self.partition(&partition, ids, Some(source)).await?;
             }
         }
         self.report.timelines += 1;
         Ok(())
     }
 
-    async fn source_partition(
+    /// Looks for entries that do not belong to the feed.
+    async fn entries(&mut self) -> Result<(), TableError> {
+        let all =
+            IdRange { oldest: EventId::first_of(UnixMillis::MIN), newest: EventId::last_of(UnixMillis::MAX) };
+        self.partition(&FeedEntryKey::partition(self.user), all, None).await?;
+        self.report.timelines += 1;
+        Ok(())
+    }
+
+    /// Looks for missing events in a partition of a source, or for extra entries in the feed's own partition.
+    async fn partition(
         &mut self,
-        source: &Source,
         partition: &str,
         ids: IdRange,
+        source: Option<&Source>,
     ) -> Result<(), TableError> {
         let mut rest = Some(ids);
         while let Some(ids) = rest {
@@ -159,13 +169,25 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
             let page = op.lane_page(&range.query().limit(COMPARED_ENTRIES), TimelineEntry::decode).await?;
             rest = page.rest(&range);
             self.report.entries += page.items.len() as u64;
-            let missing = self.missing(source, page.items, &op).await?;
-            self.report.missing += missing.len() as u64;
-            let found = missing.iter().map(|entry| FeedFinding::Missing(entry.id)).collect();
-            self.mend(&missing, &op).await?;
-            self.report(found);
+            let (wrong, found): (_, fn(EventId) -> FeedFinding) = match source {
+                Some(source) => (self.missing(source, page.items, &op).await?, FeedFinding::Missing),
+                None => (self.extra(page.items, &op).await?, FeedFinding::Extra),
+            };
+            if self.mends {
+                mend_entries(&op, self.user, &wrong).await?;
+            }
+            self.report(wrong.iter().map(|entry| found(entry.id)).collect());
         }
         Ok(())
+    }
+
+    /// The entries of the feed that do not belong to it.
+    async fn extra(&self, entries: Vec<TimelineEntry>, op: &Op) -> Result<Vec<TimelineEntry>, TableError> {
+        let filter = Filter::seen_by(None, op.now());
+        let mut entries: Vec<_> = entries.into_iter().filter(|entry| filter.takes(entry)).collect();
+        let belonging = belonging_to(op, self.user, &entries).await?;
+        entries.retain(|entry| !belonging.contains(&entry.id));
+        Ok(entries)
     }
 
     /// The entries of a source that the feed should show, and does not.
@@ -202,80 +224,48 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
 
     /// Looks for pull markers of sources that are not followed, and for missing pull markers.
     async fn pulls(&mut self) -> Result<(), TableError> {
-        for pull in self.marks.pulls.clone() {
+        for PullMarker { source, .. } in self.marks.pulls.clone() {
             let op = self.op.step();
-            let mut found = Vec::new();
-            if op.user(self.user).edge(&pull.source).await?.is_none() {
-                self.report.extra += 1;
-                self.mend_pull(&pull.source, &op).await?;
-                found.push(FeedFinding::ExtraPull(pull.source));
-            }
-            self.report(found);
+            let is_extra = op.user(self.user).edge(&source).await?.is_none();
+            self.mend_pull(&source, is_extra.then(|| FeedFinding::ExtraPull(source.clone())), &op).await?;
         }
         let mut query = Some(ALL_FOLLOWS);
         while let Some(follows) = self.follows(&mut query).await? {
             for FollowView { source, .. } in follows {
-                self.missing_pull(source).await?;
+                if self.marks.pulls.iter().any(|pull| pull.source == source) {
+                    continue;
+                }
+                let op = self.op.step();
+                let missing = missing_pull(&op, self.user, &source).await?;
+                let found = missing.is_some().then(|| FeedFinding::MissingPull(source.clone()));
+                self.mend_pull(&source, found, &op).await?;
+                // The events that are missing only because of this marker are not reported one by one.
+                self.marks.pulls.extend(missing);
             }
         }
         Ok(())
     }
 
-    async fn missing_pull(&mut self, source: Source) -> Result<(), TableError> {
-        if self.marks.pulls.iter().any(|pull| pull.source == source) {
-            return Ok(());
+    async fn mend_pull(
+        &mut self,
+        source: &Source,
+        found: Option<FeedFinding>,
+        op: &Op,
+    ) -> Result<(), TableError> {
+        if self.mends && found.is_some() {
+            mend_pull(op, self.user, source).await?;
         }
-        let op = self.op.step();
-        let mut found = Vec::new();
-        if let Some(pull) = op.feed(self.user).missing_pull(&source).await? {
-            self.report.missing += 1;
-            self.mend_pull(&source, &op).await?;
-            // The events that are missing only because of this marker are not reported one by one.
-            self.marks.pulls.push(pull);
-            found.push(FeedFinding::MissingPull(source));
-        }
-        self.report(found);
-        Ok(())
-    }
-
-    /// Looks for entries that do not belong to the feed.
-    async fn entries(&mut self) -> Result<(), TableError> {
-        let partition = FeedEntryKey::partition(self.user);
-        let mut rest = IdRange::new(EventId::first_of(UnixMillis::MIN), EventId::last_of(UnixMillis::MAX));
-        while let Some(ids) = rest {
-            let op = self.op.step();
-            let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-            let page = op.lane_page(&range.query().limit(COMPARED_ENTRIES), TimelineEntry::decode).await?;
-            rest = page.rest(&range);
-            self.report.entries += page.items.len() as u64;
-            let filter = Filter::seen_by(None, op.now());
-            let entries: Vec<_> = page.items.into_iter().filter(|entry| filter.takes(entry)).collect();
-            let belonging = op.feed(self.user).belonging(&entries).await?;
-            let extra: Vec<_> = entries.into_iter().filter(|entry| !belonging.contains(&entry.id)).collect();
-            self.report.extra += extra.len() as u64;
-            let found = extra.iter().map(|entry| FeedFinding::Extra(entry.id)).collect();
-            self.mend(&extra, &op).await?;
-            self.report(found);
-        }
-        self.report.timelines += 1;
-        Ok(())
-    }
-
-    async fn mend(&self, entries: &[TimelineEntry], op: &Op) -> Result<(), TableError> {
-        if self.mends {
-            op.feed(self.user).mend_entries(entries).await?;
-        }
-        Ok(())
-    }
-
-    async fn mend_pull(&self, source: &Source, op: &Op) -> Result<(), TableError> {
-        if self.mends {
-            op.feed(self.user).mend_pull(source).await?;
-        }
+        self.report(found.into_iter().collect());
         Ok(())
     }
 
     fn report(&mut self, found: Vec<FeedFinding>) {
+        for finding in &found {
+            match finding {
+                FeedFinding::Missing(_) | FeedFinding::MissingPull(_) => self.report.missing += 1,
+                FeedFinding::Extra(_) | FeedFinding::ExtraPull(_) => self.report.extra += 1,
+            }
+        }
         (self.progress)(&self.report, &found);
     }
 }

@@ -7,7 +7,6 @@ use lately_model::{
 };
 use lately_table::{Item, Query, TableError};
 
-use crate::follow::FollowerRange;
 use crate::follow::UserHandle;
 use crate::list::{ListError, Pager};
 use crate::source::SourceHandle;
@@ -62,8 +61,7 @@ impl SourceHandle<'_> {
         while let Some(shard) = shards.next() {
             let wanted = limit - followers.len();
             self.op.table.meter().round();
-            let range = FollowerRange { shard, after: after.take() };
-            let page = self.followers_of(&range, wanted, false).await?;
+            let page = self.followers_of(shard, after.take(), wanted, false).await?;
             self.op.table.meter().items(page.followers.len());
             let last = page.followers.last().map(|last| (shard, last.user.clone()));
             let listed = page.followers.into_iter();

@@ -24,9 +24,8 @@ use lately_table::{Condition, Fault, Query, TableError, Transacted, Transaction,
 
 use crate::limits::{CROWDED_SHARD, PULL_SOURCES};
 use crate::op::Op;
-use crate::source::SourceHandle;
 
-pub(crate) use audience::FollowerRange;
+pub(crate) use audience::FollowerPage;
 
 /// A source that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,23 +102,21 @@ impl UserHandle<'_> {
                 let created = may_be_ours && since == follower.since;
                 return Ok(Followed { since, created });
             }
-            if self
-                .op
-                .source(source)
-                .needs_more_shards(shard, faults.get(IN_SHARD..).unwrap_or_default())
-                .await?
-            {
+            let faults = faults.get(IN_SHARD..).unwrap_or_default();
+            if self.needs_more_shards(source, shard, faults).await? {
                 shards = self.op.source(source).double_followers(shards).await?;
             }
             attempts.pause_or(too_busy).await?;
         }
     }
-}
 
-impl SourceHandle<'_> {
     /// True if the faults of a follower shard's writes are a reason for more shards.
-    async fn needs_more_shards(self, shard: Shard, faults: &[Fault]) -> Result<bool, TableError> {
-        let source = self.source;
+    async fn needs_more_shards(
+        self,
+        source: &Source,
+        shard: Shard,
+        faults: &[Fault],
+    ) -> Result<bool, TableError> {
         if faults.contains(&Fault::Throttled) || !faults.contains(&Fault::Conflict) {
             return Ok(faults.contains(&Fault::Throttled));
         }
@@ -127,9 +124,7 @@ impl SourceHandle<'_> {
         let counts = found.first().map(FollowerCounts::decode).transpose()?;
         Ok(counts.is_some_and(|(_, counts)| counts.here >= CROWDED_SHARD))
     }
-}
 
-impl UserHandle<'_> {
     /// Unfollows a source, if the user follows it.
     pub async fn unfollow(self, source: &Source) -> Result<(), TableError> {
         let mut attempts = self.op.table.attempts();

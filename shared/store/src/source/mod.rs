@@ -5,7 +5,7 @@
 //!   remember it for ever, and a reader that reads the item consistently finds every entry that was there.
 //! - A number of follower shards is durable before a follower is written to any of them, and only grows. So a reader that reads
 //!   the item consistently, and then all its shards, finds every follower that was there when the item was read.
-//! - A source goes from push through promoting to pull, and never back.
+//! - A source goes from push through promoting to pull (`fan_out/kinds/promotion.rs`), and never back.
 //! - Events with ids below `pull_from` are pushed and all others are pulled, whenever they are handled.
 //!
 //! An erasure leaves no entry and no follower of its actor, so the item may expire then ([`SourceHandle::expire`]). No
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use lately_items::limits::ENDING_MARK_SECONDS;
 use lately_items::{
-    EXPIRES_AT, PushMode, SourceItemKey, SourcePartition, StoredSource, TimelineEntry, places_at_source,
+    EXPIRES_AT, SourceItemKey, SourcePartition, StoredSource, TimelineEntry, places_at_source,
 };
-use lately_keys::{Coverage, EventId, Key, Order, Shard, ShardCount, SortKey, Source, TableKey};
-use lately_table::{Condition, Corrupt, Item, Query, TableError, Update, Value};
+use lately_keys::{Coverage, EventId, Key, Order, ShardCount, SortKey, Source, TableKey};
+use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
@@ -52,7 +52,7 @@ impl SourceHandle<'_> {
     }
 
     /// A change of the item, which then does not expire.
-    fn change(self) -> Update {
+    pub(crate) fn change(self) -> Update {
         Update::of(&self.key()).remove(EXPIRES_AT)
     }
 
@@ -61,11 +61,6 @@ impl SourceHandle<'_> {
         let expires_at = self.op.now().get() / 1000 + ENDING_MARK_SECONDS;
         let update = Update::of(&self.key()).set(EXPIRES_AT, expires_at).only_if(Condition::any_item());
         self.op.table.update(&update).await.map(drop)
-    }
-
-    /// Keeps an item that would expire. A follower in another shard than the first needs the item.
-    pub(crate) async fn keep(self) -> Result<(), TableError> {
-        self.op.table.update(&self.change().only_if(Condition::exists(EXPIRES_AT))).await.map(drop)
     }
 
     /// The source, read consistently. A source without an item is pushed, and its timeline and its followers have one
@@ -176,13 +171,13 @@ impl SourceHandle<'_> {
     }
 
     /// The newest entries of a range of the timeline, read consistently. If a shard has more entries than one query
-    /// reads, the page ends there, so that it leaves none out.
+    /// reads, the entries end there, so that none is left out; then the last one that was read is returned, too.
     pub(crate) async fn newest(
         self,
         coverage: &Coverage,
         ids: IdRange,
         limit: u32,
-    ) -> Result<LanePage<TimelineEntry>, TableError> {
+    ) -> Result<(Vec<TimelineEntry>, Option<EventId>), TableError> {
         let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at());
         let each = limit.div_ceil(u32::try_from(shards.len()).unwrap_or(u32::MAX).max(1));
         let pages = shards.into_iter().map(async |shard| {
@@ -192,13 +187,11 @@ impl SourceHandle<'_> {
         });
         let pages = try_join_all(pages).await?;
         let stopped_at = pages.iter().filter_map(|page| page.stopped_at).max();
-        let (bytes, read) =
-            pages.iter().fold((0, 0), |(bytes, read), page| (bytes + page.bytes, read + page.read));
-        let mut items: Vec<_> = pages.into_iter().flat_map(|page| page.items).collect();
-        items.retain(|entry| stopped_at.is_none_or(|stopped_at| stopped_at <= entry.id));
-        items.sort_by_key(|entry| std::cmp::Reverse(entry.id));
-        items.dedup_by_key(|entry| entry.id);
-        Ok(LanePage { items, bytes, read, stopped_at })
+        let mut entries: Vec<_> = pages.into_iter().flat_map(|page| page.items).collect();
+        entries.retain(|entry| stopped_at.is_none_or(|stopped_at| stopped_at <= entry.id));
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.id));
+        entries.dedup_by_key(|entry| entry.id);
+        Ok((entries, stopped_at))
     }
 
     /// The keys under which the source may list an event.
@@ -220,50 +213,10 @@ impl SourceHandle<'_> {
             false => Ok(self.stored().await?.shards),
         }
     }
-
-    /// Begins to promote a source, if it is still pushed and has this number of shards.
-    pub(crate) async fn begin_promotion(
-        self,
-        shards: ShardCount,
-        promotion: EventId,
-    ) -> Result<bool, TableError> {
-        let update = self
-            .change()
-            .set(StoredSource::MODE, PushMode::PROMOTING)
-            .set(StoredSource::PROMOTION, promotion.to_string())
-            .set(StoredSource::UNPROMOTED, Value::numbers(shards.shards()))
-            .only_if(Condition::absent(StoredSource::MODE).and(has_shards(shards)));
-        self.op.table.update(&update).await
-    }
-
-    /// Notes that the markers of all followers in a shard are written.
-    pub(crate) async fn promote_shard(self, shard: Shard, promotion: EventId) -> Result<(), TableError> {
-        let update = self
-            .change()
-            .take(StoredSource::UNPROMOTED, Value::numbers([shard]))
-            .only_if(is_promotion(promotion));
-        self.op.table.update(&update).await.map(drop)
-    }
-
-    /// Ends a promotion whose markers are all written: events from an id on are pulled.
-    pub(crate) async fn end_promotion(self, promotion: EventId, from: EventId) -> Result<(), TableError> {
-        let update = self
-            .change()
-            .set(StoredSource::MODE, PushMode::PULL)
-            .set(StoredSource::PULL_FROM, from.to_string())
-            .only_if(is_promotion(promotion).and(Condition::absent(StoredSource::UNPROMOTED)));
-        self.op.table.update(&update).await.map(drop)
-    }
-}
-
-/// The condition that a promotion is under way.
-fn is_promotion(promotion: EventId) -> Condition {
-    Condition::equals(StoredSource::MODE, PushMode::PROMOTING)
-        .and(Condition::equals(StoredSource::PROMOTION, promotion.to_string()))
 }
 
 /// The condition that a source has this number of shards.
-fn has_shards(shards: ShardCount) -> Condition {
+pub(crate) fn has_shards(shards: ShardCount) -> Condition {
     let is_stored = Condition::equals(StoredSource::SHARDS, shards.get());
     if shards == ShardCount::ONE { is_stored.or(Condition::absent(StoredSource::SHARDS)) } else { is_stored }
 }

@@ -6,10 +6,10 @@
 //!
 //! | for | see |
 //! | --- | --- |
-//! | one step: read, compare, run, replace; what steps wait for | `queue.rs` |
+//! | the next step replaces a step; what steps wait for | `queue.rs` |
 //! | the steps of a backlog, which have several items | `backlog.rs` |
 //! | the items | `items/work.rs` |
-//! | the kinds of work, one file each | `fan_out/kinds/` |
+//! | a step that is due is run; the kinds of work, one file each | `fan_out/kinds/` |
 //! | an operator's view: all steps that wait, and their repair | `operate.rs` |
 //!
 //! These rules must hold for each kind:
@@ -27,4 +27,6 @@ mod queue;
 
 pub(crate) use backlog::BacklogQueue;
 pub use operate::{StepsHandle, UnknownWork};
-pub(crate) use queue::{Next, Queue, Work};
+pub(crate) use queue::{
+    Next, delete_each, is_repeated, is_settled, must_wait, next_page, put_after, put_first, replace,
+};

@@ -20,9 +20,8 @@ use lately_keys::{Coverage, EventId, Source, UnixMillis, User};
 use lately_table::TableError;
 
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::kinds::walk;
 use crate::latest::span::IdRange;
-use crate::work::Next;
+use crate::work::{self, Next};
 
 /// Older entries of a source that a backfill looks at, to find entries of topics that fan out.
 const BACKFILL_ENTRIES: u32 = 4_096;
@@ -45,16 +44,16 @@ pub(crate) async fn begin(
     let stored = fan_out.op.source(source).stored().await?;
     let pulled_from = stored.marker(source, since).map(|marker| marker.since);
     if pulled_from.is_some() {
-        fan_out.feed(user).settle_marker(source).await?;
+        fan_out.settle_marker(user, source).await?;
     }
     // The feed pulls the newer entries by its marker. The newest of the older entries are copied, also from a
     // source that is pulled.
     let behind = pulled_from.map(|from| from.max(EventId::first_of(since)));
     let rest = BackfillRest { since, wanted, looked_at: 0 };
     let walk = FeedWalk { user: user.clone(), behind, purpose: WalkPurpose::Backfill(rest) };
-    let first = walk::first(key, walk.clone(), id, at);
+    let first = JobStep::first(JobKind::Walk(walk.clone()), id, source.clone(), at).in_shard(*shard);
     let next = run(fan_out, &first, &walk, rest, Some(stored.coverage)).await?;
-    fan_out.queue().put_after(next).await
+    work::put_after(fan_out.op, next).await
 }
 
 /// Copies some entries. The coverage of the source's timeline was read after the follow was stored; if it is not given,
@@ -65,19 +64,18 @@ pub(super) async fn run(
     walk: &FeedWalk,
     rest: BackfillRest,
     coverage: Option<Arc<Coverage>>,
-) -> Result<Next<JobStep>, TableError> {
-    let (op, queue) = (fan_out.op, fan_out.queue());
+) -> Result<Next, TableError> {
+    let op = fan_out.op;
     let Job { source, shard, .. } = &step.key.job;
-    let is_repeated = queue.is_repeated(step).await?;
+    let is_repeated = work::is_repeated(op, step).await?;
     let coverage = match coverage {
         Some(coverage) => coverage,
         None => op.source(source).stored().await?.coverage,
     };
-    let copies = Copies { fan_out, source, user: &walk.user, coverage: &coverage };
     let mut next = Some((walk.behind, rest));
     for _ in 0..op.store.feeds().queries_per_step {
         let Some((behind, rest)) = next else { break };
-        next = copies.copy_some(behind, rest).await?;
+        next = copy_some(fan_out, source, &coverage, &walk.user, behind, rest).await?;
     }
     let follow = FollowEdge { source: source.clone(), shard: *shard, since: rest.since };
     let is_over = op.user(&walk.user).edge(source).await? != Some(follow);
@@ -88,64 +86,52 @@ pub(super) async fn run(
         let first = JobStep::first(JobKind::Walk(cleanup), op.new_id()?, source.clone(), step.changed_at());
         op.table.put(&first.in_shard(*shard).encode()).await?;
     }
-    match next.filter(|_| !is_over) {
-        Some((behind, rest)) => {
-            walk::next(step, FeedWalk { behind, purpose: WalkPurpose::Backfill(rest), ..walk.clone() })
-        }
-        None => Ok(Next::Done),
-    }
+    let Some((behind, rest)) = next.filter(|_| !is_over) else { return Ok(Next::Done) };
+    let task = JobKind::Walk(FeedWalk { behind, purpose: WalkPurpose::Backfill(rest), ..walk.clone() });
+    Ok(Next::Again(JobStep { task, ..work::next_page(step)? }.encode()))
 }
 
-/// The queries of one step.
-#[derive(Clone, Copy)]
-struct Copies<'a> {
-    fan_out: FanOut<'a>,
-    source: &'a Source,
-    user: &'a User,
-    coverage: &'a Coverage,
-}
+/// Copies some entries of a source's timeline into a feed, newest first: all entries since the follow, and as many older
+/// ones as are wanted. Returns where the rest begins.
+async fn copy_some(
+    fan_out: FanOut<'_>,
+    source: &Source,
+    coverage: &Coverage,
+    user: &User,
+    behind: Option<EventId>,
+    rest: BackfillRest,
+) -> Result<Option<(Option<EventId>, BackfillRest)>, TableError> {
+    let op = fan_out.op;
+    let BackfillRest { since, wanted, looked_at } = rest;
+    let followed_at = EventId::first_of(since);
+    let oldest = if wanted == 0 { followed_at } else { EventId::first_of(UnixMillis::MIN) };
+    let newest = behind.map_or(Some(EventId::last_of(UnixMillis::MAX)), EventId::just_before);
+    let Some(ids) = newest.and_then(|newest| IdRange::new(oldest, newest)) else { return Ok(None) };
+    // Mostly the first query finds all wanted entries. If not, few of the source's events fan out.
+    let is_first = looked_at == 0 && behind.is_none_or(|behind| behind == followed_at);
+    let most = op.store.feeds().entries_per_query;
+    let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
+    let (found, stopped_at) = op.source(source).newest(coverage, ids, limit).await?;
 
-impl Copies<'_> {
-    /// Copies some entries of a source's timeline into a feed, newest first: all entries since the follow, and as many
-    /// older ones as are wanted. Returns where the rest begins.
-    async fn copy_some(
-        self,
-        behind: Option<EventId>,
-        rest: BackfillRest,
-    ) -> Result<Option<(Option<EventId>, BackfillRest)>, TableError> {
-        let Self { fan_out, source, user, coverage } = self;
-        let op = fan_out.op;
-        let BackfillRest { since, wanted, looked_at } = rest;
-        let followed_at = EventId::first_of(since);
-        let oldest = if wanted == 0 { followed_at } else { EventId::first_of(UnixMillis::MIN) };
-        let newest = behind.map_or(Some(EventId::last_of(UnixMillis::MAX)), EventId::just_before);
-        let Some(ids) = newest.and_then(|newest| IdRange::new(oldest, newest)) else { return Ok(None) };
-        // Mostly the first query finds all wanted entries. If not, few of the source's events fan out.
-        let is_first = looked_at == 0 && behind.is_none_or(|behind| behind == followed_at);
-        let most = op.store.feeds().entries_per_query;
-        let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
-        let found = op.source(source).newest(coverage, ids, limit).await?;
+    let now = op.now().get() / 1000;
+    let is_older = |entry: &TimelineEntry| entry.id < followed_at;
+    let older = found.iter().filter(|entry| is_older(entry)).count();
+    let looked_at = looked_at.saturating_add(u32::try_from(older).unwrap_or(u32::MAX));
+    let (mut older, mut entries): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .filter(|entry| entry.fans_out && entry.expires_at.is_none_or(|at| at > now))
+        .partition(is_older);
+    older.truncate(wanted.into());
+    let wanted = wanted.saturating_sub(u16::try_from(older.len()).unwrap_or(u16::MAX));
+    entries.append(&mut older);
+    let retention = op.store.feeds().retention;
+    fan_out.put(entries.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
+    fan_out.done.add(|all| all.deliveries += entries.len() as u64);
+    fan_out.remove_deleted(user, entries).await?;
 
-        let now = op.now().get() / 1000;
-        let is_older = |entry: &TimelineEntry| entry.id < followed_at;
-        let older = found.items.iter().filter(|entry| is_older(entry)).count();
-        let looked_at = looked_at.saturating_add(u32::try_from(older).unwrap_or(u32::MAX));
-        let (mut older, mut entries): (Vec<_>, Vec<_>) = found
-            .items
-            .into_iter()
-            .filter(|entry| entry.fans_out && entry.expires_at.is_none_or(|at| at > now))
-            .partition(is_older);
-        older.truncate(wanted.into());
-        let wanted = wanted.saturating_sub(u16::try_from(older.len()).unwrap_or(u16::MAX));
-        entries.append(&mut older);
-        let retention = op.store.feeds().retention;
-        fan_out.deliver(entries.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
-        fan_out.feed(user).remove_deleted(entries).await?;
-
-        let Some(behind) = found.stopped_at else { return Ok(None) };
-        if behind < followed_at && (wanted == 0 || looked_at >= BACKFILL_ENTRIES) {
-            return Ok(None);
-        }
-        Ok(Some((Some(behind), BackfillRest { since, wanted, looked_at })))
+    let Some(behind) = stopped_at else { return Ok(None) };
+    if behind < followed_at && (wanted == 0 || looked_at >= BACKFILL_ENTRIES) {
+        return Ok(None);
     }
+    Ok(Some((Some(behind), BackfillRest { since, wanted, looked_at })))
 }

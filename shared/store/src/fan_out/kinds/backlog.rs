@@ -7,7 +7,7 @@
 //! A step looks up each event when it handles the event. An event that no longer exists is removed, not written. A step
 //! begins nothing new after a fifth of a second, because other records wait behind it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -15,12 +15,12 @@ use lately_items::{
     Backlog, BacklogItem, DeferredEvent, DeferredTopic, EventKey, Timeline, TimelineEntry, own_feed,
     place_in_feed,
 };
-use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, User};
+use lately_keys::{BucketWidth, EventId, Source, TableKey, Topic, User};
 use lately_table::{TableError, Write};
 
-use crate::fan_out::batch::count;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::{DeferredWork, DeferredWrite};
-use crate::fan_out::entries::Entries;
+use crate::fan_out::entries::entry_of;
 use crate::fan_out::kinds::erasure::erase_deferred;
 use crate::fan_out::post::Post;
 use crate::fan_out::removal::Removal;
@@ -35,31 +35,32 @@ const BACKLOG_EVENTS_AT_ONCE: usize = 25;
 
 /// Runs a step of a backlog, if it is due after these records of its items.
 pub(crate) async fn run(
-    entries: Entries<'_>,
+    fan_out: FanOut<'_>,
     backlog: &Backlog,
     records: &BTreeSet<EventId>,
 ) -> Result<(), TableError> {
-    let fan_out = entries.fan_out;
-    let queue = BacklogQueue { op: fan_out.op, backlog };
+    let op = fan_out.op;
+    let queue = BacklogQueue { op, backlog };
     let Some((items, has_more)) = queue.due(records).await? else { return Ok(()) };
-    fan_out.done.saw(items.iter().flat_map(|item| &item.events).map(|event| event.at).min());
+    let oldest = items.iter().flat_map(|item| &item.events).map(|event| event.at).min();
+    fan_out.done.add(|all| all.oldest = all.oldest.into_iter().chain(oldest).min());
     let deferred = DeferredWork::default();
     let step = BacklogStep {
-        entries: Entries { deferred: &deferred, backlog: Some(backlog), ..entries },
+        fan_out: FanOut { deferred: &deferred, backlog: Some(backlog), ..fan_out },
         backlog,
-        until: fan_out.op.ambient().monotonic() + BACKLOG_STEP_TIME,
+        until: op.ambient().monotonic() + BACKLOG_STEP_TIME,
     };
     match backlog {
         Backlog::Source(source) => {
             step.handle_again(source, &items).await?;
             if let Source::Actor(actor) = source {
-                erase_deferred(fan_out.op, actor, &items).await?;
+                erase_deferred(op, actor, &items).await?;
             }
         }
         Backlog::Feed(user) => step.correct_feed(user, &items).await?,
     }
     let rest = deferred.take(backlog);
-    if !deferred.put(fan_out).await.is_empty() {
+    if !deferred.put(op, fan_out.done).await.is_empty() {
         return Err(TableError::unavailable("events were not put into a backlog"));
     }
     queue.finish(items, has_more, rest).await
@@ -68,7 +69,7 @@ pub(crate) async fn run(
 /// One step of a backlog, while it handles events.
 #[derive(Clone, Copy)]
 struct BacklogStep<'a> {
-    entries: Entries<'a>,
+    fan_out: FanOut<'a>,
     backlog: &'a Backlog,
     /// The step begins nothing new after this time. It handles the events that it begins at once in any case, so a
     /// backlog comes to an end.
@@ -78,15 +79,13 @@ struct BacklogStep<'a> {
 impl BacklogStep<'_> {
     /// Defers events to the next step if this step has no time for them. Returns true if they are deferred.
     fn defers(self, written: &DeferredTopic, events: &[DeferredEvent]) -> bool {
-        let Entries { fan_out, deferred, record, .. } = self.entries;
-        if fan_out.op.ambient().monotonic() < self.until {
-            return false;
-        }
-        for event in events {
+        let FanOut { op, deferred, record, .. } = self.fan_out;
+        let is_over = op.ambient().monotonic() >= self.until;
+        for event in events.iter().filter(|_| is_over) {
             let later = DeferredWrite { written: written.clone(), event: *event };
             deferred.add(self.backlog.clone(), later, record);
         }
-        true
+        is_over
     }
 
     /// Handles events under a source as if their records had come again.
@@ -106,18 +105,17 @@ impl BacklogStep<'_> {
         if self.defers(written, std::slice::from_ref(event)) {
             return Ok(());
         }
-        let DeferredEvent { id, at, .. } = *event;
+        let fan_out = self.fan_out;
         if let Some((topic, width)) = written {
-            let key = EventKey::new(topic.clone(), *width, id);
-            let item = self.entries.fan_out.op.table.get(key.encode()).await?;
-            let entry = item.map(|item| TimelineEntry::of(&key, &item)).transpose()?.flatten();
+            let key = EventKey::new(topic.clone(), *width, event.id);
+            let entry = entry_of(fan_out.op, &key).await?;
             if let Some(entry) = entry.filter(|entry| entry.sources().any(|listed| listed == *source)) {
-                let post = Post { entries: self.entries, key: &key, entry: &entry, at };
+                let post = Post { fan_out, key: &key, entry: &entry, at: event.at };
                 return Box::pin(post.deliver_to(vec![source.clone()], None)).await;
             }
         }
         // An attempt that died may have written entries, also into feeds of followers who have unfollowed since.
-        let removal = Removal { entries: self.entries, event: *event, may_be_written: written.is_some() };
+        let removal = Removal { fan_out, event: *event, may_be_written: written.is_some() };
         Box::pin(removal.remove_from(vec![source.clone()], None)).await
     }
 
@@ -147,17 +145,15 @@ impl BacklogStep<'_> {
         width: BucketWidth,
         events: &[DeferredEvent],
     ) -> Result<Vec<TimelineEntry>, TableError> {
-        let keys = events.iter().map(|event| EventKey::new(topic.clone(), width, event.id));
-        let keys: HashMap<Key, EventKey> = keys.map(|key| (key.encode(), key)).collect();
-        let wanted: Vec<_> = keys.keys().cloned().collect();
+        let op = self.fan_out.op;
+        let keys = events.iter().map(|event| EventKey::new(topic.clone(), width, event.id).encode());
         let mut entries = Vec::new();
-        for item in self.entries.fan_out.op.table.get_many(&wanted, true).await? {
-            if let Some(key) = keys.get(&item.key()?) {
-                entries.extend(TimelineEntry::of(key, &item)?.filter(|entry| entry.fans_out));
-            }
+        for item in op.table.get_many(&keys.collect::<Vec<_>>(), true).await? {
+            let entry = TimelineEntry::of(&item.key_as()?, &item)?;
+            entries.extend(entry.filter(|entry| entry.fans_out));
         }
         entries.sort_by_key(|entry| entry.id);
-        let edges = self.entries.fan_out.op.user(user).edges(&entries).await?;
+        let edges = op.user(user).edges(&entries).await?;
         entries
             .retain(|entry| is_own(entry, user) || entry.sources().any(|source| edges.contains_key(&source)));
         Ok(entries)
@@ -170,23 +166,22 @@ impl BacklogStep<'_> {
         events: &[DeferredEvent],
         mut entries: Vec<TimelineEntry>,
     ) -> Result<(), TableError> {
-        let fan_out = self.entries.fan_out;
+        let fan_out = self.fan_out;
         let retention = fan_out.op.store.feeds().retention;
         let shown: BTreeSet<EventId> = entries.iter().map(|entry| entry.id).collect();
         let others = events.iter().filter(|event| !shown.contains(&event.id));
         let removed = others.map(|event| Write::Delete(place_in_feed(event.id, user)));
-        let copies = entries.iter().map(|entry| Write::Put(entry.in_feed(user, retention)));
-        let by_key: HashMap<Key, DeferredEvent> =
-            events.iter().map(|event| (place_in_feed(event.id, user), *event)).collect();
-        let later = |key: &Key| DeferredWrite { written: written.clone(), event: by_key[key] };
-        let deferred = self.entries.write(copies.chain(removed).collect(), later).await?;
+        let writes = entries.iter().map(|entry| Write::Put(entry.in_feed(user, retention))).chain(removed);
+        let later = |event: &DeferredEvent| DeferredWrite { written: written.clone(), event: *event };
+        let later: Vec<_> = events.iter().map(later).collect();
+        let deferred = fan_out.write(writes.collect(), &later).await?;
         entries.retain(|entry| !deferred.contains(&place_in_feed(entry.id, user)));
-        count(&fan_out.done.deliveries, entries.len());
+        fan_out.done.add(|all| all.deliveries += entries.len() as u64);
         let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
         fan_out.done.late_entries.add(fan_out.op.now(), &ids, [Timeline::Feed(user.clone())]);
         let (own, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| is_own(entry, user));
-        fan_out.feed(user).remove_deleted(own).await?;
-        fan_out.feed(user).remove_unfollowed(others).await
+        fan_out.remove_deleted(user, own).await?;
+        fan_out.remove_unfollowed(user, others).await
     }
 }
 

@@ -12,15 +12,14 @@
 use lately_items::event::{ACTOR, SUBJECT};
 use lately_items::limits::ENDING_MARK_SECONDS;
 use lately_items::{
-    BEFORE_ENTRIES, FeedEntryKey, FeedWalk, FollowerKey, JobStep, LeaverKey, TimelineEntry, WalkPurpose,
+    FeedEntryKey, FeedWalk, FollowerKey, JobKind, JobStep, LeaverKey, Step, TimelineEntry, WalkPurpose,
 };
 use lately_keys::{EventId, Source, UnixMillis};
-use lately_table::{Condition, Query, TableError};
+use lately_table::{Condition, TableError};
 
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::kinds::walk;
-use crate::lane::LanePage;
-use crate::work::Next;
+use crate::scan::rest_of;
+use crate::work::{self, Next};
 
 /// Begins to remove from a user's feed the entries of a source that the user no longer follows.
 pub(crate) async fn begin(
@@ -34,47 +33,30 @@ pub(crate) async fn begin(
     let leaver = leaver_key.item(at.get() / 1000 + ENDING_MARK_SECONDS);
     fan_out.op.table.put(&leaver).await?;
     fan_out.op.user(user).whole_follow(key).await?;
-    fan_out.feed(user).settle_marker(source).await?;
+    fan_out.settle_marker(user, source).await?;
     let walk = FeedWalk { user: user.clone(), behind: None, purpose: WalkPurpose::Cleanup };
-    let next = run(fan_out, &walk::first(key, walk.clone(), id, at), &walk).await?;
-    fan_out.queue().put_after(next).await
+    let first = JobStep::first(JobKind::Walk(walk.clone()), id, source.clone(), at).in_shard(*shard);
+    let next = run(fan_out, &first, &walk).await?;
+    work::put_after(fan_out.op, next).await
 }
 
 /// Cleans up some entries.
-pub(super) async fn run(
-    fan_out: FanOut<'_>,
-    step: &JobStep,
-    walk: &FeedWalk,
-) -> Result<Next<JobStep>, TableError> {
-    let mut behind = walk.behind;
-    for _ in 0..fan_out.op.store.feeds().queries_per_step {
-        let found = read_feed(fan_out, &step.key.job.source, walk, behind).await?;
-        fan_out.feed(&walk.user).remove_unfollowed(found.items).await?;
+pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep, walk: &FeedWalk) -> Result<Next, TableError> {
+    let (op, mut behind) = (fan_out.op, walk.behind);
+    let is_of_source = match &step.key.job.source {
+        Source::Actor(name) => Condition::equals(ACTOR, name.as_str()),
+        Source::Subject(name) => Condition::equals(SUBJECT, name.as_str()),
+    };
+    for _ in 0..op.store.feeds().queries_per_step {
+        let limit = op.store.feeds().entries_per_query;
+        let query = rest_of(FeedEntryKey::partition(&walk.user), behind, limit).filter(is_of_source.clone());
+        let found = op.lane_page(&query, TimelineEntry::decode).await?;
+        fan_out.remove_unfollowed(&walk.user, found.items).await?;
         behind = found.stopped_at;
         if behind.is_none() {
             return Ok(Next::Done);
         }
     }
-    walk::next(step, FeedWalk { behind, ..walk.clone() })
-}
-
-/// Reads a page of the feed, consistently, and returns the entries of the source.
-async fn read_feed(
-    fan_out: FanOut<'_>,
-    source: &Source,
-    walk: &FeedWalk,
-    behind: Option<EventId>,
-) -> Result<LanePage<TimelineEntry>, TableError> {
-    let op = fan_out.op;
-    let is_of_source = match source {
-        Source::Actor(name) => Condition::equals(ACTOR, name.as_str()),
-        Source::Subject(name) => Condition::equals(SUBJECT, name.as_str()),
-    };
-    let least = behind.map_or(BEFORE_ENTRIES.to_owned(), |behind| behind.sort_key().to_string());
-    let query = Query::partition(FeedEntryKey::partition(&walk.user))
-        .after(least)
-        .filter(is_of_source)
-        .limit(op.store.feeds().entries_per_query)
-        .consistent(true);
-    op.lane_page(&query, TimelineEntry::decode).await
+    let task = JobKind::Walk(FeedWalk { behind, ..walk.clone() });
+    Ok(Next::Again(JobStep { task, ..work::next_page(step)? }.encode()))
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event::ENTRY_PARTS;
 use lately_items::{
-    DeletionStep, DirectoryKey, EXPIRES_AT, Ending, EndingMark, EventKey, EventPartition, StoredTopic,
+    DeletionStep, DirectoryKey, EXPIRES_AT, Ending, EndingMark, EventKey, EventPartition, Step, StoredTopic,
     Timeline, TimelineEntry, WatchKey, places_at_source,
 };
 use lately_keys::{Bucket, EventId, Source, TableKey, Topic, UnixMillis};
@@ -28,128 +28,118 @@ use crate::limits::{
     AWAITED_PLACES, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS, ENDING_EVENTS_PER_PARTITION,
     ENDING_EVENTS_PER_STEP, ENDING_PARTITIONS, ENDING_PAUSE, ENDING_SETTLE_PAUSE, WRITES_AT_ONCE,
 };
-use crate::work::{Next, Queue, Work};
+use crate::op::Op;
+use crate::work::{Next, delete_each, is_settled, must_wait};
 
 /// The time for which one step deletes a consumer.
 const CONSUMER_DELETION_TIME: Duration = Duration::from_secs(2);
 
-/// The deletion of a topic.
-pub(super) struct Deletion<'a> {
-    pub(super) queue: Queue<'a>,
+/// Deletes what the step lists, and lists what is to be deleted next.
+pub(super) async fn run(op: &Op, step: &DeletionStep) -> Result<Next, TableError> {
+    let topic = &step.topic;
+    let event = |id: &EventId| EventKey::new(topic.clone(), step.width, *id).encode();
+    delete_each(op, step.listed.iter().map(event).collect()).await?;
+    let entry = |bucket: &Bucket| DirectoryKey { topic: topic.clone(), bucket: *bucket }.encode();
+    delete_each(op, step.over.iter().map(entry).collect()).await?;
+
+    let (mut next, now) = (step.next(), op.now());
+    let entries =
+        |(id, source): &(EventId, Source)| places_at_source(*id, source, &op.source(source).known_coverage());
+    if !step.listed.is_empty() {
+        next.waiting_since = Some(now);
+        if !step.awaited.is_empty() {
+            return Ok(Next::Again(next.encode()));
+        }
+    } else if must_wait(op, &mut next.awaited, step.waiting_since.unwrap_or(now), entries).await? {
+        return Ok(Next::Wait(next.encode(), ENDING_PAUSE));
+    }
+    let announced = op.topic(topic).announced().await?;
+    let consumers = announced.consumers.into_iter().map(|it| it.consumer).chain(announced.ended);
+    let consumers: Vec<_> = consumers.collect();
+    if step.name.number == 0 {
+        next.consumers = consumers.len() as u64;
+    } else if let Some(consumer) = consumers.first() {
+        // As far as the time allows; the next step goes on.
+        let op = op.step_within(CONSUMER_DELETION_TIME);
+        op.consumer(consumer).delete_some().await?;
+        return Ok(Next::Again(next.encode()));
+    }
+    list(op, topic, &mut next).await?;
+    let is_empty = next.listed.is_empty() && next.over.is_empty() && next.at.is_none();
+    if is_empty && consumers.is_empty() {
+        if !is_settled(op, step.name.begun) {
+            return Ok(Next::Wait(next.encode(), ENDING_SETTLE_PAUSE));
+        }
+        finish(op, topic, &mut next).await?;
+    }
+    Ok(Next::Again(next.encode()))
 }
 
-impl Work for Deletion<'_> {
-    type Step = DeletionStep;
-
-    /// Deletes what the step lists, and lists what is to be deleted next.
-    async fn run(&self, step: &DeletionStep) -> Result<Next<DeletionStep>, TableError> {
-        let (op, topic) = (self.queue.op, &step.topic);
-        let event = |id: &EventId| EventKey::new(topic.clone(), step.width, *id).encode();
-        self.queue.delete_each(step.listed.iter().map(event).collect()).await?;
-        let entry = |bucket: &Bucket| DirectoryKey { topic: topic.clone(), bucket: *bucket }.encode();
-        self.queue.delete_each(step.over.iter().map(entry).collect()).await?;
-
-        let (mut next, now) = (step.next(), op.now());
-        let entries = |(id, source): &(EventId, Source)| {
-            places_at_source(*id, source, &op.source(source).known_coverage())
-        };
-        if !step.listed.is_empty() {
-            next.waiting_since = Some(now);
-            if !step.awaited.is_empty() {
-                return Ok(Next::Again(next));
-            }
-        } else if self.queue.must_wait(&mut next.awaited, step.waiting_since.unwrap_or(now), entries).await? {
-            return Ok(Next::Wait(next, ENDING_PAUSE));
+/// Lists events to delete, from several partitions at once, and the buckets that then hold no more.
+async fn list(op: &Op, topic: &Topic, next: &mut DeletionStep) -> Result<(), TableError> {
+    let page = Directory::of(op, topic).remaining(None, ENDING_PARTITIONS).await?;
+    let begin = next.at.take();
+    let partitions = page.entries.iter().flat_map(|entry| {
+        let empty = begin.filter(|(bucket, _)| *bucket == entry.bucket).map_or(0, |(_, empty)| empty);
+        let shards = entry.shards();
+        let count = u16::try_from(shards.len()).unwrap_or(u16::MAX);
+        let shards = shards.into_iter().zip(1..).skip(empty.into());
+        shards.map(move |(shard, number)| (entry.bucket, shard, number, number == count))
+    });
+    let partitions: Vec<_> = partitions.take(ENDING_PARTITIONS).collect();
+    let room = events_of_each(partitions.len());
+    let pages = partitions.iter().map(async |(bucket, shard, ..)| {
+        let partition = EventPartition { topic: topic.clone(), bucket: *bucket, shard: *shard };
+        let query = Query::partition(partition.to_string()).parts(ENTRY_PARTS).limit(room).consistent(true);
+        op.table.query(&query).await
+    });
+    let pages: Vec<_> = pages.collect();
+    let pages: Vec<_> = stream::iter(pages).buffered(WRITES_AT_ONCE).try_collect().await?;
+    // True until a partition has more events than the step lists. The next step begins with that one.
+    let mut is_whole = true;
+    for ((bucket, _, number, is_last), page) in partitions.into_iter().zip(pages) {
+        op.table.meter().items(page.read);
+        list_page(&page, next)?;
+        if !is_whole {
+            continue;
         }
-        let announced = op.topic(topic).announced().await?;
-        let consumers = announced.consumers.into_iter().map(|it| it.consumer).chain(announced.ended);
-        let consumers: Vec<_> = consumers.collect();
-        if step.name.number == 0 {
-            next.consumers = consumers.len() as u64;
-        } else if let Some(consumer) = consumers.first() {
-            // As far as the time allows; the next step goes on.
-            let op = op.step_within(CONSUMER_DELETION_TIME);
-            op.consumer(consumer).delete_some().await?;
-            return Ok(Next::Again(next));
+        is_whole = page.next.is_none();
+        if is_whole && is_last {
+            next.over.push(bucket);
+            next.buckets += 1;
+            next.at = None;
+        } else {
+            next.at = Some((bucket, if is_whole { number } else { number - 1 }));
         }
-        self.list(topic, &mut next).await?;
-        let is_empty = next.listed.is_empty() && next.over.is_empty() && next.at.is_none();
-        if is_empty && consumers.is_empty() {
-            if !self.queue.is_settled(step.name.begun) {
-                return Ok(Next::Wait(next, ENDING_SETTLE_PAUSE));
-            }
-            self.finish(topic, &mut next).await?;
-        }
-        Ok(Next::Again(next))
     }
+    Ok(())
 }
 
-impl Deletion<'_> {
-    /// Lists events to delete, from several partitions at once, and the buckets that then hold no more.
-    async fn list(&self, topic: &Topic, next: &mut DeletionStep) -> Result<(), TableError> {
-        let op = self.queue.op;
-        let page = Directory::of(op, topic).remaining(None, ENDING_PARTITIONS).await?;
-        let begin = next.at.take();
-        let partitions = page.entries.iter().flat_map(|entry| {
-            let empty = begin.filter(|(bucket, _)| *bucket == entry.bucket).map_or(0, |(_, empty)| empty);
-            let shards = entry.shards();
-            let count = u16::try_from(shards.len()).unwrap_or(u16::MAX);
-            let shards = shards.into_iter().zip(1..).skip(empty.into());
-            shards.map(move |(shard, number)| (entry.bucket, shard, number, number == count))
-        });
-        let partitions: Vec<_> = partitions.take(ENDING_PARTITIONS).collect();
-        let room = events_of_each(partitions.len());
-        let pages = partitions.iter().map(async |(bucket, shard, ..)| {
-            let partition = EventPartition { topic: topic.clone(), bucket: *bucket, shard: *shard };
-            let query =
-                Query::partition(partition.to_string()).parts(ENTRY_PARTS).limit(room).consistent(true);
-            op.table.query(&query).await
-        });
-        let pages: Vec<_> = pages.collect();
-        let pages: Vec<_> = stream::iter(pages).buffered(WRITES_AT_ONCE).try_collect().await?;
-        // True until a partition has more events than the step lists. The next step begins with that one.
-        let mut is_whole = true;
-        for ((bucket, _, number, is_last), page) in partitions.into_iter().zip(pages) {
-            op.table.meter().items(page.read);
-            list_page(&page, next)?;
-            if !is_whole {
-                continue;
-            }
-            is_whole = page.next.is_none();
-            if is_whole && is_last {
-                next.over.push(bucket);
-                next.buckets += 1;
-                next.at = None;
-            } else {
-                next.at = Some((bucket, if is_whole { number } else { number - 1 }));
-            }
-        }
-        Ok(())
+/// Ends a deletion, if the directory is still empty after the mark says that it is.
+async fn finish(op: &Op, topic: &Topic, next: &mut DeletionStep) -> Result<(), TableError> {
+    let (begun, now) = (next.name.begun, op.now());
+    let mark = Update::of(&Ending::Deletion.mark_of(topic))
+        .set(EndingMark::DONE, true)
+        .set(EXPIRES_AT, EndingMark::expiry(now))
+        .only_if(Condition::equals(EndingMark::BEGUN, begun.get()));
+    op.table.update(&mark).await?;
+    if !Directory::of(op, topic).remaining(None, 1).await?.entries.is_empty() {
+        return Ok(());
     }
-
-    /// Ends a deletion, if the directory is still empty after the mark says that it is.
-    async fn finish(&self, topic: &Topic, next: &mut DeletionStep) -> Result<(), TableError> {
-        let op = self.queue.op;
-        let (begun, now) = (next.name.begun, op.now());
-        op.table.update(&finished_deletion(topic, begun, now)).await?;
-        if !Directory::of(op, topic).remaining(None, 1).await?.entries.is_empty() {
-            return Ok(());
-        }
-        let watch = WatchKey { timeline: Timeline::Topic(topic.clone()) }.encode();
-        let retention = Ending::Retention;
-        for key in [watch, retention.mark_of(topic).encode(), retention.step_of(topic).encode()] {
-            op.table.delete(key).await?;
-        }
-        let finished = now.max(begun.saturating_add(DELETION_SETTLE_SECONDS * 1000));
-        let seconds = finished.get().div_ceil(1000);
-        let config = Update::under(StoredTopic::key(topic))
-            .set(EXPIRES_AT, seconds)
-            .only_if(Condition::equals(StoredTopic::DELETING, begun.get()));
-        op.table.update(&config).await?;
-        next.finished = Some(UnixMillis::new(seconds * 1000).unwrap_or(finished));
-        next.expires_at = Some(seconds + DELETION_SHOWN_SECONDS);
-        Ok(())
+    let watch = WatchKey { timeline: Timeline::Topic(topic.clone()) }.encode();
+    let retention = Ending::Retention;
+    for key in [watch, retention.mark_of(topic).encode(), retention.step_of(topic).encode()] {
+        op.table.delete(key).await?;
     }
+    let finished = now.max(begun.saturating_add(DELETION_SETTLE_SECONDS * 1000));
+    let seconds = finished.get().div_ceil(1000);
+    let config = Update::under(StoredTopic::key(topic))
+        .set(EXPIRES_AT, seconds)
+        .only_if(Condition::equals(StoredTopic::DELETING, begun.get()));
+    op.table.update(&config).await?;
+    next.finished = Some(UnixMillis::new(seconds * 1000).unwrap_or(finished));
+    next.expires_at = Some(seconds + DELETION_SHOWN_SECONDS);
+    Ok(())
 }
 
 /// Lists the events of one partition.
@@ -172,12 +162,4 @@ fn list_page(page: &Page, next: &mut DeletionStep) -> Result<(), TableError> {
 pub(super) fn events_of_each(partitions: usize) -> u32 {
     let each = (ENDING_EVENTS_PER_STEP / partitions.max(1)).min(ENDING_EVENTS_PER_PARTITION);
     u32::try_from(each).unwrap_or(u32::MAX)
-}
-
-/// Notes in the mark of a deletion that the directory has no entry.
-fn finished_deletion(topic: &Topic, begun: UnixMillis, now: UnixMillis) -> Update {
-    Update::of(&Ending::Deletion.mark_of(topic))
-        .set(EndingMark::DONE, true)
-        .set(EXPIRES_AT, EndingMark::expiry(now))
-        .only_if(Condition::equals(EndingMark::BEGUN, begun.get()))
 }

@@ -1,4 +1,4 @@
-//! The kinds of background work, one file each. `run` finds the kind of a step; the queue (`work/`) does the rest.
+//! The kinds of background work, one file each. `run` finds the kind of a step, and the queue (`work/`) puts the next one.
 //!
 //! | kind | begins when | file |
 //! | --- | --- | --- |
@@ -10,6 +10,11 @@
 //! | push, remove, restamp | an event has many followers to reach | `push.rs` |
 //! | promotion | a source has too many followers to push to | `promotion.rs` |
 //! | backlog | a partition refused writes | `backlog.rs` |
+//!
+//! A cleanup walks through the feed of one user, and a backfill through a source's timeline. Both can hold millions of
+//! entries. So a delivery takes one step of a bounded number of queries, which ends only after its writes are durable. If
+//! entries remain, the step puts a page of a job that begins at the step's end, and the stream record of that page takes the
+//! next step. So a step that is delivered again repeats at most itself.
 
 pub(super) mod backfill;
 pub(super) mod backlog;
@@ -19,54 +24,55 @@ pub(super) mod erasure;
 pub(super) mod promotion;
 mod push;
 pub(super) mod retention;
-mod walk;
 
-use lately_items::{Ending, JobKind, JobStep, PageTask, StepName, WalkPurpose, WorkKey};
+use std::collections::BTreeSet;
+
+use lately_items::{
+    DeletionStep, Ending, ErasureStep, JobKind, JobStep, PageTask, Record, RetentionStep, StepName,
+    WalkPurpose, WorkKey,
+};
+use lately_keys::EventId;
 use lately_table::TableError;
 
-use crate::fan_out::entries::Entries;
-use crate::work::{Next, Work};
+use crate::fan_out::batch::FanOut;
+use crate::work::{self, Next};
 
-/// Runs a step.
+/// Runs the step that a record names, if the item still holds this step. The items of a backlog have one step together.
 pub(super) async fn run(
-    entries: Entries<'_>,
+    fan_out: FanOut<'_>,
     key: &WorkKey,
-    name: Option<StepName>,
+    due: Option<StepName>,
+    items: &BTreeSet<EventId>,
 ) -> Result<(), TableError> {
-    let queue = entries.fan_out.queue();
-    match key {
-        WorkKey::Ending(ending) => match ending.ending {
-            Ending::Deletion => queue.run(&deletion::Deletion { queue }, key.encode(), name).await,
-            Ending::Retention => queue.run(&retention::Retention { op: queue.op }, key.encode(), name).await,
-        },
-        WorkKey::Erasure(_) => queue.run(&erasure::Erasure { entries }, key.encode(), name).await,
-        WorkKey::Job(_) => queue.run(&Jobs { entries }, key.encode(), name).await,
-        WorkKey::Backlog(key) => backlog::run(entries, &key.backlog, &[key.id].into()).await,
+    if let WorkKey::Backlog(key) = key {
+        return backlog::run(fan_out, &key.backlog, items).await;
     }
+    let op = fan_out.op;
+    let Some(item) = op.table.get(key.encode()).await? else { return Ok(()) };
+    if StepName::found(&item)? != due {
+        return Ok(());
+    }
+    let next = match key {
+        WorkKey::Ending(key) => match key.ending {
+            Ending::Deletion => Box::pin(deletion::run(op, &DeletionStep::decode(&item)?)).await?,
+            Ending::Retention => Box::pin(retention::run(op, &RetentionStep::decode(&item)?)).await?,
+        },
+        WorkKey::Erasure(_) => Box::pin(erasure::run(fan_out, &ErasureStep::decode(&item)?)).await?,
+        WorkKey::Job(_) | WorkKey::Backlog(_) => Box::pin(run_job(fan_out, &JobStep::decode(&item)?)).await?,
+    };
+    work::replace(op, key.encode(), due, next).await
 }
 
-/// All jobs: a page of each says what its job does.
-struct Jobs<'a> {
-    entries: Entries<'a>,
-}
-
-impl Work for Jobs<'_> {
-    type Step = JobStep;
-
-    async fn run(&self, step: &JobStep) -> Result<Next<JobStep>, TableError> {
-        let Self { entries } = *self;
-        let fan_out = entries.fan_out;
-        match &step.task {
-            JobKind::Page(PageTask::Push(topic, width)) => push::push(entries, step, topic, *width).await,
-            JobKind::Page(PageTask::Remove) => push::remove(entries, step).await,
-            JobKind::Page(PageTask::Restamp(topic, width)) => {
-                push::restamp(fan_out, step, topic, *width).await
-            }
-            JobKind::Page(PageTask::Promote) => promotion::run(fan_out, step).await,
-            JobKind::Walk(walk) => match walk.purpose {
-                WalkPurpose::Cleanup => cleanup::run(fan_out, step, walk).await,
-                WalkPurpose::Backfill(rest) => backfill::run(fan_out, step, walk, rest, None).await,
-            },
-        }
+/// Runs a page of a job. The page says what its job does.
+async fn run_job(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next, TableError> {
+    match &step.task {
+        JobKind::Page(PageTask::Push(topic, width)) => push::push(fan_out, step, topic, *width).await,
+        JobKind::Page(PageTask::Remove) => push::remove(fan_out, step).await,
+        JobKind::Page(PageTask::Restamp(topic, width)) => push::restamp(fan_out, step, topic, *width).await,
+        JobKind::Page(PageTask::Promote) => promotion::run(fan_out, step).await,
+        JobKind::Walk(walk) => match walk.purpose {
+            WalkPurpose::Cleanup => cleanup::run(fan_out, step, walk).await,
+            WalkPurpose::Backfill(rest) => backfill::run(fan_out, step, walk, rest, None).await,
+        },
     }
 }

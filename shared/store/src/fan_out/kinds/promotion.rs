@@ -11,14 +11,18 @@
 //! marker from the backfill. The stream record of each step begins the next step. So a promotion goes on wherever a
 //! process dies.
 
-use lately_items::{FollowerCountKey, FollowerCounts, JobKind, JobStep, PageTask, PushMode, StoredSource};
-use lately_keys::{Shard, Source, UnixMillis};
-use lately_table::TableError;
+use lately_items::{
+    EXPIRES_AT, Follower, FollowerCountKey, FollowerCounts, Job, JobKind, JobStep, PageTask, PushMode, Step,
+    StoredSource,
+};
+use lately_keys::{EventId, Shard, Source, UnixMillis};
+use lately_table::{Condition, TableError, Value};
 
-use crate::fan_out::batch::{FanOut, count};
-use crate::fan_out::shard_page::ShardPage;
+use crate::fan_out::batch::FanOut;
+use crate::fan_out::kinds::push::followers_of;
 use crate::limits::FOLLOWER_SHARDS;
-use crate::work::Next;
+use crate::source::has_shards;
+use crate::work::{self, Next};
 
 /// Begins a promotion if the source has too many followers. The counts of all shards are read only if the counts of
 /// this shard suggest it.
@@ -30,7 +34,9 @@ pub(crate) async fn counted(
     let op = fan_out.op;
     let FollowerCountKey { source, shard } = key;
     if counts.here == 1 && *shard != Shard::from(0) {
-        op.source(source).keep().await?;
+        // A follower in another shard than the first needs the source's item, which may be about to expire.
+        let keep = op.source(source).change().only_if(Condition::exists(EXPIRES_AT));
+        op.table.update(&keep).await?;
     }
     let limit = op.store.feeds().fan_out_limit;
     if counts.here.saturating_mul(FOLLOWER_SHARDS.get().into()) <= limit {
@@ -44,9 +50,15 @@ pub(crate) async fn counted(
     if counts.values().map(|counts| counts.here).sum::<u64>() <= limit {
         return Ok(());
     }
-    let promotion = op.new_id()?;
-    if op.source(source).begin_promotion(shards, promotion).await? {
-        count(&fan_out.done.promotions, 1);
+    let begin = op
+        .source(source)
+        .change()
+        .set(StoredSource::MODE, PushMode::PROMOTING)
+        .set(StoredSource::PROMOTION, op.new_id()?.to_string())
+        .set(StoredSource::UNPROMOTED, Value::numbers(shards.shards()))
+        .only_if(Condition::absent(StoredSource::MODE).and(has_shards(shards)));
+    if op.table.update(&begin).await? {
+        fan_out.done.add(|all| all.promotions += 1);
     }
     Ok(())
 }
@@ -70,32 +82,41 @@ pub(crate) async fn source_changed(
         // Above the id of every marker, whatever the clocks say. So every feed pulls the events that are not
         // pushed.
         let from = op.new_id()?.max(promotion.just_after().unwrap_or(*promotion));
-        op.source(source).end_promotion(*promotion, from).await?;
+        let is_over = is_promotion(*promotion).and(Condition::absent(StoredSource::UNPROMOTED));
+        let end = op
+            .source(source)
+            .change()
+            .set(StoredSource::MODE, PushMode::PULL)
+            .set(StoredSource::PULL_FROM, from.to_string())
+            .only_if(is_over);
+        op.table.update(&end).await?;
     }
     Ok(())
 }
 
 /// Puts markers into the feeds of a page of followers. The pages of a shard wait for each other, because the last one says
 /// that the shard is done.
-pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next<JobStep>, TableError> {
+pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next, TableError> {
     let op = fan_out.op;
-    let (source, shard) = (&step.key.job.source, step.key.job.shard);
-    let page = ShardPage::of(op, step).await?;
-    let next = page.next(step)?;
+    let Job { id, source, shard, .. } = &step.key.job;
+    let page = followers_of(fan_out, step).await?;
     let stored = op.source(source).stored().await?;
-    let markers = page
-        .followers
-        .iter()
-        .filter_map(|follower| Some(stored.marker(source, follower.since)?.encode(&follower.user)));
-    fan_out.put(markers.collect()).await?;
-    for user in &page.leavers(op, step.changed_at()).await? {
-        fan_out.feed(user).settle_marker(source).await?;
+    let marker = |follower: &Follower| Some(stored.marker(source, follower.since)?.encode(&follower.user));
+    fan_out.put(page.followers.iter().filter_map(marker).collect()).await?;
+    for user in &fan_out.leavers(std::slice::from_ref(&page), step.changed_at()).await? {
+        fan_out.settle_marker(user, source).await?;
     }
-    match next {
-        Some(next) => Ok(Next::Again(next)),
-        None => {
-            op.source(source).promote_shard(shard, step.key.job.id).await?;
-            Ok(Next::Done)
-        }
+    if let Some(last) = page.stopped_at() {
+        return Ok(Next::Again(JobStep { after: Some(last.clone()), ..work::next_page(step)? }.encode()));
     }
+    let shard = Value::numbers([*shard]);
+    let done = op.source(source).change().take(StoredSource::UNPROMOTED, shard).only_if(is_promotion(*id));
+    op.table.update(&done).await?;
+    Ok(Next::Done)
+}
+
+/// The condition that a promotion is under way.
+fn is_promotion(promotion: EventId) -> Condition {
+    Condition::equals(StoredSource::MODE, PushMode::PROMOTING)
+        .and(Condition::equals(StoredSource::PROMOTION, promotion.to_string()))
 }

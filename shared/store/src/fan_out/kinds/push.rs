@@ -8,50 +8,45 @@
 //! side or the other. A job reads the leavers since the change that the job follows from. So an attempt that follows
 //! one that died also finds the leavers who were on the earlier attempt's page.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use lately_items::{EventKey, Job, JobStep, Step, TimelineEntry};
-use lately_keys::{BucketWidth, TableKey, Topic};
+use lately_items::{EventKey, Job, JobStep, Step};
+use lately_keys::{BucketWidth, Topic};
 use lately_table::TableError;
 
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::deferred::DeferredWrite;
-use crate::fan_out::entries::{Entries, restamp_copies};
-use crate::fan_out::shard_page::ShardPage;
-use crate::work::Next;
+use crate::fan_out::entries::{entry_of, restamp_copies};
+use crate::fan_out::post::Post;
+use crate::follow::FollowerPage;
+use crate::work::{self, Next};
 
 /// Puts an event's copies into the feeds of a page.
 pub(super) async fn push(
-    entries: Entries<'_>,
+    fan_out: FanOut<'_>,
     step: &JobStep,
     topic: &Topic,
     width: BucketWidth,
-) -> Result<Next<JobStep>, TableError> {
-    let (fan_out, at) = (entries.fan_out, step.changed_at());
-    let page = page(fan_out, step).await?;
+) -> Result<Next, TableError> {
+    let (op, at) = (fan_out.op, step.changed_at());
+    let pages = [page(fan_out, step).await?];
     let key = EventKey::new(topic.clone(), width, step.key.job.id);
-    let mut users: BTreeSet<_> = page.users().collect();
-    let Some(entry) = &entry_of(fan_out, &key).await? else {
-        // An earlier attempt may have written copies after the event's deletion.
-        let leavers = page.leavers(fan_out.op, at).await?;
-        entries.remove_copies(key.id(), users.into_iter().chain(&leavers), at).await?;
+    if let Some(entry) = &entry_of(op, &key).await? {
+        Post { fan_out, key: &key, entry, at }.copy_to(&pages, None).await?;
         return Ok(Next::Done);
-    };
-    entries.copy(entry, &mut users, |_| DeferredWrite::write(&key, at, entry.fans_out)).await?;
-    let leavers = page.leavers(fan_out.op, at).await?;
-    match fan_out.reads.is_deleted(fan_out.op, &key).await? {
-        true => entries.remove(entry, users.into_iter().chain(&leavers), at).await?,
-        false => fan_out.remove_unfollowed(leavers, entry).await?,
     }
+    // An earlier attempt may have written copies after the event's deletion.
+    let leavers = fan_out.leavers(&pages, at).await?;
+    let users = pages.iter().flat_map(|page| page.users()).chain(&leavers);
+    fan_out.remove_copies(key.id(), users, at).await?;
     Ok(Next::Done)
 }
 
 /// Deletes an event's copies in the feeds of a page.
-pub(super) async fn remove(entries: Entries<'_>, step: &JobStep) -> Result<Next<JobStep>, TableError> {
+pub(super) async fn remove(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next, TableError> {
     let Job { source, id, .. } = &step.key.job;
-    let page = page(entries.fan_out, step).await?;
-    let stored = entries.fan_out.op.source(source).stored().await?;
-    entries.remove_copies(*id, page.holders(&stored, *id), step.changed_at()).await?;
+    let page = page(fan_out, step).await?;
+    let stored = fan_out.op.source(source).stored().await?;
+    fan_out.remove_copies(*id, page.holders(&stored, *id), step.changed_at()).await?;
     Ok(Next::Done)
 }
 
@@ -61,27 +56,33 @@ pub(super) async fn restamp(
     step: &JobStep,
     topic: &Topic,
     width: BucketWidth,
-) -> Result<Next<JobStep>, TableError> {
+) -> Result<Next, TableError> {
     let page = page(fan_out, step).await?;
     // The deletion of an event removes its copies.
     let key = EventKey::new(topic.clone(), width, step.key.job.id);
-    if let Some(entry) = entry_of(fan_out, &key).await? {
+    if let Some(entry) = entry_of(fan_out.op, &key).await? {
         restamp_copies(fan_out.op, &entry, page.users()).await?;
     }
     Ok(Next::Done)
 }
 
 /// Reads the followers of a job's page, and puts the next page.
-async fn page(fan_out: FanOut<'_>, step: &JobStep) -> Result<ShardPage, TableError> {
-    let page = ShardPage::of(fan_out.op, step).await?;
-    if let Some(next) = page.next(step)? {
+async fn page(fan_out: FanOut<'_>, step: &JobStep) -> Result<Arc<FollowerPage>, TableError> {
+    let page = followers_of(fan_out, step).await?;
+    if let Some(last) = page.stopped_at() {
+        let next = JobStep { after: Some(last.clone()), ..work::next_page(step)? };
         fan_out.op.table.put(&next.encode()).await?;
     }
     Ok(page)
 }
 
-/// The entry of an event, if the event exists.
-async fn entry_of(fan_out: FanOut<'_>, key: &EventKey) -> Result<Option<TimelineEntry>, TableError> {
-    let Some(event) = fan_out.op.table.get(key.encode()).await? else { return Ok(None) };
-    Ok(TimelineEntry::of(key, &event)?)
+/// Reads the followers of a job's page.
+pub(super) async fn followers_of(
+    fan_out: FanOut<'_>,
+    step: &JobStep,
+) -> Result<Arc<FollowerPage>, TableError> {
+    let Job { source, shard, .. } = &step.key.job;
+    let limit = fan_out.op.store.feeds().followers_per_job.into();
+    let page = fan_out.op.source(source).followers_of(*shard, step.after.clone(), limit, true).await?;
+    Ok(Arc::new(page))
 }

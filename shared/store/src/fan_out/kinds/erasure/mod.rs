@@ -12,15 +12,16 @@ mod inserted;
 mod remove;
 mod search;
 
-use lately_items::{ErasureEnd, ErasureEntry, ErasurePlace, ErasureStage, ErasureStep};
+use lately_items::{ErasureEnd, ErasureEntry, ErasurePlace, ErasureStage, ErasureStep, Step};
 use lately_table::TableError;
 
-use crate::erasure::ids::{self, ErasedIds};
-use crate::fan_out::entries::Entries;
-use crate::fan_out::kinds::erasure::remove::Removing;
+use crate::erasure::ids;
+use crate::fan_out::batch::FanOut;
+use crate::fan_out::kinds::erasure::remove::remove_listed;
 use crate::fan_out::kinds::erasure::search::Search;
 use crate::limits::{ENDING_PAUSE, ENDING_SETTLE_PAUSE};
-use crate::work::{Next, Work};
+use crate::op::Op;
+use crate::work::{Next, is_settled, must_wait};
 
 pub(super) use inserted::erase_deferred;
 pub(crate) use inserted::erase_event;
@@ -28,62 +29,43 @@ pub(crate) use inserted::erase_event;
 /// The most looks that one step of an erasure makes for what remains. Each is a few queries.
 const ERASURE_QUERIES_PER_STEP: usize = 16;
 
-/// The erasure of an actor or a user.
-pub(super) struct Erasure<'a> {
-    pub(super) entries: Entries<'a>,
+/// Removes what the step lists, and lists what is to be removed next.
+pub(super) async fn run(fan_out: FanOut<'_>, step: &ErasureStep) -> Result<Next, TableError> {
+    let (op, mut next) = (fan_out.op, step.next());
+    remove_listed(fan_out, step).await?;
+    if !next.awaited.is_empty() {
+        let since = *next.waiting_since.get_or_insert_with(|| op.now());
+        if must_wait(op, &mut next.awaited, since, |key| vec![key.clone()]).await? {
+            return Ok(Next::Wait(next.encode(), ENDING_PAUSE));
+        }
+        next.waiting_since = None;
+    }
+    let search = Search { fan_out, actor: step.actor.as_ref(), user: step.user.as_ref() };
+    // Each round makes a few queries or calls.
+    for _ in 0..ERASURE_QUERIES_PER_STEP {
+        if next.at.stage == ErasureStage::Finish {
+            return finish(op, step, next).await;
+        }
+        if next.at.stage == ErasureStage::FIRST && !is_settled(op, next.name.begun) {
+            return Ok(Next::Wait(next.encode(), ENDING_SETTLE_PAUSE));
+        }
+        if !search.look(&mut next).await? {
+            next.at = ErasurePlace::of(next.at.stage.next());
+        }
+        if !next.listed.is_empty() || !next.awaited.is_empty() || next.at.stage == ErasureStage::Finish {
+            break;
+        }
+    }
+    Ok(Next::Again(next.encode()))
 }
 
-impl Work for Erasure<'_> {
-    type Step = ErasureStep;
-
-    /// Removes what the step lists, and lists what is to be removed next.
-    async fn run(&self, step: &ErasureStep) -> Result<Next<ErasureStep>, TableError> {
-        let Self { entries } = *self;
-        let (fan_out, queue) = (entries.fan_out, entries.fan_out.queue());
-        let mut next = step.next();
-        Removing { fan_out, step }.remove_listed().await?;
-        if !next.awaited.is_empty() {
-            let since = *next.waiting_since.get_or_insert_with(|| fan_out.op.now());
-            if queue.must_wait(&mut next.awaited, since, |key| vec![key.clone()]).await? {
-                return Ok(Next::Wait(next, ENDING_PAUSE));
-            }
-            next.waiting_since = None;
-        }
-        let search = Search { entries, actor: step.actor.as_ref(), user: step.user.as_ref() };
-        // Each round makes a few queries or calls.
-        for _ in 0..ERASURE_QUERIES_PER_STEP {
-            if next.at.stage == ErasureStage::Finish {
-                return self.finish(step, next).await;
-            }
-            if next.at.stage == ErasureStage::FIRST && !queue.is_settled(next.name.begun) {
-                return Ok(Next::Wait(next, ENDING_SETTLE_PAUSE));
-            }
-            let is_over = !search.look(&mut next).await?;
-            if is_over {
-                next.at = ErasurePlace::of(next.at.stage.next());
-            }
-            if !next.listed.is_empty() || !next.awaited.is_empty() || next.at.stage == ErasureStage::Finish {
-                break;
-            }
-        }
-        Ok(Next::Again(next))
-    }
-}
-
-impl Erasure<'_> {
-    /// Makes the receipt. The actor's events from this moment on are new ones, which stay.
-    async fn finish(
-        &self,
-        step: &ErasureStep,
-        mut next: ErasureStep,
-    ) -> Result<Next<ErasureStep>, TableError> {
-        let op = self.entries.fan_out.op;
-        let ids = ErasedIds { op, erasure: next.erasure }.all().await?;
-        let end = ErasureEnd { at: op.now(), ids_sha256: ids::hash(&ids) };
-        let entry = ErasureEntry::of(step, Some(end.at)).encode();
-        next.counts.events = ids.len() as u64;
-        next.finished = Some(end);
-        (next.actor, next.user) = (None, None);
-        Ok(Next::Finish(next, entry))
-    }
+/// Makes the receipt. The actor's events from this moment on are new ones, which stay.
+async fn finish(op: &Op, step: &ErasureStep, mut next: ErasureStep) -> Result<Next, TableError> {
+    let ids = op.erasures().erased_ids(next.erasure).await?;
+    let end = ErasureEnd { at: op.now(), ids_sha256: ids::hash(&ids) };
+    let entry = ErasureEntry::of(step, Some(end.at)).encode();
+    next.counts.events = ids.len() as u64;
+    next.finished = Some(end);
+    (next.actor, next.user) = (None, None);
+    Ok(Next::Finish(next.encode(), entry))
 }
