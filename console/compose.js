@@ -154,7 +154,7 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], subject: a
     el("div", { class: "fields" }, field("To topic", where), field("Actor", who), field("Type", type), field("Text", text, { wide: true }), submit),
     el(
       "div",
-      { class: "below" },
+      { class: "actions" },
       more,
       price,
     ),

@@ -1,7 +1,8 @@
 // The connection: to the program that served the page, or to an API whose URL and token the user enters.
 
 import { note } from "./address.js";
-import { adopt, apiUrl, connect, connectLocally, isLocal, Problem, share, tokenUser } from "./api.js";
+import { adopt, apiUrl, connect, connectLocally, isLocal, share, tokenUser } from "./api.js";
+import { LatelyProblem } from "./client.js";
 import { button, el, field, form } from "./dom.js";
 import { hear, tell } from "./tabs.js";
 import { pressed } from "./task.js";
@@ -67,7 +68,7 @@ function fromAnotherTab(wanted) {
 /** Connects. Says why if the page cannot send a request there at all; a browser tells a page only that it failed. */
 async function connectTo(url, token, live) {
   const refuse = (detail) => {
-    throw new Problem({ status: 0, code: "no-connection", title: "Cannot connect", detail });
+    throw new LatelyProblem({ status: 0, code: "no-connection", title: "Cannot connect", detail });
   };
   for (const each of [url, live].filter(Boolean)) {
     const { protocol, hostname } = new URL(each);

@@ -4,17 +4,14 @@ import { note } from "./address.js";
 import { call, exactly, isLocal, path, topics } from "./api.js";
 import { Chart } from "./chart.js";
 import { saveButton } from "./copy.js";
-import { announce, button, card, el, empty, factList, field, form, heading, loading, select, suggested, suggestions, table } from "./dom.js";
+import { announce, button, card, el, empty, factList, field, figure, form, heading, loading, select, suggested, suggestions, table, tile } from "./dom.js";
 import { bytes, cost, count, moment, plural, seconds } from "./format.js";
 import { untilRead, watch } from "./live.js";
-import { polling } from "./meter.js";
-import { asking, pressed, showLast } from "./task.js";
+import { asking, lastFor, pressed, repeat, showLast } from "./task.js";
+import { priced } from "./trace.js";
 
 /** The lines of a file that are shown. */
 const LINES = 12;
-
-/** The interval of reads of the consumer shown. Only the local program is read again; a deployed stack's reads cost money. */
-const AGAIN = 5000;
 
 export function open(place, parameters, signal) {
   place.append(
@@ -32,7 +29,7 @@ class Consumers {
   constructor(place, signal) {
     Object.assign(this, { place, signal });
     this.listed = el("div", { class: "listed" });
-    this.main = el("div", { class: "column-main" });
+    this.main = el("div", { class: "column" });
   }
 
   start(topic, name) {
@@ -40,7 +37,7 @@ class Consumers {
       el(
         "div",
         { class: "columns wide-main" },
-        el("div", { class: "column-side first" }, isLocal() && card("All consumers", this.listed), this.#naming(topic)),
+        el("div", { class: "column first" }, isLocal() && card("All consumers", this.listed), this.#naming(topic)),
         this.main,
       ),
     );
@@ -50,7 +47,7 @@ class Consumers {
   }
 
   #showNone() {
-    this.#shown?.close();
+    lastFor(this.main, this.signal);
     this.#shown = null;
     this.main.replaceChildren(
       el("div", { class: "card" }, empty("No consumer is selected.", "Select one, or create one.")),
@@ -58,14 +55,13 @@ class Consumers {
   }
 
   #show(topic, name) {
-    this.#shown?.close();
     const deleted = () => {
       note({ name: null });
       this.#showNone();
       announce(`The consumer ${name} of ${topic} is deleted.`);
       if (isLocal()) this.#list();
     };
-    this.#shown = new Shown(topic, name, this.signal, deleted);
+    this.#shown = new Shown(topic, name, lastFor(this.main, this.signal), deleted);
     note({ topic, name });
     this.main.replaceChildren(this.#shown.element);
     return this.#shown.read();
@@ -133,36 +129,25 @@ class Consumers {
 
 /** The consumer that is shown. All its requests end when another one is shown, so no result gets under another heading. */
 class Shown {
-  #closed = new AbortController();
   #runsShown = "";
 
   constructor(topic, name, signal, deleted) {
-    Object.assign(this, { topic, name, deleted, base: path("topics", topic, "consumers", name) });
-    this.signal = AbortSignal.any([signal, this.#closed.signal]);
+    Object.assign(this, { topic, name, signal, deleted, base: path("topics", topic, "consumers", name) });
     this.charts = { lag: new Chart(), late: new Chart() };
     this.state = el("div", {}, loading());
+    this.price = priced(signal);
     this.actions = el("div", { class: "actions" });
     this.asked = el("div", { class: "said" });
-    this.below = el("div", { class: "column-main" });
+    this.below = el("div", { class: "column" });
     this.polled = el("div", {});
-    const shown = card(`${topic} / ${name}`, this.state, this.actions, this.asked);
-    this.element = el("div", { class: "column-main" }, shown, this.below);
-    if (!isLocal()) return;
-    const timer = setInterval(() => this.#again(), AGAIN);
-    this.signal.addEventListener("abort", () => clearInterval(timer));
-  }
-
-  close() {
-    this.#closed.abort();
+    const shown = card(`${topic} / ${name}`, this.state, this.price.panel, this.actions, this.asked);
+    this.element = el("div", { class: "column" }, shown, this.below);
+    // A problem is for the user to act on.
+    repeat(this.state, this.signal, async () => this.state.querySelector(".problem") ?? this.#read(this.signal));
   }
 
   read() {
     return showLast(this.state, this.signal, (signal) => this.#read(signal));
-  }
-
-  /** Reads again, unless there is a problem for the user to act on. */
-  #again() {
-    if (!document.hidden && !this.state.querySelector(".problem")) polling(() => this.#read(this.signal)).catch(() => {});
   }
 
   async #read(signal) {
@@ -186,14 +171,13 @@ class Shown {
     this.settle = settle;
     this.charts.lag.add(lag);
     this.charts.late.add(late);
-    const tile = (title, figure, chart) =>
-      el("div", { class: "tile" }, el("p", { class: "muted" }, title), el("p", { class: "figure" }, figure), chart.element);
+    this.price.show(answer);
     return [
       el(
         "div",
         { class: "tiles" },
-        tile("Lag", seconds(lag), this.charts.lag),
-        tile("Late events", `${count(late)}${more ? " or more" : ""}`, this.charts.late),
+        tile("Lag", figure(seconds(lag)), this.charts.lag.element),
+        tile("Late events", figure(`${count(late)}${more ? " or more" : ""}`), this.charts.late.element),
       ),
       late > 0 && el("p", { class: "hint" }, "Late events arrived behind the position. The next batches have them, marked as late."),
       factList([
@@ -201,7 +185,7 @@ class Shown {
         ["settle time", seconds(settle)],
         ["outstanding batch", outstanding ? el("code", {}, outstanding) : "none"],
       ]),
-      el("p", { class: "price" }, cost(answer)),
+      el("p", {}, this.price.element),
     ].filter(Boolean);
   }
 
@@ -315,7 +299,7 @@ class Shown {
   }
 
   #runs(runs) {
-    const file = el("div", { class: "file" });
+    const file = el("div", { class: "said" });
     const rows = runs.map((run) => [
       moment(run.announced_at),
       run.committed_at ? moment(run.committed_at) : "under way",

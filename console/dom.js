@@ -180,6 +180,12 @@ export function card(title, ...children) {
   return el("section", { class: "card", "aria-labelledby": heading.id }, heading, ...children);
 }
 
+/** A tile: a figure with its title. */
+export const tile = (title, ...children) => el("div", { class: "tile" }, el("p", { class: "muted" }, title), ...children);
+
+/** A figure of a tile. */
+export const figure = (text = "–") => el("p", { class: "figure" }, text);
+
 /** Moves the focus to the heading of a card. */
 export function focusHeading(section) {
   const title = section.querySelector("h2");
@@ -191,7 +197,7 @@ export function empty(title, ...hint) {
   return el(
     "div",
     { class: "empty" },
-    el("p", { class: "empty-title" }, title),
+    el("strong", {}, title),
     hint.length > 0 && el("p", {}, ...hint),
   );
 }

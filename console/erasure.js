@@ -7,8 +7,7 @@ import { call, path } from "./api.js";
 import { saveButton } from "./copy.js";
 import { announce, button, card, el, factList, field, form, heading, nameInput, table } from "./dom.js";
 import { count, moment } from "./format.js";
-import { untilDone } from "./progress.js";
-import { pressed, showLast } from "./task.js";
+import { confirmation, progress } from "./progress.js";
 
 /** The kinds of the counts, in the order of the receipt. */
 const KINDS = {
@@ -62,20 +61,11 @@ class Erasure {
 
   #ask(names) {
     const confirm = nameInput({ name: "confirm" });
-    const sure = el("button", { type: "submit", class: "danger" }, "Erase");
-    const keep = button("Cancel", () => this.#offer(names), { class: "quiet" });
     const question = `Erase ${Object.entries(names).map(([kind, name]) => `the ${kind} ${name}`).join(" and ")}? This cannot be undone.`;
-    this.shown.replaceChildren(
-      el("p", {}, question),
-      form(
-        { class: "fields" },
-        () => pressed(sure, this.said, () => this.#erase(names, confirm.value.trim())),
-        field("Type the name again", confirm, { hint: names.actor ? "The actor" : "The user" }),
-        el("div", { class: "actions wide" }, sure, keep),
-      ),
-    );
+    const named = field("Type the name again", confirm, { hint: names.actor ? "The actor" : "The user" });
+    const erase = () => this.#erase(names, confirm.value.trim());
+    this.shown.replaceChildren(el("p", {}, question), confirmation("Erase", named, this.said, erase, () => this.#offer(names)));
     announce(question);
-    confirm.focus();
   }
 
   async #erase(names, confirm) {
@@ -87,26 +77,24 @@ class Erasure {
 
   /** Shows an erasure until it is done, and then its receipt. */
   follow({ id }, names) {
-    const state = el("p", { role: "status" }, "The erasure is under way.");
-    const facts = el("div", {});
-    this.shown.replaceChildren(state, facts);
-    const show = (erasure) => {
-      const { state: now, counts: found, started_at: began, finished_at: ended, not_covered: left, ids_sha256: hash } = erasure;
-      facts.replaceChildren(
+    const draw = (erasure) => {
+      const { state, counts: found, started_at: began, finished_at: ended, not_covered: left, ids_sha256: hash } = erasure;
+      const facts = [
         counts("What is erased", found),
         factList([["id", el("code", {}, id)], ["began", moment(began)], ...(ended ? [["ended", moment(ended)]] : [])]),
-      );
-      if (now !== "done") return;
+      ];
+      if (state !== "done") return ["The erasure is under way.", ...facts];
       const text = () => `${JSON.stringify({ ...names, ...erasure }, null, 2)}\n`;
-      state.textContent = "Everything is erased. Save the receipt: the service stores no erased name.";
-      facts.append(
+      return [
+        "Everything is erased. Save the receipt: the service stores no erased name.",
+        ...facts,
         factList([["hash of the ids", el("code", {}, hash ?? "none")]]),
         el("p", {}, "The erasure does not reach:"),
         el("ul", {}, left.map((it) => el("li", {}, it))),
         el("div", { class: "actions" }, saveButton("Save the receipt", `erasure-${id}.json`, text), this.#another()),
-      );
+      ];
     };
-    showLast(this.said, this.signal, (signal) => untilDone(path("erasures", id), show, signal));
+    progress(this.shown, this.said, path("erasures", id), this.signal, draw);
   }
 
   #another() {

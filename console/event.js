@@ -4,7 +4,7 @@
 // in its text direction.
 
 import { query, share } from "./api.js";
-import { button, el } from "./dom.js";
+import { button, el, factList } from "./dom.js";
 import { count, time, whole } from "./format.js";
 import { sourceLink } from "./scope.js";
 import { asking } from "./task.js";
@@ -112,11 +112,7 @@ export function eventDetail(event, { actions = [], copies = [], onclose, step })
         button("Close", onclose, { class: "quiet", "aria-keyshortcuts": "Escape" }),
       ),
     ),
-    el(
-      "dl",
-      { class: "facts" },
-      facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
-    ),
+    factList(facts),
     el("div", { class: "actions" }, actions),
     data,
     rest,

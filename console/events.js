@@ -10,6 +10,7 @@
 import { note, parse } from "./address.js";
 import { apiUrl, call, isLocal, path, query, tokenUser, topics } from "./api.js";
 import { Arrivals } from "./arrivals.js";
+import { parseCost } from "./client.js";
 import { Columns } from "./columns.js";
 import { composer, learn, PEOPLE, typesOf } from "./compose.js";
 import { copiesOf, copyButton, csv, curl, lately, ndjson, saveButton } from "./copy.js";
@@ -17,7 +18,7 @@ import { announce, button, el, empty, field, suggested, suggestions } from "./do
 import { deletion, eventDetail, eventRow } from "./event.js";
 import { FilterFields, matcher } from "./filter.js";
 import { followersCard, followsCard } from "./follows.js";
-import { cost, count, parseCost, plural, units } from "./format.js";
+import { cost, count, plural, units } from "./format.js";
 import { Histogram } from "./histogram.js";
 import { Hues } from "./hues.js";
 import { List } from "./list.js";
@@ -75,7 +76,6 @@ export function open(place, parameters, signal) {
 
 class Events {
   #next = null;
-  #newer = undefined;
   #loading = false;
   /** True when the first page has been read. */
   #begun = false;
@@ -162,7 +162,7 @@ class Events {
 
   start() {
     const { scope, signal } = this;
-    const { type, from, to } = this.chosen;
+    const { type, to } = this.chosen;
     this.only = suggested([], { value: type, placeholder: "all types" });
     this.scopes = scopeForm(
       scope,
@@ -181,7 +181,7 @@ class Events {
         spans(signal),
         to && button("Back to now", () => this.#go({ to: "", last: null })),
         type && button("All types", () => this.#go({ type: "" })),
-        el("div", { class: "toolbar-end" }, folk?.toggle, this.posting.toggle),
+        el("div", { class: "actions" }, folk?.toggle, this.posting.toggle),
       ),
       posting,
       people,
@@ -205,14 +205,13 @@ class Events {
     if (!scope.name) return this.#nobody();
     const handlers = {
       begin: () => this.#begin(),
-      landed: (events, how) => this.#landed(events, how),
-      // Before the first page there is nothing to continue.
-      newer: () => (this.#begun ? this.#newer : undefined),
+      landed: (event, isLate) => this.#landed(event, isLate),
+      paid: (cost) => this.#showPrice({ cost }),
       // Polls of a feed miss entries that fan-out delivers late.
       ...(scope.kind === "feed" && { again: () => this.#first() }),
     };
     // A list with an end time does not change, so nothing is live.
-    signal.addEventListener("abort", watch(handlers, to ? null : { path: scope.path, type, from }));
+    signal.addEventListener("abort", watch(handlers, to ? null : { path: scope.path, type }));
     hear("gone", (address) => address.startsWith(apiUrl()) && this.#gone(address.split("/").at(-1)), signal);
     if (this.unread) hear("feed", (address) => address === this.unread.address && this.#first(), signal);
     this.#first();
@@ -253,7 +252,7 @@ class Events {
 
   /** Shows an event that this page posted, if it is of this list. Other timelines get it from fan-out. */
   #posted(event) {
-    if (this.scope.kind === "topic" && event.topic === this.scope.name) this.#landed([event]);
+    if (this.scope.kind === "topic" && event.topic === this.scope.name) this.#landed(event);
   }
 
   /** Reads the events of a changed address. */
@@ -284,7 +283,7 @@ class Events {
       "details",
       { class: "refining", open: isUsed || isRefining, ontoggle: ({ target }) => (isRefining = target.open) },
       el("summary", {}, "Range, filter, columns"),
-      el("div", { class: "refining-parts" }, this.range, this.filter.element, this.columns.field),
+      el("div", { class: "fields" }, this.range, this.filter.element, this.columns.field),
     );
   }
 
@@ -332,10 +331,9 @@ class Events {
 
   /** Shows a newest page. An older list stays below it, unless more new events came than a page holds. */
   #takeFirst(page) {
-    const { events, newer, next } = page;
+    const { events, next } = page;
     const came = this.#begun ? events.filter(({ id }) => !this.list.all.has(id)) : [];
     this.#begun = true;
-    this.#newer = newer;
     this.unread?.read(page);
     this.#fresh = new Set(came.map(({ id }) => id));
     if (events.some((event) => this.list.all.has(event.id))) this.list.align(events);
@@ -375,12 +373,11 @@ class Events {
     const done = await task(
       this.holder,
       async () => {
-        const target = `${this.scope.path}${query({ type, from, to, ...more })}`;
-        const answer = await call("GET", target, { signal: this.signal });
+        const answer = await call("GET", `${this.scope.path}${query({ type, from, to, ...more })}`, { signal: this.signal });
         const events = answer.data.events.map((event) => this.#whole(event));
         this.hues.learn(events);
         take({ ...answer.data, events });
-        this.#showPrice(answer, target);
+        this.#showPrice(answer);
         this.#suggest();
         this.#showTally();
       },
@@ -406,11 +403,11 @@ class Events {
     this.columns.offer(events);
   }
 
-  #showPrice(answer, target) {
+  #showPrice(answer) {
     this.#reads += 1;
-    this.#spent += parseCost(answer.cost)?.read_units ?? Number.NaN;
+    this.#spent += parseCost(answer.cost).read_units ?? Number.NaN;
     const sum = this.#reads > 1 && this.#sum ? ` · ${plural(this.#reads, "read")}: ${this.#sum}` : "";
-    this.price.show(`last read: ${cost(answer)}${sum}`, target);
+    this.price.show(answer, `last read: ${cost(answer)}${sum}`);
   }
 
   /** The price of all reads in words, if the API shows its cost. */
@@ -461,19 +458,14 @@ class Events {
     this.histogram.draw({ all: all.items, typed, shown, from, to, isMore: this.#next !== null || this.#cut });
   }
 
-  /** Takes new events. `answer` is the response if they came with a page. */
-  #landed(events, { answer, isLate } = {}) {
+  /** Takes a new event. Fan-out may deliver entries behind a late one, so a feed is read again after it. */
+  #landed(event, isLate) {
     const { type, from, to } = this.chosen;
-    if (answer) {
-      this.#newer = answer.data.next;
-      this.#showPrice(answer);
-    }
-    // Fan-out may deliver entries that such a page passed over, so a feed is read again after each.
-    if (this.scope.kind === "feed" && (answer || isLate)) return this.#first();
-    const isIn = ({ at }) => (!from || Date.parse(at) >= Date.parse(from)) && (!to || Date.parse(at) < Date.parse(to));
-    for (const event of events.filter((event) => (!type || event.type === type) && isIn(event)))
-      // Both streams and pages may repeat events that are shown already.
-      if (!this.list.all.has(event.id)) this.arrivals.add(event.id, this.#whole(event));
+    if (this.scope.kind === "feed" && isLate) return this.#first();
+    const at = Date.parse(event.at);
+    const isIn = (!from || at >= Date.parse(from)) && (!to || at < Date.parse(to)) && (!type || event.type === type);
+    // The page may have posted the event itself, or read it.
+    if (isIn && !this.list.all.has(event.id)) this.arrivals.add(event.id, this.#whole(event));
   }
 
   #gone(id) {

@@ -1,8 +1,9 @@
 // A person: whom the user follows, who follows the actor of this name, and the way to the feed.
 
+import { chooser } from "./address.js";
 import { isLocal, query, tokenUser } from "./api.js";
 import { PEOPLE } from "./compose.js";
-import { el, empty, field, form, heading, suggested } from "./dom.js";
+import { el, empty, heading, suggested } from "./dom.js";
 import { followersCard, followsCard } from "./follows.js";
 import { watch } from "./live.js";
 
@@ -19,13 +20,5 @@ export function open(place, parameters, signal) {
 }
 
 /** The form that chooses the user of a panel. */
-export function userForm(panel, user, ...more) {
-  const name = suggested(isLocal() ? PEOPLE : [], { value: user, required: true });
-  return form(
-    { class: "toolbar", "aria-label": "Choose a user" },
-    () => (location.hash = `${panel}${query({ user: name.value.trim() })}`),
-    field("User", name),
-    el("button", { type: "submit" }, "Show"),
-    el("span", { class: "beside" }, ...more),
-  );
-}
+export const userForm = (panel, user, ...more) =>
+  chooser(panel, "User", "user", suggested(isLocal() ? PEOPLE : [], { value: user, required: true }), el("span", { class: "beside" }, ...more));

@@ -2,7 +2,7 @@
 
 import { note } from "./address.js";
 import { copyButton } from "./copy.js";
-import { button, card, el, empty, field, heading, select, table } from "./dom.js";
+import { button, card, el, empty, field, figure, heading, select, table, tile } from "./dom.js";
 import { count, moment, plural, units } from "./format.js";
 import { clear, latencies, lines, LOGGED, onRequest, percentile, PRICES, requests, sum } from "./meter.js";
 import { bar } from "./trace.js";
@@ -40,14 +40,12 @@ export function meterLink() {
 }
 
 export function open(place, parameters, signal) {
-  const figure = () => el("p", { class: "figure" }, "–");
   const figures = { units: figure(), rate: figure(), month: figure(), latency: figure() };
   const slow = el("p", { class: "muted" });
   const [calls, hour] = ["", ""].map(() => el("p", { class: "muted" }));
   const kinds = el("div", {});
   const histogram = el("div", {});
   const log = new Log(parameters.get("show"));
-  const tile = (title, ...rest) => el("div", { class: "tile" }, el("p", { class: "muted" }, title), ...rest);
   const draw = () => {
     drawCost(figures, calls, hour, kinds);
     drawLatency(figures.latency, slow, histogram);
@@ -126,7 +124,7 @@ class Log {
     this.none = empty("No request has failed.");
     this.table = table("Log of requests", ["At (UTC)", "Method", "Path", "Status", "ms", "Units", "Request id"], [], { class: "log" });
     this.body = this.table.querySelector("tbody");
-    this.parts = [el("div", { class: "status-line" }, field("Show", this.only), this.status), this.table, this.none];
+    this.parts = [el("div", { class: "actions" }, field("Show", this.only), this.status), this.table, this.none];
   }
 
   #filter() {
@@ -158,7 +156,7 @@ class Log {
 
 function logRow({ at, method, target, status, code, isFailed, isAborted, milliseconds, paid, requestId }) {
   const said = isAborted ? "ended by the page" : [status, code].filter(Boolean).join(" ");
-  const spent = [paid?.read_units && `${units(paid.read_units)} read`, paid?.write_units && `${units(paid.write_units)} write`];
+  const spent = [paid.read_units && `${units(paid.read_units)} read`, paid.write_units && `${units(paid.write_units)} write`];
   const copy = requestId && copyButton(`Copy ${requestId.slice(0, ID)}…`, () => requestId);
   copy?.setAttribute("title", `Copies the request id ${requestId}`);
   const cells = [

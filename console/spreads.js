@@ -40,7 +40,7 @@ function overTime(bucket, top, opened) {
   return el(
     "section",
     {},
-    el("div", { class: "status-line" }, el("h3", {}, label), el("p", { class: "muted" }, text)),
+    el("div", { class: "actions" }, el("h3", {}, label), el("p", { class: "muted" }, text)),
     drawing(bucket, span(label), top),
     el("details", { open: isOpen, ontoggle: toggle }, el("summary", {}, `Spreads of ${label}`), details(bucket, top)),
   );

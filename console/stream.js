@@ -2,7 +2,7 @@
 
 import { call, query } from "./api.js";
 import { Chart } from "./chart.js";
-import { announce, button, card, el, empty, table } from "./dom.js";
+import { announce, button, card, el, empty, figure, table, tile } from "./dom.js";
 import { count, moment, plural, seconds } from "./format.js";
 import { onLink, onState } from "./live.js";
 import { pressed, task } from "./task.js";
@@ -18,9 +18,9 @@ export function stream(signal, fail) {
   const lag = new Chart({ points: POINTS });
   const flow = new Chart({ points: POINTS });
   const figures = {
-    lag: el("strong", {}, "–"),
-    flow: el("strong", {}, "–"),
-    failures: el("strong", {}, "–"),
+    lag: figure(),
+    flow: figure(),
+    failures: figure(),
     report: el("span", {}),
   };
   const failures = el("div", {});
@@ -67,16 +67,6 @@ export function stream(signal, fail) {
   });
   const begin = () => task(shards, async () => take((await call("GET", "/local/state", { signal })).data));
   return { parts: [tiles, card("Failed batches", failures), shardsCard], begin };
-}
-
-function tile(title, figure, ...rest) {
-  return el(
-    "div",
-    { class: "tile" },
-    el("p", { class: "muted" }, title),
-    el("p", { class: "figure" }, figure),
-    ...rest,
-  );
 }
 
 function shardTable({ stream, records }) {

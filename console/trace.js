@@ -1,7 +1,8 @@
 // The trace of a read: each DynamoDB call with its partition and its cost.
 
 import { note } from "./address.js";
-import { call, isLocal, Problem } from "./api.js";
+import { call, isLocal } from "./api.js";
+import { LatelyProblem } from "./client.js";
 import { button, card, el, field, form, loading, suggested, table } from "./dom.js";
 import { cost, count, plural, units } from "./format.js";
 import { key } from "./key.js";
@@ -23,7 +24,7 @@ async function draw(place, wanted, signal) {
   place.replaceChildren(loading());
   const traced = (await call("POST", "/local/trace", { body: { target: wanted }, signal })).data;
   const { status, cost: paid, calls, body } = traced;
-  const refused = status >= 400 && new Problem({ ...body, status, requestId: body?.request_id });
+  const refused = status >= 400 && new LatelyProblem({ ...body, status });
   const most = Math.max(...calls.map((it) => it.read_units ?? 0), 0.5);
   const rows = calls.map(({ operation, index, partition, items, read_units: read, consistent }) => [
     index ? `${operation}, ${index}` : operation,
@@ -47,8 +48,8 @@ async function draw(place, wanted, signal) {
 }
 
 /**
- * The price of the last read of a list. In the local program the price is a button, which shows the trace of that request in
- * `panel`. A pinned trace stays beside the next one.
+ * The price of the last read of a list or a record. In the local program the price is a button, which shows the trace of that
+ * request in `panel`. A pinned trace stays beside the next one.
  */
 export function priced(signal) {
   const panel = el("div", { class: "traces" });
@@ -71,9 +72,9 @@ export function priced(signal) {
     pin.focus();
     showLast(found, signal, (signal) => draw(found, wanted, signal));
   };
-  const show = (text, read) => {
+  const show = (answer, text = `last read: ${cost(answer)}`) => {
     element.textContent = text;
-    target = read ?? target;
+    target = answer.read ?? target;
   };
   return { element, panel, show };
 }

@@ -82,7 +82,7 @@ await picture("feed", "#events?feed=bob", async (page) => {
 await picture("conflict", "#issues", async (page) => {
   await page.getByRole("button", { name: "Open three example issues" }).click();
   await page.getByRole("button", { name: "The counter runs backwards" }).click();
-  await page.locator(".column-side").getByLabel("Title").fill("The counter runs sideways");
+  await page.locator(".column").getByLabel("Title").fill("The counter runs sideways");
   await page.getByRole("button", { name: "Simulate another user's change" }).click();
   await page.getByText(/has just changed the labels/).waitFor();
   await page.getByRole("button", { name: "Save" }).click();
