@@ -4,14 +4,20 @@ import { note } from "./address.js";
 import { call, exactly, isLocal, path, topics } from "./api.js";
 import { Chart } from "./chart.js";
 import { saveButton } from "./copy.js";
-import { announce, button, card, el, empty, factList, field, figure, form, heading, loading, select, suggested, suggestions, table, tile } from "./dom.js";
+import {
+  announce, button, card, div, el, empty, factList, field, figure, form, heading, loading, p, plainInput, select,
+  suggested, suggestions, table, tile,
+} from "./dom.js";
+import { eventCells } from "./event.js";
 import { bytes, cost, count, moment, plural, seconds } from "./format.js";
 import { untilRead, watch } from "./live.js";
-import { asking, lastFor, pressed, repeat, showLast } from "./task.js";
+import { asking, lastFor, pressed, repeat, showLast, workForm } from "./task.js";
 import { priced } from "./trace.js";
 
 /** The lines of a file that are shown. */
 const LINES = 12;
+
+const mark = (text) => el("span", { class: "mark" }, text);
 
 export function open(place, parameters, signal) {
   place.append(
@@ -28,16 +34,15 @@ class Consumers {
 
   constructor(place, signal) {
     Object.assign(this, { place, signal });
-    this.listed = el("div", { class: "listed" });
-    this.main = el("div", { class: "column" });
+    this.listed = div("listed");
+    this.main = div("column");
   }
 
   start(topic, name) {
     this.place.append(
-      el(
-        "div",
-        { class: "columns wide-main" },
-        el("div", { class: "column first" }, isLocal() && card("All consumers", this.listed), this.#naming(topic)),
+      div(
+        "columns wide-main",
+        div("column first", isLocal() && card("All consumers", this.listed), this.#naming(topic)),
         this.main,
       ),
     );
@@ -49,9 +54,7 @@ class Consumers {
   #showNone() {
     lastFor(this.main, this.signal);
     this.#shown = null;
-    this.main.replaceChildren(
-      el("div", { class: "card" }, empty("No consumer is selected.", "Select one, or create one.")),
-    );
+    this.main.replaceChildren(div("card", empty("No consumer is selected.", "Select one, or create one.")));
   }
 
   #show(topic, name) {
@@ -75,15 +78,10 @@ class Consumers {
     return showLast(this.listed, this.signal, async (signal) => {
       const { consumers } = (await call("GET", "/local/consumers", { signal })).data;
       const lines = consumers.map(({ topic, name, reports }) =>
-        el(
-          "li",
-          {},
-          button(`${topic} / ${name}`, () => this.#show(topic, name), { class: "as-link" }),
-          reports && el("span", { class: "mark" }, "reports"),
-        ),
+        el("li", {}, button(`${topic} / ${name}`, () => this.#show(topic, name), { class: "as-link" }), reports && mark("reports")),
       );
       this.listed.replaceChildren(
-        lines.length === 0 ? el("p", { class: "muted" }, "No consumers yet.") : el("ul", { class: "plain" }, lines),
+        lines.length === 0 ? p("muted", "No consumers yet.") : el("ul", { class: "plain" }, lines),
       );
       const first = topic ? consumers.find((it) => it.topic === topic) : consumers[0];
       if (this.#shown === null && topic !== undefined && first) this.#show(first.topic, first.name);
@@ -92,38 +90,22 @@ class Consumers {
 
   #naming(topic) {
     const which = suggested([], { value: topic ?? "billing", required: true });
-    const name = el("input", { value: "me", required: true, autocomplete: "off", spellcheck: "false" });
+    const name = plainInput({ value: "me", required: true });
     const start = select(["earliest", "latest"], "earliest");
-    const make = el("button", { type: "submit", class: "primary" }, "Create consumer");
-    const said = el("div", {});
     const chosen = () => [which.value.trim(), name.value.trim()];
-    const create = () =>
-      pressed(make, said, async () => {
-        const [topic, name] = chosen();
-        await call("PUT", path("topics", topic, "consumers", name), {
-          body: { start: start.value },
-          signal: this.signal,
-        });
-        announce(`The consumer ${name} of ${topic} is ready.`);
-        await Promise.all([this.#show(topic, name), isLocal() && this.#list()]);
-      });
+    const create = async () => {
+      const [topic, name] = chosen();
+      await call("PUT", path("topics", topic, "consumers", name), { body: { start: start.value }, signal: this.signal });
+      announce(`The consumer ${name} of ${topic} is ready.`);
+      await Promise.all([this.#show(topic, name), isLocal() && this.#list()]);
+    };
     const find = button("Open", () => {
       if (find.form.reportValidity()) this.#show(...chosen());
     });
-    const section = card(
-      "Create or open a consumer",
-      form(
-        { class: "fields" },
-        create,
-        field("Topic", which),
-        field("Name", name),
-        field("Start", start, { hint: "For a new consumer" }),
-        el("div", { class: "actions wide" }, make, find),
-      ),
-      said,
-    );
+    const fields = [field("Topic", which), field("Name", name), field("Start", start, { hint: "For a new consumer" })];
+    const [element, said] = workForm("Create consumer", fields, create, { more: find });
     untilRead(said, this.signal, async () => suggestions(which, await topics(this.signal)));
-    return section;
+    return card("Create or open a consumer", element, said);
   }
 }
 
@@ -136,12 +118,12 @@ class Shown {
     this.charts = { lag: new Chart(), late: new Chart() };
     this.state = el("div", {}, loading());
     this.price = priced(signal);
-    this.actions = el("div", { class: "actions" });
-    this.asked = el("div", { class: "said" });
-    this.below = el("div", { class: "column" });
+    this.actions = div("actions");
+    this.asked = div("said");
+    this.below = div("column");
     this.polled = el("div", {});
     const shown = card(`${topic} / ${name}`, this.state, this.price.panel, this.actions, this.asked);
-    this.element = el("div", { class: "column" }, shown, this.below);
+    this.element = div("column", shown, this.below);
     // A problem is for the user to act on.
     repeat(this.state, this.signal, async () => this.state.querySelector(".problem") ?? this.#read(this.signal));
   }
@@ -173,13 +155,12 @@ class Shown {
     this.charts.late.add(late);
     this.price.show(answer);
     return [
-      el(
-        "div",
-        { class: "tiles" },
+      div(
+        "tiles",
         tile("Lag", figure(seconds(lag)), this.charts.lag.element),
         tile("Late events", figure(`${count(late)}${more ? " or more" : ""}`), this.charts.late.element),
       ),
-      late > 0 && el("p", { class: "hint" }, "Late events arrived behind the position. The next batches have them, marked as late."),
+      late > 0 && p("hint", "Late events arrived behind the position. The next batches have them, marked as late."),
       factList([
         ["position", position ? el("code", {}, position) : "at the beginning"],
         ["settle time", seconds(settle)],
@@ -205,10 +186,8 @@ class Shown {
   }
 
   #askPosition() {
-    const to = suggested(["earliest", "latest", `${new Date().toISOString().slice(0, 10)}T00:00:00Z`], {
-      name: "to",
-      required: true,
-    });
+    const today = `${new Date().toISOString().slice(0, 10)}T00:00:00Z`;
+    const to = suggested(["earliest", "latest", today], { name: "to", required: true });
     this.#ask("Seek", field("Continue at", to, { hint: "earliest, latest, a time or an event's id" }), async () => {
       await call("POST", `${this.base}/seek`, { body: { to: to.value.trim() }, signal: this.signal });
       this.polled.replaceChildren();
@@ -259,22 +238,14 @@ class Shown {
     };
     if (consumer.outstanding)
       this.polled.replaceChildren(
-        el("p", { class: "muted" }, "A batch is outstanding: a poll returns the same batch until you commit it."),
+        p("muted", "A batch is outstanding: a poll returns the same batch until you commit it."),
       );
     return card("Batches", form({ class: "inline" }, ask, field("Limit", limit), poll), this.polled);
   }
 
   #batch(answer) {
     const { batch, events, late, caught_up: caughtUp } = answer.data;
-    const rows = [...late.map((event) => ["late", event]), ...events.map((event) => ["", event])].map(
-      ([mark, event]) => [
-        moment(event.at),
-        event.type,
-        el("bdi", {}, event.actor),
-        el("code", { class: "cut" }, JSON.stringify(event.data ?? null)),
-        mark,
-      ],
-    );
+    const rows = [...late.map((event) => [...eventCells(event), "late"]), ...events.map((event) => [...eventCells(event), ""])];
     const commit = button("Commit", () =>
       pressed(commit, this.polled, async () => {
         await call("POST", `${this.base}/commit`, { body: { batch }, signal: this.signal });
@@ -284,22 +255,18 @@ class Shown {
       }),
     );
     this.polled.replaceChildren(
-      el(
-        "p",
-        { class: "price" },
-        `${plural(rows.length, "event")}${caughtUp ? ", caught up" : ""} · ${cost(answer)}`,
-      ),
+      p("price", `${plural(rows.length, "event")}${caughtUp ? ", caught up" : ""} · ${cost(answer)}`),
       rows.length > 0
         ? table("The batch, oldest first", ["At (UTC)", "Type", "Actor", "Data", "Late"], rows)
         : caughtUp
           ? empty("No new events.")
           : empty("No events yet: poll again.", "The consumer is still looking for late events."),
-      batch !== null && el("div", { class: "actions" }, commit, el("code", {}, batch)),
+      batch !== null && div("actions", commit, el("code", {}, batch)),
     );
   }
 
   #runs(runs) {
-    const file = el("div", { class: "said" });
+    const file = div("said");
     const rows = runs.map((run) => [
       moment(run.announced_at),
       run.committed_at ? moment(run.committed_at) : "under way",
@@ -331,10 +298,10 @@ class Shown {
         ? ""
         : ` · the first ${LINES} of ${count(lines.length)}${answer.truncated ? " or more" : ""} lines`;
     place.replaceChildren(
-      el("p", { class: "muted" }, el("code", {}, name), left),
+      p("muted", el("code", {}, name), left),
       el("pre", { class: "data", tabindex: "0", "aria-label": "The file" }, text || "empty"),
       answer.truncated
-        ? el("p", { class: "muted" }, "The file is too long to be saved from here.")
+        ? p("muted", "The file is too long to be saved from here.")
         : saveButton("Save the file", name.split("/").at(-1), () => answer.data),
     );
     place.scrollIntoView({ block: "nearest" });

@@ -2,7 +2,7 @@
 // progress until nothing is left.
 
 import { apiUrl, call, path } from "./api.js";
-import { announce, button, card, el, factList, field, nameInput } from "./dom.js";
+import { announce, button, card, div, el, factList, field, nameInput, p } from "./dom.js";
 import { count, moment, plural } from "./format.js";
 import { confirmation, progress } from "./progress.js";
 import { tell } from "./tabs.js";
@@ -13,7 +13,7 @@ export class Deletion {
   constructor(topic, signal, { begun, ended }) {
     Object.assign(this, { topic, signal, begun, ended, target: path("topics", topic) });
     this.shown = el("div", {});
-    this.said = el("div", { class: "said" });
+    this.said = div("said");
     this.element = card("Delete this topic", this.shown, this.said);
     this.#offer();
   }
@@ -33,8 +33,8 @@ export class Deletion {
   #offer() {
     const ask = button("Delete…", () => pressed(ask, this.said, () => this.#ask()), { class: "quiet danger" });
     this.shown.replaceChildren(
-      el("p", { class: "muted" }, "Deletes the topic's events with their copies in timelines and feeds, its consumers and its settings. Needs an admin's token."),
-      el("div", { class: "actions" }, ask),
+      p("muted", "Deletes the topic's events with their copies in timelines and feeds, its consumers and its settings. Needs an admin's token."),
+      div("actions", ask),
     );
   }
 

@@ -4,7 +4,7 @@
 // responds 412, and the page shows the versions side by side. The user can then apply the own changes to the current version.
 // Changes that are not saved are a draft until the tab is closed, also if the user opens another record or panel.
 
-import { announce, button, card, el, form, loading, select, table } from "./dom.js";
+import { announce, button, card, div, el, form, loading, p, select, table } from "./dom.js";
 import { call } from "./api.js";
 import { cost } from "./format.js";
 import { pressed, showLast } from "./task.js";
@@ -77,9 +77,9 @@ export class Editor {
     const save = () => pressed(submit, this.said, () => this.#save(version, made.typed()));
     const held = ["This form holds revision ", el("code", {}, version.etag), ". ", version.read && price.element];
     this.shown.replaceChildren(
-      el("p", { class: "muted" }, about(version), isNew ? "This record does not exist. Save it to create it." : held),
+      p("muted", about(version), isNew ? "This record does not exist. Save it to create it." : held),
       price.panel,
-      form({ class: "fields", oninput: changed }, save, made.fields, el("div", { class: "actions wide" }, submit, made.buttons, discard)),
+      form({ class: "fields", oninput: changed }, save, made.fields, div("actions wide", submit, made.buttons, discard)),
       ...(made.below ?? []),
     );
     changed();
@@ -99,7 +99,7 @@ export class Editor {
 
   async #save(version, typed) {
     this.said.replaceChildren();
-    if (typed === null) return this.said.replaceChildren(el("p", { class: "muted" }, "There are no changes to save."));
+    if (typed === null) return this.said.replaceChildren(p("muted", "There are no changes to save."));
     await this.unlessChanged(version, typed, async () => {
       const answer = await this.#options.write(version, typed);
       drafts.delete(this.address);
@@ -157,13 +157,12 @@ function showConflict(place, problem, { before, theirs, mine }, { what, lists = 
   };
   const again = button("Apply my changes to the current version", go, { class: "primary" });
   place.replaceChildren(
-    el(
-      "div",
-      { class: "conflict" },
+    div(
+      "conflict",
       el("h3", {}, `Somebody else changed this ${what}`),
       el("p", {}, `Your changes are not saved: ${problem.detail} `, el("code", {}, `${problem.status} ${problem.code}`)),
       table("The versions", ["Field", "You read", "Current", "Yours", "Result"], rows, { class: "items" }),
-      el("div", { class: "actions" }, again, button("Discard my changes", discard)),
+      div("actions", again, button("Discard my changes", discard)),
     ),
   );
   again.focus();

@@ -5,7 +5,7 @@
 import { note } from "./address.js";
 import { call, path } from "./api.js";
 import { saveButton } from "./copy.js";
-import { announce, button, card, el, factList, field, form, heading, nameInput, table } from "./dom.js";
+import { announce, button, card, div, el, factList, field, form, heading, nameInput, table } from "./dom.js";
 import { count, moment } from "./format.js";
 import { confirmation, progress } from "./progress.js";
 
@@ -34,8 +34,8 @@ export function open(place, parameters, signal) {
 class Erasure {
   constructor(signal) {
     this.signal = signal;
-    this.shown = el("div", { class: "erasure" });
-    this.said = el("div", { class: "said" });
+    this.shown = div("erasure");
+    this.said = div("said");
     this.#offer();
   }
 
@@ -53,7 +53,7 @@ class Erasure {
         () => this.#ask(given()),
         field("Actor", actor, { hint: "The name in events" }),
         field("User", user, { hint: "The name of the account" }),
-        el("div", { class: "actions wide" }, submit),
+        div("actions wide", submit),
       ),
     );
     check();
@@ -77,6 +77,10 @@ class Erasure {
 
   /** Shows an erasure until it is done, and then its receipt. */
   follow({ id }, names) {
+    const again = () => {
+      note({ erasure: null });
+      this.#offer();
+    };
     const draw = (erasure) => {
       const { state, counts: found, started_at: began, finished_at: ended, not_covered: left, ids_sha256: hash } = erasure;
       const facts = [
@@ -91,18 +95,10 @@ class Erasure {
         factList([["hash of the ids", el("code", {}, hash ?? "none")]]),
         el("p", {}, "The erasure does not reach:"),
         el("ul", {}, left.map((it) => el("li", {}, it))),
-        el("div", { class: "actions" }, saveButton("Save the receipt", `erasure-${id}.json`, text), this.#another()),
+        div("actions", saveButton("Save the receipt", `erasure-${id}.json`, text), button("Erase another", again, { class: "quiet" })),
       ];
     };
     progress(this.shown, this.said, path("erasures", id), this.signal, draw);
-  }
-
-  #another() {
-    const begin = () => {
-      note({ erasure: null });
-      this.#offer();
-    };
-    return button("Erase another", begin, { class: "quiet" });
   }
 }
 

@@ -14,7 +14,7 @@ import { parseCost } from "./client.js";
 import { Columns } from "./columns.js";
 import { composer, learn, PEOPLE, typesOf } from "./compose.js";
 import { copiesOf, copyButton, csv, curl, lately, ndjson, saveButton } from "./copy.js";
-import { announce, button, el, empty, field, suggested, suggestions } from "./dom.js";
+import { announce, button, div, el, empty, field, p, suggested, suggestions } from "./dom.js";
 import { deletion, eventDetail, eventRow } from "./event.js";
 import { FilterFields, matcher } from "./filter.js";
 import { followersCard, followsCard } from "./follows.js";
@@ -67,7 +67,7 @@ export function open(place, parameters, signal) {
   // The list does not wait for the names of the topics.
   untilRead(place, signal, async () => {
     const known = await topics(signal);
-    list.offer(known);
+    list.scopes.show(known);
     if (isChosen || known.includes(USUAL)) return;
     if (known.length > 0) location.hash = `events${query({ topic: known[0] })}`;
     else place.replaceChildren(empty("There are no topics yet.", el("a", { href: "#topics" }, "Create one.")));
@@ -126,8 +126,8 @@ class Events {
     this.pause = button("Pause", () => this.#pauseOrResume(), { class: "as-link" });
     this.pill = button("", () => this.#toNewest(), { class: "pill" });
     this.price = priced(signal);
-    this.found = el("div", { class: "said" });
-    this.side = el("div", { class: "side-detail" });
+    this.found = div("said");
+    this.side = div("side-detail");
     this.list = new List({
       label: scope.label,
       row: eventRow,
@@ -169,26 +169,24 @@ class Events {
       (parameters) => this.#go({ ...parameters, type: this.only.value.trim() }),
       field("Type", this.only, { hidden: true }),
     );
-    const [posting, people] = ["", ""].map(() => el("div", { class: "drawers" }));
+    const [posting, people] = ["", ""].map(() => div("drawers"));
     this.posting = drawer("Post…", posting, () => this.#composer());
     const folk = this.#people(people);
     this.place.append(
       el("h1", { class: "unseen" }, "Events"),
-      el(
-        "div",
-        { class: "toolbar" },
+      div(
+        "toolbar",
         this.scopes.element,
         spans(signal),
         to && button("Back to now", () => this.#go({ to: "", last: null })),
         type && button("All types", () => this.#go({ type: "" })),
-        el("div", { class: "actions" }, folk?.toggle, this.posting.toggle),
+        div("actions", folk?.toggle, this.posting.toggle),
       ),
       posting,
       people,
       this.found,
-      el(
-        "div",
-        { class: "status" },
+      div(
+        "status",
         this.tally,
         this.older,
         this.pause,
@@ -200,9 +198,12 @@ class Events {
       ),
       this.price.panel,
       this.histogram.element,
-      el("div", { class: "with-detail" }, this.holder, this.side),
+      div("with-detail", this.holder, this.side),
     );
-    if (!scope.name) return this.#nobody();
+    if (!scope.name) {
+      this.tally.textContent = "";
+      return this.holder.append(empty("No name is chosen.", "Enter the name of an actor, a subject, or the user that your token acts for."));
+    }
     const handlers = {
       begin: () => this.#begin(),
       landed: (event, isLate) => this.#landed(event, isLate),
@@ -217,16 +218,6 @@ class Events {
     this.#first();
     const event = this.parameters.get("event");
     if (event) this.#openById(event);
-  }
-
-  /** Offers topics, which were read meanwhile. */
-  offer(names) {
-    this.scopes.show(names);
-  }
-
-  #nobody() {
-    this.tally.textContent = "";
-    this.holder.append(empty("No name is chosen.", "Enter the name of an actor, a subject, or the user that your token acts for."));
   }
 
   /** The drawer of the follows of a feed's user, or of a source's followers. */
@@ -247,7 +238,7 @@ class Events {
       posted: (event) => this.#posted(event),
       signal: this.signal,
     });
-    return el("div", { class: "card" }, this.composer.element);
+    return div("card", this.composer.element);
   }
 
   /** Shows an event that this page posted, if it is of this list. Other timelines get it from fan-out. */
@@ -283,7 +274,7 @@ class Events {
       "details",
       { class: "refining", open: isUsed || isRefining, ontoggle: ({ target }) => (isRefining = target.open) },
       el("summary", {}, "Range, filter, columns"),
-      el("div", { class: "fields" }, this.range, this.filter.element, this.columns.field),
+      div("fields", this.range, this.filter.element, this.columns.field),
     );
   }
 
@@ -590,7 +581,7 @@ class Events {
   }
 
   #tellDeleted() {
-    this.side.querySelector(".deletion")?.replaceChildren(el("p", { class: "bad" }, "This event was deleted."));
+    this.side.querySelector(".deletion")?.replaceChildren(p("bad", "This event was deleted."));
     announce("This event was deleted.");
   }
 

@@ -3,11 +3,11 @@
 
 import { call } from "./api.js";
 import { active } from "./banner.js";
-import { announce, button, card, el, empty, field, form, table } from "./dom.js";
+import { announce, button, card, div, el, empty, field, p, plainInput, table } from "./dom.js";
 import { heal } from "./heal.js";
 import { onState } from "./live.js";
 import { moment } from "./format.js";
-import { pressed, task } from "./task.js";
+import { pressed, task, workForm } from "./task.js";
 
 /** The parts of the page, `begin()`, which reads them, and `fail()`, which moves the focus to the crash of fan-out. */
 export function faults(parameters, signal) {
@@ -21,7 +21,7 @@ export function faults(parameters, signal) {
     disturb.show(faults.stream);
     delayed.show(faults.index_delay_seconds);
     const list = active(faults).map((text) => el("li", {}, text));
-    on.replaceChildren(list.length === 0 ? el("p", { class: "muted" }, "None.") : el("ul", {}, list));
+    on.replaceChildren(list.length === 0 ? p("muted", "None.") : el("ul", {}, list));
     injected.replaceChildren(history(faults.injected));
   };
   const put = async (body) => {
@@ -39,11 +39,10 @@ export function faults(parameters, signal) {
     pressed(end, on, async () => show((await call("DELETE", "/local/faults", { signal })).data)),
   );
 
-  const forms = el(
-    "div",
-    { class: "columns even" },
-    el("div", { class: "column" }, throttle(partition, add), delayed.card),
-    el("div", { class: "column" }, disturb.card, card("Active faults", on, el("div", { class: "actions" }, end))),
+  const forms = div(
+    "columns even",
+    div("column", throttle(partition, add), delayed.card),
+    div("column", disturb.card, card("Active faults", on, div("actions", end))),
   );
   const read = () => task(on, async () => show((await call("GET", "/local/faults", { signal })).data));
   signal.addEventListener("abort", onState((state) => show(state.faults)));
@@ -63,21 +62,8 @@ function history(injected) {
 }
 
 /** The form for a kind of fault, with its own place for errors. */
-function kind(title, lead, label, put, body, ...controls) {
-  const submit = el("button", { type: "submit", class: "primary" }, label);
-  const said = el("div", {});
-  return card(
-    title,
-    el("p", { class: "muted" }, lead),
-    form(
-      { class: "fields" },
-      () => pressed(submit, said, () => put(body())),
-      ...controls,
-      el("div", { class: "actions wide" }, submit),
-    ),
-    said,
-  );
-}
+const kind = (title, lead, label, put, body, ...controls) =>
+  card(title, p("muted", lead), ...workForm(label, controls, () => put(body())));
 
 const number = (value, properties) =>
   el("input", { type: "number", value: String(value), inputmode: "decimal", step: "any", required: true, ...properties });
@@ -95,7 +81,7 @@ function fill(values) {
 const percent = (chance) => Math.round(chance * 1000) / 10;
 
 function throttle(partition, add) {
-  const where = el("input", { value: partition, autocomplete: "off", spellcheck: "false", required: true });
+  const where = plainInput({ value: partition, required: true });
   const chance = number(100, { min: "0", max: "100" });
   const lasting = number(10, { min: "1", max: "300" });
   const lead =
@@ -157,7 +143,7 @@ function stream(put) {
       body,
       ...names.map((name) => field(CHANCES[name], chances[name])),
       field("Delay, seconds", delay),
-      el("div", { class: "check wide" }, field("Paused", paused)),
+      div("check wide", field("Paused", paused)),
       button("Fill in an example", example, { class: "quiet" }),
     ),
   };

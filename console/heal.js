@@ -7,7 +7,7 @@
 
 import { call, isLocal, pages, path, query } from "./api.js";
 import { Chart } from "./chart.js";
-import { announce, button, card, el, figure, tile } from "./dom.js";
+import { announce, button, card, div, el, figure, p, tile } from "./dom.js";
 import { cost, count, plural, seconds } from "./format.js";
 import { pressed } from "./task.js";
 
@@ -36,15 +36,14 @@ function make() {
   const start = el("button", { type: "button", class: "primary" }, "Throttle and watch it heal");
   const stop = button("Stop", () => run.stop(), { hidden: true });
   const steps = el("ol", { class: "steps" });
-  const shown = el("div", { class: "tiles" });
+  const shown = div("tiles");
   const made = card(
     "Watch a hot partition recover",
-    el(
-      "p",
-      { class: "muted" },
+    p(
+      "muted",
       `Posts ${EVENTS} events to ${TOPIC}, ${RATE} per second, and throttles their partition for ${THROTTLE_SECONDS} seconds. It goes on while you look at other panels. The bucket keeps its new shards for a minute. Later events, and pages of them, need only its base shards again.`,
     ),
-    el("div", { class: "actions" }, start, stop),
+    div("actions", start, stop),
     shown,
     steps,
   );
@@ -72,7 +71,7 @@ class Run {
     this.latency = new Chart({ points: POINTS, least: 50 });
     this.growth = new Chart({ points: SECONDS, least: 4 });
     this.figures = { accepted: figure(), latency: figure(), shards: figure() };
-    this.notes = { accepted: el("p", { class: "muted" }), latency: el("p", { class: "muted" }) };
+    this.notes = { accepted: p("muted"), latency: p("muted") };
     shown.replaceChildren(
       tile("Accepted", this.figures.accepted, this.notes.accepted),
       tile("Latency of a post", this.figures.latency, this.latency.element, this.notes.latency),

@@ -3,13 +3,13 @@
 import { note } from "./address.js";
 import { apiUrl, call, isLocal, path, query, topics } from "./api.js";
 import { PEOPLE } from "./compose.js";
-import { announce, button, card, el, empty, field, form, heading, select, table } from "./dom.js";
+import { announce, button, card, div, el, empty, field, form, heading, p, select, table } from "./dom.js";
 import { asTyped, Editor, hasDraft } from "./editor.js";
 import { cost, moment, plural } from "./format.js";
 import { untilRead, watch } from "./live.js";
 import { Pages } from "./pages.js";
 import { hear, tell } from "./tabs.js";
-import { pressed } from "./task.js";
+import { pressed, workForm } from "./task.js";
 
 /** The topic of the events that report issues. */
 const TOPIC = "issues";
@@ -48,8 +48,8 @@ class Issues {
   constructor(place, repository, filter, signal) {
     Object.assign(this, { place, repository, filter, signal });
     this.as = "ada";
-    this.listed = el("div", { class: "listed" });
-    this.editor = el("div", { class: "column" });
+    this.listed = div("listed");
+    this.editor = div("column");
     const of = ({ issues }) => issues;
     this.pages = new Pages(this.listed, signal, { target: (cursor) => this.#page(cursor), of, draw: () => this.#draw(), label: "Load older" });
   }
@@ -61,9 +61,8 @@ class Issues {
         "Records that several people change. Each has a revision. A write with an old revision is rejected, so nobody overwrites a change that they have not seen.",
       ),
       this.#toolbar(),
-      el(
-        "div",
-        { class: "columns even issue-columns" },
+      div(
+        "columns even issue-columns",
         card(`${this.repository.owner} / ${this.repository.repo}`, ...this.pages.head, this.listed, this.pages.more),
         this.editor,
         this.#opening(),
@@ -166,7 +165,7 @@ class Issues {
       [
         button(el("bdi", {}, issue.title), () => this.#read(issue.number), { class: "as-link" }),
         hasDraft(this.#address(issue.number)) && el("span", { class: "mark" }, "not saved"),
-        el("div", { class: "hint" }, issue.labels.join(", ")),
+        div("hint", issue.labels.join(", ")),
       ],
       el("span", { class: `mark ${issue.status}` }, issue.status),
       el("span", { class: `mark ${issue.priority}` }, issue.priority),
@@ -182,32 +181,20 @@ class Issues {
   #opening() {
     const title = el("input", { name: "title", required: true, maxlength: "256", autocomplete: "off" });
     const labels = el("input", { name: "labels", placeholder: "critical, ui", autocomplete: "off" });
-    const submit = el("button", { type: "submit", class: "primary" }, "Open issue");
-    const said = el("div", {});
-    const add = () =>
-      pressed(submit, said, async () => {
-        const answer = await call("POST", this.#base, {
-          body: { title: title.value, labels: split(labels.value) },
-          token: this.#token(),
-          signal: this.signal,
-        });
-        title.value = labels.value = "";
-        said.replaceChildren(el("p", { class: "price" }, cost(answer)));
-        announce(`Issue ${answer.data.number} is open.`);
-        this.#editorOf(answer.data.number).show(answer);
-        await this.#changed(answer.data);
-      });
-    return card(
-      "Open an issue",
-      form({ class: "fields" }, add, field("Title", title, { wide: true }), field("Labels", labels), submit),
-      said,
-    );
+    const add = async (said) => {
+      const body = { title: title.value, labels: split(labels.value) };
+      const answer = await call("POST", this.#base, { body, token: this.#token(), signal: this.signal });
+      title.value = labels.value = "";
+      said.replaceChildren(p("price", cost(answer)));
+      announce(`Issue ${answer.data.number} is open.`);
+      this.#editorOf(answer.data.number).show(answer);
+      await this.#changed(answer.data);
+    };
+    return card("Open an issue", ...workForm("Open issue", [field("Title", title, { wide: true }), field("Labels", labels)], add));
   }
 
   #showNone() {
-    this.editor.replaceChildren(
-      el("div", { class: "card" }, empty("No issue is selected.", "Select one from the list.")),
-    );
+    this.editor.replaceChildren(div("card", empty("No issue is selected.", "Select one from the list.")));
   }
 
   /** Lists again after a change that this page made, and tells the other tabs. */
@@ -283,15 +270,8 @@ class Issues {
       ? now.data.labels.filter((it) => it !== label)
       : [...now.data.labels, label];
     const answer = await this.#patch(issue.number, now.etag, { labels }, who);
-    said.replaceChildren(
-      el(
-        "p",
-        {},
-        `${who} has just changed the labels. The current revision is `,
-        el("code", {}, answer.etag),
-        ". Change something and save.",
-      ),
-    );
+    const changed = [`${who} has just changed the labels. The current revision is `, el("code", {}, answer.etag)];
+    said.replaceChildren(el("p", {}, ...changed, ". Change something and save."));
     await this.#changed(answer.data);
   }
 }

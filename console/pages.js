@@ -1,7 +1,7 @@
 // A list that is read page by page, with the price of the last read, which opens the trace of that request.
 
 import { pages } from "./api.js";
-import { button, el } from "./dom.js";
+import { button, el, p } from "./dom.js";
 import { pressed, showLast } from "./task.js";
 import { priced } from "./trace.js";
 
@@ -19,7 +19,7 @@ export class Pages {
     this.#options = options;
     this.more = button(label, () => pressed(this.more, place, () => this.#load(this.next, signal)), { hidden: true });
     this.tally = el("span", {});
-    this.head = [el("p", { class: "status" }, this.tally, this.price.element), this.price.panel];
+    this.head = [p("status", this.tally, this.price.element), this.price.panel];
   }
 
   /** Reads the first page, in place of an earlier read. */

@@ -4,8 +4,9 @@
 // keeps the shard's. It stops after a few pages.
 
 import { pages, path, query } from "./api.js";
-import { card, el, empty, loading, table } from "./dom.js";
-import { moment, plural } from "./format.js";
+import { card, div, el, empty, loading, table } from "./dom.js";
+import { eventCells } from "./event.js";
+import { plural } from "./format.js";
 import { key } from "./key.js";
 import { showLast } from "./task.js";
 
@@ -44,24 +45,16 @@ async function look(topic, label, shard, place, signal) {
     if (found.length >= SHOWN) break;
   }
   const name = partition(topic, label, shard);
-  const rows = found
-    .slice(0, SHOWN)
-    .map(({ id, at, type, actor, data }) => [
-      moment(at),
-      type,
-      el("bdi", {}, actor),
-      el("code", { class: "cut" }, JSON.stringify(data ?? null)),
-      el("a", { href: `#shards${query({ topic, event: id })}`, "aria-label": `Stored items of ${id}` }, "Stored items"),
-    ]);
+  const stored = (id) => el("a", { href: `#shards${query({ topic, event: id })}`, "aria-label": `Stored items of ${id}` }, "Stored items");
+  const rows = found.slice(0, SHOWN).map((event) => [...eventCells(event), stored(event.id)]);
   const more = next || found.length > SHOWN ? `, of the bucket's newest ${plural(read, "event")}` : "";
   place.replaceChildren(
     el("p", {}, key(name), el("span", { class: "muted" }, ` · ${plural(rows.length, "event")}${more}`)),
     rows.length === 0
       ? empty(next ? "None of the events that were read is in this partition." : "This partition has no events.")
       : table(`Events of ${name}`, ["At (UTC)", "Type", "Actor", "Data", "Items"], rows),
-    el(
-      "div",
-      { class: "actions" },
+    div(
+      "actions",
       el("a", { href: `#events${query({ topic, to })}` }, "Show the bucket in the timeline"),
       el("a", { href: `#system${query({ throttle: name })}` }, "Throttle this partition"),
     ),

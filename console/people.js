@@ -3,18 +3,18 @@
 import { chooser } from "./address.js";
 import { isLocal, query, tokenUser } from "./api.js";
 import { PEOPLE } from "./compose.js";
-import { el, empty, heading, suggested } from "./dom.js";
+import { div, el, empty, heading, suggested } from "./dom.js";
 import { followersCard, followsCard } from "./follows.js";
 import { watch } from "./live.js";
 
 export function open(place, parameters, signal) {
   const user = parameters.get("user") ?? tokenUser() ?? (isLocal() ? "bob" : "");
-  const cards = el("div", { class: "columns even" });
+  const cards = div("columns even");
   const draw = () => cards.replaceChildren(followsCard(user, signal), followersCard(`actor:${user}`, signal));
   place.append(
     heading("Follows", "The actors and subjects that a user follows, whose posts fan-out delivers to the user's feed, and the followers of the actor of the same name."),
     userForm("follows", user, user && el("a", { href: `#events${query({ feed: user })}` }, `Feed of ${user}`)),
-    user ? cards : el("div", { class: "card" }, empty("No user is selected.", "Enter the user that your token acts for.")),
+    user ? cards : div("card", empty("No user is selected.", "Enter the user that your token acts for.")),
   );
   if (user) signal.addEventListener("abort", watch({ begin: () => cards.contains(document.activeElement) || draw() }));
 }

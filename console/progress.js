@@ -2,7 +2,7 @@
 // until the panel is closed.
 
 import { call, isLocal } from "./api.js";
-import { button, el, form } from "./dom.js";
+import { button, div, el, form } from "./dom.js";
 import { polling } from "./meter.js";
 import { pressed, showLast } from "./task.js";
 
@@ -12,7 +12,7 @@ const pause = () => (isLocal() ? 1000 : 5000);
 /** A form that asks for a name before it does `work`, whose problem is shown in `said`. It moves the focus to the name. */
 export function confirmation(label, named, said, work, cancel) {
   const submit = el("button", { type: "submit", class: "danger" }, label);
-  const actions = el("div", { class: "actions wide" }, submit, button("Cancel", cancel, { class: "quiet" }));
+  const actions = div("actions wide", submit, button("Cancel", cancel, { class: "quiet" }));
   setTimeout(() => named.querySelector("input").focus());
   return form({ class: "fields" }, () => pressed(submit, said, work), named, actions);
 }

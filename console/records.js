@@ -2,7 +2,8 @@
 
 import { chooser } from "./address.js";
 import { apiUrl, call, exactly, path, tokenUser } from "./api.js";
-import { announce, button, el, empty, field, heading, nameInput } from "./dom.js";
+import { faultOf } from "./compose.js";
+import { announce, button, div, el, empty, field, heading, nameInput } from "./dom.js";
 import { asTyped, Editor } from "./editor.js";
 import { watch } from "./live.js";
 import { userForm } from "./people.js";
@@ -27,7 +28,7 @@ function openSettings(place, app, signal) {
 
 function show(place, title, name, target, signal) {
   if (name) edit(place, `${title} of ${name}`, target, signal);
-  else place.append(el("div", { class: "card" }, empty("No record is selected.", "Enter a name.")));
+  else place.append(div("card", empty("No record is selected.", "Enter a name.")));
 }
 
 /** The editor of a record's text. */
@@ -42,7 +43,7 @@ function edit(place, title, target, signal) {
     });
   const controls = (version, typed = version.data) => {
     const data = el("textarea", { rows: "14", spellcheck: "false", required: true, placeholder: '{"name": "Ada"}', value: typed });
-    const check = () => data.setCustomValidity(faultOf(data.value));
+    const check = () => data.setCustomValidity(faultOfObject(data.value));
     const tidy = button("Format", () => {
       if (!data.reportValidity()) return;
       data.value = JSON.stringify(exactly(data.value), null, 2);
@@ -69,11 +70,4 @@ function edit(place, title, target, signal) {
 }
 
 /** The fault of a text that is not a JSON object. */
-function faultOf(text) {
-  try {
-    const value = JSON.parse(text);
-    return value === null || typeof value !== "object" || Array.isArray(value) ? "Enter a JSON object: { … }." : "";
-  } catch (error) {
-    return `This is not valid JSON: ${error.message}`;
-  }
-}
+const faultOfObject = (text) => faultOf(text) || (/^\s*\{/.test(text) ? "" : "Enter a JSON object: { … }.");

@@ -6,12 +6,13 @@ import { chooser } from "./address.js";
 import { call, openTab, path, query, useToken } from "./api.js";
 import { copyButton } from "./copy.js";
 import {
-  announce, button, card, checks, el, empty, factList, field, form, heading, loading, nameInput, select, table,
+  announce, button, card, checks, div, el, empty, factList, field, heading, loading, nameInput, plainInput, select,
+  table,
 } from "./dom.js";
 import { moment, plural } from "./format.js";
 import { untilRead, watch } from "./live.js";
 import { Pages } from "./pages.js";
-import { asking, pressed } from "./task.js";
+import { asking, pressed, workForm } from "./task.js";
 
 const PAGE = 50;
 const SCOPES = ["read", "write", "import", "consume", "act-as", "admin"];
@@ -32,7 +33,7 @@ class Sessions {
   /** `wanted` has the user whose sessions are listed, or the id of a session, or neither. */
   constructor(place, wanted, signal) {
     Object.assign(this, { place, wanted, signal });
-    this.said = el("div", { class: "said" });
+    this.said = div("said");
     this.listed = el("div", {}, loading());
     const { user, id } = wanted;
     this.pages = new Pages(this.listed, signal, {
@@ -52,17 +53,15 @@ class Sessions {
         "Sessions",
         "A token opens a session: with a user, scopes, perhaps a list of topics, and an end. To list, create and revoke sessions, connect with an admin's token.",
       ),
-      el(
-        "div",
-        { class: "toolbar" },
+      div(
+        "toolbar",
         chooser("sessions", "User", "user", nameInput({ value: user, placeholder: "all" })),
-        chooser("sessions", "Session id", "id", el("input", { value: id, required: true, autocomplete: "off", spellcheck: "false" })),
+        chooser("sessions", "Session id", "id", plainInput({ value: id, required: true })),
       ),
-      el(
-        "div",
-        { class: "columns" },
-        el("div", { class: "column" }, card(title, ...this.pages.head, this.listed, this.said, el("div", { class: "actions" }, this.pages.more, all))),
-        el("div", { class: "column" }, this.#own(), this.#creation()),
+      div(
+        "columns",
+        div("column", card(title, ...this.pages.head, this.listed, this.said, div("actions", this.pages.more, all))),
+        div("column", this.#own(), this.#creation()),
       ),
     );
     this.signal.addEventListener("abort", watch({ begin: () => this.pages.first() }));
@@ -118,48 +117,39 @@ class Sessions {
   #creation() {
     const user = nameInput({ name: "user", value: this.wanted.user, placeholder: "none: a service" });
     const scopes = checks("Scopes", "scopes", SCOPES, ["read", "write"]);
-    const topics = el("input", { name: "topics", autocomplete: "off", spellcheck: "false", placeholder: "all" });
+    const topics = plainInput({ name: "topics", placeholder: "all" });
     const time = el("input", { type: "number", name: "ttl_seconds", value: "1", min: "1", required: true });
     const unit = select(UNITS, "3600");
     const perMinute = (name) => el("input", { type: "number", name, min: "1", max: "100000", placeholder: "no limit" });
     const [writes, reads] = [perMinute("writes_per_minute"), perMinute("reads_per_minute")];
-    const submit = el("button", { type: "submit", class: "primary" }, "Create session");
-    const token = el("div", { class: "said" });
-    const create = () =>
-      pressed(submit, token, async () => {
-        token.replaceChildren();
-        const names = topics.value.split(/[\s,]+/).filter(Boolean);
-        const wanted = {
-          user: user.value.trim() || undefined,
-          scopes: scopes.values(),
-          topics: names.length > 0 ? names : undefined,
-          writes_per_minute: Number(writes.value) || undefined,
-          reads_per_minute: Number(reads.value) || undefined,
-        };
-        const body = { ...wanted, ttl_seconds: Number(time.value) * Number(unit.value) };
-        const { data } = await call("POST", "/sessions", { body, signal: this.signal });
-        showToken(token, data, wanted.user);
-        // The list of all sessions may not have it yet.
-        if (this.wanted.id || (this.wanted.user && this.wanted.user !== wanted.user)) return;
-        this.pages.items.unshift({ ...wanted, id: data.id, created_at: new Date().toISOString(), expires_at: data.expires_at });
-        this.#draw();
-      });
-    return card(
-      "Create a session",
-      form(
-        { class: "fields" },
-        create,
-        field("User", user, { wide: true, hint: "The user that the token acts for" }),
-        scopes.element,
-        field("Topics", topics, { wide: true, hint: "Separated by commas; empty: all topics" }),
-        field("Valid for", time),
-        field("Unit", unit),
-        field("Writes a minute", writes),
-        field("Reads a minute", reads),
-        el("div", { class: "actions wide" }, submit),
-      ),
-      token,
-    );
+    const create = async (said) => {
+      said.replaceChildren();
+      const names = topics.value.split(/[\s,]+/).filter(Boolean);
+      const wanted = {
+        user: user.value.trim() || undefined,
+        scopes: scopes.values(),
+        topics: names.length > 0 ? names : undefined,
+        writes_per_minute: Number(writes.value) || undefined,
+        reads_per_minute: Number(reads.value) || undefined,
+      };
+      const body = { ...wanted, ttl_seconds: Number(time.value) * Number(unit.value) };
+      const { data } = await call("POST", "/sessions", { body, signal: this.signal });
+      showToken(said, data, wanted.user);
+      // The list of all sessions may not have it yet.
+      if (this.wanted.id || (this.wanted.user && this.wanted.user !== wanted.user)) return;
+      this.pages.items.unshift({ ...wanted, id: data.id, created_at: new Date().toISOString(), expires_at: data.expires_at });
+      this.#draw();
+    };
+    const fields = [
+      field("User", user, { wide: true, hint: "The user that the token acts for" }),
+      scopes.element,
+      field("Topics", topics, { wide: true, hint: "Separated by commas; empty: all topics" }),
+      field("Valid for", time),
+      field("Unit", unit),
+      field("Writes a minute", writes),
+      field("Reads a minute", reads),
+    ];
+    return card("Create a session", ...workForm("Create session", fields, create));
   }
 }
 
@@ -172,13 +162,12 @@ function showToken(place, { token, expires_at: end }, user) {
   const here = button("Use it in this tab", () => pressed(here, place, () => useToken(token).then(() => dispatchEvent(new Event("token")))));
   const other = button("Use it in a new tab", () => openTab(token, user));
   place.replaceChildren(
-    el(
-      "div",
-      { class: "conflict" },
+    div(
+      "conflict",
       el("h3", {}, "Copy the token now"),
       el("p", {}, "It is shown only once. It ends at ", moment(end), " UTC."),
       el("code", {}, token),
-      el("div", { class: "actions" }, copy, here, other, button("Hide", () => place.replaceChildren(), { class: "quiet" })),
+      div("actions", copy, here, other, button("Hide", () => place.replaceChildren(), { class: "quiet" })),
     ),
   );
   announce("The session is created. Copy its token now: it is shown only once.");

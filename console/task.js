@@ -2,7 +2,7 @@
 
 import { isLocal } from "./api.js";
 import { LatelyProblem } from "./client.js";
-import { announce, button, el, mark, unmark } from "./dom.js";
+import { announce, button, div, el, form, mark, p, unmark } from "./dom.js";
 import { polling } from "./meter.js";
 
 /** The interval of reads of what is shown. Only the local program is read again; a deployed stack's reads cost money. */
@@ -22,9 +22,8 @@ export function showProblem(error, again, isNew = true) {
     el("strong", {}, error.title),
     error.detail && el("p", {}, error.detail),
     faults.length > 0 && el("ul", {}, faults),
-    el(
-      "p",
-      { class: "hint" },
+    p(
+      "hint",
       el("code", {}, marks),
       error.request_id && " · request ",
       error.request_id && el("code", {}, error.request_id),
@@ -98,6 +97,9 @@ export function lastFor(place, signal) {
   return AbortSignal.any([signal, shown.get(place).signal]);
 }
 
+/** True if a promise is fulfilled, and false if it is rejected. */
+export const succeeds = (promise) => promise.then(() => true, () => false);
+
 /** Reads again and again what `place` shows, but not while the page is hidden or the user has the focus there. */
 export function repeat(place, signal, read) {
   if (!isLocal()) return;
@@ -121,6 +123,16 @@ export async function pressed(control, place, work) {
     control.disabled = false;
     if (hadFocus && document.activeElement === document.body) focus(control.isConnected ? control : place);
   }
+}
+
+/**
+ * A form that does `work(said)` when it is submitted, and below it the place for what is said. `more` stands beside the button.
+ */
+export function workForm(label, fields, work, { more, ...properties } = {}) {
+  const submit = el("button", { type: "submit", class: "primary" }, label);
+  const said = div("said");
+  const go = () => pressed(submit, said, () => work(said));
+  return [form({ class: "fields", ...properties }, go, fields, div("actions wide", submit, more)), said];
 }
 
 /** Runs `work`, and marks the fields of a form whose names a problem has. The first of them gets the focus. */

@@ -6,11 +6,14 @@ import { note } from "./address.js";
 import { apiUrl, call, isLocal, path, query, TOPIC_PAGES, topicPage } from "./api.js";
 import { Chart } from "./chart.js";
 import { Deletion } from "./deletion.js";
-import { announce, button, card, checks, el, empty, factList, field, form, heading, loading, nameInput, select, table } from "./dom.js";
+import {
+  announce, button, card, checks, div, el, empty, factList, field, heading, loading, nameInput, p, plainInput,
+  select, table,
+} from "./dom.js";
 import { cost, count, moment, plural, seconds, units } from "./format.js";
 import { watch } from "./live.js";
 import { Pages } from "./pages.js";
-import { lastFor, pressed, repeat, showLast } from "./task.js";
+import { lastFor, pressed, repeat, showLast, workForm } from "./task.js";
 import { priced } from "./trace.js";
 
 const PAGE = 50;
@@ -49,24 +52,21 @@ class Topics {
   constructor(place, signal) {
     Object.assign(this, { place, signal });
     this.listed = el("div", {}, loading());
-    this.filter = el("input", { type: "search", autocomplete: "off", spellcheck: "false", oninput: () => this.#draw() });
+    this.filter = plainInput({ type: "search", oninput: () => this.#draw() });
     this.pages = new Pages(this.listed, signal, { target: topicPage, of: (data) => data.topics, draw: () => this.#draw(), most: TOPIC_PAGES });
-    this.side = el("div", { class: "column" });
+    this.side = div("column");
   }
 
   start(topic) {
     this.creation = this.#creation();
     this.place.append(
-      el(
-        "div",
-        { class: "columns even" },
-        el(
-          "div",
-          { class: "column" },
-          card("All topics", el("div", { class: "toolbar" }, field("Filter by name", this.filter)), ...this.pages.head, this.listed, this.pages.more),
-          el(
-            "p",
-            { class: "hint" },
+      div(
+        "columns even",
+        div(
+          "column",
+          card("All topics", div("toolbar", field("Filter by name", this.filter)), ...this.pages.head, this.listed, this.pages.more),
+          p(
+            "hint",
             "This API: ",
             el("a", { href: `${apiUrl()}/health`, target: "_blank", rel: "noreferrer" }, "health"),
             " · ",
@@ -155,17 +155,16 @@ class Overview {
     this.facts = el("div", {}, loading());
     this.price = priced(signal);
     this.refresh = button("Refresh", () => pressed(this.refresh, this.facts, () => this.#read(this.reading)));
-    this.settings = el("div", { class: "column" });
+    this.settings = div("column");
     this.deletion = new Deletion(topic, this.signal, { begun: () => this.#deletes(), ended: () => this.#say("This topic is deleted.") });
     const links = [
       el("a", { href: `#events${query({ topic })}` }, "Events"),
       isLocal() && el("a", { href: `#shards${query({ topic })}` }, "Shards"),
       el("a", { href: `#consumers${query({ topic })}` }, "Consumers"),
     ];
-    this.element = el(
-      "div",
-      { class: "column" },
-      card(topic, this.facts, this.price.panel, isLocal() && this.chart.element, el("div", { class: "actions" }, this.refresh, links)),
+    this.element = div(
+      "column",
+      card(topic, this.facts, this.price.panel, isLocal() && this.chart.element, div("actions", this.refresh, links)),
       this.settings,
       this.deletion.element,
     );
@@ -193,7 +192,7 @@ class Overview {
   }
 
   #say(text) {
-    this.facts.replaceChildren(el("p", { class: "muted" }, text));
+    this.facts.replaceChildren(p("muted", text));
   }
 
   async #read(signal) {
@@ -254,8 +253,6 @@ function settingsForm(before, label, save, taken) {
   const most = select(SHARDS, String(before.max_shards), { name: "max_shards" });
   const fanOut = checks("Fan-out", "fan_out", ["to feeds"], before.fan_out ? ["to feeds"] : []);
   const views = checks("Views", "views", VIEWS, before.views, "Changed views apply to later events. Fan-out needs actor and subject.");
-  const submit = el("button", { type: "submit", class: "primary" }, label);
-  const said = el("div", { class: "said" });
   const changes = () => {
     const now = {
       bucket: bucket.value,
@@ -270,25 +267,20 @@ function settingsForm(before, label, save, taken) {
   };
   const check = () =>
     name.setCustomValidity(taken?.(name.value.trim()) ? "This topic exists. Select it in the list to change its settings." : "");
-  const go = () => {
+  const go = async (said) => {
     const changed = changes();
     said.replaceChildren();
-    if (!taken && Object.keys(changed).length === 0) return said.replaceChildren(el("p", { class: "muted" }, "There are no changes to save."));
-    return pressed(submit, said, () => save(changed, name.value.trim()));
+    if (taken || Object.keys(changed).length > 0) return save(changed, name.value.trim());
+    said.replaceChildren(p("muted", "There are no changes to save."));
   };
-  return [
-    form(
-      { class: "fields", "aria-label": label, oninput: check },
-      go,
-      taken && field("Name", name, { wide: true }),
-      field("Bucket", bucket, { hint: taken ? "Cannot be changed later" : "Fixed at creation" }),
-      field("Retention, days", retention, { hint: "Empty: for ever" }),
-      field("Least shards", least),
-      field("Most shards", most),
-      fanOut.element,
-      views.element,
-      el("div", { class: "actions wide" }, submit),
-    ),
-    said,
+  const fields = [
+    taken && field("Name", name, { wide: true }),
+    field("Bucket", bucket, { hint: taken ? "Cannot be changed later" : "Fixed at creation" }),
+    field("Retention, days", retention, { hint: "Empty: for ever" }),
+    field("Least shards", least),
+    field("Most shards", most),
+    fanOut.element,
+    views.element,
   ];
+  return workForm(label, fields, go, { oninput: check, "aria-label": label });
 }

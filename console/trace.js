@@ -3,7 +3,7 @@
 import { note } from "./address.js";
 import { call, isLocal } from "./api.js";
 import { LatelyProblem } from "./client.js";
-import { button, card, el, field, form, loading, suggested, table } from "./dom.js";
+import { button, card, div, el, field, form, loading, p, suggested, table } from "./dom.js";
 import { cost, count, plural, units } from "./format.js";
 import { key } from "./key.js";
 import { onOutage } from "./live.js";
@@ -38,11 +38,7 @@ async function draw(place, wanted, signal) {
     el("p", {}, el("strong", {}, `${status}`), got, " · ", el("span", { class: "price" }, cost({ cost: paid }))),
     refused && showProblem(refused),
     calls.length > 0 && table("DynamoDB calls", ["Call", "Partition", "Items", "Read units", "Read"], rows, { class: "items" }),
-    el(
-      "p",
-      { class: "hint" },
-      "The traced read starts with empty caches, so it also reads the topic and its directory.",
-    ),
+    p("hint", "The traced read starts with empty caches, so it also reads the topic and its directory."),
   ];
   place.replaceChildren(...parts.filter(Boolean));
 }
@@ -52,7 +48,7 @@ async function draw(place, wanted, signal) {
  * request in `panel`. A pinned trace stays beside the next one.
  */
 export function priced(signal) {
-  const panel = el("div", { class: "traces" });
+  const panel = div("traces");
   const element = isLocal()
     ? button("", () => open(target), { class: "as-link price", title: "Shows the DynamoDB calls of this request" })
     : el("span", { class: "price" });
@@ -66,7 +62,7 @@ export function priced(signal) {
       section.remove();
       element.focus();
     };
-    const head = el("div", { class: "detail-head" }, el("code", {}, wanted), el("div", {}, pin, button("Close", close, { class: "quiet" })));
+    const head = div("detail-head", el("code", {}, wanted), el("div", {}, pin, button("Close", close, { class: "quiet" })));
     const section = el("section", { class: "card trace", "aria-label": `Trace of ${wanted}` }, head, found);
     panel.append(section);
     pin.focus();
@@ -87,7 +83,7 @@ export function trace(target, signal) {
   const read = () => showLast(found, signal, look);
   const section = card(
     "Trace a read",
-    el("p", { class: "muted" }, "Runs any GET of the API, and lists its DynamoDB calls."),
+    p("muted", "Runs any GET of the API, and lists its DynamoDB calls."),
     form({ class: "inline" }, () => {
         note({ trace: input.value.trim(), event: null });
         return pressed(run, found, read);

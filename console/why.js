@@ -18,12 +18,7 @@ export function why(event, signal) {
   const user = suggested(isLocal() ? PEOPLE : [], { required: true, placeholder: "a user" });
   const ask = el("button", { type: "submit" }, "Why not?");
   const answer = () => pressed(ask, said, async () => said.replaceChildren(el("p", {}, ...(await reason(event, user.value.trim(), signal)))));
-  const element = card(
-    "Why?",
-    stored,
-    form({ class: "inline" }, answer, field("In the feed of", user), ask),
-    said,
-  );
+  const element = card("Why?", stored, form({ class: "inline" }, answer, field("In the feed of", user), ask), said);
   element.classList.add("why");
   if (isLocal()) showLast(stored, signal, async () => stored.replaceChildren(factList(await places(event, signal))));
   setTimeout(() => user.focus());

@@ -88,7 +88,11 @@ const streams = (page, name) =>
     globalThis.fetch = (target, options) => {
       if (!String(target).includes(`/topics/${wanted}/live`)) return real(target, options);
       made.opened.push(String(target));
-      return Promise.resolve(new Response(new ReadableStream({ start: (stream) => (made.last = stream) })));
+      const start = (stream) => {
+        made.last = stream;
+        options.signal.addEventListener("abort", () => stream.error(options.signal.reason));
+      };
+      return Promise.resolve(new Response(new ReadableStream({ start })));
     };
     location.hash = `events?topic=${wanted}`;
   }, name);
