@@ -1,6 +1,6 @@
 // Made of the TypeScript client by clients/typescript/bundle.mjs. Do not edit.
 
-// clients/typescript/src/cost.ts
+// src/cost.ts
 var parseCost = (header) => Object.fromEntries(
   (header ?? "").split(", ").flatMap((field) => {
     const [name, value] = field.split("=");
@@ -11,7 +11,7 @@ function addCost(sum, cost) {
   for (const name of Object.keys(cost)) sum[name] = (sum[name] ?? 0) + cost[name];
 }
 
-// clients/typescript/src/problem.ts
+// src/problem.ts
 var LatelyProblem = class extends Error {
   status;
   code;
@@ -84,7 +84,7 @@ function unreachable(cause) {
   return new LatelyProblem({ status: 0, code: "unreachable", detail }, { cause });
 }
 
-// clients/typescript/src/sse.ts
+// src/sse.ts
 async function* frames(stream2) {
   const reader = stream2.getReader();
   const decoder = new TextDecoder();
@@ -115,14 +115,14 @@ function parse(block) {
   return frame;
 }
 
-// clients/typescript/src/request.ts
+// src/request.ts
 function isRepeatable({ method, path, headers = {} }) {
   if (headers["Idempotency-Key"] !== void 0) return true;
   if (headers["If-Match"] !== void 0 || headers["If-None-Match"] !== void 0) return false;
   return ["GET", "PUT", "DELETE"].includes(method) || /\/(poll|commit|seek|erasures)$/.test(path);
 }
 
-// clients/typescript/src/transport.ts
+// src/transport.ts
 var LONGEST_RETRY_AFTER = 60;
 var LONGEST_BACKOFF = 5;
 var Transport = class _Transport {
@@ -267,7 +267,7 @@ function problemOf({ status, headers }, text) {
 }
 var unquote = (etag) => etag?.replaceAll('"', "");
 
-// clients/typescript/src/follow.ts
+// src/follow.ts
 var WAIT_SECONDS = 20;
 async function* follow(client, routes, { cursor: start, signal, ...filters }) {
   let cursor = start ?? void 0;

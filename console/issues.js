@@ -46,8 +46,7 @@ class Issues {
   #awaited = null;
 
   constructor(place, repository, filter, signal) {
-    Object.assign(this, { place, repository, filter, signal });
-    this.as = "ada";
+    Object.assign(this, { place, repository, filter, signal, as: "ada" });
     this.listed = div("listed");
     this.editor = div("column");
     const of = ({ issues }) => issues;

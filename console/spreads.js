@@ -21,7 +21,6 @@ export function spreadsCard() {
   const about =
     "A bucket has its base shards at all times. Throttled writes add a spread: twice the shards, for a minute, or longer while the topic stays busy. An event belongs to the shard whose slice of time holds the event, so a read asks only the shards that can hold its events. In the drawing, a step of the height doubles the shards.";
   const element = card("Shards over time", p("muted", about), shown);
-  element.classList.add("spreads");
   const show = (buckets) => {
     if (element.contains(document.activeElement)) return;
     const spread = buckets.filter((it) => it.spreads.length > 0);

@@ -91,7 +91,6 @@ export function trace(target, signal) {
     found,
   );
   section.classList.add("trace");
-  signal.addEventListener("abort", () => found.replaceChildren());
   signal.addEventListener("abort", onOutage((outage) => outage === null && found.querySelector(".problem") && read()));
   read();
   return section;

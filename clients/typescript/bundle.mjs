@@ -16,7 +16,8 @@ export { problemOf, Transport } from "./transport.js";
 `;
 
 const { outputFiles } = await build({
-  stdin: { contents: ENTRY, resolveDir: fileURLToPath(new URL("src", import.meta.url)), loader: "ts" },
+  absWorkingDir: fileURLToPath(new URL(".", import.meta.url)),
+  stdin: { contents: ENTRY, resolveDir: "src", loader: "ts" },
   bundle: true,
   format: "esm",
   target: "es2022",
