@@ -5,9 +5,9 @@
 //! a browser runs as they are.
 //!
 //! Each module becomes a function that runs once, after the modules that it imports. So its names stay its own. The
-//! modules use `import { a, b as c }`, `import * as a`, `export` before `const`, `function`, `async function` or `class`,
-//! and a list `export { … };` as the last statement. They do not import each other in a circle. Any other form fails the
-//! build.
+//! modules use `import { a, b as c }`, `import * as a`, `export` before `const`, `function`, `async function`,
+//! `async function*` or `class`, and a list `export { … };` as the last statement. They do not import each other in a
+//! circle. Any other form fails the build.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -82,7 +82,7 @@ fn import(statement: &str) -> Option<(String, String)> {
 
 /// The name that a line declares.
 fn exported(line: &str) -> Option<&str> {
-    let kinds = ["const ", "function ", "async function ", "class "];
+    let kinds = ["const ", "function ", "async function ", "async function* ", "class "];
     let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
     rest.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
         .next()
