@@ -144,16 +144,16 @@ async function run(signal) {
 
 /** A `fetch` for the client. It waits while the API does not respond, and shows what a response says about the connection. */
 function requests(signal, handlers, ways) {
-  let hasBegun = false;
-  let wasOpen = false;
+  const base = new URL(apiUrl()).pathname.replace(/\/$/, "");
+  let [hasBegun, wasOpen] = [false, false];
   return async (target, { signal: ends }) => {
     if (!isReachable()) {
       await reached(signal);
       return begun(signal);
     }
-    const { pathname, searchParams } = new URL(target);
+    const { pathname, search, searchParams } = target;
     const isLive = pathname.endsWith("/live");
-    const get = () => send("GET", String(target).slice(apiUrl().length), { signal: ends, isLive });
+    const get = () => send("GET", pathname.slice(base.length) + search, { signal: ends, isLive });
     opened = null;
     const { response, problem } = await (isLive ? get() : polling(get)).catch(async (error) => {
       signal.throwIfAborted();
