@@ -83,7 +83,7 @@ test("every list and every record has a price that opens its trace", async (t) =
     ["topics", "/topics?limit=200"],
     [`topics?topic=${name}`, `/topics/${name}/events?limit=50`, /^[\d.]+ read units?/],
     [`consumers?topic=${name}&name=reader`, `/topics/${name}/consumers/reader`],
-    [`follows?user=${user}`, `/users/${user}/following?limit=200`],
+    [`follows?user=${user}`, `/users/${user}/following?limit=200`, /^last read/, ".columns > .card:first-child"],
     [`profile?user=${user}`, `/users/${user}/profile?consistent=true`],
     [`sessions?user=${user}`, `/sessions?user=${user}&limit=50`],
     [`issues?repo=${repo}`, `/repos/octo/${repo}/issues?limit=100`],
