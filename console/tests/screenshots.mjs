@@ -111,7 +111,7 @@ await picture("heal", "#system", async (page) => {
 
 await picture("storage", "#shards", async (page) => {
   await page.getByRole("grid").waitFor();
-  await page.locator(".spreads summary").first().click();
+  await page.getByText(/^Spreads of /).first().click();
   await page.getByRole("region", { name: /^Spreads of/ }).waitFor();
   await page.evaluate(() => scrollTo(0, 280));
 });
