@@ -2,6 +2,7 @@
 // a reload and the browser's Back show the same again.
 
 import { query } from "./api.js";
+import { el, field, form } from "./dom.js";
 
 /** The panel's name and the parameters of an address. */
 export function parse(hash) {
@@ -15,3 +16,13 @@ export function note(changes) {
   history.replaceState(null, "", `#${name || "events"}${query({ ...Object.fromEntries(parameters), ...changes })}`);
   dispatchEvent(new Event("noted"));
 }
+
+/** A form that opens a panel with a parameter. */
+export const chooser = (panel, label, name, input, ...more) =>
+  form(
+    { class: "toolbar", "aria-label": `Choose by ${label.toLowerCase()}` },
+    () => (location.hash = `${panel}${query({ [name]: input.value.trim() })}`),
+    field(label, input),
+    el("button", { type: "submit" }, "Show"),
+    ...more,
+  );

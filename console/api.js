@@ -1,27 +1,15 @@
 // Requests to Lately's API: to the program that served this page, or to an API whose URL the user entered.
 //
-// A response that is not 2xx is thrown as a `Problem`, so that the page shows its code and its request's id. URL and
+// A response that is not 2xx is thrown as a `LatelyProblem`, so that the page shows its code and its request's id. URL and
 // token are kept only in `sessionStorage`, which ends with the tab.
 
+import { LatelyProblem, problemOf } from "./client.js";
 import { measure } from "./meter.js";
 
 const KEPT = "lately.connection";
 
 /** The local program, with its admin's token. The token is valid on this machine only. */
 const LOCAL = { url: "", token: "dev" };
-
-/** A response of the API that is not 2xx. Its `code` never changes. */
-export class Problem extends Error {
-  constructor({ status, code, title, detail, errors = [], requestId = null }) {
-    super(detail || title);
-    Object.assign(this, { status, code, title, errors, requestId });
-  }
-
-  /** True if the same request may succeed later. */
-  get isPassing() {
-    return this.code === "unreachable" || this.status === 429 || this.status >= 500;
-  }
-}
 
 let connection = kept() ?? LOCAL;
 
@@ -103,15 +91,19 @@ let reached = true;
 export const isReachable = () => reached;
 
 /**
- * Sends a request. `body` is sent as JSON; `token` replaces the connection's token.
- * Returns `{ data, cost, milliseconds, etag, status }`.
+ * Sends a request, and reads its response. `body` is sent as JSON; `token` replaces the connection's token.
+ * Returns `{ data, cost, milliseconds, etag, status }`, and as `read` the path of a GET.
  */
-export async function call(method, path, { body, headers = {}, token, signal, as = "json" } = {}) {
+export async function call(method, path, { as = "json", ...options } = {}) {
   const began = performance.now();
-  const response = await send(method, path, { body, headers, token, signal });
-  const text = await received(response.text());
+  const { response, problem } = await send(method, path, options);
+  if (problem) throw problem;
+  const text = await response.text().catch((error) => {
+    throw lost(error);
+  });
   const answer = {
     status: response.status,
+    read: method === "GET" ? path : null,
     cost: response.headers.get("Lately-Cost"),
     etag: response.headers.get("ETag"),
     truncated: response.headers.get("Lately-Truncated") === "true",
@@ -126,7 +118,7 @@ export async function call(method, path, { body, headers = {}, token, signal, as
 }
 
 const notLately = () =>
-  new Problem({
+  new LatelyProblem({
     status: 0,
     code: "not-lately",
     title: "This is not a Lately API",
@@ -134,76 +126,44 @@ const notLately = () =>
   });
 
 /**
- * Sends a request, and returns the response unread, so that the caller can read it as a stream. `isLive` sends it to the
- * address of the streams, which says nothing about the API if it does not respond.
+ * Sends a request, and returns the response unread, with its problem if it is not 2xx. `isLive` sends it to the address of
+ * the streams, which says nothing about the API if it does not respond.
  */
 export async function send(method, path, { body, headers = {}, token, signal, isLive = false }) {
   const bearer = token ?? (isLocal() && path.startsWith("/local/") ? adminToken() : connection.token);
   const sent = { Authorization: `Bearer ${bearer}`, ...headers };
   if (body !== undefined) sent["Content-Type"] = "application/json";
   const measured = measure(method, path);
-  const elsewhere = isLive && liveUrl() !== connection.url;
-  let response;
+  const base = isLive ? liveUrl() : connection.url;
+  const isApi = base === connection.url;
   try {
-    response = await received(
-      fetch((isLive ? liveUrl() : connection.url) + path, {
-        method,
-        headers: sent,
-        body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
-        signal,
-        credentials: "omit",
-        cache: "no-store",
-      }),
-      elsewhere,
-    );
-    if (!elsewhere) reached = true;
-    if (!response.ok) throw ended(await problem(response));
-  } catch (error) {
-    measured(response, error);
-    throw error;
-  }
-  measured(response);
-  return response;
-}
-
-/** Reports that the token or a topic is no longer valid, so that a live stream of it ends. */
-function ended(problem) {
-  if (["invalid-token", "topic-not-found"].includes(problem.code)) dispatchEvent(new Event("ended"));
-  return problem;
-}
-
-/** Waits for a response or its body. One of `elsewhere` does not come from the API's own address. */
-async function received(promise, elsewhere = false) {
-  try {
-    return await promise;
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    if (!elsewhere) reached = false;
-    throw new Problem({
-      status: 0,
-      code: "unreachable",
-      title: "No response",
-      detail: `${apiUrl()} did not respond. Check that it is running and that it allows this page's origin.`,
+    const response = await fetch(base + path, {
+      method,
+      headers: sent,
+      body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
+      signal,
+      credentials: "omit",
+      cache: "no-store",
     });
+    if (isApi) reached = true;
+    const problem = response.ok ? null : problemOf(response, await response.clone().text());
+    // A live stream of the token or the topic ends.
+    if (["invalid-token", "topic-not-found"].includes(problem?.code)) dispatchEvent(new Event("ended"));
+    measured(response, problem);
+    return { response, problem };
+  } catch (error) {
+    const problem = lost(error, isApi);
+    measured(null, problem);
+    throw problem;
   }
 }
 
-async function problem(response) {
-  const text = await received(response.text());
-  let body = {};
-  try {
-    body = JSON.parse(text);
-  } catch {
-    body = { title: text.slice(0, 200) };
-  }
-  return new Problem({
-    status: response.status,
-    code: body.code ?? `http-${response.status}`,
-    title: body.title ?? body.message ?? response.statusText,
-    detail: body.detail,
-    errors: body.errors,
-    requestId: body.request_id ?? response.headers.get("apigw-requestid"),
-  });
+/** The error of a request without a whole response, from the API's own address or not. */
+function lost(error, isApi = true) {
+  if (error.name === "AbortError") return error;
+  if (isApi) reached = false;
+  const detail = `${apiUrl()} did not respond. Check that it is running and that it allows this page's origin.`;
+  return new LatelyProblem({ status: 0, code: "unreachable", title: "No response", detail });
 }
 
 /** Parses JSON. Numbers that a double cannot hold as they were sent (`0.10`, 20 digits) keep their text. */
@@ -228,19 +188,24 @@ export function query(values) {
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
-/** The most pages of the list of topics to read at once. */
-const TOPIC_PAGES = 10;
-
-/** Up to 2,000 topics with their settings, by name, and the cursor of those after them. */
-export async function topicList(signal, next = null) {
-  const topics = [];
-  for (let page = 0; page < TOPIC_PAGES && (page === 0 || next); page += 1) {
-    const { data } = await call("GET", `/topics${query({ limit: 200, cursor: next })}`, { signal });
-    topics.push(...data.topics);
-    next = data.next;
+/** The responses of a list's pages, at most `most`. `target(cursor)` is the path of a page. */
+export async function* pages(target, most, signal, cursor = null) {
+  for (let page = 0; page < most && (page === 0 || cursor); page += 1) {
+    const answer = await call("GET", target(cursor), { signal });
+    cursor = answer.data.next ?? null;
+    yield answer;
   }
-  return { topics, next };
 }
 
+/** The most pages of the list of topics to read at once. */
+export const TOPIC_PAGES = 10;
+
+/** The path of a page of the list of topics. */
+export const topicPage = (cursor) => `/topics${query({ limit: 200, cursor })}`;
+
 /** The names of all topics, at most 2,000. */
-export const topics = async (signal) => (await topicList(signal)).topics.map((it) => it.topic);
+export async function topics(signal) {
+  const names = [];
+  for await (const { data } of pages(topicPage, TOPIC_PAGES, signal)) names.push(...data.topics.map(({ topic }) => topic));
+  return names;
+}

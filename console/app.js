@@ -133,13 +133,10 @@ function drawNav() {
   document.title = [what.join(" / "), title, "Lately", !isLocal() && new URL(apiUrl()).host].filter(Boolean).join(" · ");
   const entry = ENTRIES.find(({ panels }) => panels.some(({ name }) => name === shown.name));
   lately.set(entry.panels, shown.name);
-  const links = ENTRIES.map(({ title, panels }) =>
-    el("a", { href: addressOf(firstOf(panels)), "aria-current": panels === entry.panels ? "page" : null }, title),
-  );
+  const link = (panel, text, isCurrent) => el("a", { href: addressOf(panel), "aria-current": isCurrent ? "page" : null }, text);
+  const links = ENTRIES.map(({ title, panels }) => link(firstOf(panels), title, panels === entry.panels));
   const all = offered(entry.panels);
-  const tabs = all.map((panel) =>
-    el("a", { href: addressOf(panel), "aria-current": panel.name === shown.name ? "page" : null }, panel.title),
-  );
+  const tabs = all.map((panel) => link(panel, panel.title, panel.name === shown.name));
   tabBar.replaceChildren(...(all.length > 1 ? tabs : []));
   tabBar.setAttribute("aria-label", `Parts of ${entry.title}`);
   tabBar.hidden = all.length < 2;

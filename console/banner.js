@@ -2,7 +2,7 @@
 // outage. During an outage the faults are not known.
 
 import { call } from "./api.js";
-import { announce, button, el } from "./dom.js";
+import { announce, button, div, el } from "./dom.js";
 import { seconds } from "./format.js";
 import { pressed } from "./task.js";
 
@@ -25,9 +25,8 @@ export function active(faults) {
 export function faultsBanner(place) {
   const what = el("span", {});
   const end = button("End all", () => pressed(end, place, () => call("DELETE", "/local/faults")));
-  const line = el(
-    "div",
-    { class: "banner" },
+  const line = div(
+    "banner",
     el("strong", {}, "Faults are on: "),
     what,
     " ",

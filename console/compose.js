@@ -4,7 +4,7 @@
 // lost may be repeated, because it has an idempotency key: the event is written once.
 
 import { apiUrl, call, exactly, isLocal, path, tokenUser } from "./api.js";
-import { announce, button, el, field, form, mark, nameInput, suggested, suggestions, unmark } from "./dom.js";
+import { announce, button, div, el, field, form, mark, nameInput, suggested, suggestions, unmark } from "./dom.js";
 import { cost } from "./format.js";
 import { pressed } from "./task.js";
 
@@ -45,7 +45,7 @@ export function learn(events) {
 export const typesOf = (topic) => [...knownOf(topic).types].sort();
 
 /** The fault of a text that is not JSON. */
-function faultOf(text) {
+export function faultOf(text) {
   try {
     if (text.trim()) JSON.parse(text);
     return "";
@@ -140,24 +140,18 @@ export function composer({ topic, actor = tokenUser() ?? people()[0], subject: a
     "details",
     {},
     summary,
-    el(
-      "div",
-      { class: "fields" },
+    div(
+      "fields",
       field("Subject", subject),
       field("Data, as JSON (replaces the text)", json, { wide: true }),
-      el("div", { class: "actions wide" }, tidy),
+      div("actions wide", tidy),
     ),
   );
   const element = form(
     { class: "composer", "aria-label": "Post an event" },
     post,
-    el("div", { class: "fields" }, field("To topic", where), field("Actor", who), field("Type", type), field("Text", text, { wide: true }), submit),
-    el(
-      "div",
-      { class: "below" },
-      more,
-      price,
-    ),
+    div("fields", field("To topic", where), field("Actor", who), field("Type", type), field("Text", text, { wide: true }), submit),
+    div("actions", more, price),
   );
   // After the form's own listener, which removes the mark of a field that changes.
   element.addEventListener("input", check);

@@ -1,10 +1,11 @@
 // The connection: to the program that served the page, or to an API whose URL and token the user enters.
 
 import { note } from "./address.js";
-import { adopt, apiUrl, connect, connectLocally, isLocal, Problem, share, tokenUser } from "./api.js";
-import { button, el, field, form } from "./dom.js";
+import { adopt, apiUrl, connect, connectLocally, isLocal, share, tokenUser } from "./api.js";
+import { LatelyProblem } from "./client.js";
+import { button, div, el, field, form, plainInput } from "./dom.js";
 import { hear, tell } from "./tabs.js";
-import { pressed } from "./task.js";
+import { pressed, succeeds } from "./task.js";
 
 /** The wait for another tab that has the connection, in milliseconds. */
 const OTHER_TAB = 500;
@@ -47,7 +48,7 @@ export function connectionButton(changed) {
     show();
   };
   hear("connection wanted", (wanted) => !isLocal() && wanted === apiUrl() && tell("connection", share()));
-  return { element: el("div", { class: "connection" }, el("p", {}, link, where), open, dialog), link, join };
+  return { element: div("connection", el("p", {}, link, where), open, dialog), link, join };
 }
 
 /** The connection of another tab to an API, so that a link in a new tab works. `null` if no tab has it. */
@@ -67,7 +68,7 @@ function fromAnotherTab(wanted) {
 /** Connects. Says why if the page cannot send a request there at all; a browser tells a page only that it failed. */
 async function connectTo(url, token, live) {
   const refuse = (detail) => {
-    throw new Problem({ status: 0, code: "no-connection", title: "Cannot connect", detail });
+    throw new LatelyProblem({ status: 0, code: "no-connection", title: "Cannot connect", detail });
   };
   for (const each of [url, live].filter(Boolean)) {
     const { protocol, hostname } = new URL(each);
@@ -80,11 +81,7 @@ async function connectTo(url, token, live) {
     await connect(url, token, live);
   } catch (error) {
     if (error.code !== "unreachable") throw error;
-    const responds = await fetch(url, { mode: "no-cors", credentials: "omit" }).then(
-      () => true,
-      () => false,
-    );
-    if (!responds) throw error;
+    if (!(await succeeds(fetch(url, { mode: "no-cors", credentials: "omit" })))) throw error;
     refuse(
       `${url} responds, but does not allow requests from ${location.origin}. Set the stack's CorsOrigin to this origin. Start a local program with --allow-origin ${location.origin}, or open ${url} in the browser.`,
     );
@@ -92,14 +89,9 @@ async function connectTo(url, token, live) {
 }
 
 function connectionDialog(changed) {
-  const url = el("input", {
-    type: "url",
-    placeholder: "https://….execute-api.eu-west-1.amazonaws.com",
-    required: true,
-    autocomplete: "off",
-  });
-  const token = el("input", { type: "password", required: true, autocomplete: "off" });
-  const live = el("input", { type: "url", placeholder: "https://….lambda-url.eu-west-1.on.aws", autocomplete: "off" });
+  const url = plainInput({ type: "url", placeholder: "https://….execute-api.eu-west-1.amazonaws.com", required: true });
+  const token = plainInput({ type: "password", required: true });
+  const live = plainInput({ type: "url", placeholder: "https://….lambda-url.eu-west-1.on.aws" });
   const said = el("div", {});
   const go = el("button", { type: "submit", class: "primary" }, "Connect");
   const submit = async () => {
@@ -131,9 +123,8 @@ function connectionDialog(changed) {
         hint: "A deployed stack's output LiveUrl. Without it, the page asks the URL above for streams, or else for pages that wait.",
       }),
       said,
-      el(
-        "div",
-        { class: "actions" },
+      div(
+        "actions",
         go,
         button("Use the local program", backHome),
         button("Cancel", () => dialog.close(), { class: "quiet" }),

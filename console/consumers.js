@@ -4,17 +4,20 @@ import { note } from "./address.js";
 import { call, exactly, isLocal, path, topics } from "./api.js";
 import { Chart } from "./chart.js";
 import { saveButton } from "./copy.js";
-import { announce, button, card, el, empty, factList, field, form, heading, loading, select, suggested, suggestions, table } from "./dom.js";
+import {
+  announce, button, card, div, el, empty, factList, field, figure, form, heading, loading, p, plainInput, select,
+  suggested, suggestions, table, tile,
+} from "./dom.js";
+import { eventCells } from "./event.js";
 import { bytes, cost, count, moment, plural, seconds } from "./format.js";
 import { untilRead, watch } from "./live.js";
-import { polling } from "./meter.js";
-import { asking, pressed, showLast } from "./task.js";
+import { asking, lastFor, pressed, repeat, showLast, workForm } from "./task.js";
+import { priced } from "./trace.js";
 
 /** The lines of a file that are shown. */
 const LINES = 12;
 
-/** The interval of reads of the consumer shown. Only the local program is read again; a deployed stack's reads cost money. */
-const AGAIN = 5000;
+const mark = (text) => el("span", { class: "mark" }, text);
 
 export function open(place, parameters, signal) {
   place.append(
@@ -31,16 +34,15 @@ class Consumers {
 
   constructor(place, signal) {
     Object.assign(this, { place, signal });
-    this.listed = el("div", { class: "listed" });
-    this.main = el("div", { class: "column-main" });
+    this.listed = div("listed");
+    this.main = div("column");
   }
 
   start(topic, name) {
     this.place.append(
-      el(
-        "div",
-        { class: "columns wide-main" },
-        el("div", { class: "column-side first" }, isLocal() && card("All consumers", this.listed), this.#naming(topic)),
+      div(
+        "columns wide-main",
+        div("column first", isLocal() && card("All consumers", this.listed), this.#naming(topic)),
         this.main,
       ),
     );
@@ -50,22 +52,19 @@ class Consumers {
   }
 
   #showNone() {
-    this.#shown?.close();
+    lastFor(this.main, this.signal);
     this.#shown = null;
-    this.main.replaceChildren(
-      el("div", { class: "card" }, empty("No consumer is selected.", "Select one, or create one.")),
-    );
+    this.main.replaceChildren(div("card", empty("No consumer is selected.", "Select one, or create one.")));
   }
 
   #show(topic, name) {
-    this.#shown?.close();
     const deleted = () => {
       note({ name: null });
       this.#showNone();
       announce(`The consumer ${name} of ${topic} is deleted.`);
       if (isLocal()) this.#list();
     };
-    this.#shown = new Shown(topic, name, this.signal, deleted);
+    this.#shown = new Shown(topic, name, lastFor(this.main, this.signal), deleted);
     note({ topic, name });
     this.main.replaceChildren(this.#shown.element);
     return this.#shown.read();
@@ -79,15 +78,10 @@ class Consumers {
     return showLast(this.listed, this.signal, async (signal) => {
       const { consumers } = (await call("GET", "/local/consumers", { signal })).data;
       const lines = consumers.map(({ topic, name, reports }) =>
-        el(
-          "li",
-          {},
-          button(`${topic} / ${name}`, () => this.#show(topic, name), { class: "as-link" }),
-          reports && el("span", { class: "mark" }, "reports"),
-        ),
+        el("li", {}, button(`${topic} / ${name}`, () => this.#show(topic, name), { class: "as-link" }), reports && mark("reports")),
       );
       this.listed.replaceChildren(
-        lines.length === 0 ? el("p", { class: "muted" }, "No consumers yet.") : el("ul", { class: "plain" }, lines),
+        lines.length === 0 ? p("muted", "No consumers yet.") : el("ul", { class: "plain" }, lines),
       );
       const first = topic ? consumers.find((it) => it.topic === topic) : consumers[0];
       if (this.#shown === null && topic !== undefined && first) this.#show(first.topic, first.name);
@@ -96,73 +90,46 @@ class Consumers {
 
   #naming(topic) {
     const which = suggested([], { value: topic ?? "billing", required: true });
-    const name = el("input", { value: "me", required: true, autocomplete: "off", spellcheck: "false" });
+    const name = plainInput({ value: "me", required: true });
     const start = select(["earliest", "latest"], "earliest");
-    const make = el("button", { type: "submit", class: "primary" }, "Create consumer");
-    const said = el("div", {});
     const chosen = () => [which.value.trim(), name.value.trim()];
-    const create = () =>
-      pressed(make, said, async () => {
-        const [topic, name] = chosen();
-        await call("PUT", path("topics", topic, "consumers", name), {
-          body: { start: start.value },
-          signal: this.signal,
-        });
-        announce(`The consumer ${name} of ${topic} is ready.`);
-        await Promise.all([this.#show(topic, name), isLocal() && this.#list()]);
-      });
+    const create = async () => {
+      const [topic, name] = chosen();
+      await call("PUT", path("topics", topic, "consumers", name), { body: { start: start.value }, signal: this.signal });
+      announce(`The consumer ${name} of ${topic} is ready.`);
+      await Promise.all([this.#show(topic, name), isLocal() && this.#list()]);
+    };
     const find = button("Open", () => {
       if (find.form.reportValidity()) this.#show(...chosen());
     });
-    const section = card(
-      "Create or open a consumer",
-      form(
-        { class: "fields" },
-        create,
-        field("Topic", which),
-        field("Name", name),
-        field("Start", start, { hint: "For a new consumer" }),
-        el("div", { class: "actions wide" }, make, find),
-      ),
-      said,
-    );
+    const fields = [field("Topic", which), field("Name", name), field("Start", start, { hint: "For a new consumer" })];
+    const [element, said] = workForm("Create consumer", fields, create, { more: find });
     untilRead(said, this.signal, async () => suggestions(which, await topics(this.signal)));
-    return section;
+    return card("Create or open a consumer", element, said);
   }
 }
 
 /** The consumer that is shown. All its requests end when another one is shown, so no result gets under another heading. */
 class Shown {
-  #closed = new AbortController();
   #runsShown = "";
 
   constructor(topic, name, signal, deleted) {
-    Object.assign(this, { topic, name, deleted, base: path("topics", topic, "consumers", name) });
-    this.signal = AbortSignal.any([signal, this.#closed.signal]);
+    Object.assign(this, { topic, name, signal, deleted, base: path("topics", topic, "consumers", name) });
     this.charts = { lag: new Chart(), late: new Chart() };
     this.state = el("div", {}, loading());
-    this.actions = el("div", { class: "actions" });
-    this.asked = el("div", { class: "said" });
-    this.below = el("div", { class: "column-main" });
+    this.price = priced(signal);
+    this.actions = div("actions");
+    this.asked = div("said");
+    this.below = div("column");
     this.polled = el("div", {});
-    const shown = card(`${topic} / ${name}`, this.state, this.actions, this.asked);
-    this.element = el("div", { class: "column-main" }, shown, this.below);
-    if (!isLocal()) return;
-    const timer = setInterval(() => this.#again(), AGAIN);
-    this.signal.addEventListener("abort", () => clearInterval(timer));
-  }
-
-  close() {
-    this.#closed.abort();
+    const shown = card(`${topic} / ${name}`, this.state, this.price.panel, this.actions, this.asked);
+    this.element = div("column", shown, this.below);
+    // A problem is for the user to act on.
+    repeat(this.state, this.signal, async () => this.state.querySelector(".problem") ?? this.#read(this.signal));
   }
 
   read() {
     return showLast(this.state, this.signal, (signal) => this.#read(signal));
-  }
-
-  /** Reads again, unless there is a problem for the user to act on. */
-  #again() {
-    if (!document.hidden && !this.state.querySelector(".problem")) polling(() => this.#read(this.signal)).catch(() => {});
   }
 
   async #read(signal) {
@@ -186,22 +153,20 @@ class Shown {
     this.settle = settle;
     this.charts.lag.add(lag);
     this.charts.late.add(late);
-    const tile = (title, figure, chart) =>
-      el("div", { class: "tile" }, el("p", { class: "muted" }, title), el("p", { class: "figure" }, figure), chart.element);
+    this.price.show(answer);
     return [
-      el(
-        "div",
-        { class: "tiles" },
-        tile("Lag", seconds(lag), this.charts.lag),
-        tile("Late events", `${count(late)}${more ? " or more" : ""}`, this.charts.late),
+      div(
+        "tiles",
+        tile("Lag", figure(seconds(lag)), this.charts.lag.element),
+        tile("Late events", figure(`${count(late)}${more ? " or more" : ""}`), this.charts.late.element),
       ),
-      late > 0 && el("p", { class: "hint" }, "Late events arrived behind the position. The next batches have them, marked as late."),
+      late > 0 && p("hint", "Late events arrived behind the position. The next batches have them, marked as late."),
       factList([
         ["position", position ? el("code", {}, position) : "at the beginning"],
         ["settle time", seconds(settle)],
         ["outstanding batch", outstanding ? el("code", {}, outstanding) : "none"],
       ]),
-      el("p", { class: "price" }, cost(answer)),
+      el("p", {}, this.price.element),
     ].filter(Boolean);
   }
 
@@ -221,10 +186,8 @@ class Shown {
   }
 
   #askPosition() {
-    const to = suggested(["earliest", "latest", `${new Date().toISOString().slice(0, 10)}T00:00:00Z`], {
-      name: "to",
-      required: true,
-    });
+    const today = `${new Date().toISOString().slice(0, 10)}T00:00:00Z`;
+    const to = suggested(["earliest", "latest", today], { name: "to", required: true });
     this.#ask("Seek", field("Continue at", to, { hint: "earliest, latest, a time or an event's id" }), async () => {
       await call("POST", `${this.base}/seek`, { body: { to: to.value.trim() }, signal: this.signal });
       this.polled.replaceChildren();
@@ -275,22 +238,14 @@ class Shown {
     };
     if (consumer.outstanding)
       this.polled.replaceChildren(
-        el("p", { class: "muted" }, "A batch is outstanding: a poll returns the same batch until you commit it."),
+        p("muted", "A batch is outstanding: a poll returns the same batch until you commit it."),
       );
     return card("Batches", form({ class: "inline" }, ask, field("Limit", limit), poll), this.polled);
   }
 
   #batch(answer) {
     const { batch, events, late, caught_up: caughtUp } = answer.data;
-    const rows = [...late.map((event) => ["late", event]), ...events.map((event) => ["", event])].map(
-      ([mark, event]) => [
-        moment(event.at),
-        event.type,
-        el("bdi", {}, event.actor),
-        el("code", { class: "cut" }, JSON.stringify(event.data ?? null)),
-        mark,
-      ],
-    );
+    const rows = [...late.map((event) => [...eventCells(event), "late"]), ...events.map((event) => [...eventCells(event), ""])];
     const commit = button("Commit", () =>
       pressed(commit, this.polled, async () => {
         await call("POST", `${this.base}/commit`, { body: { batch }, signal: this.signal });
@@ -300,22 +255,18 @@ class Shown {
       }),
     );
     this.polled.replaceChildren(
-      el(
-        "p",
-        { class: "price" },
-        `${plural(rows.length, "event")}${caughtUp ? ", caught up" : ""} · ${cost(answer)}`,
-      ),
+      p("price", `${plural(rows.length, "event")}${caughtUp ? ", caught up" : ""} · ${cost(answer)}`),
       rows.length > 0
         ? table("The batch, oldest first", ["At (UTC)", "Type", "Actor", "Data", "Late"], rows)
         : caughtUp
           ? empty("No new events.")
           : empty("No events yet: poll again.", "The consumer is still looking for late events."),
-      batch !== null && el("div", { class: "actions" }, commit, el("code", {}, batch)),
+      batch !== null && div("actions", commit, el("code", {}, batch)),
     );
   }
 
   #runs(runs) {
-    const file = el("div", { class: "file" });
+    const file = div("said");
     const rows = runs.map((run) => [
       moment(run.announced_at),
       run.committed_at ? moment(run.committed_at) : "under way",
@@ -347,10 +298,10 @@ class Shown {
         ? ""
         : ` · the first ${LINES} of ${count(lines.length)}${answer.truncated ? " or more" : ""} lines`;
     place.replaceChildren(
-      el("p", { class: "muted" }, el("code", {}, name), left),
+      p("muted", el("code", {}, name), left),
       el("pre", { class: "data", tabindex: "0", "aria-label": "The file" }, text || "empty"),
       answer.truncated
-        ? el("p", { class: "muted" }, "The file is too long to be saved from here.")
+        ? p("muted", "The file is too long to be saved from here.")
         : saveButton("Save the file", name.split("/").at(-1), () => answer.data),
     );
     place.scrollIntoView({ block: "nearest" });

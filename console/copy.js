@@ -2,6 +2,7 @@
 
 import { apiUrl, isLocal, isUsual } from "./api.js";
 import { announce, button, el } from "./dom.js";
+import { succeeds } from "./task.js";
 
 /** The API that `lately` uses unless it is told another. */
 const DEFAULT_URL = "http://127.0.0.1:3000";
@@ -11,10 +12,7 @@ export function copyButton(label, text) {
   const control = button(
     label,
     async () => {
-      const copied = await navigator.clipboard.writeText(text()).then(
-        () => true,
-        () => false,
-      );
+      const copied = await succeeds(navigator.clipboard.writeText(text()));
       control.textContent = copied ? "Copied" : "The browser refused to copy";
       announce(control.textContent);
       setTimeout(() => (control.textContent = label), 1500);

@@ -2,18 +2,18 @@
 // progress until nothing is left.
 
 import { apiUrl, call, path } from "./api.js";
-import { announce, button, card, el, factList, field, form, nameInput } from "./dom.js";
+import { announce, button, card, div, el, factList, field, nameInput, p } from "./dom.js";
 import { count, moment, plural } from "./format.js";
-import { untilDone } from "./progress.js";
+import { confirmation, progress } from "./progress.js";
 import { tell } from "./tabs.js";
-import { pressed, showLast } from "./task.js";
+import { pressed } from "./task.js";
 
 export class Deletion {
   /** `begun` is called when the topic is being deleted, and `ended` when nothing of it is left. */
   constructor(topic, signal, { begun, ended }) {
     Object.assign(this, { topic, signal, begun, ended, target: path("topics", topic) });
     this.shown = el("div", {});
-    this.said = el("div", { class: "said" });
+    this.said = div("said");
     this.element = card("Delete this topic", this.shown, this.said);
     this.#offer();
   }
@@ -33,32 +33,26 @@ export class Deletion {
   #offer() {
     const ask = button("Delete…", () => pressed(ask, this.said, () => this.#ask()), { class: "quiet danger" });
     this.shown.replaceChildren(
-      el("p", { class: "muted" }, "Deletes the topic's events with their copies in timelines and feeds, its consumers and its settings. Needs an admin's token."),
-      el("div", { class: "actions" }, ask),
+      p("muted", "Deletes the topic's events with their copies in timelines and feeds, its consumers and its settings. Needs an admin's token."),
+      div("actions", ask),
     );
   }
 
   async #ask() {
     const { data: found } = await call("DELETE", `${this.target}?dry_run=true`, { signal: this.signal });
     const name = nameInput({ name: "confirm", required: true });
-    const submit = el("button", { type: "submit", class: "danger" }, "Delete topic");
-    const keep = button("Cancel", () => this.#offer(), { class: "quiet" });
     const check = () => name.setCustomValidity(name.value === this.topic ? "" : "Enter the name of this topic.");
+    name.addEventListener("input", check);
+    check();
+    const named = field("Name of the topic", name, { wide: true, hint: "A deletion cannot be undone." });
     this.shown.replaceChildren(
       factList([
         ["buckets", `${count(found.buckets)}, with ${plural(found.shards, "shard")}`],
         ...(found.oldest ? [["from", found.oldest], ["to", found.newest]] : []),
         ["consumers", count(found.consumers)],
       ]),
-      form(
-        { class: "fields", oninput: check },
-        () => pressed(submit, this.said, () => this.#delete()),
-        field("Name of the topic", name, { wide: true, hint: "A deletion cannot be undone." }),
-        el("div", { class: "actions wide" }, submit, keep),
-      ),
+      confirmation("Delete topic", named, this.said, () => this.#delete(), () => this.#offer()),
     );
-    check();
-    name.focus();
   }
 
   async #delete() {
@@ -69,19 +63,17 @@ export class Deletion {
   }
 
   #follow(deletion) {
-    const state = el("p", { role: "status" });
-    const facts = el("div", {});
-    this.shown.replaceChildren(state, facts);
-    const show = ({ state: now, events, buckets, consumers, begun_at: begun, finished_at: finished }) => {
-      const text = now === "done" ? "Everything is deleted. The name may be used again." : "The topic is being deleted.";
-      if (state.textContent !== text) state.textContent = text;
+    const draw = ({ state, events, buckets, consumers, begun_at: begun, finished_at: finished }) => {
+      const isDone = state === "done";
+      if (isDone) this.ended();
       const counts = { "deleted events": events, "deleted buckets": buckets, "deleted consumers": consumers };
-      const times = [["began", moment(begun)], ...(finished ? [["ended", moment(finished)]] : [])];
-      if (now === "done") this.ended();
-      facts.replaceChildren(factList([...Object.entries(counts).map(([name, value]) => [name, count(value)]), ...times]));
+      const facts = Object.entries(counts).map(([name, value]) => [name, count(value)]);
+      return [
+        isDone ? "Everything is deleted. The name may be used again." : "The topic is being deleted.",
+        factList([...facts, ["began", moment(begun)], ...(finished ? [["ended", moment(finished)]] : [])]),
+      ];
     };
     this.begun();
-    show(deletion);
-    showLast(this.said, this.signal, (signal) => untilDone(`${this.target}/deletion`, show, signal));
+    progress(this.shown, this.said, `${this.target}/deletion`, this.signal, draw)(deletion);
   }
 }

@@ -13,6 +13,10 @@ export function el(name, properties = {}, ...children) {
   return dress(document.createElement(name), properties, children);
 }
 
+/** Makes a `div` or a `p` of a class in the same way. */
+export const div = (name, ...children) => el("div", { class: name }, ...children);
+export const p = (name, ...children) => el("p", { class: name }, ...children);
+
 /** Makes an SVG element in the same way. */
 export function svg(name, properties = {}, ...children) {
   return dress(document.createElementNS(SVG, name), properties, children);
@@ -50,26 +54,24 @@ export function select(values, chosen, properties = {}) {
   return el("select", properties, options);
 }
 
+/** An input whose values the browser neither stores nor checks. */
+export const plainInput = (properties = {}) => el("input", { autocomplete: "off", spellcheck: "false", ...properties });
+
 /** A text input that suggests values and accepts any value. */
 export function suggested(values, properties = {}) {
   fields += 1;
-  const list = el(
-    "datalist",
-    { id: `suggestions-${fields}` },
-    values.map((value) => el("option", { value })),
-  );
-  const input = el("input", { autocomplete: "off", spellcheck: "false", ...properties, list: list.id });
+  const list = el("datalist", { id: `suggestions-${fields}` });
+  const input = plainInput({ ...properties, list: list.id });
   input.append(list);
+  suggestions(input, values);
   return input;
 }
 
 /** An input for a name of the API: of a topic, a user, an application. */
 export const nameInput = (properties = {}) =>
-  el("input", {
+  plainInput({
     pattern: String.raw`[A-Za-z0-9][A-Za-z0-9._@\-]{0,127}`,
     title: "Up to 128 letters, digits and . _ @ -, beginning with a letter or a digit",
-    autocomplete: "off",
-    spellcheck: "false",
     ...properties,
   });
 
@@ -138,23 +140,15 @@ function describe(control) {
 
 /** A list of facts: terms with their values. */
 export const factList = (facts) =>
-  el(
-    "dl",
-    { class: "facts" },
-    facts.map(([term, value]) => el("div", {}, el("dt", {}, term), el("dd", {}, value))),
-  );
+  el("dl", { class: "facts" }, facts.map(([term, value]) => el("div", {}, el("dt", {}, term), el("dd", {}, value))));
 
-/** A table with a caption for screen readers. The first cell of a row is its header. */
+/** A row of a table. Its first cell is its header. */
+export const tableRow = ([first, ...cells]) =>
+  el("tr", {}, el("th", { scope: "row" }, first), cells.map((cell) => el("td", {}, cell)));
+
+/** A table with a caption for screen readers. */
 export function table(caption, heads, rows, properties = {}) {
   const head = heads.map((text) => el("th", { scope: "col" }, text));
-  const body = rows.map(([first, ...cells]) =>
-    el(
-      "tr",
-      {},
-      el("th", { scope: "row" }, first),
-      cells.map((cell) => el("td", {}, cell)),
-    ),
-  );
   return el(
     "div",
     { class: "scrolls", tabindex: "0", role: "region", "aria-label": caption },
@@ -163,14 +157,14 @@ export function table(caption, heads, rows, properties = {}) {
       properties,
       el("caption", { class: "unseen" }, caption),
       el("thead", {}, el("tr", {}, head)),
-      el("tbody", {}, body),
+      el("tbody", {}, rows.map(tableRow)),
     ),
   );
 }
 
 /** The head of a panel: its title, and a description of its contents. */
 export function heading(title, ...lead) {
-  return el("div", { class: "heading" }, el("h1", {}, title), el("p", {}, ...lead));
+  return div("heading", el("h1", {}, title), el("p", {}, ...lead));
 }
 
 /** A card: a section with its own heading. */
@@ -180,6 +174,12 @@ export function card(title, ...children) {
   return el("section", { class: "card", "aria-labelledby": heading.id }, heading, ...children);
 }
 
+/** A tile: a figure with its title. */
+export const tile = (title, ...children) => div("tile", p("muted", title), ...children);
+
+/** A figure of a tile. */
+export const figure = (text = "–") => p("figure", text);
+
 /** Moves the focus to the heading of a card. */
 export function focusHeading(section) {
   const title = section.querySelector("h2");
@@ -188,16 +188,11 @@ export function focusHeading(section) {
 }
 
 export function empty(title, ...hint) {
-  return el(
-    "div",
-    { class: "empty" },
-    el("p", { class: "empty-title" }, title),
-    hint.length > 0 && el("p", {}, ...hint),
-  );
+  return div("empty", el("strong", {}, title), hint.length > 0 && el("p", {}, ...hint));
 }
 
 /** Stands for what is being read. It disappears if the read fails (see the style). */
-export const loading = () => el("p", { class: "muted loading" }, "Loading…");
+export const loading = () => p("muted loading", "Loading…");
 
 /** Announces a text to screen readers, for changes that are not at the focus. */
 export function announce(text) {

@@ -5,10 +5,9 @@
 import { note } from "./address.js";
 import { call, path } from "./api.js";
 import { saveButton } from "./copy.js";
-import { announce, button, card, el, factList, field, form, heading, nameInput, table } from "./dom.js";
+import { announce, button, card, div, el, factList, field, form, heading, nameInput, table } from "./dom.js";
 import { count, moment } from "./format.js";
-import { untilDone } from "./progress.js";
-import { pressed, showLast } from "./task.js";
+import { confirmation, progress } from "./progress.js";
 
 /** The kinds of the counts, in the order of the receipt. */
 const KINDS = {
@@ -35,8 +34,8 @@ export function open(place, parameters, signal) {
 class Erasure {
   constructor(signal) {
     this.signal = signal;
-    this.shown = el("div", { class: "erasure" });
-    this.said = el("div", { class: "said" });
+    this.shown = div("erasure");
+    this.said = div("said");
     this.#offer();
   }
 
@@ -54,7 +53,7 @@ class Erasure {
         () => this.#ask(given()),
         field("Actor", actor, { hint: "The name in events" }),
         field("User", user, { hint: "The name of the account" }),
-        el("div", { class: "actions wide" }, submit),
+        div("actions wide", submit),
       ),
     );
     check();
@@ -62,20 +61,11 @@ class Erasure {
 
   #ask(names) {
     const confirm = nameInput({ name: "confirm" });
-    const sure = el("button", { type: "submit", class: "danger" }, "Erase");
-    const keep = button("Cancel", () => this.#offer(names), { class: "quiet" });
     const question = `Erase ${Object.entries(names).map(([kind, name]) => `the ${kind} ${name}`).join(" and ")}? This cannot be undone.`;
-    this.shown.replaceChildren(
-      el("p", {}, question),
-      form(
-        { class: "fields" },
-        () => pressed(sure, this.said, () => this.#erase(names, confirm.value.trim())),
-        field("Type the name again", confirm, { hint: names.actor ? "The actor" : "The user" }),
-        el("div", { class: "actions wide" }, sure, keep),
-      ),
-    );
+    const named = field("Type the name again", confirm, { hint: names.actor ? "The actor" : "The user" });
+    const erase = () => this.#erase(names, confirm.value.trim());
+    this.shown.replaceChildren(el("p", {}, question), confirmation("Erase", named, this.said, erase, () => this.#offer(names)));
     announce(question);
-    confirm.focus();
   }
 
   async #erase(names, confirm) {
@@ -87,34 +77,28 @@ class Erasure {
 
   /** Shows an erasure until it is done, and then its receipt. */
   follow({ id }, names) {
-    const state = el("p", { role: "status" }, "The erasure is under way.");
-    const facts = el("div", {});
-    this.shown.replaceChildren(state, facts);
-    const show = (erasure) => {
-      const { state: now, counts: found, started_at: began, finished_at: ended, not_covered: left, ids_sha256: hash } = erasure;
-      facts.replaceChildren(
-        counts("What is erased", found),
-        factList([["id", el("code", {}, id)], ["began", moment(began)], ...(ended ? [["ended", moment(ended)]] : [])]),
-      );
-      if (now !== "done") return;
-      const text = () => `${JSON.stringify({ ...names, ...erasure }, null, 2)}\n`;
-      state.textContent = "Everything is erased. Save the receipt: the service stores no erased name.";
-      facts.append(
-        factList([["hash of the ids", el("code", {}, hash ?? "none")]]),
-        el("p", {}, "The erasure does not reach:"),
-        el("ul", {}, left.map((it) => el("li", {}, it))),
-        el("div", { class: "actions" }, saveButton("Save the receipt", `erasure-${id}.json`, text), this.#another()),
-      );
-    };
-    showLast(this.said, this.signal, (signal) => untilDone(path("erasures", id), show, signal));
-  }
-
-  #another() {
-    const begin = () => {
+    const again = () => {
       note({ erasure: null });
       this.#offer();
     };
-    return button("Erase another", begin, { class: "quiet" });
+    const draw = (erasure) => {
+      const { state, counts: found, started_at: began, finished_at: ended, not_covered: left, ids_sha256: hash } = erasure;
+      const facts = [
+        counts("What is erased", found),
+        factList([["id", el("code", {}, id)], ["began", moment(began)], ...(ended ? [["ended", moment(ended)]] : [])]),
+      ];
+      if (state !== "done") return ["The erasure is under way.", ...facts];
+      const text = () => `${JSON.stringify({ ...names, ...erasure }, null, 2)}\n`;
+      return [
+        "Everything is erased. Save the receipt: the service stores no erased name.",
+        ...facts,
+        factList([["hash of the ids", el("code", {}, hash ?? "none")]]),
+        el("p", {}, "The erasure does not reach:"),
+        el("ul", {}, left.map((it) => el("li", {}, it))),
+        div("actions", saveButton("Save the receipt", `erasure-${id}.json`, text), button("Erase another", again, { class: "quiet" })),
+      ];
+    };
+    progress(this.shown, this.said, path("erasures", id), this.signal, draw);
   }
 }
 

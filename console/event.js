@@ -4,8 +4,8 @@
 // in its text direction.
 
 import { query, share } from "./api.js";
-import { button, el } from "./dom.js";
-import { count, time, whole } from "./format.js";
+import { button, div, el, factList, p } from "./dom.js";
+import { count, moment, time, whole } from "./format.js";
 import { sourceLink } from "./scope.js";
 import { asking } from "./task.js";
 
@@ -15,10 +15,17 @@ export const PREVIEW = 240;
 /** The characters of an event's data that its details show at first. A browser takes long to lay out more. */
 const SHOWN = 20_000;
 
+/** The cells of an event in a table: its time, type, actor and data. */
+export const eventCells = ({ at, type, actor, data }) => [
+  moment(at),
+  type,
+  el("bdi", {}, actor),
+  el("code", { class: "cut" }, JSON.stringify(data ?? null)),
+];
+
 export function eventRow() {
-  return el(
-    "div",
-    { class: "row" },
+  return div(
+    "row",
     el("span", { class: "row-time" }),
     el("span", { class: "row-type" }),
     el("bdi", { class: "row-who" }),
@@ -54,7 +61,7 @@ export function deletion({ topic, actor, type, at }, place, remove) {
   const known = refused.get(share()) ?? new Set();
   refused.set(share(), known);
   const source = `${topic} ${actor}`;
-  const sentence = () => el("p", { class: "muted" }, `This token may not delete events of ${actor} in ${topic}.`);
+  const sentence = () => p("muted", `This token may not delete events of ${actor} in ${topic}.`);
   const attempt = () =>
     remove().catch((problem) => {
       if (problem.code === "forbidden") {
@@ -64,7 +71,7 @@ export function deletion({ topic, actor, type, at }, place, remove) {
       throw problem;
     });
   const question = `Delete this ${type} of ${time(at)}? This cannot be undone.`;
-  const box = el("div", { class: "deletion" }, known.has(source) ? sentence() : asking("Delete", question, place, attempt));
+  const box = div("deletion", known.has(source) ? sentence() : asking("Delete", question, place, attempt));
   return box;
 }
 
@@ -100,9 +107,8 @@ export function eventDetail(event, { actions = [], copies = [], onclose, step })
   return el(
     "aside",
     { class: "detail", "aria-label": "The event", onkeydown: keyed },
-    el(
-      "div",
-      { class: "detail-head" },
+    div(
+      "detail-head",
       el("h2", { tabindex: "-1" }, "Event"),
       el(
         "div",
@@ -112,14 +118,10 @@ export function eventDetail(event, { actions = [], copies = [], onclose, step })
         button("Close", onclose, { class: "quiet", "aria-keyshortcuts": "Escape" }),
       ),
     ),
-    el(
-      "dl",
-      { class: "facts" },
-      facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
-    ),
-    el("div", { class: "actions" }, actions),
+    factList(facts),
+    div("actions", actions),
     data,
     rest,
-    copies.length > 0 && el("div", { class: "actions copies" }, copies),
+    copies.length > 0 && div("actions copies", copies),
   );
 }

@@ -10,14 +10,15 @@
 import { note, parse } from "./address.js";
 import { apiUrl, call, isLocal, path, query, tokenUser, topics } from "./api.js";
 import { Arrivals } from "./arrivals.js";
+import { parseCost } from "./client.js";
 import { Columns } from "./columns.js";
 import { composer, learn, PEOPLE, typesOf } from "./compose.js";
 import { copiesOf, copyButton, csv, curl, lately, ndjson, saveButton } from "./copy.js";
-import { announce, button, el, empty, field, suggested, suggestions } from "./dom.js";
+import { announce, button, div, el, empty, field, p, suggested, suggestions } from "./dom.js";
 import { deletion, eventDetail, eventRow } from "./event.js";
 import { FilterFields, matcher } from "./filter.js";
 import { followersCard, followsCard } from "./follows.js";
-import { cost, count, parseCost, plural, units } from "./format.js";
+import { cost, count, plural, units } from "./format.js";
 import { Histogram } from "./histogram.js";
 import { Hues } from "./hues.js";
 import { List } from "./list.js";
@@ -66,7 +67,7 @@ export function open(place, parameters, signal) {
   // The list does not wait for the names of the topics.
   untilRead(place, signal, async () => {
     const known = await topics(signal);
-    list.offer(known);
+    list.scopes.show(known);
     if (isChosen || known.includes(USUAL)) return;
     if (known.length > 0) location.hash = `events${query({ topic: known[0] })}`;
     else place.replaceChildren(empty("There are no topics yet.", el("a", { href: "#topics" }, "Create one.")));
@@ -75,7 +76,6 @@ export function open(place, parameters, signal) {
 
 class Events {
   #next = null;
-  #newer = undefined;
   #loading = false;
   /** True when the first page has been read. */
   #begun = false;
@@ -126,8 +126,8 @@ class Events {
     this.pause = button("Pause", () => this.#pauseOrResume(), { class: "as-link" });
     this.pill = button("", () => this.#toNewest(), { class: "pill" });
     this.price = priced(signal);
-    this.found = el("div", { class: "said" });
-    this.side = el("div", { class: "side-detail" });
+    this.found = div("said");
+    this.side = div("side-detail");
     this.list = new List({
       label: scope.label,
       row: eventRow,
@@ -162,33 +162,31 @@ class Events {
 
   start() {
     const { scope, signal } = this;
-    const { type, from, to } = this.chosen;
+    const { type, to } = this.chosen;
     this.only = suggested([], { value: type, placeholder: "all types" });
     this.scopes = scopeForm(
       scope,
       (parameters) => this.#go({ ...parameters, type: this.only.value.trim() }),
       field("Type", this.only, { hidden: true }),
     );
-    const [posting, people] = ["", ""].map(() => el("div", { class: "drawers" }));
+    const [posting, people] = ["", ""].map(() => div("drawers"));
     this.posting = drawer("Post…", posting, () => this.#composer());
     const folk = this.#people(people);
     this.place.append(
       el("h1", { class: "unseen" }, "Events"),
-      el(
-        "div",
-        { class: "toolbar" },
+      div(
+        "toolbar",
         this.scopes.element,
         spans(signal),
         to && button("Back to now", () => this.#go({ to: "", last: null })),
         type && button("All types", () => this.#go({ type: "" })),
-        el("div", { class: "toolbar-end" }, folk?.toggle, this.posting.toggle),
+        div("actions", folk?.toggle, this.posting.toggle),
       ),
       posting,
       people,
       this.found,
-      el(
-        "div",
-        { class: "status" },
+      div(
+        "status",
         this.tally,
         this.older,
         this.pause,
@@ -200,34 +198,26 @@ class Events {
       ),
       this.price.panel,
       this.histogram.element,
-      el("div", { class: "with-detail" }, this.holder, this.side),
+      div("with-detail", this.holder, this.side),
     );
-    if (!scope.name) return this.#nobody();
+    if (!scope.name) {
+      this.tally.textContent = "";
+      return this.holder.append(empty("No name is chosen.", "Enter the name of an actor, a subject, or the user that your token acts for."));
+    }
     const handlers = {
       begin: () => this.#begin(),
-      landed: (events, how) => this.#landed(events, how),
-      // Before the first page there is nothing to continue.
-      newer: () => (this.#begun ? this.#newer : undefined),
+      landed: (event, isLate) => this.#landed(event, isLate),
+      paid: (cost) => this.#showPrice({ cost }),
       // Polls of a feed miss entries that fan-out delivers late.
       ...(scope.kind === "feed" && { again: () => this.#first() }),
     };
     // A list with an end time does not change, so nothing is live.
-    signal.addEventListener("abort", watch(handlers, to ? null : { path: scope.path, type, from }));
+    signal.addEventListener("abort", watch(handlers, to ? null : { path: scope.path, type }));
     hear("gone", (address) => address.startsWith(apiUrl()) && this.#gone(address.split("/").at(-1)), signal);
     if (this.unread) hear("feed", (address) => address === this.unread.address && this.#first(), signal);
     this.#first();
     const event = this.parameters.get("event");
     if (event) this.#openById(event);
-  }
-
-  /** Offers topics, which were read meanwhile. */
-  offer(names) {
-    this.scopes.show(names);
-  }
-
-  #nobody() {
-    this.tally.textContent = "";
-    this.holder.append(empty("No name is chosen.", "Enter the name of an actor, a subject, or the user that your token acts for."));
   }
 
   /** The drawer of the follows of a feed's user, or of a source's followers. */
@@ -248,12 +238,12 @@ class Events {
       posted: (event) => this.#posted(event),
       signal: this.signal,
     });
-    return el("div", { class: "card" }, this.composer.element);
+    return div("card", this.composer.element);
   }
 
   /** Shows an event that this page posted, if it is of this list. Other timelines get it from fan-out. */
   #posted(event) {
-    if (this.scope.kind === "topic" && event.topic === this.scope.name) this.#landed([event]);
+    if (this.scope.kind === "topic" && event.topic === this.scope.name) this.#landed(event);
   }
 
   /** Reads the events of a changed address. */
@@ -284,7 +274,7 @@ class Events {
       "details",
       { class: "refining", open: isUsed || isRefining, ontoggle: ({ target }) => (isRefining = target.open) },
       el("summary", {}, "Range, filter, columns"),
-      el("div", { class: "refining-parts" }, this.range, this.filter.element, this.columns.field),
+      div("fields", this.range, this.filter.element, this.columns.field),
     );
   }
 
@@ -332,10 +322,9 @@ class Events {
 
   /** Shows a newest page. An older list stays below it, unless more new events came than a page holds. */
   #takeFirst(page) {
-    const { events, newer, next } = page;
+    const { events, next } = page;
     const came = this.#begun ? events.filter(({ id }) => !this.list.all.has(id)) : [];
     this.#begun = true;
-    this.#newer = newer;
     this.unread?.read(page);
     this.#fresh = new Set(came.map(({ id }) => id));
     if (events.some((event) => this.list.all.has(event.id))) this.list.align(events);
@@ -375,12 +364,11 @@ class Events {
     const done = await task(
       this.holder,
       async () => {
-        const target = `${this.scope.path}${query({ type, from, to, ...more })}`;
-        const answer = await call("GET", target, { signal: this.signal });
+        const answer = await call("GET", `${this.scope.path}${query({ type, from, to, ...more })}`, { signal: this.signal });
         const events = answer.data.events.map((event) => this.#whole(event));
         this.hues.learn(events);
         take({ ...answer.data, events });
-        this.#showPrice(answer, target);
+        this.#showPrice(answer);
         this.#suggest();
         this.#showTally();
       },
@@ -406,11 +394,11 @@ class Events {
     this.columns.offer(events);
   }
 
-  #showPrice(answer, target) {
+  #showPrice(answer) {
     this.#reads += 1;
-    this.#spent += parseCost(answer.cost)?.read_units ?? Number.NaN;
+    this.#spent += parseCost(answer.cost).read_units ?? Number.NaN;
     const sum = this.#reads > 1 && this.#sum ? ` · ${plural(this.#reads, "read")}: ${this.#sum}` : "";
-    this.price.show(`last read: ${cost(answer)}${sum}`, target);
+    this.price.show(answer, `last read: ${cost(answer)}${sum}`);
   }
 
   /** The price of all reads in words, if the API shows its cost. */
@@ -461,19 +449,14 @@ class Events {
     this.histogram.draw({ all: all.items, typed, shown, from, to, isMore: this.#next !== null || this.#cut });
   }
 
-  /** Takes new events. `answer` is the response if they came with a page. */
-  #landed(events, { answer, isLate } = {}) {
+  /** Takes a new event. Fan-out may deliver entries behind a late one, so a feed is read again after it. */
+  #landed(event, isLate) {
     const { type, from, to } = this.chosen;
-    if (answer) {
-      this.#newer = answer.data.next;
-      this.#showPrice(answer);
-    }
-    // Fan-out may deliver entries that such a page passed over, so a feed is read again after each.
-    if (this.scope.kind === "feed" && (answer || isLate)) return this.#first();
-    const isIn = ({ at }) => (!from || Date.parse(at) >= Date.parse(from)) && (!to || Date.parse(at) < Date.parse(to));
-    for (const event of events.filter((event) => (!type || event.type === type) && isIn(event)))
-      // Both streams and pages may repeat events that are shown already.
-      if (!this.list.all.has(event.id)) this.arrivals.add(event.id, this.#whole(event));
+    if (this.scope.kind === "feed" && isLate) return this.#first();
+    const at = Date.parse(event.at);
+    const isIn = (!from || at >= Date.parse(from)) && (!to || at < Date.parse(to)) && (!type || event.type === type);
+    // The page may have posted the event itself, or read it.
+    if (isIn && !this.list.all.has(event.id)) this.arrivals.add(event.id, this.#whole(event));
   }
 
   #gone(id) {
@@ -598,7 +581,7 @@ class Events {
   }
 
   #tellDeleted() {
-    this.side.querySelector(".deletion")?.replaceChildren(el("p", { class: "bad" }, "This event was deleted."));
+    this.side.querySelector(".deletion")?.replaceChildren(p("bad", "This event was deleted."));
     announce("This event was deleted.");
   }
 

@@ -3,11 +3,11 @@
 
 import { call } from "./api.js";
 import { active } from "./banner.js";
-import { announce, button, card, el, empty, field, form, table } from "./dom.js";
+import { announce, button, card, div, el, empty, field, p, plainInput, table } from "./dom.js";
 import { heal } from "./heal.js";
 import { onState } from "./live.js";
 import { moment } from "./format.js";
-import { pressed, task } from "./task.js";
+import { pressed, task, workForm } from "./task.js";
 
 /** The parts of the page, `begin()`, which reads them, and `fail()`, which moves the focus to the crash of fan-out. */
 export function faults(parameters, signal) {
@@ -20,16 +20,8 @@ export function faults(parameters, signal) {
   const show = (faults) => {
     disturb.show(faults.stream);
     delayed.show(faults.index_delay_seconds);
-    const list = active(faults);
-    on.replaceChildren(
-      list.length === 0
-        ? el("p", { class: "muted" }, "None.")
-        : el(
-            "ul",
-            {},
-            list.map((text) => el("li", {}, text)),
-          ),
-    );
+    const list = active(faults).map((text) => el("li", {}, text));
+    on.replaceChildren(list.length === 0 ? p("muted", "None.") : el("ul", {}, list));
     injected.replaceChildren(history(faults.injected));
   };
   const put = async (body) => {
@@ -47,11 +39,10 @@ export function faults(parameters, signal) {
     pressed(end, on, async () => show((await call("DELETE", "/local/faults", { signal })).data)),
   );
 
-  const forms = el(
-    "div",
-    { class: "columns even" },
-    el("div", { class: "column-main" }, throttle(partition, add), delayed.card),
-    el("div", { class: "column-main" }, disturb.card, card("Active faults", on, el("div", { class: "actions" }, end))),
+  const forms = div(
+    "columns even",
+    div("column", throttle(partition, add), delayed.card),
+    div("column", disturb.card, card("Active faults", on, div("actions", end))),
   );
   const read = () => task(on, async () => show((await call("GET", "/local/faults", { signal })).data));
   signal.addEventListener("abort", onState((state) => show(state.faults)));
@@ -71,21 +62,8 @@ function history(injected) {
 }
 
 /** The form for a kind of fault, with its own place for errors. */
-function kind(title, lead, label, put, body, ...controls) {
-  const submit = el("button", { type: "submit", class: "primary" }, label);
-  const said = el("div", {});
-  return card(
-    title,
-    el("p", { class: "muted" }, lead),
-    form(
-      { class: "fields" },
-      () => pressed(submit, said, () => put(body())),
-      ...controls,
-      el("div", { class: "actions wide" }, submit),
-    ),
-    said,
-  );
-}
+const kind = (title, lead, label, put, body, ...controls) =>
+  card(title, p("muted", lead), ...workForm(label, controls, () => put(body())));
 
 const number = (value, properties) =>
   el("input", { type: "number", value: String(value), inputmode: "decimal", step: "any", required: true, ...properties });
@@ -103,7 +81,7 @@ function fill(values) {
 const percent = (chance) => Math.round(chance * 1000) / 10;
 
 function throttle(partition, add) {
-  const where = el("input", { value: partition, autocomplete: "off", spellcheck: "false", required: true });
+  const where = plainInput({ value: partition, required: true });
   const chance = number(100, { min: "0", max: "100" });
   const lasting = number(10, { min: "1", max: "300" });
   const lead =
@@ -140,51 +118,33 @@ function index(put) {
   };
 }
 
+/** The faults of the stream that have a chance. */
+const CHANCES = { duplicate: "Duplicate rate, %", crash_before: "Crash before, %", crash_after: "Crash after, %" };
+const EXAMPLE = { duplicate: "50", crash_before: "30", crash_after: "30" };
+
 function stream(put) {
-  const chance = () => number(0, { min: "0", max: "100" });
-  const [duplicate, before, after] = [chance(), chance(), chance()];
+  const names = Object.keys(CHANCES);
+  const chances = Object.fromEntries(names.map((name) => [name, number(0, { min: "0", max: "100" })]));
   const delay = number(0, { min: "0" });
   const paused = el("input", { type: "checkbox" });
-  const body = () => ({
-    stream: {
-      paused: paused.checked,
-      delay_seconds: Number(delay.value),
-      duplicate: Number(duplicate.value) / 100,
-      crash_before: Number(before.value) / 100,
-      crash_after: Number(after.value) / 100,
-    },
-  });
-  const example = button(
-    "Fill in an example",
-    () => {
-      [duplicate.value, before.value, after.value] = ["50", "30", "30"];
-    },
-    { class: "quiet" },
-  );
+  const rates = () => Object.fromEntries(names.map((name) => [name, Number(chances[name].value) / 100]));
+  const body = () => ({ stream: { paused: paused.checked, delay_seconds: Number(delay.value), ...rates() } });
+  const example = () => names.forEach((name) => (chances[name].value = EXAMPLE[name]));
   const lead =
     "Records are delivered twice, late, or not while the stream is paused, and fan-out crashes before or after its work. The feeds end up with the same entries.";
   return {
-    crash: before,
-    show: (on) =>
-      fill([
-        [duplicate, percent(on.duplicate)],
-        [before, percent(on.crash_before)],
-        [after, percent(on.crash_after)],
-        [delay, on.delay_seconds],
-        [paused, on.paused],
-      ]),
+    crash: chances.crash_before,
+    show: (on) => fill([...names.map((name) => [chances[name], percent(on[name])]), [delay, on.delay_seconds], [paused, on.paused]]),
     card: kind(
       "Disturb the stream and fan-out",
       lead,
       "Apply",
       put,
       body,
-      field("Duplicate rate, %", duplicate),
-      field("Crash before, %", before),
-      field("Crash after, %", after),
+      ...names.map((name) => field(CHANCES[name], chances[name])),
       field("Delay, seconds", delay),
-      el("div", { class: "check wide" }, field("Paused", paused)),
-      example,
+      div("check wide", field("Paused", paused)),
+      button("Fill in an example", example, { class: "quiet" }),
     ),
   };
 }

@@ -3,7 +3,7 @@
 // Actor and subject must match as a whole; a `*` at the end stands for any rest. A condition compares a field, as in
 // `data.amount>10`, and any other word must occur in the event. All of them must hold.
 
-import { el, field, form, suggested, suggestions } from "./dom.js";
+import { field, form, plainInput, suggested, suggestions } from "./dom.js";
 
 const FIELDS = ["id", "at", "topic", "type", "actor", "subject"];
 
@@ -82,13 +82,7 @@ export class FilterFields {
   constructor({ actor, subject, where }, changed) {
     this.#actor = suggested([], { value: actor ?? "", placeholder: "all" });
     this.#subject = suggested([], { value: subject ?? "", placeholder: "all, or repo:octo:*" });
-    const text = el("input", {
-      type: "search",
-      value: where ?? "",
-      autocomplete: "off",
-      spellcheck: "false",
-      placeholder: 'data.amount>10 "some words"',
-    });
+    const text = plainInput({ type: "search", value: where ?? "", placeholder: 'data.amount>10 "some words"' });
     const tell = () =>
       changed({ actor: this.#actor.value.trim(), subject: this.#subject.value.trim(), where: text.value.trim() });
     this.element = form(

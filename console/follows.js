@@ -3,6 +3,7 @@
 import { apiUrl, call, isLocal, path, query } from "./api.js";
 import { announce, button, card, el, field, form, suggested } from "./dom.js";
 import { moment, plural } from "./format.js";
+import { Pages } from "./pages.js";
 import { sourceLink } from "./scope.js";
 import { hear, tell } from "./tabs.js";
 import { pressed, showLast } from "./task.js";
@@ -15,31 +16,28 @@ const SOURCES = ["actor:ada", "actor:bob", "actor:carol", "subject:repo:octo:hel
 /** A card of the sources that a user follows. `changed()` is called when the user follows or leaves one, also in another tab. */
 export function followsCard(user, signal, changed = () => {}) {
   const address = `${apiUrl()} ${user}`;
-  const list = el("ul", { class: "follows" });
-  let next = null;
-  const more = button("Load more", () => read(next), { hidden: true });
+  const list = el("ul", { class: "plain" });
   const said = el("div", {});
-  const read = (cursor = null) =>
-    showLast(list.parentElement, signal, async (signal) => {
-      const { data } = await call("GET", `${path("users", user, "following")}${query({ limit: FOLLOWS, cursor })}`, { signal });
-      next = data.next;
-      more.hidden = next === null;
-      const lines = data.following.map(({ source }) => {
-        const leave = button("Unfollow", () => pressed(leave, said, () => set("DELETE", source, "no longer follows")), {
-          class: "quiet",
-          "aria-label": `Unfollow ${source}`,
-        });
-        return el("li", {}, sourceLink(source), leave);
+  const listed = el("div", {}, list);
+  const draw = () => {
+    const lines = pages.items.map(({ source }) => {
+      const leave = button("Unfollow", () => pressed(leave, said, () => set("DELETE", source, "no longer follows")), {
+        class: "quiet",
+        "aria-label": `Unfollow ${source}`,
       });
-      if (cursor) return list.append(...lines);
-      list.replaceChildren(...(lines.length > 0 ? lines : [el("li", { class: "muted" }, "Nobody yet.")]));
+      return el("li", {}, sourceLink(source), leave);
     });
+    pages.tally.textContent = `${plural(lines.length, "source")}${pages.next ? "" : " in all"}`;
+    list.replaceChildren(...(lines.length > 0 ? lines : [el("li", { class: "muted" }, "Nobody yet.")]));
+  };
+  const target = (cursor) => `${path("users", user, "following")}${query({ limit: FOLLOWS, cursor })}`;
+  const pages = new Pages(listed, signal, { target, of: ({ following }) => following, draw });
   const set = async (method, source, verb, body) => {
     await call(method, path("users", user, "following", source), { body, signal });
     announce(`${user} ${verb} ${source}.`);
     tell("follows", address);
     changed();
-    await read();
+    await pages.first();
   };
   const source = suggested(isLocal() ? SOURCES : [], {
     placeholder: "actor:ada",
@@ -58,36 +56,31 @@ export function followsCard(user, signal, changed = () => {}) {
     `${user} follows`,
     form({ class: "inline" }, follow, field("Source", source), field("Backfill", backfill, { hint: "Earlier posts to add" }), submit),
     said,
-    el("div", {}, list),
-    more,
+    ...pages.head,
+    listed,
+    pages.more,
   );
-  hear("follows", (other) => other === address && [read(), changed()], signal);
-  read();
+  hear("follows", (other) => other === address && [pages.first(), changed()], signal);
+  pages.first();
   return element;
 }
 
 /** A card of the followers of a source. */
 export function followersCard(source, signal) {
-  const title = el("p", { class: "muted" });
-  const list = el("ul", { class: "follows" });
+  const list = el("ul", { class: "plain" });
+  const listed = el("div", {}, list);
   const base = path("sources", source);
-  let next = null;
-  const more = button("Load more", () => pressed(more, list, () => load(next)), { hidden: true });
-  const load = async (cursor) => {
-    const [view, { data }] = await Promise.all([
-      call("GET", base, { signal }),
-      call("GET", `${base}/followers${query({ limit: FOLLOWERS, cursor })}`, { signal }),
-    ]);
-    next = data.next;
-    more.hidden = next === null;
-    title.textContent = `${plural(view.data.followers, "follower")}. Delivery: ${view.data.mode}.`;
-    const lines = data.followers.map(({ user, since }) =>
-      el("li", {}, el("a", { href: `#events${query({ feed: user })}` }, el("bdi", {}, user)), el("span", { class: "muted" }, "since ", moment(since))),
-    );
-    if (cursor) list.append(...lines);
-    else list.replaceChildren(...lines);
+  const line = ({ user, since }) =>
+    el("li", {}, el("a", { href: `#events${query({ feed: user })}` }, el("bdi", {}, user)), el("span", { class: "muted" }, "since ", moment(since)));
+  const pages = new Pages(listed, signal, {
+    target: (cursor) => `${base}/followers${query({ limit: FOLLOWERS, cursor })}`,
+    of: ({ followers }) => followers,
+    draw: () => list.replaceChildren(...pages.items.map(line)),
+  });
+  const total = async (signal) => {
+    const { followers, mode } = (await call("GET", base, { signal })).data;
+    pages.tally.textContent = `${plural(followers, "follower")}. Delivery: ${mode}.`;
   };
-  const element = card(`Followers of ${source}`, title, list, more);
-  showLast(element, signal, () => load(null));
-  return element;
+  pages.first().then((isRead) => isRead && showLast(listed, signal, total));
+  return card(`Followers of ${source}`, ...pages.head, listed, pages.more);
 }

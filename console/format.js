@@ -1,5 +1,6 @@
 // Formats times, numbers and costs. Times are in the chosen zone; a time's tooltip has both UTC and the local time.
 
+import { parseCost } from "./client.js";
 import { el } from "./dom.js";
 import { clock } from "./zone.js";
 
@@ -42,28 +43,17 @@ export function seconds(value) {
   return value < 172_800 ? `${count(Math.round(value / 3600))} h` : `${count(Math.round(value / 86_400))} days`;
 }
 
-/** Parses `Lately-Cost` into an object of numbers; `null` if the response does not have it. */
-export function parseCost(header) {
-  if (!header) return null;
-  return Object.fromEntries(
-    header
-      .split(",")
-      .map((part) => part.trim().split("="))
-      .map(([name, value]) => [name, Number(value)]),
-  );
-}
-
 const unit = (value) => (value === 1 ? "unit" : "units");
 
 /** The DynamoDB cost of a response, in words. */
 export function cost(answer) {
-  const paid = parseCost(answer.cost);
+  const { read_units: read, write_units: write, calls, rounds } = parseCost(answer.cost);
   const parts = [];
-  if (paid === null) parts.push("this API does not show its cost");
-  if (paid?.read_units !== undefined) parts.push(`${units(paid.read_units)} read ${unit(paid.read_units)}`);
-  if (paid?.write_units !== undefined) parts.push(`${units(paid.write_units)} write ${unit(paid.write_units)}`);
-  if (paid?.calls !== undefined) parts.push(plural(paid.calls, "call"));
-  if (paid?.rounds > 0) parts.push(plural(paid.rounds, "round"));
+  if (!answer.cost) parts.push("this API does not show its cost");
+  if (read !== undefined) parts.push(`${units(read)} read ${unit(read)}`);
+  if (write !== undefined) parts.push(`${units(write)} write ${unit(write)}`);
+  if (calls !== undefined) parts.push(plural(calls, "call"));
+  if (rounds > 0) parts.push(plural(rounds, "round"));
   if (answer.milliseconds !== undefined) parts.push(`${Math.round(answer.milliseconds)} ms`);
   return parts.join(" · ");
 }

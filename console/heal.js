@@ -5,9 +5,9 @@
 // can be retried and is written once. At the end all events are read back and counted, so the page proves that none is
 // lost. A run goes on while the user looks at other panels, and stops if the page connects to another API.
 
-import { call, isLocal, path, query } from "./api.js";
+import { call, isLocal, pages, path, query } from "./api.js";
 import { Chart } from "./chart.js";
-import { announce, button, card, el } from "./dom.js";
+import { announce, button, card, div, el, figure, p, tile } from "./dom.js";
 import { cost, count, plural, seconds } from "./format.js";
 import { pressed } from "./task.js";
 
@@ -36,15 +36,14 @@ function make() {
   const start = el("button", { type: "button", class: "primary" }, "Throttle and watch it heal");
   const stop = button("Stop", () => run.stop(), { hidden: true });
   const steps = el("ol", { class: "steps" });
-  const shown = el("div", { class: "tiles" });
+  const shown = div("tiles");
   const made = card(
     "Watch a hot partition recover",
-    el(
-      "p",
-      { class: "muted" },
+    p(
+      "muted",
       `Posts ${EVENTS} events to ${TOPIC}, ${RATE} per second, and throttles their partition for ${THROTTLE_SECONDS} seconds. It goes on while you look at other panels. The bucket keeps its new shards for a minute. Later events, and pages of them, need only its base shards again.`,
     ),
-    el("div", { class: "actions" }, start, stop),
+    div("actions", start, stop),
     shown,
     steps,
   );
@@ -71,11 +70,8 @@ class Run {
     Object.assign(this, { steps, signal: this.#stopped.signal, run_id: crypto.randomUUID() });
     this.latency = new Chart({ points: POINTS, least: 50 });
     this.growth = new Chart({ points: SECONDS, least: 4 });
-    this.figures = Object.fromEntries(
-      ["accepted", "latency", "shards"].map((name) => [name, el("p", { class: "figure" }, "–")]),
-    );
-    const tile = (title, ...rest) => el("div", { class: "tile" }, el("p", { class: "muted" }, title), ...rest);
-    this.notes = { accepted: el("p", { class: "muted" }), latency: el("p", { class: "muted" }) };
+    this.figures = { accepted: figure(), latency: figure(), shards: figure() };
+    this.notes = { accepted: p("muted"), latency: p("muted") };
     shown.replaceChildren(
       tile("Accepted", this.figures.accepted, this.notes.accepted),
       tile("Latency of a post", this.figures.latency, this.latency.element, this.notes.latency),
@@ -95,13 +91,10 @@ class Run {
     const label = began.toISOString().slice(0, 10);
     const shards = await this.#shardsOf(label);
     this.#step(`The bucket ${label} has ${plural(shards, "shard")}.`);
-    const watching = setInterval(
-      () => this.#look(label).catch((error) => this.signal.aborted || this.#step(error.message)),
-      PAUSE,
-    );
+    const look = () => this.#look(label).catch((error) => this.signal.aborted || this.#step(error.detail));
+    const watching = setInterval(look, PAUSE);
     try {
-      const posts = await this.#post(label);
-      await Promise.all(posts);
+      await Promise.all(await this.#post(label));
     } finally {
       clearInterval(watching);
     }
@@ -110,8 +103,12 @@ class Run {
     this.#step(`A page of 50 events of ${TOPIC} took ${before} before, and takes ${await this.#pageCost()} now, while the bucket has its new shards.`);
   }
 
+  #page(parameters) {
+    return `${path("topics", TOPIC)}/events${query(parameters)}`;
+  }
+
   async #pageCost() {
-    const { cost: paid } = await call("GET", `${path("topics", TOPIC)}/events?limit=50`, { signal: this.signal });
+    const { cost: paid } = await call("GET", this.#page({ limit: 50 }), { signal: this.signal });
     return cost({ cost: paid });
   }
 
@@ -142,10 +139,8 @@ class Run {
     for (let number = 0; number < EVENTS; number += 1) {
       if (number === RATE) {
         const partition = `EVENTS#${TOPIC}#${label}#SHARD0`;
-        await call("PUT", "/local/faults", {
-          body: { throttles: [{ partition, chance: 1, seconds: THROTTLE_SECONDS }] },
-          signal: this.signal,
-        });
+        const body = { throttles: [{ partition, chance: 1, seconds: THROTTLE_SECONDS }] };
+        await call("PUT", "/local/faults", { body, signal: this.signal });
         this.#step(`${partition} is throttled for ${THROTTLE_SECONDS} seconds.`);
       }
       if (!isLocal()) this.stop();
@@ -168,7 +163,7 @@ class Run {
         if (this.signal.aborted) return;
         if (error.status !== 503 || attempt === ATTEMPTS) {
           this.#refused += 1;
-          return this.#step(`Post ${number} was refused: ${error.message}`);
+          return this.#step(`Post ${number} was refused: ${error.detail}`);
         }
         this.#again += 1;
         await new Promise((resolve) => setTimeout(resolve, PAUSE));
@@ -189,29 +184,14 @@ class Run {
 
   async #readBack(began, before) {
     const found = [];
-    let cursor = null;
+    const from = new Date(began.getTime() - 5000).toISOString();
+    const page = (cursor) => this.#page({ type: TYPE, from, limit: 200, consistent: true, cursor });
     // At most one page per event: others may have posted events of the same type meanwhile.
-    for (let page = 0; page < EVENTS; page += 1) {
-      const filters = {
-        type: TYPE,
-        from: new Date(began.getTime() - 5000).toISOString(),
-        limit: 200,
-        consistent: true,
-      };
-      const { data } = await call("GET", `${path("topics", TOPIC)}/events${query({ ...filters, cursor })}`, {
-        signal: this.signal,
-      });
+    for await (const { data } of pages(page, EVENTS, this.signal))
       for (const event of data.events) if (event.data.run === this.run_id) found.push(event.data.number);
-      cursor = data.next;
-      if (cursor === null) break;
-    }
     const whole = found.length === EVENTS && new Set(found).size === EVENTS;
     const after = this.#shards.at(-1);
-    this.#step(
-      whole
-        ? `Healed: all ${count(EVENTS)} events were accepted and read back, each once. Shards: ${before} before, ${after} now.`
-        : `${count(found.length)} of ${count(EVENTS)} events were read back.`,
-      whole,
-    );
+    const healed = `Healed: all ${count(EVENTS)} events were accepted and read back, each once. Shards: ${before} before, ${after} now.`;
+    this.#step(whole ? healed : `${count(found.length)} of ${count(EVENTS)} events were read back.`, whole);
   }
 }

@@ -4,7 +4,7 @@
 // extends the range, and Enter chooses it. A button for each type shows and hides the events of the type. The elements
 // stay the same at any number of events.
 
-import { button, el, svg } from "./dom.js";
+import { button, div, el, svg } from "./dom.js";
 import { count, plural, seconds } from "./format.js";
 import { CLASSES } from "./hues.js";
 import { clock, iso, offset } from "./zone.js";
@@ -93,7 +93,7 @@ export class Histogram {
       "section",
       { class: "histogram", "aria-label": "Events over time" },
       this.#track,
-      el("div", { class: "actions" }, this.#caption, this.#legend),
+      div("actions", this.#caption, this.#legend),
     );
   }
 

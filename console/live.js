@@ -1,14 +1,14 @@
 // New events as they land, in the best way that the API offers: a stream of server-sent events, pages that wait for an event,
-// or a poll every two seconds.
+// or a poll every two seconds. The TypeScript client follows (`client.js`), and this module sends its requests.
 //
-// `fetch` reads the stream, because it can send a token. A browser opens few connections to a host, so only some of its tabs
-// have a stream or a page that waits, and only while they are visible. A panel reads its first page when its stream has
-// begun, so no event in between is missed. A stream that is cut continues at the last position that it told; after a longer
-// cut the panel reads its first page again.
+// A browser opens few connections to a host, so only some of its tabs have a stream or a page that waits, and only while they
+// are visible. A panel reads its first page when the client has begun to follow, so no event in between is missed. A stream
+// that is cut continues at its last position; after an outage or a sleep the panel reads its first page again.
 //
 // If the API does not respond, the page tries again after a wait that doubles, and says so (`onOutage`).
 
-import { apiUrl, call, exactly, isLocal, isReachable, Problem, query, send, share } from "./api.js";
+import { apiUrl, call, exactly, isLocal, isReachable, send, share } from "./api.js";
+import { follow, LatelyProblem, Transport } from "./client.js";
 import { polling } from "./meter.js";
 import { hear } from "./tabs.js";
 import { task } from "./task.js";
@@ -17,23 +17,14 @@ const POLL = 2000;
 const FIRST_WAIT = 500;
 const LAST_WAIT = 8000;
 
-/** The seconds that a page waits for an event. */
-const PAGE_WAIT = 20;
-
-/** The most events that a poll reads at once. */
-const PAGE = 200;
-
 /** The interval at which the local program is asked for its state. */
 const STATE = 1000;
 
 /** The most tabs of a browser that are live. A browser opens six connections to a host, and requests need some. */
 const LIVE_TABS = 4;
 
-/** A stream that sends nothing for longer, not even its position, has ended. */
-const SILENCE = 25_000;
-
-/** After a longer silence the panel reads its first page: a stream would send all that came since, one by one. */
-const RESUMED = 60_000;
+/** After a longer sleep the panel reads its first page: a stream would send all that came since, one by one. */
+const SLEEP = 60_000;
 
 let panel = null;
 let running = null;
@@ -68,10 +59,9 @@ const tell = (kind, value) => watchers[kind].forEach((watcher) => watcher(value)
 
 /**
  * Subscribes a panel. `begin()` reads its first page, also after an outage. A panel that follows a timeline or a feed names the
- * path of its pages and their filters (`type`, `from`). `landed(events, { answer, isLate })` gets new events: `answer` is the
- * response if they came with a page, whose `next` is the next cursor, and late events landed behind others. `newer()` returns
- * the cursor for such pages: `null` while there is no event, and `undefined` if there is nothing to ask for. A panel whose polls
- * would miss events has `again()`, which reads its first page instead.
+ * path of its pages, and a type. `landed(event, isLate)` gets each new event; late events landed behind others. `paid(cost)`
+ * gets the price of each page that was polled. A panel whose polls would miss events has `again()`, which reads its first page
+ * instead.
  */
 export function watch(handlers, follows = null) {
   const mine = { handlers, follows };
@@ -83,30 +73,20 @@ export function watch(handlers, follows = null) {
   };
 }
 
-/**
- * Opens a panel: does `work` as a task, and does it again until it has succeeded once, whenever the connection is back or
- * the user asks for it.
- */
-export async function opening(place, signal, work) {
-  let done = false;
-  let attempt = null;
-  const again = () => {
-    if (!done) attempt ??= task(place, work, again).then((succeeded) => ([done, attempt] = [succeeded, null]));
-    return attempt;
-  };
-  await again();
-  if (!done && !signal.aborted) signal.addEventListener("abort", watch({ begin: again }));
-}
-
 /** Reads for a part of a panel, and again after each outage until the read has succeeded once. */
 export async function untilRead(place, signal, read) {
+  let done = false;
+  const attempt = async () => {
+    await read();
+    done = true;
+  };
   const ended = (resolve) => {
     const stop = onOutage((outage) => {
       if (outage === null) resolve(stop());
     });
     signal.addEventListener("abort", () => resolve(stop()));
   };
-  while (!(await task(place, read)) && !signal.aborted) await new Promise(ended);
+  while (!done && !signal.aborted && !(await task(place, attempt))) await new Promise(ended);
 }
 
 /** Begins again after the current event handler: the panel, the connection or the page's visibility has changed. */
@@ -117,7 +97,7 @@ export function restart() {
 
 function begin() {
   running?.abort();
-  isOpen = false;
+  opened = null;
   running = new AbortController();
   if (document.hidden) return leave();
   const { signal } = running;
@@ -127,25 +107,80 @@ function begin() {
     });
 }
 
-/** The ways to follow a timeline that an API may lack, best first. */
-const WAYS = [stream, waitForPages, poll];
+/** What each API can do, as the client finds out from refused requests. */
+const abilities = new WeakMap();
 
-/** The best way that each API offers. The page learns it from refused requests. */
-const best = new WeakMap();
-
-/** Follows the panel's timeline. If the API has not one way, it takes the next one. */
+/** Follows the panel's timeline in the best way that this tab may use. */
 async function run(signal) {
   const wanted = panel;
   // Without a connection the panel still tries to read its first page, once.
   if (!isReachable()) wanted?.handlers.begin?.();
   if (!wanted?.follows) return attend(signal, wanted);
-  const connection = share();
-  const may = await mayHold();
+  const { handlers, follows } = wanted;
+  const can = abilities.get(share()) ?? { cost: {}, streams: true, waits: true };
+  abilities.set(share(), can);
+  const ways = (await mayHold()) ? can : { ...can, streams: false, waits: false };
   signal.throwIfAborted();
-  if (!may) return poll(signal, wanted);
-  for (let way = best.get(connection) ?? 0; ; way += 1) {
-    best.set(connection, way);
-    await WAYS[way](signal, wanted);
+  if (!ways.waits && handlers.again) return readAgain(signal, handlers);
+  const fetch = requests(signal, handlers, ways);
+  const client = new Transport({ url: apiUrl(), attempts: Infinity, pollSeconds: POLL / 1000, parse: exactly, fetch }, ways);
+  const routes = {
+    live: `${follows.path.replace(/\/events$/, "")}/live`,
+    page: (query) => ({ method: "GET", path: follows.path, query }),
+  };
+  try {
+    for await (const { event, late } of follow(client, routes, { type: follows.type || undefined, signal })) {
+      // A stream begins with the events of the last seconds. They are not late.
+      if (opened && !late && Date.parse(event.at) > opened) tell("behind", event.at);
+      handlers.landed(event, late || !ways.streams);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof LatelyProblem)) throw error;
+    if (error.code === "invalid-cursor") return restart();
+    return attend(signal, wanted, "refused");
+  }
+}
+
+/** A `fetch` for the client. It waits while the API does not respond, and shows what a response says about the connection. */
+function requests(signal, handlers, ways) {
+  const base = new URL(apiUrl()).pathname.replace(/\/$/, "");
+  let [hasBegun, wasOpen] = [false, false];
+  return async (target, { signal: ends }) => {
+    if (!isReachable()) {
+      await reached(signal);
+      return begun(signal);
+    }
+    const { pathname, search, searchParams } = target;
+    const isLive = pathname.endsWith("/live");
+    const get = () => send("GET", pathname.slice(base.length) + search, { signal: ends, isLive });
+    opened = null;
+    const { response, problem } = await (isLive ? get() : polling(get)).catch(async (error) => {
+      signal.throwIfAborted();
+      // An address of streams that does not respond is like none, if the API itself responds.
+      if (!isLive || isLocal() || wasOpen || !(await reach(signal))) throw error;
+      return { response: new Response("", { status: 404 }) };
+    });
+    if (response.ok) connected(isLive ? "live" : searchParams.has("wait") ? "paged" : "polling");
+    else if (problem?.isTemporary) tell("link", "waiting");
+    // From a position on, the panel has its first page.
+    if (response.ok ? !searchParams.has("cursor") : problem?.isTemporary && !hasBegun) {
+      hasBegun = true;
+      handlers.begin?.();
+    }
+    if (isLive && response.ok) [opened, wasOpen] = [Date.now(), true];
+    if (!isLive) handlers.paid?.(response.headers.get("Lately-Cost"));
+    return response;
+  };
+}
+
+/** Reads a panel's first page again and again, instead of the events that came. */
+async function readAgain(signal, { begin, again }) {
+  for (let read = begin; ; read = () => polling(again)) {
+    await reached(signal);
+    connected("polling");
+    await read();
+    await sleep(POLL, signal);
   }
 }
 
@@ -181,11 +216,18 @@ function leave() {
 
 document.addEventListener("visibilitychange", restart);
 
-/** True while a stream is open. */
-let isOpen = false;
+// A page that slept begins again.
+let awake = Date.now();
+setInterval(() => {
+  if (Date.now() - awake > SLEEP) restart();
+  awake = Date.now();
+}, STATE);
+
+/** The time at which the open stream was opened; `null` without one. */
+let opened = null;
 
 // A refused request of any kind may mean that the stream has no topic or token any more. A new stream finds out.
-addEventListener("ended", () => isOpen && restart());
+addEventListener("ended", () => opened && restart());
 hear("topic deleted", (address) => panel?.follows && `${apiUrl()}${panel.follows.path}` === `${address}/events` && restart());
 
 function connected(how) {
@@ -206,7 +248,11 @@ async function waiting(wait, signal) {
 
 const longer = (wait) => Math.min(wait * 2, LAST_WAIT);
 
-const reach = (signal) => send("GET", "/topics?limit=1", { signal }).catch(() => signal.throwIfAborted());
+/** Asks the API whether it responds. */
+async function reach(signal) {
+  await send("GET", "/topics?limit=1", { signal }).catch(() => signal.throwIfAborted());
+  return isReachable();
+}
 
 /** Waits until the API responds. */
 async function reached(signal) {
@@ -214,6 +260,12 @@ async function reached(signal) {
     await waiting(wait, signal);
     await reach(signal);
   }
+}
+
+/** Begins again, which aborts the work of `signal`. Never returns. */
+function begun(signal) {
+  restart();
+  return sleep(SLEEP, signal);
 }
 
 /** Watches the connection for a panel that follows nothing, or whose request for events was refused. Never returns. */
@@ -224,133 +276,7 @@ async function attend(signal, wanted, how = "idle") {
   do await sleep(POLL, signal);
   while (isReachable());
   await reached(signal);
-  restart();
-  // What begins now replaces this.
-  return new Promise(() => {});
-}
-
-/** True if the API does not have the route, and not only the timeline. */
-const lacks = ({ status, code }) => [404, 405, 501].includes(status) && code !== "topic-not-found";
-
-/** True if the same request will be refused again. */
-const isRefusal = ({ status }) => status >= 400 && status < 500 && status !== 429;
-
-/** The problem of a request that failed. Anything else is thrown on. */
-function problemOf(error, signal) {
-  signal.throwIfAborted();
-  if (error instanceof Problem) return error;
-  throw error;
-}
-
-/** Reads the stream of the panel's timeline. Returns if the API has no streams. */
-async function stream(signal, wanted) {
-  const { path, type } = wanted.follows;
-  const target = `${path.replace(/\/events$/, "")}/live`;
-  let [position, heard, wait, wasOpen, hasBegun] = [null, 0, FIRST_WAIT, false, false];
-  const begin = () => {
-    hasBegun = true;
-    wanted.handlers.begin?.();
-  };
-  await reached(signal);
-  for (;;) {
-    if (Date.now() - heard > RESUMED) position = null;
-    const asked = send("GET", `${target}${query({ type, cursor: position })}`, { signal, isLive: true });
-    const response = await asked.catch((error) => problemOf(error, signal));
-    if (response instanceof Problem) {
-      if (lacks(response)) return;
-      // Another API may respond, and only the address of its streams may not.
-      if (response.status === 0 && !wasOpen && !isLocal()) {
-        await reach(signal);
-        if (isReachable()) return;
-      }
-      if (response.code === "invalid-cursor" && position !== null) position = null;
-      else if (isRefusal(response)) return await attend(signal, wanted, "refused");
-      else {
-        if (!hasBegun) begin();
-        await waiting(wait, signal);
-        wait = longer(wait);
-      }
-      continue;
-    }
-    const wasOut = since !== null;
-    connected("live");
-    isOpen = true;
-    if (position === null || wasOut) begin();
-    const opened = Date.now();
-    [wasOpen, heard] = [true, opened];
-    await read(response, (name, data, id) => {
-      heard = Date.now();
-      if (name !== "problem") wait = FIRST_WAIT;
-      if (id) position = id;
-      if (name !== "event" && name !== "late") return;
-      const event = exactly(data);
-      // A stream begins with the events of the last seconds. They are not late.
-      if (name === "event" && Date.parse(event.at) > opened) tell("behind", event.at);
-      wanted.handlers.landed([event], { isLate: name === "late" });
-    }).catch(reportError);
-    isOpen = false;
-    signal.throwIfAborted();
-    tell("link", "waiting");
-    await sleep(wait, signal);
-    wait = longer(wait);
-  }
-}
-
-/** Reads the messages of a stream until its end. An empty line ends a message; a line with a leading colon is a comment. */
-async function read(response, message) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const silent = setTimeout(() => reader.cancel(), SILENCE);
-    const { value, done } = await reader.read().catch(() => ({ done: true }));
-    clearTimeout(silent);
-    if (done) return;
-    const blocks = (rest + value.replaceAll("\r", "")).split("\n\n");
-    rest = blocks.pop();
-    for (const block of blocks) {
-      const fields = { event: [], data: [], id: [] };
-      for (const line of block.split("\n")) {
-        const [, name, text] = line.match(/^(\w+): ?(.*)$/) ?? [];
-        fields[name]?.push(text);
-      }
-      if (fields.event.length > 0) message(fields.event[0], fields.data.join("\n"), fields.id[0]);
-    }
-  }
-}
-
-/** Asks for pages that wait until there is an event. Returns if the API's pages do not wait. */
-function waitForPages(signal, wanted) {
-  return ask(signal, wanted, "paged", PAGE_WAIT);
-}
-
-function poll(signal, wanted) {
-  return ask(signal, wanted, "polling");
-}
-
-async function ask(signal, wanted, how, wait) {
-  const { path, type, from } = wanted.follows;
-  const { begin, newer, landed, again } = wanted.handlers;
-  for (;;) {
-    await reached(signal);
-    connected(how);
-    await begin?.();
-    while (isReachable()) {
-      const cursor = newer?.();
-      if (!cursor || !wait) await sleep(POLL, signal);
-      const anew = wait ? begin : (again ?? begin);
-      if (cursor === null || (cursor && anew === again)) await polling(anew);
-      signal.throwIfAborted();
-      if (!cursor || anew === again) continue;
-      const target = `${path}${query({ limit: PAGE, type, from, cursor, wait })}`;
-      const asked = polling(() => call("GET", target, { signal }));
-      const answer = await asked.catch((error) => problemOf(error, signal));
-      if (!(answer instanceof Problem)) landed(answer.data.events, { answer });
-      else if (wait && answer.code === "invalid-query") return;
-      else if (answer.code === "invalid-cursor") await begin();
-      else if (isRefusal(answer)) return await attend(signal, wanted, "refused");
-      else if (isReachable()) await sleep(LAST_WAIT, signal);
-    }
-  }
+  return begun(signal);
 }
 
 /** Asks the local program for its state, and tells what has changed. */

@@ -3,7 +3,7 @@
 // Each response has its units and calls in `Lately-Cost`, so the meter sends no request. Its memory is bounded: sums by
 // kind, the same sums for each of the last 60 seconds, and the last 200 requests.
 
-import { parseCost } from "./format.js";
+import { parseCost } from "./client.js";
 
 /** Dollars of a million units: list prices of us-east-1, on demand, as in docs/operations.md. */
 export const PRICES = { read: 0.125, write: 0.625 };
@@ -88,11 +88,11 @@ export function measure(method, target) {
       isAborted: error?.name === "AbortError",
       milliseconds: now - start,
       paid,
-      requestId: error?.requestId ?? response?.headers.get("apigw-requestid"),
+      requestId: error?.request_id ?? response?.headers.get("apigw-requestid"),
     };
     entry.isFailed = Boolean(error) && !entry.isAborted;
     log = [...log, entry].slice(-LOGGED);
-    const { read_units: read = 0, write_units: write = 0, calls = 0 } = paid ?? {};
+    const { read_units: read = 0, write_units: write = 0, calls = 0 } = paid;
     for (const sums of [total, thisSecond(Math.floor(now / 1000))]) add(sums[kind], { requests: 1, read, write, calls });
     watchers.forEach((watcher) => watcher());
   };

@@ -3,7 +3,7 @@
 
 import { parse } from "./address.js";
 import { call, path, query, topics } from "./api.js";
-import { button, el } from "./dom.js";
+import { button, div, el, plainInput } from "./dom.js";
 import { task } from "./task.js";
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -18,14 +18,12 @@ export function palette(panels) {
   let offers = [];
   let chosen = 0;
   const found = el("ul", { id: "offers", role: "listbox", "aria-label": "Found" });
-  const said = el("div", { class: "said" });
-  const input = el("input", {
+  const said = div("said");
+  const input = plainInput({
     "aria-label": "Find",
     role: "combobox",
     "aria-expanded": "true",
     "aria-controls": found.id,
-    autocomplete: "off",
-    spellcheck: "false",
     placeholder: "An event's id, a topic, an actor, a user, a panel",
     oninput: () => draw(0),
   });

@@ -3,9 +3,10 @@
 // The API has no route for a partition. But an event's id contains its shard, so the page reads the bucket's events and
 // keeps the shard's. It stops after a few pages.
 
-import { call, path, query } from "./api.js";
-import { card, el, empty, loading, table } from "./dom.js";
-import { cost, moment, plural } from "./format.js";
+import { pages, path, query } from "./api.js";
+import { card, div, el, empty, loading, table } from "./dom.js";
+import { eventCells } from "./event.js";
+import { plural } from "./format.js";
 import { key } from "./key.js";
 import { showLast } from "./task.js";
 
@@ -35,34 +36,25 @@ const partition = (topic, label, shard) => `EVENTS#${topic}#${label}#SHARD${shar
 async function look(topic, label, shard, place, signal) {
   const [from, to] = span(label);
   const found = [];
-  let cursor = null;
-  let read = 0;
-  for (let page = 0; page < PAGES && found.length < SHOWN && (page === 0 || cursor); page += 1) {
-    const target = `${path("topics", topic)}/events${query({ from, to, limit: PAGE, cursor })}`;
-    const { data } = await call("GET", target, { signal });
+  const target = (cursor) => `${path("topics", topic)}/events${query({ from, to, limit: PAGE, cursor })}`;
+  let [read, next] = [0, null];
+  for await (const { data } of pages(target, PAGES, signal)) {
     read += data.events.length;
     found.push(...data.events.filter(({ id }) => shardOf(id) === shard));
-    cursor = data.next;
+    next = data.next;
+    if (found.length >= SHOWN) break;
   }
   const name = partition(topic, label, shard);
-  const rows = found
-    .slice(0, SHOWN)
-    .map(({ id, at, type, actor, data }) => [
-      moment(at),
-      type,
-      el("bdi", {}, actor),
-      el("code", { class: "cut" }, JSON.stringify(data ?? null)),
-      el("a", { href: `#shards${query({ topic, event: id })}`, "aria-label": `Stored items of ${id}` }, "Stored items"),
-    ]);
-  const more = cursor || found.length > SHOWN ? `, of the bucket's newest ${plural(read, "event")}` : "";
+  const stored = (id) => el("a", { href: `#shards${query({ topic, event: id })}`, "aria-label": `Stored items of ${id}` }, "Stored items");
+  const rows = found.slice(0, SHOWN).map((event) => [...eventCells(event), stored(event.id)]);
+  const more = next || found.length > SHOWN ? `, of the bucket's newest ${plural(read, "event")}` : "";
   place.replaceChildren(
     el("p", {}, key(name), el("span", { class: "muted" }, ` · ${plural(rows.length, "event")}${more}`)),
     rows.length === 0
-      ? empty(cursor ? "None of the events that were read is in this partition." : "This partition has no events.")
+      ? empty(next ? "None of the events that were read is in this partition." : "This partition has no events.")
       : table(`Events of ${name}`, ["At (UTC)", "Type", "Actor", "Data", "Items"], rows),
-    el(
-      "div",
-      { class: "actions" },
+    div(
+      "actions",
       el("a", { href: `#events${query({ topic, to })}` }, "Show the bucket in the timeline"),
       el("a", { href: `#system${query({ throttle: name })}` }, "Throttle this partition"),
     ),

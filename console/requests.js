@@ -2,7 +2,7 @@
 
 import { note } from "./address.js";
 import { copyButton } from "./copy.js";
-import { button, card, el, empty, field, heading, select, table } from "./dom.js";
+import { button, card, div, el, empty, field, figure, heading, p, select, table, tableRow, tile } from "./dom.js";
 import { count, moment, plural, units } from "./format.js";
 import { clear, latencies, lines, LOGGED, onRequest, percentile, PRICES, requests, sum } from "./meter.js";
 import { bar } from "./trace.js";
@@ -40,14 +40,12 @@ export function meterLink() {
 }
 
 export function open(place, parameters, signal) {
-  const figure = () => el("p", { class: "figure" }, "–");
   const figures = { units: figure(), rate: figure(), month: figure(), latency: figure() };
-  const slow = el("p", { class: "muted" });
-  const [calls, hour] = ["", ""].map(() => el("p", { class: "muted" }));
+  const slow = p("muted");
+  const [calls, hour] = ["", ""].map(() => p("muted"));
   const kinds = el("div", {});
   const histogram = el("div", {});
   const log = new Log(parameters.get("show"));
-  const tile = (title, ...rest) => el("div", { class: "tile" }, el("p", { class: "muted" }, title), ...rest);
   const draw = () => {
     drawCost(figures, calls, hour, kinds);
     drawLatency(figures.latency, slow, histogram);
@@ -62,15 +60,14 @@ export function open(place, parameters, signal) {
       "Requests and prices",
       `What this tab costs, from the header Lately-Cost of each response. Money is DynamoDB's list price on demand in us-east-1: $${PRICES.read} for a million read units and $${PRICES.write} for a million write units. Gateway, functions, storage and logs are not in it. Live streams are not in it either: the service reads a timeline once for all of its streams, ${count(STREAM.topic)} read units an hour for an idle topic and ${count(STREAM.feed)} for an idle feed.`,
     ),
-    el(
-      "div",
-      { class: "tiles" },
+    div(
+      "tiles",
       tile("Units so far", figures.units, calls),
-      tile("Units a second", figures.rate, el("p", { class: "muted" }, "in the last minute")),
+      tile("Units a second", figures.rate, p("muted", "in the last minute")),
       tile("30 days at this rate", figures.month, hour),
       tile("Median latency", figures.latency, slow),
     ),
-    el("div", { class: "columns" }, card("Cost by kind", kinds, el("div", { class: "actions" }, again)), card("Latency", histogram)),
+    div("columns", card("Cost by kind", kinds, div("actions", again)), card("Latency", histogram)),
     card(`The last ${LOGGED} requests`, ...log.parts),
   );
   draw();
@@ -122,11 +119,11 @@ class Log {
 
   constructor(show) {
     this.only = select([["", "all"], ["failures", "failures"]], show ?? "", { onchange: () => this.#filter() });
-    this.status = el("p", { class: "status" });
+    this.status = p("status");
     this.none = empty("No request has failed.");
     this.table = table("Log of requests", ["At (UTC)", "Method", "Path", "Status", "ms", "Units", "Request id"], [], { class: "log" });
     this.body = this.table.querySelector("tbody");
-    this.parts = [el("div", { class: "status-line" }, field("Show", this.only), this.status), this.table, this.none];
+    this.parts = [div("actions", field("Show", this.only), this.status), this.table, this.none];
   }
 
   #filter() {
@@ -158,16 +155,16 @@ class Log {
 
 function logRow({ at, method, target, status, code, isFailed, isAborted, milliseconds, paid, requestId }) {
   const said = isAborted ? "ended by the page" : [status, code].filter(Boolean).join(" ");
-  const spent = [paid?.read_units && `${units(paid.read_units)} read`, paid?.write_units && `${units(paid.write_units)} write`];
+  const spent = [paid.read_units && `${units(paid.read_units)} read`, paid.write_units && `${units(paid.write_units)} write`];
   const copy = requestId && copyButton(`Copy ${requestId.slice(0, ID)}…`, () => requestId);
   copy?.setAttribute("title", `Copies the request id ${requestId}`);
-  const cells = [
+  return tableRow([
+    moment(at),
     method,
     el("code", { class: "cut", title: target }, target),
     el("span", { class: isFailed ? "bad" : isAborted ? "muted" : null }, said),
     count(Math.round(milliseconds)),
     spent.filter(Boolean).join(" · "),
     copy,
-  ];
-  return el("tr", {}, el("th", { scope: "row" }, moment(at)), cells.map((cell) => el("td", {}, cell)));
+  ]);
 }

@@ -3,7 +3,7 @@
 
 import { isLocal, path, query, tokenUser } from "./api.js";
 import { PEOPLE } from "./compose.js";
-import { button, el, field, form, select, suggested } from "./dom.js";
+import { button, div, el, field, form, select, suggested } from "./dom.js";
 
 /** The kinds of scopes: their names, what a list of one is called, and values to suggest from the local program's demo. */
 const KINDS = {
@@ -60,7 +60,7 @@ export function scopeOf(parameters) {
 /** The form that chooses a scope. `go(parameters)` is called with a choice; `show(names)` offers topics. */
 export function scopeForm(scope, go, ...more) {
   const which = select(Object.entries(KINDS).map(([kind, { title }]) => [kind, title]), scope.kind, { onchange: () => choose() });
-  const place = el("div", { class: "scope-name" });
+  const place = div("scope-name");
   let topics = [];
   const submit = () => go(new Scope(which.value, place.querySelector("input, select").value.trim()).parameters);
   const named = (kind, value) => {
@@ -85,6 +85,7 @@ export function scopeForm(scope, go, ...more) {
     ...more,
     el("button", { type: "submit" }, "Show"),
   );
+  /** Offers topics, which were read meanwhile. */
   const show = (names) => {
     topics = names;
     if (which.value === "topic" && !place.contains(document.activeElement)) place.replaceChildren(named("topic", scope.name));

@@ -2,15 +2,17 @@
 //
 // A token is shown once, after its session was created. It is nowhere kept: not in the address, not in the browser.
 
+import { chooser } from "./address.js";
 import { call, openTab, path, query, useToken } from "./api.js";
 import { copyButton } from "./copy.js";
 import {
-  announce, button, card, checks, el, empty, factList, field, form, heading, loading, nameInput, select, table,
+  announce, button, card, checks, div, el, empty, factList, field, heading, loading, nameInput, plainInput, select,
+  table,
 } from "./dom.js";
-import { cost, moment, plural } from "./format.js";
+import { moment, plural } from "./format.js";
 import { untilRead, watch } from "./live.js";
-import { asking, pressed, showLast } from "./task.js";
-import { priced } from "./trace.js";
+import { Pages } from "./pages.js";
+import { asking, pressed, workForm } from "./task.js";
 
 const PAGE = 50;
 const SCOPES = ["read", "write", "import", "consume", "act-as", "admin"];
@@ -28,17 +30,17 @@ export function open(place, parameters, signal) {
 }
 
 class Sessions {
-  #rows = [];
-  #next = null;
-
   /** `wanted` has the user whose sessions are listed, or the id of a session, or neither. */
   constructor(place, wanted, signal) {
     Object.assign(this, { place, wanted, signal });
-    this.status = el("p", { class: "status" });
-    this.price = priced(signal);
-    this.said = el("div", { class: "said" });
+    this.said = div("said");
     this.listed = el("div", {}, loading());
-    this.more = button("Load more", () => pressed(this.more, this.listed, () => this.#load(this.#next)), { hidden: true });
+    const { user, id } = wanted;
+    this.pages = new Pages(this.listed, signal, {
+      target: (cursor) => (id ? path("sessions", id) : `/sessions${query({ user, limit: PAGE, cursor })}`),
+      of: (data) => data.sessions ?? [data],
+      draw: () => this.#draw(),
+    });
   }
 
   start() {
@@ -51,42 +53,24 @@ class Sessions {
         "Sessions",
         "A token opens a session: with a user, scopes, perhaps a list of topics, and an end. To list, create and revoke sessions, connect with an admin's token.",
       ),
-      el(
-        "div",
-        { class: "toolbar" },
-        chooser("User", "user", nameInput({ value: user, placeholder: "all" })),
-        chooser("Session id", "id", el("input", { value: id, required: true, autocomplete: "off", spellcheck: "false" })),
+      div(
+        "toolbar",
+        chooser("sessions", "User", "user", nameInput({ value: user, placeholder: "all" })),
+        chooser("sessions", "Session id", "id", plainInput({ value: id, required: true })),
       ),
-      el(
-        "div",
-        { class: "columns" },
-        el("div", { class: "column-main" }, card(title, this.status, this.price.panel, this.listed, this.said, el("div", { class: "actions" }, this.more, all))),
-        el("div", { class: "column-side" }, this.#own(), this.#creation()),
+      div(
+        "columns",
+        div("column", card(title, ...this.pages.head, this.listed, this.said, div("actions", this.pages.more, all))),
+        div("column", this.#own(), this.#creation()),
       ),
     );
-    const begin = () => showLast(this.listed, this.signal, (signal) => this.#load(null, signal));
-    this.signal.addEventListener("abort", watch({ begin }));
-  }
-
-  /** Reads the sessions after a cursor, or the one with the id. */
-  async #load(cursor, signal = this.signal) {
-    const { user, id } = this.wanted;
-    const target = id ? path("sessions", id) : `/sessions${query({ user, limit: PAGE, cursor })}`;
-    const answer = await call("GET", target, { signal });
-    const { sessions, next = null } = id ? { sessions: [answer.data] } : answer.data;
-    this.#rows = cursor ? [...this.#rows, ...sessions] : sessions;
-    this.#next = next;
-    this.price.show(`last read: ${cost(answer)}`, target);
-    this.#draw();
+    this.signal.addEventListener("abort", watch({ begin: () => this.pages.first() }));
   }
 
   #draw() {
-    this.more.hidden = this.#next === null;
-    this.status.replaceChildren(
-      `${plural(this.#rows.length, "session")}${this.#next ? "" : " in all"}`,
-      this.price.element,
-    );
-    const rows = this.#rows.map((it) => [
+    const { items, next, tally } = this.pages;
+    tally.textContent = `${plural(items.length, "session")}${next ? "" : " in all"}`;
+    const rows = items.map((it) => [
       it.user ? el("a", { href: `#sessions${query({ user: it.user })}` }, el("bdi", {}, it.user)) : "a service",
       it.scopes.join(", "),
       it.topics?.join(", ") ?? "all",
@@ -105,7 +89,7 @@ class Sessions {
   async #revoke({ id }) {
     await call("DELETE", path("sessions", id), { signal: this.signal });
     announce("The session is revoked.");
-    this.#rows = this.#rows.filter((it) => it.id !== id);
+    this.pages.items = this.pages.items.filter((it) => it.id !== id);
     this.#draw();
   }
 
@@ -113,7 +97,7 @@ class Sessions {
     const { user } = this.wanted;
     const { data } = await call("DELETE", `/sessions${query({ user })}`, { signal: this.signal });
     this.said.replaceChildren(el("p", { role: "status" }, `${plural(data.revoked, "session")} of ${user} revoked.`));
-    await this.#load(null);
+    await this.pages.first();
   }
 
   /** The user, the scopes, the end and the limits of this page's own token. */
@@ -133,48 +117,39 @@ class Sessions {
   #creation() {
     const user = nameInput({ name: "user", value: this.wanted.user, placeholder: "none: a service" });
     const scopes = checks("Scopes", "scopes", SCOPES, ["read", "write"]);
-    const topics = el("input", { name: "topics", autocomplete: "off", spellcheck: "false", placeholder: "all" });
+    const topics = plainInput({ name: "topics", placeholder: "all" });
     const time = el("input", { type: "number", name: "ttl_seconds", value: "1", min: "1", required: true });
     const unit = select(UNITS, "3600");
     const perMinute = (name) => el("input", { type: "number", name, min: "1", max: "100000", placeholder: "no limit" });
     const [writes, reads] = [perMinute("writes_per_minute"), perMinute("reads_per_minute")];
-    const submit = el("button", { type: "submit", class: "primary" }, "Create session");
-    const token = el("div", { class: "said" });
-    const create = () =>
-      pressed(submit, token, async () => {
-        token.replaceChildren();
-        const names = topics.value.split(/[\s,]+/).filter(Boolean);
-        const wanted = {
-          user: user.value.trim() || undefined,
-          scopes: scopes.values(),
-          topics: names.length > 0 ? names : undefined,
-          writes_per_minute: Number(writes.value) || undefined,
-          reads_per_minute: Number(reads.value) || undefined,
-        };
-        const body = { ...wanted, ttl_seconds: Number(time.value) * Number(unit.value) };
-        const { data } = await call("POST", "/sessions", { body, signal: this.signal });
-        showToken(token, data, wanted.user);
-        // The list of all sessions may not have it yet.
-        if (this.wanted.id || (this.wanted.user && this.wanted.user !== wanted.user)) return;
-        this.#rows.unshift({ ...wanted, id: data.id, created_at: new Date().toISOString(), expires_at: data.expires_at });
-        this.#draw();
-      });
-    return card(
-      "Create a session",
-      form(
-        { class: "fields" },
-        create,
-        field("User", user, { wide: true, hint: "The user that the token acts for" }),
-        scopes.element,
-        field("Topics", topics, { wide: true, hint: "Separated by commas; empty: all topics" }),
-        field("Valid for", time),
-        field("Unit", unit),
-        field("Writes a minute", writes),
-        field("Reads a minute", reads),
-        el("div", { class: "actions wide" }, submit),
-      ),
-      token,
-    );
+    const create = async (said) => {
+      said.replaceChildren();
+      const names = topics.value.split(/[\s,]+/).filter(Boolean);
+      const wanted = {
+        user: user.value.trim() || undefined,
+        scopes: scopes.values(),
+        topics: names.length > 0 ? names : undefined,
+        writes_per_minute: Number(writes.value) || undefined,
+        reads_per_minute: Number(reads.value) || undefined,
+      };
+      const body = { ...wanted, ttl_seconds: Number(time.value) * Number(unit.value) };
+      const { data } = await call("POST", "/sessions", { body, signal: this.signal });
+      showToken(said, data, wanted.user);
+      // The list of all sessions may not have it yet.
+      if (this.wanted.id || (this.wanted.user && this.wanted.user !== wanted.user)) return;
+      this.pages.items.unshift({ ...wanted, id: data.id, created_at: new Date().toISOString(), expires_at: data.expires_at });
+      this.#draw();
+    };
+    const fields = [
+      field("User", user, { wide: true, hint: "The user that the token acts for" }),
+      scopes.element,
+      field("Topics", topics, { wide: true, hint: "Separated by commas; empty: all topics" }),
+      field("Valid for", time),
+      field("Unit", unit),
+      field("Writes a minute", writes),
+      field("Reads a minute", reads),
+    ];
+    return card("Create a session", ...workForm("Create session", fields, create));
   }
 }
 
@@ -182,27 +157,17 @@ class Sessions {
 const limits = ({ writes_per_minute: writes, reads_per_minute: reads }) =>
   [writes && `${writes} writes/min`, reads && `${reads} reads/min`].filter(Boolean).join(", ") || "none";
 
-/** A form that opens the panel with a parameter. */
-const chooser = (label, name, input) =>
-  form(
-    { "aria-label": `Choose by ${label.toLowerCase()}` },
-    () => (location.hash = `sessions${query({ [name]: input.value.trim() })}`),
-    field(label, input),
-    el("button", { type: "submit" }, name === "id" ? "Open" : "Show"),
-  );
-
 function showToken(place, { token, expires_at: end }, user) {
   const copy = copyButton("Copy token", () => token);
   const here = button("Use it in this tab", () => pressed(here, place, () => useToken(token).then(() => dispatchEvent(new Event("token")))));
   const other = button("Use it in a new tab", () => openTab(token, user));
   place.replaceChildren(
-    el(
-      "div",
-      { class: "conflict" },
+    div(
+      "conflict",
       el("h3", {}, "Copy the token now"),
       el("p", {}, "It is shown only once. It ends at ", moment(end), " UTC."),
       el("code", {}, token),
-      el("div", { class: "actions" }, copy, here, other, button("Hide", () => place.replaceChildren(), { class: "quiet" })),
+      div("actions", copy, here, other, button("Hide", () => place.replaceChildren(), { class: "quiet" })),
     ),
   );
   announce("The session is created. Copy its token now: it is shown only once.");

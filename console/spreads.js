@@ -1,7 +1,7 @@
 // A bucket's shards over its time: its base shards, which it has at all times, and its spreads, which are spans of time with
 // more shards. With S shards, a slice has 512 ms / S, and slice number i belongs to shard i mod S.
 
-import { card, el, svg, table } from "./dom.js";
+import { card, div, el, p, svg, table } from "./dom.js";
 import { count, moment, plural, seconds } from "./format.js";
 import { span } from "./partition.js";
 
@@ -20,13 +20,12 @@ export function spreadsCard() {
   const opened = new Set();
   const about =
     "A bucket has its base shards at all times. Throttled writes add a spread: twice the shards, for a minute, or longer while the topic stays busy. An event belongs to the shard whose slice of time holds the event, so a read asks only the shards that can hold its events. In the drawing, a step of the height doubles the shards.";
-  const element = card("Shards over time", el("p", { class: "muted" }, about), shown);
-  element.classList.add("spreads");
+  const element = card("Shards over time", p("muted", about), shown);
   const show = (buckets) => {
     if (element.contains(document.activeElement)) return;
     const spread = buckets.filter((it) => it.spreads.length > 0);
     const top = Math.max(...spread.map((it) => it.shards));
-    const none = el("p", { class: "muted" }, "No bucket has a spread: each has its base shards at all times.");
+    const none = p("muted", "No bucket has a spread: each has its base shards at all times.");
     shown.replaceChildren(...(spread.length > 0 ? spread.map((it) => overTime(it, top, opened)) : [none]));
   };
   return { element, show };
@@ -40,7 +39,7 @@ function overTime(bucket, top, opened) {
   return el(
     "section",
     {},
-    el("div", { class: "status-line" }, el("h3", {}, label), el("p", { class: "muted" }, text)),
+    div("actions", el("h3", {}, label), p("muted", text)),
     drawing(bucket, span(label), top),
     el("details", { open: isOpen, ontoggle: toggle }, el("summary", {}, `Spreads of ${label}`), details(bucket, top)),
   );
@@ -75,7 +74,7 @@ function drawing({ label, base, spreads }, [from, to], top) {
   const canvas = { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" };
   return [
     svg("svg", { ...canvas, "aria-label": `Shards of ${label} over time` }, bars),
-    el("p", { class: "hint ends" }, moment(from), moment(to)),
+    p("hint ends", moment(from), moment(to)),
   ];
 }
 
@@ -87,7 +86,7 @@ function slices(label, shards) {
   );
   const name = `Slices of ${plural(shards, "shard")} of ${label}`;
   return [
-    el("p", { class: "muted" }, `The widest spread, ${plural(shards, "shard")}: each shard owns ${slice} ms of every ${CYCLE} ms.`),
+    p("muted", `The widest spread, ${plural(shards, "shard")}: each shard owns ${slice} ms of every ${CYCLE} ms.`),
     el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": name }, el("ol", { class: "slices" }, owned)),
   ];
 }

@@ -3,7 +3,9 @@
 
 import { note } from "./address.js";
 import { call, path, topics } from "./api.js";
-import { button, card, el, empty, field, focusHeading, form, heading, loading, select, table } from "./dom.js";
+import {
+  button, card, div, el, empty, field, focusHeading, form, heading, loading, p, plainInput, select, table,
+} from "./dom.js";
 import { bytes, count, plural } from "./format.js";
 import { item } from "./key.js";
 import { partitionCard } from "./partition.js";
@@ -31,7 +33,7 @@ export function open(place, parameters, signal) {
   };
   const draw = () => heatMap(map, chosen, choose, times, signal);
   const sections = [
-    card("Buckets and shards", el("div", { class: "toolbar" }, field("Topic", which), again), map),
+    card("Buckets and shards", div("toolbar", field("Topic", which), again), map),
     partition.element,
     times.element,
     items(chosen, parameters.get("event"), signal),
@@ -94,9 +96,8 @@ async function heatMap(place, topic, choose, times, signal) {
   map.addEventListener("keydown", (event) => roam(map, event));
   map.querySelector("td button").tabIndex = 0;
   place.replaceChildren(
-    el(
-      "p",
-      { class: "muted" },
+    p(
+      "muted",
       `${plural(total, "event")} in the newest ${plural(buckets.length, "bucket")}${more ? "; older buckets exist" : ""}. A cell is a partition: choose one to see its events.`,
     ),
     el("div", { class: "scrolls", role: "region", "aria-label": "Heat map" }, map),
@@ -156,13 +157,7 @@ function roam(map, event) {
 
 /** The stored items of an event: the event, its copies, and its entries in indexes. */
 function items(topic, id, signal) {
-  const input = el("input", {
-    value: id ?? "",
-    placeholder: "an event's id",
-    autocomplete: "off",
-    spellcheck: "false",
-    required: true,
-  });
+  const input = plainInput({ value: id ?? "", placeholder: "an event's id", required: true });
   const find = el("button", { type: "submit", class: "primary" }, "Find");
   const newest = button("Newest event", () =>
     pressed(newest, found, async () => {
@@ -181,9 +176,8 @@ function items(topic, id, signal) {
     const all = answer.data.items;
     const size = all.reduce((sum, it) => sum + it.bytes, 0);
     found.replaceChildren(
-      el(
-        "p",
-        { class: "muted" },
+      p(
+        "muted",
         `${plural(all.length, "item")}, ${bytes(size)}. Sort keys are inverted ids: the newest comes first, in every partition.`,
       ),
       table(`Items of ${wanted}`, ["Place", "pk", "sk", "Attributes", "Size"], all.map(item), {

@@ -2,7 +2,7 @@
 
 import { call, query } from "./api.js";
 import { Chart } from "./chart.js";
-import { announce, button, card, el, empty, table } from "./dom.js";
+import { announce, button, card, div, el, empty, figure, p, table, tile } from "./dom.js";
 import { count, moment, plural, seconds } from "./format.js";
 import { onLink, onState } from "./live.js";
 import { pressed, task } from "./task.js";
@@ -18,21 +18,20 @@ export function stream(signal, fail) {
   const lag = new Chart({ points: POINTS });
   const flow = new Chart({ points: POINTS });
   const figures = {
-    lag: el("strong", {}, "–"),
-    flow: el("strong", {}, "–"),
-    failures: el("strong", {}, "–"),
+    lag: figure(),
+    flow: figure(),
+    failures: figure(),
     report: el("span", {}),
   };
   const failures = el("div", {});
   const give = el("button", { type: "button", class: "as-link", onclick: fail }, "Make fan-out fail");
-  const tiles = el(
-    "div",
-    { class: "tiles" },
+  const tiles = div(
+    "tiles",
     tile("Lag", figures.lag, lag.element),
     tile("Records per second", figures.flow, flow.element),
     tile("Given up", figures.failures, give),
   );
-  const shardsCard = card("Shards of the stream", shards, el("p", { class: "muted" }, figures.report));
+  const shardsCard = card("Shards of the stream", shards, p("muted", figures.report));
 
   let latest = null;
   const take = (state) => {
@@ -69,16 +68,6 @@ export function stream(signal, fail) {
   return { parts: [tiles, card("Failed batches", failures), shardsCard], begin };
 }
 
-function tile(title, figure, ...rest) {
-  return el(
-    "div",
-    { class: "tile" },
-    el("p", { class: "muted" }, title),
-    el("p", { class: "figure" }, figure),
-    ...rest,
-  );
-}
-
 function shardTable({ stream, records }) {
   const rows = stream.map((it) => [
     String(it.shard),
@@ -94,7 +83,7 @@ function shardTable({ stream, records }) {
   const heads = ["Shard", "Lag", "In flight", "Delivered", "Filtered", "Invocations", "Retries", "Splits", "Given up"];
   return [
     table("The stream's shards", heads, rows, { class: "numbers" }),
-    el("p", { class: "muted" }, `${plural(records, "record")} in the stream.`),
+    p("muted", `${plural(records, "record")} in the stream.`),
   ];
 }
 

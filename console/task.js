@@ -1,30 +1,34 @@
 // Tasks: the page shows that a task is under way, and shows its error with all details if it fails.
 
-import { Problem } from "./api.js";
-import { announce, button, el, mark, unmark } from "./dom.js";
+import { isLocal } from "./api.js";
+import { LatelyProblem } from "./client.js";
+import { announce, button, div, el, form, mark, p, unmark } from "./dom.js";
+import { polling } from "./meter.js";
+
+/** The interval of reads of what is shown. Only the local program is read again; a deployed stack's reads cost money. */
+const AGAIN = 5000;
 
 /**
  * Shows a problem: its text, its fields, its code, and the id of its request in the log. Screen readers read it at once. A
  * problem that may pass has a button, which calls `again`.
  */
 export function showProblem(error, again, isNew = true) {
-  if (!(error instanceof Problem)) throw error;
+  if (!(error instanceof LatelyProblem)) throw error;
   const faults = error.errors.map(({ path, message }) => el("li", {}, el("code", {}, path), ` ${message}`));
   const marks = [error.status > 0 && String(error.status), error.code].filter(Boolean).join(" ");
   return el(
     "div",
     { class: "problem", role: isNew ? "alert" : null },
-    el("p", { class: "problem-title" }, error.title),
-    error.message !== error.title && el("p", {}, error.message),
+    el("strong", {}, error.title),
+    error.detail && el("p", {}, error.detail),
     faults.length > 0 && el("ul", {}, faults),
-    el(
-      "p",
-      { class: "problem-marks" },
+    p(
+      "hint",
       el("code", {}, marks),
-      error.requestId && " · request ",
-      error.requestId && el("code", {}, error.requestId),
+      error.request_id && " · request ",
+      error.request_id && el("code", {}, error.request_id),
     ),
-    again && error.isPassing && el("p", {}, button("Try again", again)),
+    again && (error.isTemporary || error.status >= 500) && el("p", {}, button("Try again", again)),
   );
 }
 
@@ -82,14 +86,26 @@ function focus(place) {
  * aborted, so the place shows the last one.
  */
 export function showLast(place, signal, read) {
+  const last = lastFor(place, signal);
+  return task(place, () => read(last), () => showLast(place, signal, read));
+}
+
+/** A signal of what `place` shows now. It ends when the place shows something else. */
+export function lastFor(place, signal) {
   shown.get(place)?.abort();
-  const last = new AbortController();
-  shown.set(place, last);
-  return task(
-    place,
-    () => read(AbortSignal.any([signal, last.signal])),
-    () => showLast(place, signal, read),
-  );
+  shown.set(place, new AbortController());
+  return AbortSignal.any([signal, shown.get(place).signal]);
+}
+
+/** True if a promise is fulfilled, and false if it is rejected. */
+export const succeeds = (promise) => promise.then(() => true, () => false);
+
+/** Reads again and again what `place` shows, but not while the page is hidden or the user has the focus there. */
+export function repeat(place, signal, read) {
+  if (!isLocal()) return;
+  const again = () => document.hidden || place.contains(document.activeElement) || polling(read).catch(() => {});
+  const timer = setInterval(again, AGAIN);
+  signal.addEventListener("abort", () => clearInterval(timer));
 }
 
 /**
@@ -107,6 +123,16 @@ export async function pressed(control, place, work) {
     control.disabled = false;
     if (hadFocus && document.activeElement === document.body) focus(control.isConnected ? control : place);
   }
+}
+
+/**
+ * A form that does `work(said)` when it is submitted, and below it the place for what is said. `more` stands beside the button.
+ */
+export function workForm(label, fields, work, { more, ...properties } = {}) {
+  const submit = el("button", { type: "submit", class: "primary" }, label);
+  const said = div("said");
+  const go = () => pressed(submit, said, () => work(said));
+  return [form({ class: "fields", ...properties }, go, fields, div("actions wide", submit, more)), said];
 }
 
 /** Runs `work`, and marks the fields of a form whose names a problem has. The first of them gets the focus. */

@@ -3,22 +3,23 @@
 // The overview reads the topic and its newest 50 events. These events also give the topic's rate and the price of a page.
 
 import { note } from "./address.js";
-import { apiUrl, call, isLocal, path, query, topicList } from "./api.js";
+import { apiUrl, call, isLocal, path, query, TOPIC_PAGES, topicPage } from "./api.js";
 import { Chart } from "./chart.js";
 import { Deletion } from "./deletion.js";
-import { announce, button, card, checks, el, empty, factList, field, form, heading, loading, nameInput, select, table } from "./dom.js";
+import {
+  announce, button, card, checks, div, el, empty, factList, field, heading, loading, nameInput, p, plainInput,
+  select, table,
+} from "./dom.js";
 import { cost, count, moment, plural, seconds, units } from "./format.js";
 import { watch } from "./live.js";
-import { polling } from "./meter.js";
-import { pressed, showLast } from "./task.js";
+import { Pages } from "./pages.js";
+import { lastFor, pressed, repeat, showLast, workForm } from "./task.js";
+import { priced } from "./trace.js";
 
 const PAGE = 50;
 
 /** The seconds whose events make the rate. */
 const WINDOW = 60;
-
-/** The interval of reads of the overview. Only the local program is read again; a deployed stack's reads cost money. */
-const AGAIN = 5000;
 
 /** The buckets that the API lists with a topic. */
 const BUCKETS_LISTED = 32;
@@ -48,32 +49,24 @@ export function open(place, parameters, signal) {
 }
 
 class Topics {
-  #topics = [];
-  #next = null;
-  #shown = null;
-
   constructor(place, signal) {
     Object.assign(this, { place, signal });
-    this.status = el("p", { class: "status" });
     this.listed = el("div", {}, loading());
-    this.filter = el("input", { type: "search", autocomplete: "off", spellcheck: "false", oninput: () => this.#draw() });
-    this.more = button("Load more", () => pressed(this.more, this.listed, () => this.#load(this.#next)), { hidden: true });
-    this.side = el("div", { class: "column-side" });
+    this.filter = plainInput({ type: "search", oninput: () => this.#draw() });
+    this.pages = new Pages(this.listed, signal, { target: topicPage, of: (data) => data.topics, draw: () => this.#draw(), most: TOPIC_PAGES });
+    this.side = div("column");
   }
 
   start(topic) {
     this.creation = this.#creation();
     this.place.append(
-      el(
-        "div",
-        { class: "columns even" },
-        el(
-          "div",
-          { class: "column-main" },
-          card("All topics", el("div", { class: "toolbar" }, field("Filter by name", this.filter), this.status), this.listed, this.more),
-          el(
-            "p",
-            { class: "hint" },
+      div(
+        "columns even",
+        div(
+          "column",
+          card("All topics", div("toolbar", field("Filter by name", this.filter)), ...this.pages.head, this.listed, this.pages.more),
+          p(
+            "hint",
             "This API: ",
             el("a", { href: `${apiUrl()}/health`, target: "_blank", rel: "noreferrer" }, "health"),
             " · ",
@@ -85,21 +78,13 @@ class Topics {
     );
     this.side.append(this.creation);
     if (topic) this.#show(topic);
-    const begin = () => showLast(this.listed, this.signal, (signal) => this.#load(null, signal));
-    this.signal.addEventListener("abort", watch({ begin }));
-  }
-
-  /** Reads the topics after a cursor. */
-  async #load(cursor, signal = this.signal) {
-    const { topics, next } = await topicList(signal, cursor);
-    this.#topics = cursor ? [...this.#topics, ...topics] : topics;
-    this.#next = next;
-    this.#draw();
+    this.signal.addEventListener("abort", watch({ begin: () => this.pages.first() }));
   }
 
   #draw() {
+    const { items, next, tally } = this.pages;
     const wanted = this.filter.value.trim().toLowerCase();
-    const found = this.#topics.filter(({ topic }) => topic.toLowerCase().includes(wanted));
+    const found = items.filter(({ topic }) => topic.toLowerCase().includes(wanted));
     const rows = found.map((it) => [
       button(it.topic, () => this.#show(it.topic, true), { class: "as-link" }),
       it.views.join(", ") || "none",
@@ -109,13 +94,12 @@ class Topics {
       it.retention_days === null ? "for ever" : plural(it.retention_days, "day"),
     ]);
     const heads = ["Topic", "Views", "Fan-out", "Bucket", "Shards", "Keeps events"];
-    this.more.hidden = this.#next === null;
-    const ofAll = wanted ? ` of ${count(this.#topics.length)}` : "";
-    this.status.textContent = `${plural(found.length, "topic")}${ofAll}${this.#next ? ", and there are more" : ""}`;
+    const ofAll = wanted ? ` of ${count(items.length)}` : "";
+    tally.textContent = `${plural(found.length, "topic")}${ofAll}${next ? ", and there are more" : ""}`;
     this.listed.replaceChildren(
       rows.length > 0
         ? table("Topics, by name", heads, rows)
-        : this.#topics.length > 0
+        : items.length > 0
           ? empty("No topic has this in its name.")
           : empty("There are no topics yet.", "Create one with the form."),
     );
@@ -123,27 +107,26 @@ class Topics {
 
   /** Shows a topic. `byUser` is true if the user asked for it, so the focus moves there. */
   #show(topic, byUser = false) {
-    this.#shown?.close();
-    this.#shown = new Overview(topic, this.signal, (changed) => this.#changed(changed), () => this.#deleted(topic));
+    const overview = new Overview(topic, lastFor(this.side, this.signal), (changed) => this.#changed(changed), () => this.#deleted(topic));
     note({ topic });
-    this.side.replaceChildren(this.#shown.element, this.creation);
+    this.side.replaceChildren(overview.element, this.creation);
     const title = this.side.querySelector("h2");
     title.tabIndex = -1;
     if (byUser) title.focus();
-    return this.#shown.read();
+    return overview.read();
   }
 
   /** Puts a topic with its new settings into the list. */
   #changed(topic) {
-    const others = this.#topics.filter((it) => it.topic !== topic.topic);
+    const others = this.pages.items.filter((it) => it.topic !== topic.topic);
     // Names are sorted as DynamoDB sorts them: by their bytes.
-    this.#topics = [...others, topic].sort((a, b) => (a.topic < b.topic ? -1 : 1));
+    this.pages.items = [...others, topic].sort((a, b) => (a.topic < b.topic ? -1 : 1));
     this.#draw();
   }
 
   /** Takes a topic that is being deleted from the list. */
   #deleted(topic) {
-    this.#topics = this.#topics.filter((it) => it.topic !== topic);
+    this.pages.items = this.pages.items.filter((it) => it.topic !== topic);
     this.#draw();
   }
 
@@ -155,46 +138,37 @@ class Topics {
       await this.#show(name, true);
       this.creation.replaceWith((this.creation = this.#creation()));
     };
-    const taken = (name) => this.#topics.some((it) => it.topic === name);
+    const taken = (name) => this.pages.items.some((it) => it.topic === name);
     return card("Create a topic", ...settingsForm(DEFAULTS, "Create topic", create, taken));
   }
 }
 
 /** The topic that is shown: its facts, which are read again, and its settings. */
 class Overview {
-  #closed = new AbortController();
   #ended = new AbortController();
 
   constructor(topic, signal, changed, deleted) {
-    Object.assign(this, { topic, changed, deleted, base: path("topics", topic) });
-    this.signal = AbortSignal.any([signal, this.#closed.signal]);
+    Object.assign(this, { topic, signal, changed, deleted, base: path("topics", topic) });
     // A topic that is being deleted is not read any more.
     this.reading = AbortSignal.any([this.signal, this.#ended.signal]);
     this.chart = new Chart();
     this.facts = el("div", {}, loading());
+    this.price = priced(signal);
     this.refresh = button("Refresh", () => pressed(this.refresh, this.facts, () => this.#read(this.reading)));
-    this.settings = el("div", { class: "column-main" });
+    this.settings = div("column");
     this.deletion = new Deletion(topic, this.signal, { begun: () => this.#deletes(), ended: () => this.#say("This topic is deleted.") });
     const links = [
       el("a", { href: `#events${query({ topic })}` }, "Events"),
       isLocal() && el("a", { href: `#shards${query({ topic })}` }, "Shards"),
       el("a", { href: `#consumers${query({ topic })}` }, "Consumers"),
     ];
-    this.element = el(
-      "div",
-      { class: "column-main" },
-      card(topic, this.facts, isLocal() && this.chart.element, el("div", { class: "actions" }, this.refresh, links)),
+    this.element = div(
+      "column",
+      card(topic, this.facts, this.price.panel, isLocal() && this.chart.element, div("actions", this.refresh, links)),
       this.settings,
       this.deletion.element,
     );
-    if (!isLocal()) return;
-    const again = () => document.hidden || polling(() => this.#read(this.reading)).catch(() => {});
-    const timer = setInterval(again, AGAIN);
-    this.reading.addEventListener("abort", () => clearInterval(timer));
-  }
-
-  close() {
-    this.#closed.abort();
+    repeat(this.facts, this.reading, () => this.#read(this.reading));
   }
 
   read() {
@@ -218,7 +192,7 @@ class Overview {
   }
 
   #say(text) {
-    this.facts.replaceChildren(el("p", { class: "muted" }, text));
+    this.facts.replaceChildren(p("muted", text));
   }
 
   async #read(signal) {
@@ -235,13 +209,14 @@ class Overview {
     const { number, span } = recent(events);
     const [newest, current] = [events[0], buckets[0]];
     this.chart.add(number / span);
+    this.price.show(page, cost(page));
     const link = newest && el("a", { href: `#events${query({ topic: this.topic, event: newest.id })}` }, newest.type);
     return [
       ["newest event", newest ? [moment(newest.at), " UTC, ", link] : "none yet"],
       ["rate", `${number < span ? plural(number, "event") : `${units(number / span)} a second`}, in the last ${seconds(span)}`],
       ["shards", current ? `${current.shards} in the bucket ${current.label}` : "none yet"],
       ["buckets", `${buckets.length}${buckets.length === BUCKETS_LISTED ? " or more" : ""} with events`],
-      [`a page of ${PAGE}`, el("span", { class: "price" }, cost(page))],
+      [`a page of ${PAGE}`, this.price.element],
       ["created", moment(created)],
     ];
   }
@@ -278,8 +253,6 @@ function settingsForm(before, label, save, taken) {
   const most = select(SHARDS, String(before.max_shards), { name: "max_shards" });
   const fanOut = checks("Fan-out", "fan_out", ["to feeds"], before.fan_out ? ["to feeds"] : []);
   const views = checks("Views", "views", VIEWS, before.views, "Changed views apply to later events. Fan-out needs actor and subject.");
-  const submit = el("button", { type: "submit", class: "primary" }, label);
-  const said = el("div", { class: "said" });
   const changes = () => {
     const now = {
       bucket: bucket.value,
@@ -294,25 +267,20 @@ function settingsForm(before, label, save, taken) {
   };
   const check = () =>
     name.setCustomValidity(taken?.(name.value.trim()) ? "This topic exists. Select it in the list to change its settings." : "");
-  const go = () => {
+  const go = async (said) => {
     const changed = changes();
     said.replaceChildren();
-    if (!taken && Object.keys(changed).length === 0) return said.replaceChildren(el("p", { class: "muted" }, "There are no changes to save."));
-    return pressed(submit, said, () => save(changed, name.value.trim()));
+    if (taken || Object.keys(changed).length > 0) return save(changed, name.value.trim());
+    said.replaceChildren(p("muted", "There are no changes to save."));
   };
-  return [
-    form(
-      { class: "fields", "aria-label": label, oninput: check },
-      go,
-      taken && field("Name", name, { wide: true }),
-      field("Bucket", bucket, { hint: taken ? "Cannot be changed later" : "Fixed at creation" }),
-      field("Retention, days", retention, { hint: "Empty: for ever" }),
-      field("Least shards", least),
-      field("Most shards", most),
-      fanOut.element,
-      views.element,
-      el("div", { class: "actions wide" }, submit),
-    ),
-    said,
+  const fields = [
+    taken && field("Name", name, { wide: true }),
+    field("Bucket", bucket, { hint: taken ? "Cannot be changed later" : "Fixed at creation" }),
+    field("Retention, days", retention, { hint: "Empty: for ever" }),
+    field("Least shards", least),
+    field("Most shards", most),
+    fanOut.element,
+    views.element,
   ];
+  return workForm(label, fields, go, { oninput: check, "aria-label": label });
 }

@@ -1,8 +1,9 @@
 // The trace of a read: each DynamoDB call with its partition and its cost.
 
 import { note } from "./address.js";
-import { call, isLocal, Problem } from "./api.js";
-import { button, card, el, field, form, loading, suggested, table } from "./dom.js";
+import { call, isLocal } from "./api.js";
+import { LatelyProblem } from "./client.js";
+import { button, card, div, el, field, form, loading, p, suggested, table } from "./dom.js";
 import { cost, count, plural, units } from "./format.js";
 import { key } from "./key.js";
 import { onOutage } from "./live.js";
@@ -23,7 +24,7 @@ async function draw(place, wanted, signal) {
   place.replaceChildren(loading());
   const traced = (await call("POST", "/local/trace", { body: { target: wanted }, signal })).data;
   const { status, cost: paid, calls, body } = traced;
-  const refused = status >= 400 && new Problem({ ...body, status, requestId: body?.request_id });
+  const refused = status >= 400 && new LatelyProblem({ ...body, status });
   const most = Math.max(...calls.map((it) => it.read_units ?? 0), 0.5);
   const rows = calls.map(({ operation, index, partition, items, read_units: read, consistent }) => [
     index ? `${operation}, ${index}` : operation,
@@ -37,21 +38,17 @@ async function draw(place, wanted, signal) {
     el("p", {}, el("strong", {}, `${status}`), got, " · ", el("span", { class: "price" }, cost({ cost: paid }))),
     refused && showProblem(refused),
     calls.length > 0 && table("DynamoDB calls", ["Call", "Partition", "Items", "Read units", "Read"], rows, { class: "items" }),
-    el(
-      "p",
-      { class: "hint" },
-      "The traced read starts with empty caches, so it also reads the topic and its directory.",
-    ),
+    p("hint", "The traced read starts with empty caches, so it also reads the topic and its directory."),
   ];
   place.replaceChildren(...parts.filter(Boolean));
 }
 
 /**
- * The price of the last read of a list. In the local program the price is a button, which shows the trace of that request in
- * `panel`. A pinned trace stays beside the next one.
+ * The price of the last read of a list or a record. In the local program the price is a button, which shows the trace of that
+ * request in `panel`. A pinned trace stays beside the next one.
  */
 export function priced(signal) {
-  const panel = el("div", { class: "traces" });
+  const panel = div("traces");
   const element = isLocal()
     ? button("", () => open(target), { class: "as-link price", title: "Shows the DynamoDB calls of this request" })
     : el("span", { class: "price" });
@@ -65,15 +62,15 @@ export function priced(signal) {
       section.remove();
       element.focus();
     };
-    const head = el("div", { class: "detail-head" }, el("code", {}, wanted), el("div", {}, pin, button("Close", close, { class: "quiet" })));
+    const head = div("detail-head", el("code", {}, wanted), el("div", {}, pin, button("Close", close, { class: "quiet" })));
     const section = el("section", { class: "card trace", "aria-label": `Trace of ${wanted}` }, head, found);
     panel.append(section);
     pin.focus();
     showLast(found, signal, (signal) => draw(found, wanted, signal));
   };
-  const show = (text, read) => {
+  const show = (answer, text = `last read: ${cost(answer)}`) => {
     element.textContent = text;
-    target = read ?? target;
+    target = answer.read ?? target;
   };
   return { element, panel, show };
 }
@@ -86,7 +83,7 @@ export function trace(target, signal) {
   const read = () => showLast(found, signal, look);
   const section = card(
     "Trace a read",
-    el("p", { class: "muted" }, "Runs any GET of the API, and lists its DynamoDB calls."),
+    p("muted", "Runs any GET of the API, and lists its DynamoDB calls."),
     form({ class: "inline" }, () => {
         note({ trace: input.value.trim(), event: null });
         return pressed(run, found, read);
@@ -94,7 +91,6 @@ export function trace(target, signal) {
     found,
   );
   section.classList.add("trace");
-  signal.addEventListener("abort", () => found.replaceChildren());
   signal.addEventListener("abort", onOutage((outage) => outage === null && found.querySelector(".problem") && read()));
   read();
   return section;

@@ -1,7 +1,7 @@
 // Why an event is in a feed, or is not: where the event is stored, when it was fanned out, in whose feeds it is, and the first
 // reason for which a user's feed lacks it.
 
-import { call, isLocal, path, query } from "./api.js";
+import { call, isLocal, pages, path, query } from "./api.js";
 import { card, el, factList, field, form, suggested } from "./dom.js";
 import { PEOPLE } from "./compose.js";
 import { plural, seconds } from "./format.js";
@@ -18,12 +18,7 @@ export function why(event, signal) {
   const user = suggested(isLocal() ? PEOPLE : [], { required: true, placeholder: "a user" });
   const ask = el("button", { type: "submit" }, "Why not?");
   const answer = () => pressed(ask, said, async () => said.replaceChildren(el("p", {}, ...(await reason(event, user.value.trim(), signal)))));
-  const element = card(
-    "Why?",
-    stored,
-    form({ class: "inline" }, answer, field("In the feed of", user), ask),
-    said,
-  );
+  const element = card("Why?", stored, form({ class: "inline" }, answer, field("In the feed of", user), ask), said);
   element.classList.add("why");
   if (isLocal()) showLast(stored, signal, async () => stored.replaceChildren(factList(await places(event, signal))));
   setTimeout(() => user.focus());
@@ -63,7 +58,7 @@ async function reason({ topic, id, actor, subject, at }, user, signal) {
   if (!(await get(path("topics", topic, "events", id)).catch(isMissing))) return ["The event was deleted, and fan-out removed its copies."];
   const settings = await get(path("topics", topic));
   if (!settings.fan_out) return [`The topic ${topic} does not fan out. `, el("a", { href: `#topics${query({ topic })}` }, "Its settings")];
-  const follows = own ? [] : await followsOf(user, [`actor:${actor}`, subject && `subject:${subject}`], get);
+  const follows = own ? [] : await followsOf(user, [`actor:${actor}`, subject && `subject:${subject}`], signal);
   if (own) return [`${user} wrote it, and an own post is added only by the write itself: imports, and posts of topics without fan-out at that time, are not added.`];
   if (follows.length === 0) return [`${user} follows neither the actor ${actor}${subject ? ` nor the subject ${subject}` : ""}. `, el("a", { href: `#follows${query({ user })}` }, "Follows")];
   const batch = isLocal() && (await get("/local/failures")).failures.find(({ records }) => records.some(({ event }) => event?.id === id));
@@ -77,13 +72,9 @@ async function reason({ topic, id, actor, subject, at }, user, signal) {
 }
 
 /** The follows of a user that are among the sources. */
-async function followsOf(user, sources, get) {
-  let found = [];
-  for (let [page, cursor] = [0, null]; page < PAGES; page += 1) {
-    const { following, next } = await get(`${path("users", user, "following")}${query({ limit: 200, cursor })}`);
-    found = [...found, ...following.filter(({ source }) => sources.includes(source))];
-    cursor = next;
-    if (cursor === null) break;
-  }
+async function followsOf(user, sources, signal) {
+  const found = [];
+  const target = (cursor) => `${path("users", user, "following")}${query({ limit: 200, cursor })}`;
+  for await (const { data } of pages(target, PAGES, signal)) found.push(...data.following.filter(({ source }) => sources.includes(source)));
   return found;
 }

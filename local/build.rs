@@ -5,8 +5,9 @@
 //! a browser runs as they are.
 //!
 //! Each module becomes a function that runs once, after the modules that it imports. So its names stay its own. The
-//! modules use `import { a, b as c }`, `import * as a`, and `export` before `const`, `function`, `async function` or
-//! `class`. They do not import each other in a circle. Any other form fails the build.
+//! modules use `import { a, b as c }`, `import * as a`, `export` before `const`, `function`, `async function`,
+//! `async function*` or `class`, and a list `export { … };` as the last statement. They do not import each other in a
+//! circle. Any other form fails the build.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -52,6 +53,9 @@ impl Bundle {
                 let (names, module) = import(&statement).unwrap_or_else(|| panic!("{name}.js: {statement}"));
                 self.add(&module);
                 body.push_str(&format!("const {names} = ${module};"));
+            } else if line == "export {" {
+                let listed = lines.by_ref().take_while(|line| *line != "};");
+                exports.extend(listed.map(|line| line.trim().trim_end_matches(',')));
             } else if let Some(declared) = line.strip_prefix("export ") {
                 exports.push(exported(declared).unwrap_or_else(|| panic!("{name}.js: {line}")));
                 body.push_str(declared);
@@ -78,7 +82,7 @@ fn import(statement: &str) -> Option<(String, String)> {
 
 /// The name that a line declares.
 fn exported(line: &str) -> Option<&str> {
-    let kinds = ["const ", "function ", "async function ", "class "];
+    let kinds = ["const ", "function ", "async function ", "async function* ", "class "];
     let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
     rest.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
         .next()

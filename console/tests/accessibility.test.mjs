@@ -126,7 +126,7 @@ test("spreads and slices are accessible", async (t) => {
     const page = await open(t, "#system", { viewport, colorScheme });
     await page.route("**/local/storage/topics/posts", (route) => route.fulfill({ json: { bucket: "day", buckets: [bucket] } }));
     await page.evaluate(() => (location.hash = "shards"));
-    await page.locator(".spreads summary").click();
+    await page.getByText("Spreads of 2026-11-20", { exact: true }).first().click();
     await page.evaluate(() => scrollTo(0, 0));
     await check(t, page, "spreads");
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));

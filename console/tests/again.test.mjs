@@ -88,7 +88,11 @@ const streams = (page, name) =>
     globalThis.fetch = (target, options) => {
       if (!String(target).includes(`/topics/${wanted}/live`)) return real(target, options);
       made.opened.push(String(target));
-      return Promise.resolve(new Response(new ReadableStream({ start: (stream) => (made.last = stream) })));
+      const start = (stream) => {
+        made.last = stream;
+        options.signal.addEventListener("abort", () => stream.error(options.signal.reason));
+      };
+      return Promise.resolve(new Response(new ReadableStream({ start })));
     };
     location.hash = `events?topic=${wanted}`;
   }, name);
@@ -141,7 +145,7 @@ test("a page that slept, or whose stream fell silent, shows what it missed", asy
   await page.clock.fastForward(1000);
   await page.getByText("No events here.").waitFor();
   await page.evaluate(() => globalThis.stream_.send("id: one\nevent: settled\ndata: {}\n\n"));
-  await page.clock.fastForward(26_000);
+  await page.clock.fastForward(31_000);
   await page.clock.fastForward(1000);
   await until("a silent stream is opened again", async () => (await opened(page)).length === 2);
   assert.match((await opened(page))[1], /cursor=one$/);

@@ -120,7 +120,7 @@ test("without streams a page waits for events, also if the address of the stream
     await connect(page, origin, "ada", { live, how: "Live, by pages" });
     await post(name, { type: "note.added", actor: "bob", data: { text: `waited for, ${live}.` } });
     await entries(page, { name: `waited for, ${live}.` }).waitFor();
-    const waits = (request) => request.url().includes("wait=20");
+    const waits = (request) => request.url().includes("wait=15");
     const next = page.waitForRequest(waits);
     await post(name, { type: "note.added", actor: "bob", data: { text: `and again, ${live}.` } });
     await entries(page, { name: `and again, ${live}.` }).waitFor();

@@ -85,6 +85,14 @@ test("a batch that fan-out gave up on is kept and can be redriven", async (t) =>
   await send.first().waitFor({ timeout: 90_000 });
   const named = page.getByRole("link", { name: new RegExp(`posts · post\\.created · .* by ${author}`) });
   assert.match(await named.first().getAttribute("href"), /topic=posts&event=[0-9a-f-]{36}$/);
+  await named.first().click();
+  await page.getByRole("button", { name: "Why?" }).click();
+  const why = page.getByRole("region", { name: "Why?" });
+  await why.getByLabel("In the feed of").fill(user);
+  await why.getByRole("button", { name: "Why not?" }).click();
+  await why.getByText("Fan-out gave up on the batch of this event.").waitFor();
+  await why.getByRole("link", { name: "Redrive it" }).click();
+  await send.first().waitFor();
   await api("DELETE", "/local/faults");
   await until("all batches were handled", async () => {
     if (

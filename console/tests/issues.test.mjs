@@ -11,7 +11,7 @@ async function repository(...issues) {
   return { repo, base };
 }
 
-const form = (page) => page.locator(".column-side");
+const form = (page) => page.locator(".column");
 const choose = (page, title) => page.getByRole("button", { name: title, exact: true }).click();
 
 test("unsaved text is there again after another issue and another panel", async (t) => {

@@ -47,7 +47,7 @@ test("a change of an application's settings made elsewhere is shown and not over
   const conflict = await page.locator(".conflict").innerText();
   assert.match(conflict, /412 revision-mismatch/);
   assert.match(conflict, /theme\s+"dark"\s+"dark"\s+"light"\s+"light"/);
-  assert.match(conflict, /size\s+1\s+2\s+1\s+2/);
+  assert.match(conflict, /size\s+1\s+2\s+unchanged\s+2/);
   assert.match(conflict, /old\s+true\s+true\s+absent\s+absent/);
   await page.getByRole("button", { name: "Apply my changes to the current version" }).click();
   await save(page);

@@ -21,7 +21,7 @@ export async function elsewhere(t, { streams = false, waits = false } = {}) {
     const { pathname, searchParams } = new URL(request.url, target);
     if (pathname.startsWith("/local/") || (!streams && pathname.endsWith("/live")))
       return response.writeHead(404, allow).end('{"message":"Not Found"}');
-    if (!waits && searchParams.has("wait")) return response.writeHead(400, allow).end('{"code":"invalid-query"}');
+    if (!waits && searchParams.has("wait")) return response.writeHead(400, allow).end('{"code":"invalid-query","errors":[{"path":"/wait"}]}');
     const { origin, referer, ...headers } = request.headers;
     const onward = http.request(
       {

@@ -9,7 +9,7 @@ test("a save with an old revision shows both versions and loses neither", async 
   const page = await open(t, `#issues?owner=octo&repo=${repo}`, { refused: [412] });
   await page.getByRole("button", { name: "Open three example issues" }).click();
   await page.getByRole("button", { name: "The counter runs backwards" }).click();
-  const form = page.locator(".column-side");
+  const form = page.locator(".column");
   await form.getByLabel("Title").fill("The counter runs sideways");
 
   await page.getByRole("button", { name: "Simulate another user's change" }).click();
@@ -40,7 +40,7 @@ test("lists by priority and status show a change at once", async (t) => {
   await page.getByLabel("Show").selectOption("high priority");
   await page.getByRole("button", { name: "Some day" }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Burning" }).click();
-  await page.locator(".column-side").getByLabel("Priority").selectOption("low");
+  await page.locator(".column").getByLabel("Priority").selectOption("low");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("No issue matches.").waitFor();
 });

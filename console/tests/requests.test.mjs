@@ -77,7 +77,7 @@ test("a month is the cost of the last minute, extrapolated", async (t) => {
 test("failures are marked and can be shown alone, and their ids copied", async (t) => {
   const page = await open(t, "#events?topic=none-such", { refused: [404] });
   await page.locator(".problem").first().waitFor();
-  const id = await page.locator(".problem-marks code").nth(1).innerText();
+  const id = await page.locator(".problem .hint code").nth(1).innerText();
   await go(page, "requests");
   const failed = log(page).filter({ hasText: "404 topic-not-found" }).filter({ hasText: id.slice(0, 8) });
   assert.equal(await failed.locator(".bad").count(), 1);

@@ -82,7 +82,7 @@ await picture("feed", "#events?feed=bob", async (page) => {
 await picture("conflict", "#issues", async (page) => {
   await page.getByRole("button", { name: "Open three example issues" }).click();
   await page.getByRole("button", { name: "The counter runs backwards" }).click();
-  await page.locator(".column-side").getByLabel("Title").fill("The counter runs sideways");
+  await page.locator(".column").getByLabel("Title").fill("The counter runs sideways");
   await page.getByRole("button", { name: "Simulate another user's change" }).click();
   await page.getByText(/has just changed the labels/).waitFor();
   await page.getByRole("button", { name: "Save" }).click();
@@ -111,7 +111,7 @@ await picture("heal", "#system", async (page) => {
 
 await picture("storage", "#shards", async (page) => {
   await page.getByRole("grid").waitFor();
-  await page.locator(".spreads summary").first().click();
+  await page.getByText(/^Spreads of /).first().click();
   await page.getByRole("region", { name: /^Spreads of/ }).waitFor();
   await page.evaluate(() => scrollTo(0, 280));
 });

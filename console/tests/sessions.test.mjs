@@ -47,7 +47,7 @@ test("the sessions of a user are listed page by page, and all are revoked after 
   await Promise.all(Array.from({ length: 55 }, () => api("POST", "/sessions", body)));
   const page = await open(t, "#sessions");
   await page.getByRole("form", { name: "Choose by user" }).getByLabel("User").fill(user);
-  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("form", { name: "Choose by user" }).getByRole("button", { name: "Show" }).click();
   await page.getByText("50 sessions").waitFor();
   await page.getByRole("button", { name: "Load more" }).click();
   await page.getByText("55 sessions in all").waitFor();
@@ -64,7 +64,7 @@ test("a session opens by its id, and a refused field says why", async (t) => {
   const { id } = (await api("POST", "/sessions", { scopes: ["read"], ttl_seconds: 600 })).data;
   const page = await open(t, "#sessions", { refused: [422] });
   await page.getByLabel("Session id", { exact: true }).fill(id);
-  await page.getByRole("button", { name: "Open", exact: true }).click();
+  await page.getByRole("form", { name: "Choose by session id" }).getByRole("button", { name: "Show" }).click();
   await page.getByText("1 session in all").waitFor();
   await page.getByRole("heading", { name: `Session ${id}` }).waitFor();
   await page.getByRole("row", { name: /a service/ }).waitFor();

@@ -25,7 +25,7 @@ test("a throttled bucket shows its spreads over time, and the widest spread's sl
   assert.ok(spreads.length > 0, "the throttle has added a spread");
 
   const page = await open(t, `#shards?topic=${name}`);
-  const card = page.locator(".spreads");
+  const card = page.getByRole("region", { name: "Shards over time" });
   await card.getByText(`${base} shard at all times; up to ${shards} in ${spreads.length} spread`).waitFor();
   const drawn = card.getByRole("img", { name: `Shards of ${label} over time` });
   const bars = drawn.first().locator("rect");

@@ -72,3 +72,29 @@ test("the price of a read opens its trace in place, and a pinned trace stays bes
   const [one, other] = await traces.evaluateAll((all) => all.map((it) => it.getBoundingClientRect().top));
   assert.equal(one, other, "beside each other");
 });
+
+test("every list and every record has a price that opens its trace", async (t) => {
+  const [name, user, repo] = [await topic(), fresh("user"), fresh("repo")];
+  await api("PUT", `/topics/${name}/consumers/reader`, { start: "earliest" });
+  await api("PUT", `/users/${user}/profile`, { name: "Ada" });
+  await api("PUT", `/users/${user}/following/actor:${user}`, {});
+  await api("POST", `/repos/octo/${repo}/issues`, { title: "One" });
+  const panels = [
+    ["topics", "/topics?limit=200"],
+    [`topics?topic=${name}`, `/topics/${name}/events?limit=50`, /^[\d.]+ read units?/],
+    [`consumers?topic=${name}&name=reader`, `/topics/${name}/consumers/reader`],
+    [`follows?user=${user}`, `/users/${user}/following?limit=200`, /^last read/, ".columns > .card:first-child"],
+    [`profile?user=${user}`, `/users/${user}/profile?consistent=true`],
+    [`sessions?user=${user}`, `/sessions?user=${user}&limit=50`],
+    [`issues?repo=${repo}`, `/repos/octo/${repo}/issues?limit=100`],
+    [`issues?repo=${repo}&issue=1`, `/repos/octo/${repo}/issues/1?consistent=true`, /^last read/, ".column"],
+  ];
+  const page = await open(t, "#requests");
+  for (const [hash, target, text = /^last read/, part = "#panel"] of panels) {
+    await page.evaluate((to) => (location.hash = to), hash);
+    await page.locator(part).getByRole("button", { name: text }).first().click();
+    const trace = page.getByRole("region", { name: `Trace of ${target}`, exact: true });
+    await trace.getByRole("region", { name: "DynamoDB calls" }).waitFor();
+    await trace.locator("strong", { hasText: /^200$/ }).waitFor();
+  }
+});

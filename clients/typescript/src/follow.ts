@@ -7,7 +7,7 @@ import type { Cursor, Event } from "./api.js";
 import { LatelyProblem, problemFields } from "./problem.js";
 import type { Request } from "./request.js";
 import { frames } from "./sse.js";
-import { either, parse, problemOf, type Transport } from "./transport.js";
+import { either, problemOf, type Transport } from "./transport.js";
 
 /** `Q` is the query of a page: a follow has the filter `topic` where pages have it. */
 export type FollowOptions<Q = unknown> = {
@@ -112,9 +112,9 @@ async function* stream<E>(
       heard();
       cursor = id ?? cursor;
       const { status } = response;
-      if (event === "problem") throw new LatelyProblem(problemFields(parse(status, data).status, data));
+      if (event === "problem") throw new LatelyProblem(problemFields(transport.parse(status, data).status, data));
       const isEvent = event === "event" || event === "late";
-      yield isEvent ? { cursor, event: parse(status, data), late: event === "late" } : { cursor };
+      yield isEvent ? { cursor, event: transport.parse(status, data), late: event === "late" } : { cursor };
     }
   } finally {
     clearTimeout(timer);

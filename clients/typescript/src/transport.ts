@@ -35,6 +35,8 @@ export interface Options {
   /** Ends every call. */
   signal?: AbortSignal | undefined;
   fetch?: typeof fetch | undefined;
+  /** Parses the JSON of responses; the default is `JSON.parse`, which rounds numbers that a double cannot hold. */
+  parse?: ((text: string) => any) | undefined;
 }
 
 export interface Answer<T> {
@@ -170,8 +172,18 @@ export class Transport {
       throw unreachable(error);
     });
     if (!response.ok) throw problemOf(response, text);
-    const value = (text === "" ? undefined : parse(response.status, text)) as T;
+    const value = (text === "" ? undefined : this.parse(response.status, text)) as T;
     return { value, revision: unquote(response.headers.get("ETag")) ?? "" };
+  }
+
+  /** The JSON that a successful response sent. */
+  parse(status: number, text: string): any {
+    try {
+      return (this.options.parse ?? JSON.parse)(text);
+    } catch (cause) {
+      const detail = "The server sent something that is not JSON.";
+      throw new LatelyProblem({ status, code: "invalid-response", detail }, { cause });
+    }
   }
 }
 
@@ -194,20 +206,13 @@ function mayRepeat(request: Request<unknown>, problem: LatelyProblem): boolean {
 /** The problem that a response says. */
 export function problemOf({ status, headers }: Response, text: string): LatelyProblem {
   const retryAfter = Number(headers.get("Retry-After") ?? NaN);
-  return new LatelyProblem(problemFields(status, text), {
+  // The gateway's own responses name the request only in this header.
+  const request_id = headers.get("apigw-requestid") ?? undefined;
+  return new LatelyProblem({ request_id, ...problemFields(status, text) }, {
     retryAfter: Number.isNaN(retryAfter) ? undefined : retryAfter,
     revision: unquote(headers.get("ETag")),
     cost: parseCost(headers.get("Lately-Cost")),
   });
-}
-
-/** The JSON that a successful response sent. */
-export function parse(status: number, text: string): any {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new LatelyProblem({ status, code: "invalid-response", detail: "The server sent something that is not JSON." }, { cause });
-  }
 }
 
 const unquote = (etag: string | null): string | undefined => etag?.replaceAll('"', "");

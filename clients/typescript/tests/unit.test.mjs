@@ -28,6 +28,10 @@ test("the generated code is that of the OpenAPI document", () => {
   execFileSync("python3", [file("../../generate"), "--check"], { stdio: "inherit" });
 });
 
+test("the console has this client's code", () => {
+  execFileSync(process.execPath, [file("../bundle.mjs"), "--check"], { stdio: "inherit" });
+});
+
 for (const entry of ["index", "react"]) {
   test(`the entry ${entry} has at most 8 KB, minified and compressed`, async () => {
     const { outputFiles } = await build({
@@ -102,6 +106,25 @@ test("a token may come from a function, which every attempt calls", async () => 
   const lately = new Lately({ url: "http://x", token: async () => tokens.shift(), backoff: 0, fetch });
   await lately.health();
   assert.deepEqual(sent, ["Bearer old", "Bearer new"]);
+});
+
+test("another function may parse JSON, also of a stream", async () => {
+  const event = `{"id":"${idAt(1)}","data":{"amount":0.10}}`;
+  const fetch = async (target) =>
+    new Response(String(target).endsWith("/live") ? `id: c\nevent: event\ndata: ${event}\n\n` : `{"events":[${event}]}`);
+  const parse = (text) => JSON.parse(text, (name, value) => (name === "amount" ? /"amount":([\d.]+)/.exec(text)[1] : value));
+  const topic = new Lately({ url: "http://x", fetch, parse }).topic("t");
+  assert.equal((await topic.page()).events[0].data.amount, "0.10");
+  for await (const { event } of topic.follow()) {
+    assert.equal(event.data.amount, "0.10");
+    break;
+  }
+});
+
+test("a problem of the gateway has the request's id of the header", async () => {
+  const fetch = async () => json({ message: "Not Found" }, { status: 404, headers: { "apigw-requestid": "r1" } });
+  const problem = await new Lately({ url: "http://x", fetch }).health().catch((error) => error);
+  assert.deepEqual([problem.code, problem.request_id], ["route-not-found", "r1"]);
 });
 
 test("a token that is refused is asked for once more, also by a stream", async () => {
