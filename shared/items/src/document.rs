@@ -6,13 +6,34 @@
 //!   d S (the document, the client's own text), revision N, w N (random bits of the write)
 //! ```
 //!
-//! The keys are in `profile.rs` and `settings.rs`. The bits differ in every write, so that a writer recognises its own.
+//! The profile shares a partition with the user's follow edges ([`FollowKey`](crate::FollowKey)). The bits differ in every
+//! write, so that a writer recognises its own.
 
-use lately_keys::TableKey;
+use lately_keys::{App, TableKey, User};
 use lately_model::{Document, Revision};
 
 use crate::item::Item;
+use crate::key::key;
 use crate::record::{Record, record};
+
+key! {
+    /// The item that holds a user's profile.
+    pub struct ProfileKey {
+        /// The user.
+        pub user: User,
+    }
+    Table: pk "USER#{user}" sk "PROFILE"
+    fn partition(user: &User)
+}
+
+key! {
+    /// The item that holds an application's settings.
+    pub struct SettingsKey {
+        /// The application.
+        pub app: App,
+    }
+    Table: pk "SETTINGS#{app}" sk "SETTINGS#{app}"
+}
 
 record! {
     /// A document as it is stored.
@@ -34,7 +55,6 @@ impl StoredDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::ProfileKey;
 
     #[test]
     fn golden_bytes() {

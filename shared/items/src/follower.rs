@@ -38,13 +38,12 @@ record! {
     /// A follow as the source's follower shard holds it.
     pub struct Follower {
         /// The follower.
-        pub user: User = of_key,
+        pub user: User = required("sk"),
         /// When the follow began.
         pub since: UnixMillis = required("since"),
         /// The number of events from before the follow that the user wants.
         pub backfill: u16 = required("k"),
     }
-    key FollowerKey
 }
 
 impl Follower {

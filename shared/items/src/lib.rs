@@ -28,7 +28,7 @@
 //! | entry of the late ledger | `late.rs` | fan-out | consumers, report runs |
 //! | report run, page of its late events | `run.rs`, `late_page.rs` | report runs | report runs |
 //! | watch and note of a live timeline | `live.rs` | live streams; fan-out | fan-out; live streams |
-//! | profile, settings | `profile.rs`, `settings.rs`, `document.rs` | records | records |
+//! | profile, settings | `document.rs` | records | records |
 //! | repository, issue | `repository.rs`, `issue.rs`, `issue_schema.rs` | issues | issues |
 //! | session | `session.rs` | sessions | the authorizer |
 //! | quota, open stream | `quota.rs` | every function; live streams | the same |
@@ -36,9 +36,10 @@
 //!
 //! # A file
 //!
-//! A file has its parts in this order: the layout, the keys (`key!`), the struct with `encode` and `decode`, and a test of the
-//! stored bytes. `decode` fails with [`Corrupt`] if the item has another form. Stored bytes never change, so these tests
-//! never do. Decisions about an item that need no call are here too; calls, conditions and updates are in the store.
+//! A file has its parts in this order: the layout, the keys (`key!`), the struct with its attributes, and a test of the
+//! stored bytes. If an item's attributes are the fields of a struct, `record!` declares both, and makes the encoder and the
+//! decoder (`record.rs` shows how). Other items have these functions by hand. `attribute.rs` says how each type is stored.
+//! `decode` fails with [`Corrupt`] if the item has another form. Stored bytes never change, so the tests of them never do. Decisions about an item that need no call are here too; calls, conditions and updates are in the store.
 //!
 //! ```
 //! use lately_items::{AnyKey, EventKey};
@@ -85,13 +86,11 @@ mod late_page;
 mod ledger_counters;
 pub mod limits;
 mod live;
-mod profile;
 mod quota;
 mod record;
 mod repository;
 mod run;
 pub mod session;
-mod settings;
 mod source;
 mod timeline_entry;
 mod topic;
@@ -125,13 +124,11 @@ pub use self::{
     late_page::*,
     ledger_counters::*,
     live::*,
-    profile::*,
     quota::*,
     record::Record,
     repository::*,
     run::*,
     session::{HashError, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey},
-    settings::*,
     source::*,
     timeline_entry::*,
     topic::*,

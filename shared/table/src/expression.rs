@@ -18,26 +18,26 @@ pub struct Condition(Term);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Term {
-    Exists(Name),
-    Absent(Name),
-    Compared(Name, &'static str, AttributeValue),
-    Between(Name, AttributeValue, AttributeValue),
-    BeginsWith(Name, AttributeValue),
-    SizeAtMost(Name, AttributeValue),
-    Lacks(Name, AttributeValue),
+    /// A condition on one attribute: its form, in which `{}` stands for the name and then for the values.
+    Attribute(Name, &'static str, Vec<Value>),
     All(Vec<Term>),
     Any(Vec<Term>),
 }
 
 impl Condition {
+    /// A condition on one attribute, in DynamoDB's syntax. `{}` stands for the name, and then for each value.
+    pub(crate) fn of(name: impl Into<Name>, form: &'static str, values: impl Into<Vec<Value>>) -> Self {
+        Self(Term::Attribute(name.into(), form, values.into()))
+    }
+
     /// The attribute exists.
     pub fn exists(name: impl Into<Name>) -> Self {
-        Self(Term::Exists(name.into()))
+        Self::of(name, "attribute_exists({})", [])
     }
 
     /// The attribute does not exist.
     pub fn absent(name: impl Into<Name>) -> Self {
-        Self(Term::Absent(name.into()))
+        Self::of(name, "attribute_not_exists({})", [])
     }
 
     /// There is no item.
@@ -52,47 +52,47 @@ impl Condition {
 
     /// The attribute has this value.
     pub fn equals(name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        Self::compared(name, "=", value)
+        Self::of(name, "{} = {}", [value.into()])
     }
 
     /// The attribute has another value.
     pub fn differs(name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        Self::compared(name, "<>", value)
+        Self::of(name, "{} <> {}", [value.into()])
     }
 
     /// The attribute is less than a value.
     pub fn below(name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        Self::compared(name, "<", value)
+        Self::of(name, "{} < {}", [value.into()])
     }
 
     /// The attribute is a value, or less.
     pub fn at_most(name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        Self::compared(name, "<=", value)
+        Self::of(name, "{} <= {}", [value.into()])
     }
 
     /// The attribute is greater than a value.
     pub fn above(name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        Self::compared(name, ">", value)
+        Self::of(name, "{} > {}", [value.into()])
     }
 
     /// The attribute lies between two values, or is one of them.
     pub fn between(name: impl Into<Name>, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
-        Self(Term::Between(name.into(), least.into().into_attribute(), greatest.into().into_attribute()))
+        Self::of(name, "{} BETWEEN {} AND {}", [least.into(), greatest.into()])
     }
 
     /// The attribute begins with a text.
     pub fn begins_with(name: impl Into<Name>, prefix: impl Into<Value>) -> Self {
-        Self(Term::BeginsWith(name.into(), prefix.into().into_attribute()))
+        Self::of(name, "begins_with({}, {})", [prefix.into()])
     }
 
     /// The attribute is a set of this many members, or fewer.
     pub fn size_at_most(name: impl Into<Name>, members: u64) -> Self {
-        Self(Term::SizeAtMost(name.into(), Value::from(members).into_attribute()))
+        Self::of(name, "size({}) <= {}", [members.into()])
     }
 
     /// The attribute does not exist, or is a text without this part, or a set without this member.
     pub fn lacks(name: impl Into<Name>, part: impl Into<Value>) -> Self {
-        Self(Term::Lacks(name.into(), part.into().into_attribute()))
+        Self::of(name, "NOT contains({}, {})", [part.into()])
     }
 
     /// Both conditions hold.
@@ -116,20 +116,16 @@ impl Condition {
             one => Term::Any(vec![one, other.0]),
         })
     }
-
-    fn compared(name: impl Into<Name>, operator: &'static str, value: impl Into<Value>) -> Self {
-        Self(Term::Compared(name.into(), operator, value.into().into_attribute()))
-    }
 }
 
 /// An update of one item. It creates the item if there is none, unless its condition forbids this.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
     key: Key,
-    set: Vec<(Name, AttributeValue)>,
-    add: Vec<(Name, AttributeValue)>,
+    set: Vec<(Name, Value)>,
+    add: Vec<(Name, Value)>,
     remove: Vec<Name>,
-    take: Vec<(Name, AttributeValue)>,
+    take: Vec<(Name, Value)>,
     condition: Option<Condition>,
 }
 
@@ -146,13 +142,13 @@ impl Update {
 
     /// Sets an attribute.
     pub fn set(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        self.set.push((name.into(), value.into().into_attribute()));
+        self.set.push((name.into(), value.into()));
         self
     }
 
     /// Adds to a number, or adds members to a set.
     pub fn add(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        self.add.push((name.into(), value.into().into_attribute()));
+        self.add.push((name.into(), value.into()));
         self
     }
 
@@ -164,7 +160,7 @@ impl Update {
 
     /// Takes members out of a set.
     pub fn take(mut self, name: impl Into<Name>, members: impl Into<Value>) -> Self {
-        self.take.push((name.into(), members.into().into_attribute()));
+        self.take.push((name.into(), members.into()));
         self
     }
 
@@ -209,7 +205,7 @@ impl Update {
                 clauses.push(format!("{word} {}", parts.join(", ")));
             }
         };
-        let mut pairs = |parts: &[(Name, AttributeValue)], between: &str| -> Vec<String> {
+        let mut pairs = |parts: &[(Name, Value)], between: &str| -> Vec<String> {
             let pair = |(name, value): &(Name, _)| {
                 [placeholders.name(name), placeholders.value(value)].join(between)
             };
@@ -262,8 +258,8 @@ impl Placeholders {
         format!("#{index}")
     }
 
-    pub(crate) fn value(&mut self, value: &AttributeValue) -> String {
-        self.values.push(value.clone());
+    pub(crate) fn value(&mut self, value: &Value) -> String {
+        self.values.push(value.clone().into_attribute());
         format!(":{}", self.values.len() - 1)
     }
 
@@ -283,19 +279,12 @@ impl Placeholders {
 
     fn term(&mut self, term: &Term) -> String {
         match term {
-            Term::Exists(name) => format!("attribute_exists({})", self.name(name)),
-            Term::Absent(name) => format!("attribute_not_exists({})", self.name(name)),
-            Term::Compared(name, operator, value) => {
-                format!("{} {operator} {}", self.name(name), self.value(value))
+            Term::Attribute(name, form, values) => {
+                let mut places = vec![self.name(name)];
+                places.extend(values.iter().map(|value| self.value(value)));
+                places.push(String::new());
+                form.split("{}").zip(places).flat_map(|(fixed, place)| [fixed.to_owned(), place]).collect()
             }
-            Term::Between(name, least, greatest) => {
-                format!("{} BETWEEN {} AND {}", self.name(name), self.value(least), self.value(greatest))
-            }
-            Term::BeginsWith(name, prefix) => {
-                format!("begins_with({}, {})", self.name(name), self.value(prefix))
-            }
-            Term::SizeAtMost(name, most) => format!("size({}) <= {}", self.name(name), self.value(most)),
-            Term::Lacks(name, part) => format!("NOT contains({}, {})", self.name(name), self.value(part)),
             Term::All(terms) => self.terms(terms, " AND "),
             Term::Any(terms) => self.terms(terms, " OR "),
         }

@@ -1,6 +1,5 @@
 //! Queries of one partition, and scans.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::query::QueryOutput;
@@ -17,7 +16,8 @@ use lately_items::{Item, Value};
 pub struct Query {
     place: Place,
     pk: Value,
-    range: Option<Range>,
+    /// The form of the condition on the sort key, and its values.
+    range: Option<(&'static str, Vec<Value>)>,
     filter: Option<Condition>,
     attributes: Option<&'static str>,
     is_count: bool,
@@ -25,16 +25,6 @@ pub struct Query {
     is_consistent: bool,
     limit: Option<i32>,
     start: Option<Item>,
-}
-
-/// The sort keys to read.
-#[derive(Clone, Debug)]
-enum Range {
-    Before(Value),
-    UpTo(Value),
-    After(Value),
-    Between(Value, Value),
-    BeginsWith(Value),
 }
 
 impl Query {
@@ -59,33 +49,33 @@ impl Query {
         }
     }
 
-    fn in_range(self, range: Range) -> Self {
-        Self { range: Some(range), ..self }
+    fn in_range(self, form: &'static str, values: impl Into<Vec<Value>>) -> Self {
+        Self { range: Some((form, values.into())), ..self }
     }
 
     /// Only the sort keys before this one.
     pub fn before(self, sk: impl Into<Value>) -> Self {
-        self.in_range(Range::Before(sk.into()))
+        self.in_range("{} < {}", [sk.into()])
     }
 
     /// Only the sort keys up to this one, included.
     pub fn up_to(self, sk: impl Into<Value>) -> Self {
-        self.in_range(Range::UpTo(sk.into()))
+        self.in_range("{} <= {}", [sk.into()])
     }
 
     /// Only the sort keys after this one.
     pub fn after(self, sk: impl Into<Value>) -> Self {
-        self.in_range(Range::After(sk.into()))
+        self.in_range("{} > {}", [sk.into()])
     }
 
     /// Only the sort keys between these two, both included.
     pub fn between(self, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
-        self.in_range(Range::Between(least.into(), greatest.into()))
+        self.in_range("{} BETWEEN {} AND {}", [least.into(), greatest.into()])
     }
 
     /// Only the sort keys that begin with a text.
     pub fn begins_with(self, prefix: impl Into<Value>) -> Self {
-        self.in_range(Range::BeginsWith(prefix.into()))
+        self.in_range("begins_with({}, {})", [prefix.into()])
     }
 
     /// Returns only items for which a condition holds. DynamoDB reads the others too, and bills them.
@@ -130,20 +120,12 @@ impl Query {
 
     fn key_condition(&self, table: &Table, placeholders: &mut Placeholders) -> String {
         let [pk, sk] = match self.place.index() {
-            None => [&*table.key_names[0], &*table.key_names[1]],
+            None => table.key_names.each_ref().map(|name| &**name),
             Some(_) => [self.place.pk(), self.place.sk()],
         };
-        let is_pk =
-            format!("{} = {}", placeholders.name(pk), placeholders.value(&self.pk.clone().into_attribute()));
-        let Some(range) = self.range.clone() else { return is_pk };
-        let sk = Cow::from(sk.to_owned());
-        let in_range = match range {
-            Range::Before(value) => Condition::below(sk, value),
-            Range::UpTo(value) => Condition::at_most(sk, value),
-            Range::After(value) => Condition::above(sk, value),
-            Range::Between(least, greatest) => Condition::between(sk, least, greatest),
-            Range::BeginsWith(prefix) => Condition::begins_with(sk, prefix),
-        };
+        let is_pk = format!("{} = {}", placeholders.name(pk), placeholders.value(&self.pk));
+        let Some((form, values)) = self.range.clone() else { return is_pk };
+        let in_range = Condition::of(sk.to_owned(), form, values);
         format!("{is_pk} AND {}", placeholders.condition(&in_range))
     }
 }
