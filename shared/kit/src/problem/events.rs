@@ -13,6 +13,10 @@ use lately_store::{
 use super::{Problem, RETRY_SECONDS};
 use crate::code::Code;
 
+problem_of_each!(LatestError: Topic, Cursor, Wait, Open, Table);
+problem_of_each!(LiveError: Topic, Cursor, Table);
+problem_of_each!(GetEventError: Topic, NotFound, Table);
+
 impl From<TopicNotFound> for Problem {
     fn from(TopicNotFound { topic, is_being_deleted }: TopicNotFound) -> Self {
         let detail = match is_being_deleted {
@@ -68,18 +72,6 @@ impl From<PutTopicError> for Problem {
     }
 }
 
-impl From<LatestError> for Problem {
-    fn from(error: LatestError) -> Self {
-        match error {
-            LatestError::Topic(error) => error.into(),
-            LatestError::Cursor(error) => error.into(),
-            LatestError::Wait(error) => error.into(),
-            LatestError::Open(error) => error.into(),
-            LatestError::Table(error) => error.into(),
-        }
-    }
-}
-
 impl From<NewestFirstWait> for Problem {
     fn from(_: NewestFirstWait) -> Self {
         let message = "needs the cursor of an oldest-first page".to_owned();
@@ -101,32 +93,12 @@ impl From<OpenStreamError> for Problem {
     }
 }
 
-impl From<LiveError> for Problem {
-    fn from(error: LiveError) -> Self {
-        match error {
-            LiveError::Topic(error) => error.into(),
-            LiveError::Cursor(error) => error.into(),
-            LiveError::Table(error) => error.into(),
-        }
-    }
-}
-
 impl From<EventNotFound> for Problem {
     fn from(_: EventNotFound) -> Self {
         Self::new(
             Code::EventNotFound,
             "The topic has no such event: it never existed, was deleted, or is past its retention.",
         )
-    }
-}
-
-impl From<GetEventError> for Problem {
-    fn from(error: GetEventError) -> Self {
-        match error {
-            GetEventError::Topic(error) => error.into(),
-            GetEventError::NotFound(error) => error.into(),
-            GetEventError::Table(error) => error.into(),
-        }
     }
 }
 

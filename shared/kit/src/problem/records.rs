@@ -12,6 +12,8 @@ use super::{Problem, RETRY_SECONDS};
 use crate::code::Code;
 use crate::precondition::etag;
 
+problem_of_each!(ListError: Cursor, Table);
+
 impl From<TableError> for Problem {
     fn from(error: TableError) -> Self {
         match error {
@@ -26,15 +28,6 @@ impl<N: std::error::Error + Into<Self>> From<FindError<N>> for Problem {
         match error {
             FindError::NotFound(error) => error.into(),
             FindError::Table(error) => error.into(),
-        }
-    }
-}
-
-impl From<ListError> for Problem {
-    fn from(error: ListError) -> Self {
-        match error {
-            ListError::Cursor(error) => error.into(),
-            ListError::Table(error) => error.into(),
         }
     }
 }
