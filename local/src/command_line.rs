@@ -6,15 +6,17 @@ use clap::builder::Resettable;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Subcommand};
 
 use crate::client::ApiCommand;
-use crate::client::consume::ConsumeOptions;
-use crate::completions::CompletionsOptions;
-use crate::operate::dlq::DlqOptions;
-use crate::operate::migrate::MigrateOptions;
-use crate::operate::report::ReportOptions;
-use crate::operate::token::TokenOptions;
-use crate::operate::work::WorkOptions;
-use crate::plan::PlanOptions;
+use crate::client::consume::{self, ConsumeOptions};
+use crate::completions::{self, CompletionsOptions};
+use crate::failure::Failure;
+use crate::operate::dlq::{self, DlqOptions};
+use crate::operate::migrate::{self, MigrateOptions};
+use crate::operate::report::{self, ReportOptions};
+use crate::operate::token::{self, TokenOptions};
+use crate::operate::work::{self, WorkOptions};
+use crate::plan::{self, PlanOptions};
 use crate::serve::options::ServeOptions;
+use crate::terminal::Terminal;
 
 /// Lately: events on DynamoDB, newest first. Without a command, it starts the whole system in this process.
 #[derive(Clone, Debug, clap::Parser)]
@@ -48,7 +50,7 @@ pub enum Command {
     Work(WorkOptions),
     /// Upgrade issues that are stored with an older schema
     Migrate(MigrateOptions),
-    /// Print a topic's events, one per line, from a consumer's position on
+    /// Print a topic's events, one per line, from a consumer's position on (scope consume)
     Consume(ConsumeOptions),
     /// Report a topic's new events, and list and show reports
     Report(ReportOptions),
@@ -57,6 +59,26 @@ pub enum Command {
     /// It sends nothing. The units are those that Lately's measurements publish, and each line names its price and its
     /// assumption.
     Plan(PlanOptions),
+}
+
+impl Command {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// If the command cannot do its work.
+    pub async fn run(self, terminal: Terminal<'_>) -> Result<(), Failure> {
+        match self {
+            Self::Api(command) => Box::pin(command.run(terminal)).await,
+            Self::Completions(options) => Ok(completions::run(options, Lately::command(), terminal.stdout)?),
+            Self::Token(options) => Box::pin(token::run(options, terminal)).await,
+            Self::Dlq(options) => Box::pin(dlq::run(options, terminal)).await,
+            Self::Work(options) => Box::pin(work::run(options, terminal)).await,
+            Self::Migrate(options) => Box::pin(migrate::run(options, terminal)).await,
+            Self::Consume(options) => consume::run(options, terminal).await,
+            Self::Report(options) => Box::pin(report::run(options, terminal)).await,
+            Self::Plan(options) => plan::run(options, terminal),
+        }
+    }
 }
 
 /// The commands for a stack's operator. All other commands are for users.

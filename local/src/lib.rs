@@ -11,14 +11,20 @@
 
 pub mod client;
 pub mod command_line;
-pub mod completions;
+mod completions;
 mod counted;
+mod failure;
 mod new_token;
-pub mod operate;
+mod operate;
 pub mod plan;
 mod seconds;
 pub mod serve;
+mod terminal;
+mod text;
+mod text_table;
 mod time_argument;
 mod values;
 
+pub use failure::Failure;
 pub use serve::system::{System, TEMPLATE};
+pub use terminal::Terminal;
