@@ -22,8 +22,8 @@ use reqwest::StatusCode;
 
 use crate::text::plain;
 
-/// Why a command failed. A command prints its error and tells no two errors apart, so every error becomes a failure, with
-/// the exit code 1 unless the error is a [`Refusal`].
+/// Why a command failed. Nobody tells the errors of commands apart, so every error becomes a failure. Its exit code is 1,
+/// unless the error is a response of the API or has a code of its own.
 #[derive(Debug)]
 pub struct Failure {
     error: Box<dyn Error + Send + Sync>,

@@ -88,10 +88,8 @@ pub enum ApiCommand {
         access: Access,
     },
     /// Show a user's feed, mark it as seen, verify and rebuild it
-    Feed {
-        #[command(subcommand)]
-        command: FeedCommand,
-    },
+    #[command(subcommand)]
+    Feed(FeedCommand),
     /// Make a user follow an actor or a subject
     Follow {
         /// The user
@@ -229,7 +227,7 @@ impl ApiCommand {
                 tail.print(Session::open(access, terminal)?, false, |api| api.topic(topic).entries()).await
             }
             Self::Event { command, access } => command.run(Session::open(access, terminal)?).await,
-            Self::Feed { command } => command.run(terminal).await,
+            Self::Feed(command) => command.run(terminal).await,
             Self::Follow { user, source, backfill, access } => {
                 let mut session = Session::open(access, terminal)?;
                 let body = backfill.map_or_else(|| json!({}), |backfill| json!({ "backfill": backfill }));

@@ -13,7 +13,7 @@ use crate::terminal::Terminal;
 
 /// The arguments of `lately token jwt`.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct JwtArguments {
+pub struct JwtArguments {
     #[command(flatten)]
     new: NewTokenArguments,
 

@@ -119,18 +119,22 @@ pub(crate) struct Columns {
 
 impl Columns {
     pub(crate) fn titles(self) -> Vec<&'static str> {
-        let columns = [("id", self.id), ("time", true), ("topic", self.topic)];
-        let first = columns.into_iter().filter_map(|(title, shown)| shown.then_some(title));
-        first.chain(["type", "actor", "subject", "data"]).collect()
+        self.shown(["id", "time", "topic", "type", "actor", "subject", "data"])
     }
 
     fn row(self, event: ShownEvent) -> Vec<String> {
         let ShownEvent { id, at, topic, event_type, actor, subject, data } = event;
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let topic = self.topic.then(|| or_dash(topic));
-        let first = self.id.then(|| id.to_string()).into_iter().chain([at.to_string()]).chain(topic);
         let data = data.map_or_else(String::new, |data| json_line(data.get()).into_owned());
-        first.chain([event_type, actor, or_dash(subject), data]).collect()
+        let cells =
+            [id.to_string(), at.to_string(), or_dash(topic), event_type, actor, or_dash(subject), data];
+        self.shown(cells)
+    }
+
+    /// All cells of a row, except the id and the topic if they are not shown.
+    fn shown<T>(self, cells: [T; 7]) -> Vec<T> {
+        let is_shown = [self.id, true, self.topic, true, true, true, true];
+        cells.into_iter().zip(is_shown).filter_map(|(cell, is_shown)| is_shown.then_some(cell)).collect()
     }
 }
 

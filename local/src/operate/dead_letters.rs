@@ -19,7 +19,7 @@ const UNREADABLE: &str = "the failed batches cannot be read";
 /// The bucket or the folder of the dead letters.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct DeadLettersLocation {
+pub struct DeadLettersLocation {
     /// The bucket: the stack's output FailuresBucket
     #[arg(long, env = "LATELY_FAILURES", value_name = "NAME")]
     bucket: Option<String>,

@@ -16,15 +16,9 @@ use crate::terminal::Terminal;
 /// The time for one batch: more than a function has.
 const TIME: Duration = Duration::from_secs(120);
 
-/// List and redrive the batches that fan-out gave up on
-#[derive(Clone, Debug, clap::Args)]
-pub struct DlqOptions {
-    #[command(subcommand)]
-    command: DlqCommand,
-}
-
+/// The commands of `lately dlq`.
 #[derive(Clone, Debug, clap::Subcommand)]
-enum DlqCommand {
+pub enum DlqCommand {
     /// List the batches that fan-out gave up on, oldest first
     List {
         #[command(flatten)]
@@ -45,8 +39,8 @@ enum DlqCommand {
 }
 
 /// Runs a `dlq` command.
-pub(crate) async fn run(options: DlqOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
-    match options.command {
+pub(crate) async fn run(command: DlqCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+    match command {
         DlqCommand::List { location } => {
             let failures = DeadLetters::open(&location).await?;
             for name in failures.names().await? {

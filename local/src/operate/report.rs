@@ -21,15 +21,9 @@ use crate::values::one_of;
 /// unfinished run.
 const TIME: Duration = Duration::from_secs(60 * 60);
 
-/// Report a topic's new events, and list and show reports
-#[derive(Clone, Debug, clap::Args)]
-pub struct ReportOptions {
-    #[command(subcommand)]
-    command: ReportCommand,
-}
-
+/// The commands of `lately report`.
 #[derive(Clone, Debug, clap::Subcommand)]
-enum ReportCommand {
+pub enum ReportCommand {
     /// Report the events since the last report, now
     Run {
         #[command(flatten)]
@@ -76,7 +70,7 @@ enum ReportCommand {
 
 /// The consumer of the reports.
 #[derive(Clone, Debug, clap::Args)]
-struct Reports {
+pub struct Reports {
     /// The reported topic
     #[arg(long, value_name = "TOPIC")]
     topic: Topic,
@@ -88,7 +82,7 @@ struct Reports {
 
 /// The files of the reports.
 #[derive(Clone, Debug, clap::Args)]
-struct ReportFiles {
+pub struct ReportFiles {
     /// The location of the reports: s3://bucket/prefix, or a folder
     #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
     output: OutputUrl,
@@ -107,8 +101,8 @@ impl Reports {
 }
 
 /// Runs a `report` command.
-pub(crate) async fn run(options: ReportOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
-    match options.command {
+pub(crate) async fn run(command: ReportCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+    match command {
         ReportCommand::Run { table, reports, files, group_by, sum } => {
             let (store, output) = (table.store().await?, files.open().await?);
             let report = Report { consumer: reports.key(), spec: RunSpec { group_by, sum } };

@@ -15,15 +15,9 @@ use crate::new_token::NewTokenArguments;
 use crate::operate::table::TableArguments;
 use crate::terminal::Terminal;
 
-/// Create, list and revoke tokens in the table, also before there is a first token
-#[derive(Clone, Debug, clap::Args)]
-pub struct TokenOptions {
-    #[command(subcommand)]
-    command: TokenCommand,
-}
-
+/// The commands of `lately token`.
 #[derive(Clone, Debug, clap::Subcommand)]
-enum TokenCommand {
+pub enum TokenCommand {
     /// Create a token and print it; it cannot be shown again
     Create {
         #[command(flatten)]
@@ -57,8 +51,8 @@ enum TokenCommand {
 }
 
 /// Runs a `token` command.
-pub(crate) async fn run(options: TokenOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
-    match options.command {
+pub(crate) async fn run(command: TokenCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+    match command {
         TokenCommand::Create { table, token } => {
             let new = token.session()?;
             let token = Token::random()?;

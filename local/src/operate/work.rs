@@ -9,15 +9,9 @@ use crate::failure::Failure;
 use crate::operate::table::{READ_RATE, TableArguments};
 use crate::terminal::Terminal;
 
-/// List the steps of background work that wait, and resume them
-#[derive(Clone, Debug, clap::Args)]
-pub struct WorkOptions {
-    #[command(subcommand)]
-    command: WorkCommand,
-}
-
+/// The commands of `lately work`.
 #[derive(Clone, Debug, clap::Subcommand)]
-enum WorkCommand {
+pub enum WorkCommand {
     /// List the steps of deletions, retention changes, erasures, jobs and backlogs that wait
     ///
     /// Reads every item of the table. Prints the kind and the name of the work, the number of the step, when the work
@@ -47,8 +41,8 @@ enum WorkCommand {
 }
 
 /// Lists or resumes background work.
-pub(crate) async fn run(options: WorkOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
-    let op = match options.command {
+pub(crate) async fn run(command: WorkCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+    let op = match command {
         WorkCommand::List { table, rate } => {
             let rate = table.rate(rate, READ_RATE)?;
             let op = table.store().await?.op();
