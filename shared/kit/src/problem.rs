@@ -20,19 +20,6 @@ use crate::code::Code;
 use crate::entropy::EntropyError;
 use crate::log::RequestId;
 
-/// The problem of an enum whose variants are errors with problems of their own.
-macro_rules! problem_of_each {
-    ($error:ident: $($variant:ident),+) => {
-        impl From<$error> for Problem {
-            fn from(error: $error) -> Self {
-                match error {
-                    $($error::$variant(error) => error.into()),+
-                }
-            }
-        }
-    };
-}
-
 mod events;
 mod records;
 mod refusal;

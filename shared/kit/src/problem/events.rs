@@ -3,19 +3,14 @@
 use lately_items::ConsumerKey;
 use lately_keys::Topic;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
-use lately_store::limits::{CONSUMERS, OPEN_STREAMS};
+use lately_store::limits::CONSUMERS;
 use lately_store::{
     ActorIsBeingErased, ConsumerError, ConsumerNotFound, DeleteEventError, DeletionNotFound, EventNotFound,
-    GetEventError, LatestError, LiveError, NewestFirstWait, OpenStreamError, PutTopicError, TopicError,
-    TopicNotFound, WriteError,
+    GetEventError, PutTopicError, TopicError, TopicNotFound, WriteError,
 };
 
 use super::{Problem, RETRY_SECONDS};
 use crate::code::Code;
-
-problem_of_each!(LatestError: Topic, Cursor, Wait, Open, Table);
-problem_of_each!(LiveError: Topic, Cursor, Table);
-problem_of_each!(GetEventError: Topic, NotFound, Table);
 
 impl From<TopicNotFound> for Problem {
     fn from(TopicNotFound { topic, is_being_deleted }: TopicNotFound) -> Self {
@@ -72,33 +67,22 @@ impl From<PutTopicError> for Problem {
     }
 }
 
-impl From<NewestFirstWait> for Problem {
-    fn from(_: NewestFirstWait) -> Self {
-        let message = "needs the cursor of an oldest-first page".to_owned();
-        Self::of_faults(Code::InvalidQuery, Fault { path: "/wait".to_owned(), message }.into())
-    }
-}
-
-impl From<OpenStreamError> for Problem {
-    fn from(error: OpenStreamError) -> Self {
-        match error {
-            OpenStreamError::TooMany(seconds) => {
-                let detail = format!(
-                    "The token has {OPEN_STREAMS} open streams and pages that wait. End one, or try again in {seconds} s."
-                );
-                Self::new(Code::RateLimited, detail).retry_after(seconds)
-            }
-            OpenStreamError::Table(error) => error.into(),
-        }
-    }
-}
-
 impl From<EventNotFound> for Problem {
     fn from(_: EventNotFound) -> Self {
         Self::new(
             Code::EventNotFound,
             "The topic has no such event: it never existed, was deleted, or is past its retention.",
         )
+    }
+}
+
+impl From<GetEventError> for Problem {
+    fn from(error: GetEventError) -> Self {
+        match error {
+            GetEventError::Topic(error) => error.into(),
+            GetEventError::NotFound(error) => error.into(),
+            GetEventError::Table(error) => error.into(),
+        }
     }
 }
 
