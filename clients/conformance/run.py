@@ -145,6 +145,8 @@ class Case:
     def step(self, step):
         if "start" in step:
             self.adapter.tell(**step)
+        elif "do" in step and "until" in step:
+            self.until(lambda: self.call({**step, "expect": step["until"]}))
         elif "do" in step or "next" in step:
             self.call(step)
         elif "http" in step:

@@ -6,15 +6,17 @@ use clap::builder::Resettable;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Subcommand};
 
 use crate::client::ApiCommand;
-use crate::client::consume::ConsumeOptions;
-use crate::completions::CompletionsOptions;
-use crate::operate::dlq::DlqOptions;
-use crate::operate::migrate::MigrateOptions;
-use crate::operate::report::ReportOptions;
-use crate::operate::token::TokenOptions;
-use crate::operate::work::WorkOptions;
-use crate::plan::PlanOptions;
+use crate::client::consume::{self, ConsumeOptions};
+use crate::completions::{self, CompletionsOptions};
+use crate::failure::Failure;
+use crate::operate::dlq::{self, DlqCommand};
+use crate::operate::migrate::{self, MigrateOptions};
+use crate::operate::report::{self, ReportCommand};
+use crate::operate::token::{self, TokenCommand};
+use crate::operate::work::{self, WorkCommand};
+use crate::plan::{self, PlanOptions};
 use crate::serve::options::ServeOptions;
+use crate::terminal::Terminal;
 
 /// Lately: events on DynamoDB, newest first. Without a command, it starts the whole system in this process.
 #[derive(Clone, Debug, clap::Parser)]
@@ -41,22 +43,46 @@ pub enum Command {
     /// Example: lately completions bash > ~/.local/share/bash-completion/completions/lately
     Completions(CompletionsOptions),
     /// Create, list and revoke tokens in the table, also before there is a first token
-    Token(TokenOptions),
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// List and redrive the batches that fan-out gave up on
-    Dlq(DlqOptions),
+    #[command(subcommand)]
+    Dlq(DlqCommand),
     /// List the steps of background work that wait, and resume them
-    Work(WorkOptions),
+    #[command(subcommand)]
+    Work(WorkCommand),
     /// Upgrade issues that are stored with an older schema
     Migrate(MigrateOptions),
-    /// Print a topic's events, one per line, from a consumer's position on
+    /// Print a topic's events, one per line, from a consumer's position on (scope consume)
     Consume(ConsumeOptions),
     /// Report a topic's new events, and list and show reports
-    Report(ReportOptions),
+    #[command(subcommand)]
+    Report(ReportCommand),
     /// Print the bill of a workload on AWS for a month, by line
     ///
     /// It sends nothing. The units are those that Lately's measurements publish, and each line names its price and its
     /// assumption.
     Plan(PlanOptions),
+}
+
+impl Command {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// If the command cannot do its work.
+    pub async fn run(self, terminal: Terminal<'_>) -> Result<(), Failure> {
+        match self {
+            Self::Api(command) => Box::pin(command.run(terminal)).await,
+            Self::Completions(options) => Ok(completions::run(options, Lately::command(), terminal.stdout)?),
+            Self::Token(command) => Box::pin(token::run(command, terminal)).await,
+            Self::Dlq(command) => Box::pin(dlq::run(command, terminal)).await,
+            Self::Work(command) => Box::pin(work::run(command, terminal)).await,
+            Self::Migrate(options) => Box::pin(migrate::run(options, terminal)).await,
+            Self::Consume(options) => consume::run(options, terminal).await,
+            Self::Report(command) => Box::pin(report::run(command, terminal)).await,
+            Self::Plan(options) => plan::run(options, terminal),
+        }
+    }
 }
 
 /// The commands for a stack's operator. All other commands are for users.

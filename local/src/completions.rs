@@ -29,7 +29,11 @@ fn named_values(command: clap::Command) -> clap::Command {
 ///
 /// # Errors
 /// If it cannot be printed.
-pub fn run(options: CompletionsOptions, program: clap::Command, out: &mut dyn Write) -> std::io::Result<()> {
+pub(crate) fn run(
+    options: CompletionsOptions,
+    program: clap::Command,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
     // First into memory: a failing write is an error here, but would be a panic inside `generate`.
     let mut script = Vec::new();
     generate(options.shell, &mut named_values(program), "lately", &mut script);

@@ -4,6 +4,7 @@ use lately_keys::{Topic, User};
 use lately_model::limits::SESSION_TOPICS;
 use lately_model::{NewSession, RateLimits, RequestsPerMinute, Scope, Scopes, TtlSeconds};
 
+use crate::failure::Failure;
 use crate::seconds;
 use crate::values::one_of;
 
@@ -35,17 +36,13 @@ pub struct NewTokenArguments {
     reads_per_minute: Option<RequestsPerMinute>,
 }
 
-/// The token is limited to more topics than a session may be.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("a token may be limited to at most {SESSION_TOPICS} topics")]
-pub struct TooManyTopics;
-
 impl NewTokenArguments {
     /// The session that the token opens.
-    pub(crate) fn session(self) -> Result<NewSession, TooManyTopics> {
+    pub(crate) fn session(self) -> Result<NewSession, Failure> {
         let Self { scopes, user, topics, ttl: ttl_seconds, writes_per_minute, reads_per_minute } = self;
         if topics.len() > SESSION_TOPICS {
-            return Err(TooManyTopics);
+            let refused = format!("a token may be limited to at most {SESSION_TOPICS} topics");
+            return Err(Failure::usage(refused));
         }
         let scopes = scopes.into_iter().collect::<Scopes>();
         let topics = (!topics.is_empty()).then_some(topics);

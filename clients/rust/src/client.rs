@@ -70,9 +70,8 @@ impl Lately {
     }
 
     /// All topics, by name.
-    pub fn topics(&self, ListQuery { limit, cursor }: ListQuery) -> List<TopicList, TopicSummary> {
-        let request = Request::to(Method::GET, ["topics"]).query(&ListQuery { limit, cursor: None });
-        self.transport.list(request, cursor, |TopicList { topics, next }| (topics, next))
+    pub fn topics(&self, query: ListQuery) -> List<TopicList, TopicSummary> {
+        self.transport.list(Request::to(Method::GET, ["topics"]), &query, |page| (page.topics, page.next))
     }
 
     /// A topic.
@@ -148,10 +147,9 @@ impl Source {
     }
 
     /// The followers.
-    pub fn followers(&self, ListQuery { limit, cursor }: ListQuery) -> List<FollowerList, FollowerView> {
+    pub fn followers(&self, query: ListQuery) -> List<FollowerList, FollowerView> {
         let request = Request::to(Method::GET, ["sources", &self.name, "followers"]);
-        let request = request.query(&ListQuery { limit, cursor: None });
-        self.transport.list(request, cursor, |FollowerList { followers, next }| (followers, next))
+        self.transport.list(request, &query, |page| (page.followers, page.next))
     }
 }
 
@@ -171,12 +169,8 @@ impl Repo {
     }
 
     /// The issues.
-    pub fn issues(&self, mut query: IssueQuery) -> List<IssueList, IssueView> {
-        let first = self.to(Method::GET).query(&query);
-        // Only a page without a cursor can wait for an issue.
-        (query.cursor, query.wait_for) = (None, None);
-        let request = self.to(Method::GET).query(&query);
-        self.transport.list_after(first, request, |IssueList { issues, next }| (issues, next))
+    pub fn issues(&self, query: IssueQuery) -> List<IssueList, IssueView> {
+        self.transport.list(self.to(Method::GET), &query, |page| (page.issues, page.next))
     }
 
     /// One issue.
@@ -208,10 +202,8 @@ impl Sessions {
     }
 
     /// The sessions that have not ended, newest first.
-    pub fn list(&self, SessionQuery { user, limit, cursor }: SessionQuery) -> List<SessionList, Session> {
-        let query = SessionQuery { user, limit, cursor: None };
-        let request = Request::to(Method::GET, ["sessions"]).query(&query);
-        self.transport.list(request, cursor, |SessionList { sessions, next }| (sessions, next))
+    pub fn list(&self, query: SessionQuery) -> List<SessionList, Session> {
+        self.transport.list(Request::to(Method::GET, ["sessions"]), &query, |page| (page.sessions, page.next))
     }
 
     /// A session, without its token.
@@ -245,9 +237,8 @@ impl Erasures {
     }
 
     /// The erasures of the last days, newest first.
-    pub fn list(&self, ListQuery { limit, cursor }: ListQuery) -> List<ErasureList, Erasure> {
-        let request = Request::to(Method::GET, ["erasures"]).query(&ListQuery { limit, cursor: None });
-        self.transport.list(request, cursor, |ErasureList { erasures, next }| (erasures, next))
+    pub fn list(&self, query: ListQuery) -> List<ErasureList, Erasure> {
+        self.transport.list(Request::to(Method::GET, ["erasures"]), &query, |page| (page.erasures, page.next))
     }
 
     /// An erasure; when its state is `done`, the receipt.

@@ -62,9 +62,8 @@ impl Consumer {
     }
 
     /// The runs of a consumer that makes reports, newest first.
-    pub fn runs(&self, ListQuery { limit, cursor }: ListQuery) -> List<RunList, RunView> {
-        let request = self.to(Method::GET, Some("runs")).query(&ListQuery { limit, cursor: None });
-        self.transport.list(request, cursor, |RunList { runs, next }| (runs, next))
+    pub fn runs(&self, query: ListQuery) -> List<RunList, RunView> {
+        self.transport.list(self.to(Method::GET, Some("runs")), &query, |page| (page.runs, page.next))
     }
 
     /// Batches until there are no more events. A batch is committed when the next is asked for: a batch whose handling

@@ -84,9 +84,8 @@ impl User {
     }
 
     /// The followed sources, sorted by source.
-    pub fn following(&self, ListQuery { limit, cursor }: ListQuery) -> List<FollowingList, FollowView> {
-        let request = self.to(Method::GET, None).query(&ListQuery { limit, cursor: None });
-        self.transport.list(request, cursor, |FollowingList { following, next }| (following, next))
+    pub fn following(&self, query: ListQuery) -> List<FollowingList, FollowView> {
+        self.transport.list(self.to(Method::GET, None), &query, |page| (page.following, page.next))
     }
 
     /// The user's profile.

@@ -66,6 +66,11 @@ impl<T> Operation<T> {
         self.read_by(|response| response.json())
     }
 
+    /// The path of the request, with its query if it has one.
+    pub fn target(&self) -> &str {
+        self.request.target()
+    }
+
     /// Sends the operation, and again where that is safe.
     ///
     /// # Errors

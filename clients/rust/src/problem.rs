@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::cost::Cost;
 
 /// A request that failed: a problem of the API, no response (`unreachable`), or one that is not Lately's
 /// (`invalid-response`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Problem {
     /// The status; 0 if no response came.
@@ -44,7 +44,7 @@ pub struct Problem {
 }
 
 /// A fault in one field of a request.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldFault {
     /// A JSON Pointer into the body, or the name of a parameter behind a slash.
     pub path: String,
@@ -53,7 +53,7 @@ pub struct FieldFault {
 }
 
 /// An event of a batch that was written.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenEvent {
     /// Its position in the batch, from 0.
     pub index: usize,
@@ -62,7 +62,7 @@ pub struct WrittenEvent {
 }
 
 /// An event of a batch that was not written.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedEvent {
     /// Its position in the batch, from 0.
     pub index: usize,
@@ -93,16 +93,7 @@ impl Problem {
             code: code.to_owned(),
             title: code.to_owned(),
             detail: detail.into(),
-            errors: Vec::new(),
-            accepted: Vec::new(),
-            rejected: Vec::new(),
-            request_id: None,
-            retry_after: None,
-            revision: None,
-            cost: Cost::default(),
-            headers: HeaderMap::new(),
-            cause: None,
-            is_lately: false,
+            ..Self::default()
         }
     }
 

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use futures_util::{TryStreamExt, stream};
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use crate::Result;
 use crate::cost::Cost;
@@ -87,32 +89,27 @@ impl Transport {
         Operation::new(self.clone(), request)
     }
 
-    /// A list, from a cursor on. `entries` splits a page into its entries and the next cursor.
+    /// A list, with a query of it. `entries` splits a page into its entries and the next cursor.
     pub(crate) fn list<P: DeserializeOwned + Send + 'static, E: Send + 'static>(
         &self,
         request: Request,
-        cursor: Option<String>,
+        query: &impl Serialize,
         entries: fn(P) -> (Vec<E>, Option<String>),
     ) -> List<P, E> {
-        self.list_after(request.clone().parameter("cursor", cursor.as_deref()), request, entries)
-    }
-
-    /// A list whose first page has a request of its own.
-    pub(crate) fn list_after<P: DeserializeOwned + Send + 'static, E: Send + 'static>(
-        &self,
-        first: Request,
-        request: Request,
-        entries: fn(P) -> (Vec<E>, Option<String>),
-    ) -> List<P, E> {
-        let state = (self.clone(), Some(self.call(first.clone())), request);
-        let pages = stream::try_unfold(state, move |(transport, next, request)| async move {
-            let Some(next) = next else { return Ok::<_, Box<Problem>>(None) };
-            let (found, cursor) = entries(next.await?);
-            let next =
-                cursor.map(|cursor| transport.call(request.clone().parameter("cursor", Some(&cursor))));
-            Ok(Some((stream::iter(found.into_iter().map(Ok)), (transport, next, request))))
+        let query = json!(query);
+        let page = self.call(request.clone().query(&query));
+        let state = (self.clone(), request, Some(query));
+        let pages = stream::try_unfold(state, move |(transport, request, query)| async move {
+            let Some(mut query) = query else { return Ok::<_, Box<Problem>>(None) };
+            let (found, cursor) = entries(transport.call(request.clone().query(&query)).await?);
+            let next = cursor.map(|cursor| {
+                // Only a page without a cursor can wait for an entry.
+                (query["cursor"], query["wait_for"]) = (cursor.into(), Value::Null);
+                query
+            });
+            Ok(Some((stream::iter(found.into_iter().map(Ok)), (transport, request, next))))
         });
-        List { page: self.call(first), entries: Box::pin(pages.try_flatten()) }
+        List { page, entries: Box::pin(pages.try_flatten()) }
     }
 
     /// One attempt. The response may have any status.

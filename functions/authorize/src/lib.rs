@@ -31,7 +31,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
 use lately_keys::UnixMillis;
-use lately_kit::caller::{Caller, Context, Identity};
+use lately_kit::caller::{Caller, Identity};
 use lately_kit::metrics::{Measured, Measures};
 use lately_kit::problem::Problem;
 use lately_kit::token::Token;
@@ -119,7 +119,7 @@ impl Authorizer {
             && let Identity::Known(caller) = self.identify(Some(authorization)).await?
         {
             answer.is_authorized = true;
-            answer.context = Context::from(&caller).into();
+            answer.context = caller.context();
         }
         Ok(Answer(answer))
     }

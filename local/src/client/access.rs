@@ -7,12 +7,11 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use lately_client::{Answer, Consumer, Lately, Operation, Options, Problem, Token, Topic};
-use lately_keys::{Consumer as ConsumerName, Topic as TopicName};
+use lately_client::{Answer, Lately, Operation, Options, Problem, Token};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 
-use crate::client::failure::{Failure, Refusal};
+use crate::failure::{Failure, Refusal};
 
 /// The attempts while a person waits: they take about a second.
 pub(crate) const FEW: u32 = 4;
@@ -29,7 +28,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The names of this machine.
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// The API's URL, and the headers of each request.
+/// The API's URL and token, and the headers of each request.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ApiAddress {
     /// The API's URL: the stack's output ApiUrl
@@ -39,15 +38,6 @@ pub(crate) struct ApiAddress {
     /// A header to send with each request, such as 'Host: api.example.org'; repeatable
     #[arg(long = "header", value_name = "NAME: VALUE", global = true, value_parser = parse_header)]
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-}
-
-/// The API's URL and token, and the form of the output. A command with subcommands takes them before and after the
-/// subcommand.
-#[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "The API")]
-pub struct Access {
-    #[command(flatten)]
-    pub(crate) address: ApiAddress,
 
     /// The token to send; dev is the local program's admin
     #[arg(
@@ -59,6 +49,15 @@ pub struct Access {
         global = true
     )]
     pub(crate) token: Token,
+}
+
+/// The API's URL and token, and the form of the output. A command with subcommands takes them before and after the
+/// subcommand.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "The API")]
+pub struct Access {
+    #[command(flatten)]
+    pub(crate) address: ApiAddress,
 
     /// Print JSON, as the API returns it
     #[arg(long, global = true)]
@@ -74,8 +73,6 @@ pub struct Access {
 pub(crate) struct Api {
     pub(crate) lately: Lately,
     url: String,
-    /// The topic that the command names, and its consumer: a failure says how to create what does not exist.
-    named: Option<(TopicName, Option<ConsumerName>)>,
 }
 
 impl Deref for Api {
@@ -88,7 +85,7 @@ impl Deref for Api {
 
 impl Api {
     /// A client of the API at a URL, which makes at most so many attempts of a request.
-    pub(crate) fn at(address: ApiAddress, token: &Token, attempts: u32) -> Result<Self, Failure> {
+    pub(crate) fn at(address: ApiAddress, attempts: u32) -> Result<Self, Failure> {
         // Installs the process's TLS provider, unless DynamoDB's client has installed it already.
         drop(rustls::crypto::ring::default_provider().install_default());
         let url = address.url.as_str().trim_end_matches('/').to_owned();
@@ -98,54 +95,58 @@ impl Api {
         let mut options = Options::new(&*url);
         options.http = Some(http.default_headers(address.headers.into_iter().collect()).build()?);
         options.backoff = BACKOFF;
-        options.token = token.clone();
+        options.token = address.token;
         (options.attempts, options.attempts_unheard) = (attempts, FEW);
-        Ok(Self { lately: Lately::with(options), url, named: None })
-    }
-
-    pub(crate) fn topic(&mut self, topic: &TopicName) -> Topic {
-        self.named = Some((topic.clone(), None));
-        self.lately.topic(topic)
-    }
-
-    pub(crate) fn consumer(&mut self, topic: &TopicName, name: &ConsumerName) -> Consumer {
-        self.named = Some((topic.clone(), Some(name.clone())));
-        self.lately.topic(topic).consumer(name)
+        Ok(Self { lately: Lately::with(options), url })
     }
 
     /// Sends an operation, with retries.
     pub(crate) async fn ask<T>(&self, operation: Operation<T>) -> Result<Answer<T>, Failure> {
+        let target = operation.target().to_owned();
         match operation.answer().await {
             Ok(answer) if is_of_dynamodb(&answer.response.headers) => Err(self.dynamodb()),
-            answer => answer.map_err(|problem| self.failure(problem)),
+            answer => answer.map_err(|problem| self.failure_at(&target, problem)),
         }
     }
 
-    /// The failure of an operation.
+    /// The failure of a stream of events.
     pub(crate) fn failure(&self, problem: Box<Problem>) -> Failure {
+        self.failure_at("", problem)
+    }
+
+    /// The failure of a request for a path.
+    fn failure_at(&self, target: &str, problem: Box<Problem>) -> Failure {
+        let Self { url, .. } = self;
         match problem.status {
-            0 => Failure::Unreachable { url: self.url.clone(), cause: problem.detail },
+            0 => {
+                let check = "check that the API is running at the URL of --url";
+                Failure::new(1, format!("no response from {url} ({}); {check}", problem.detail))
+            }
             _ if is_of_dynamodb(&problem.headers) => self.dynamodb(),
-            200..300 => Failure::Foreign(problem.detail),
-            _ => Refusal { creation: self.creation(&problem.code), problem }.into(),
+            200..300 => Failure::foreign(problem.detail),
+            _ => Refusal { creation: creation(target, &problem.code), problem }.into(),
         }
     }
 
     fn dynamodb(&self) -> Failure {
-        Failure::DynamoDb { url: self.url.clone() }
+        let prints = "the local program prints the URL of its API when it starts";
+        Failure::new(1, format!("{} is DynamoDB and not Lately's API; {prints}", self.url))
     }
+}
 
-    /// The missing thing, and the command that creates it, by the code of the problem.
-    fn creation(&self, code: &str) -> Option<String> {
-        match (code, self.named.as_ref()?) {
-            ("topic-not-found", (topic, _)) => Some(format!(
-                "the topic {topic} does not exist; `lately topic create {topic}` creates it (scope admin)"
-            )),
-            ("not-found", (topic, Some(name))) => Some(format!(
-                "the consumer {name} does not exist; `lately consumer create {topic} {name}` creates it"
-            )),
-            _ => None,
-        }
+/// The missing thing, and the command that creates it, by the request's path and the problem's code.
+fn creation(target: &str, code: &str) -> Option<String> {
+    // No other character of a name is encoded.
+    let path = target.replace("%40", "@");
+    let parts: Vec<_> = path.split(['/', '?']).skip(1).collect();
+    match (code, &*parts) {
+        ("topic-not-found", ["topics", topic, ..]) => Some(format!(
+            "the topic {topic} does not exist; `lately topic create {topic}` creates it (scope admin)"
+        )),
+        ("not-found", ["topics", topic, "consumers", name, ..]) => Some(format!(
+            "the consumer {name} does not exist; `lately consumer create {topic} {name}` creates it"
+        )),
+        _ => None,
     }
 }
 
@@ -208,17 +209,13 @@ mod tests {
 
     #[test]
     fn a_missing_topic_or_consumer_is_created_by_a_command() {
-        let address = ApiAddress { url: parse_url("localhost").expect("a URL"), headers: Vec::new() };
-        let mut api = Api::at(address, &Token::None, FEW).expect("a client");
-        let (topic, name) = ("nope".parse().expect("a name"), "printer".parse().expect("a name"));
-        assert_eq!(api.creation("topic-not-found"), None);
-        drop(api.topic(&topic));
-        let hint = api.creation("topic-not-found").unwrap_or_default();
-        assert!(hint.contains("`lately topic create nope`"), "{hint}");
-        assert_eq!(api.creation("not-found"), None);
-        drop(api.consumer(&topic, &name));
-        let hint = api.creation("not-found").unwrap_or_default();
-        assert!(hint.contains("`lately consumer create nope printer`"), "{hint}");
-        assert!(api.creation("topic-not-found").is_some());
+        let hint = |target: &str, code: &str| creation(target, code).unwrap_or_default();
+        assert!(
+            hint("/topics/n%40pe/events?limit=1", "topic-not-found").contains("`lately topic create n@pe`")
+        );
+        let consumer = "/topics/nope/consumers/printer";
+        assert!(hint(consumer, "not-found").contains("`lately consumer create nope printer`"));
+        assert!(hint(&format!("{consumer}/poll"), "topic-not-found").contains("`lately topic create nope`"));
+        assert_eq!((hint("/topics/nope", "not-found"), hint("", "topic-not-found")), Default::default());
     }
 }

@@ -2,13 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::client::failure::Failure;
+use crate::failure::Failure;
 
 /// Fails with a hint if there is no terminal on which the user could be asked.
 pub(super) fn needs_terminal(hint: impl FnOnce() -> String) -> Result<(), Failure> {
     match io::stdin().is_terminal() && io::stderr().is_terminal() {
         true => Ok(()),
-        false => Err(Failure::Usage(hint())),
+        false => Err(Failure::usage(hint())),
     }
 }
 
@@ -25,6 +25,6 @@ pub(super) fn ask(
     io::stdin().read_line(&mut line)?;
     match line.trim() == name {
         true => Ok(()),
-        false => Err(Failure::Usage(format!("this is not {name}: {otherwise}"))),
+        false => Err(Failure::usage(format!("this is not {name}: {otherwise}"))),
     }
 }

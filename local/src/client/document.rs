@@ -8,9 +8,9 @@ use lately_keys::{App, User};
 use reqwest::StatusCode;
 use serde_json::value::RawValue;
 
-use crate::client::failure::Failure;
 use crate::client::post::parse_json;
 use crate::client::session::Session;
+use crate::failure::Failure;
 
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum DocumentCommand<N: clap::Args> {
@@ -19,23 +19,14 @@ pub enum DocumentCommand<N: clap::Args> {
     /// Create or replace the record
     Set {
         #[command(flatten)]
-        name: N,
+        record: RevisedRecord<N>,
 
         /// The new content, a JSON object
         #[arg(value_name = "JSON", value_parser = parse_json)]
         document: Box<RawValue>,
-
-        #[command(flatten)]
-        revision: RevisionArgument,
     },
     /// Delete the record
-    Delete {
-        #[command(flatten)]
-        name: N,
-
-        #[command(flatten)]
-        revision: RevisionArgument,
-    },
+    Delete(RevisedRecord<N>),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -50,8 +41,12 @@ pub struct SettingsArgument {
     pub(super) app: App,
 }
 
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub struct RevisionArgument {
+/// The record that a command changes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RevisedRecord<N: clap::Args> {
+    #[command(flatten)]
+    name: N,
+
     /// Change the record only if it has this revision [default: its current revision]
     #[arg(long, value_name = "REVISION")]
     revision: Option<u64>,
@@ -65,17 +60,17 @@ pub(super) async fn run<N: clap::Args>(
     let session = &mut session;
     let shown = match command {
         DocumentCommand::Show(name) => {
-            session.ask(|api| record(api, name).get::<Box<RawValue>>(RecordQuery::default())).await?
+            session.ask(record(&session.api, name).get::<Box<RawValue>>(RecordQuery::default())).await?
         }
-        DocumentCommand::Set { name, document, revision } => {
+        DocumentCommand::Set { record: RevisedRecord { name, revision }, document } => {
             let record = record(&session.api, name);
             let revision = current(&record, revision, session).await?;
-            session.ask(|_| record.put(&document, revision.as_deref())).await?
+            session.ask(record.put(&document, revision.as_deref())).await?
         }
-        DocumentCommand::Delete { name, revision } => {
+        DocumentCommand::Delete(RevisedRecord { name, revision }) => {
             let record = record(&session.api, name);
             if let Some(revision) = current(&record, revision, session).await? {
-                session.ask(|_| record.delete(Some(&revision))).await?;
+                session.ask(record.delete(Some(&revision))).await?;
             }
             return session.log("deleted, or did not exist");
         }
@@ -86,13 +81,13 @@ pub(super) async fn run<N: clap::Args>(
 /// The revision to change; `None` if the record does not exist.
 async fn current(
     record: &Document,
-    RevisionArgument { revision }: RevisionArgument,
+    revision: Option<u64>,
     session: &mut Session<'_>,
 ) -> Result<Option<String>, Failure> {
     if let Some(revision) = revision {
         return Ok(Some(revision.to_string()));
     }
-    match session.ask(|_| record.get::<Box<RawValue>>(RecordQuery { consistent: Some(true) })).await {
+    match session.ask(record.get::<Box<RawValue>>(RecordQuery { consistent: Some(true) })).await {
         Ok(answer) => Ok(answer.response.revision()),
         Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => Ok(None),
         Err(failure) => Err(failure),

@@ -6,14 +6,15 @@ use lately_keys::{Actor, ErasureId, Source, User};
 use lately_model::{Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewErasure};
 
 use crate::client::access::Access;
-use crate::client::command::ListArguments;
 use crate::client::confirm;
-use crate::client::failure::Failure;
-use crate::client::session::{Session, Terminal};
+use crate::client::list::ListArguments;
+use crate::client::session::Session;
 use crate::client::view;
 use crate::client::wait::until_done;
 use crate::counted::counted;
+use crate::failure::Failure;
 use crate::operate::erasure::{self, ErasureCheckCommand};
+use crate::terminal::Terminal;
 
 /// Erase an actor, a user, or both, and print the receipt (scope admin)
 #[derive(Clone, Debug, clap::Args)]
@@ -88,24 +89,23 @@ pub(super) async fn run(options: EraseOptions, terminal: Terminal<'_>) -> Result
     let EraseOptions { command, names: Names { actor, user }, confirm, wait, access } = options;
     match command {
         Some(EraseCommand::List { list, access }) => {
-            terminal.open(access)?.show(|api| api.erasures().list(list.query()).page(), view::ERASURES).await
+            let mut session = Session::open(access, terminal)?;
+            session.show(session.api.erasures().list(list.query()).page(), view::ERASURES).await
         }
         Some(EraseCommand::Show { id, actor, user, wait, access }) => {
-            let mut session = terminal.open(access)?;
-            let erasure = session.ask(|api| api.erasures().get(id)).await?.value;
+            let mut session = Session::open(access, terminal)?;
+            let erasure = session.ask(session.api.erasures().get(id)).await?.value;
             print(&mut session, ErasureReceipt { actor, user, erasure }, wait).await
         }
-        Some(EraseCommand::Check(command)) => {
-            Ok(erasure::run(command, terminal.stdout, terminal.stderr).await?)
-        }
+        Some(EraseCommand::Check(command)) => erasure::run(command, terminal).await,
         None => {
-            let mut session = terminal.open(access)?;
+            let mut session = Session::open(access, terminal)?;
             let confirm = match confirm {
                 Some(confirm) => confirm,
                 None => asked(&mut session, actor.as_ref(), user.as_ref()).await?,
             };
             let body = NewErasure { actor, user, confirm };
-            let erasure = session.ask(|api| api.erasures().begin(&body)).await?.value;
+            let erasure = session.ask(session.api.erasures().begin(&body)).await?.value;
             let NewErasure { actor, user, .. } = body;
             print(&mut session, ErasureReceipt { actor, user, erasure }, wait).await
         }
@@ -121,7 +121,7 @@ async fn asked(
     let name = actor.map(Actor::as_str).or(user.map(User::as_str)).unwrap_or_default().to_owned();
     confirm::needs_terminal(|| format!("add --confirm {name} to erase everything that names {name}"))?;
     if let Some(actor) = actor {
-        let source = session.ask(|api| api.source(Source::Actor(actor.clone())).get()).await?.value;
+        let source = session.ask(session.api.source(Source::Actor(actor.clone())).get()).await?.value;
         let followers = counted(source.followers, "follower");
         session.log(format_args!("the actor {actor}: all events with their copies, and {followers}"))?;
     }
@@ -129,7 +129,7 @@ async fn asked(
         session.log(format_args!("the user {user}: the profile, the sessions, the feed and the follows"))?;
     }
     confirm::ask(
-        session.terminal.stderr,
+        session.stderr,
         &name,
         "this cannot be undone; type the name to erase it",
         "nothing is deleted",

@@ -4,18 +4,18 @@
 //! somebody else changed the issue in between, nothing is overwritten: the command prints the current issue and exits
 //! with code 5.
 
-use lately_client::{Issue, IssueQuery, IssueView, ListQuery, RecordQuery, Repo};
+use lately_client::{Answer, Issue, IssueQuery, IssueView, ListQuery, RecordQuery, Repo};
 use lately_keys::{IssueNumber, IssuePriority, IssueStatus, NameError, Owner, Repo as RepoName};
 use lately_model::{IssueBody, IssueTitle, Label};
 use reqwest::StatusCode;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::client::access::Api;
-use crate::client::command::ListArguments;
-use crate::client::failure::Failure;
+use crate::client::list::ListArguments;
 use crate::client::session::Session;
-use crate::client::text::plain;
-use crate::client::view::{self, given};
+use crate::client::view;
+use crate::failure::Failure;
+use crate::text::plain;
 use crate::values::one_of;
 
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -58,30 +58,15 @@ pub enum IssueCommand {
     /// Change an issue
     Edit {
         #[command(flatten)]
-        issue: IssueArgument,
-
-        #[command(flatten)]
         change: Box<IssueChangeArguments>,
 
         #[command(flatten)]
-        read: Revision,
+        issue: RevisedIssue,
     },
     /// Close an issue
-    Close {
-        #[command(flatten)]
-        issue: IssueArgument,
-
-        #[command(flatten)]
-        read: Revision,
-    },
+    Close(RevisedIssue),
     /// Open an issue again
-    Reopen {
-        #[command(flatten)]
-        issue: IssueArgument,
-
-        #[command(flatten)]
-        read: Revision,
-    },
+    Reopen(RevisedIssue),
 }
 
 /// The repository of a command.
@@ -102,9 +87,12 @@ pub struct IssueArgument {
     number: IssueNumber,
 }
 
-/// The revision of the issue that a change applies to.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub struct Revision {
+/// The issue that a command changes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RevisedIssue {
+    #[command(flatten)]
+    issue: IssueArgument,
+
     /// Change the issue only if it has this revision [default: its current revision]
     #[arg(long, value_name = "REVISION")]
     revision: Option<u64>,
@@ -163,20 +151,19 @@ impl IssueChangeArguments {
         Self { status: Some(status), ..Self::default() }
     }
 
-    fn body(&self) -> Map<String, Value> {
-        let labels = (self.no_labels || !self.labels.is_empty()).then(|| json!(names(&self.labels)));
-        given([
-            ("title", self.title.as_ref().map(|title| json!(title.as_str()))),
-            ("body", self.body.as_ref().map(|body| json!(body.as_str()))),
-            ("labels", labels),
-            ("status", self.status.map(|status| json!(status.as_str()))),
-            ("priority", self.priority.map(|priority| json!(priority.as_str()))),
-        ])
+    fn body(self) -> Value {
+        let Self { title, body, labels, no_labels, status, priority } = self;
+        let labels = (no_labels || !labels.is_empty()).then_some(labels);
+        given(
+            json!({ "title": title, "body": body, "labels": labels, "status": status, "priority": priority }),
+        )
     }
 }
 
-fn names(labels: &[Label]) -> Vec<&str> {
-    labels.iter().map(Label::as_str).collect()
+/// The fields that have a value, as a body.
+fn given(mut fields: Value) -> Value {
+    fields.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
+    fields
 }
 
 pub(super) async fn run(command: IssueCommand, mut session: Session<'_>) -> Result<(), Failure> {
@@ -185,45 +172,41 @@ pub(super) async fn run(command: IssueCommand, mut session: Session<'_>) -> Resu
             let ListQuery { limit, cursor } = list.query();
             let (status, priority) = (status.map(|it| it.to_string()), priority.map(|it| it.to_string()));
             let query = IssueQuery { status, priority, limit, cursor, ..IssueQuery::default() };
-            session.show(|api| repository.of(api).issues(query).page(), view::ISSUES).await
+            session.show(repository.of(&session.api).issues(query).page(), view::ISSUES).await
         }
         IssueCommand::Show(issue) => {
-            session.show_by(|api| issue.of(api).get(RecordQuery::default()), print).await
+            session.show_by(issue.of(&session.api).get(RecordQuery::default()), print).await
         }
         IssueCommand::Open { repository, title, body, labels } => {
-            let mut issue = json!({ "title": title.as_str(), "labels": names(&labels) });
-            if let Some(body) = body {
-                issue["body"] = body.as_str().into();
-            }
-            session.show_by(|api| repository.of(api).open(&issue), print).await
+            let issue = given(json!({ "title": title, "body": body, "labels": labels }));
+            session.show_by(repository.of(&session.api).open(&issue), print).await
         }
-        IssueCommand::Edit { issue, change, read } => edit(&issue, &change, read, session).await,
-        IssueCommand::Close { issue, read } => {
-            edit(&issue, &IssueChangeArguments::to(IssueStatus::Closed), read, session).await
+        IssueCommand::Edit { issue, change } => edit(&issue, *change, session).await,
+        IssueCommand::Close(issue) => {
+            edit(&issue, IssueChangeArguments::to(IssueStatus::Closed), session).await
         }
-        IssueCommand::Reopen { issue, read } => {
-            edit(&issue, &IssueChangeArguments::to(IssueStatus::Open), read, session).await
+        IssueCommand::Reopen(issue) => {
+            edit(&issue, IssueChangeArguments::to(IssueStatus::Open), session).await
         }
     }
 }
 
 async fn edit(
-    issue: &IssueArgument,
-    change: &IssueChangeArguments,
-    seen: Revision,
+    RevisedIssue { issue, revision }: &RevisedIssue,
+    change: IssueChangeArguments,
     mut session: Session<'_>,
 ) -> Result<(), Failure> {
     let issue = issue.of(&session.api);
     let current = || issue.get(RecordQuery { consistent: Some(true) });
-    let revision = match seen.revision {
+    let revision = match *revision {
         Some(revision) => revision,
-        None => session.ask(|_| current()).await?.value.revision,
+        None => session.ask(current()).await?.value.revision,
     };
-    let changed = session.show_by(|_| issue.change(&change.body(), revision), print).await;
+    let changed = session.show_by(issue.change(&change.body(), revision), print).await;
     if let Err(failure) = &changed
         && failure.has_status(StatusCode::PRECONDITION_FAILED)
     {
-        let current = session.ask(|_| current()).await?.value;
+        let current = session.ask(current()).await?.value;
         session.log(now(&current))?;
     }
     changed
@@ -239,9 +222,9 @@ fn now(issue: &IssueView) -> String {
     plain(&line).into_owned()
 }
 
-fn print(session: &mut Session<'_>, issue: IssueView) -> Result<(), Failure> {
-    view::ISSUE.print(session, &serde_json::to_value(&issue)?)?;
-    let Some(body) = issue.body else { return Ok(()) };
+fn print(session: &mut Session<'_>, issue: Answer<IssueView>) -> Result<(), Failure> {
+    session.print_response(&issue.response, view::ISSUE)?;
+    let Some(body) = issue.value.body else { return Ok(()) };
     session.print("")?;
     body.lines().try_for_each(|line| session.print(plain(line)))
 }

@@ -5,10 +5,11 @@ use reqwest::Method;
 use serde::Deserialize;
 
 use crate::client::access::Access;
-use crate::client::failure::Failure;
-use crate::client::session::{Session, Terminal};
+use crate::client::session::Session;
+use crate::failure::Failure;
 use crate::new_token::NewTokenArguments;
 use crate::serve::issuer::TOKENS;
+use crate::terminal::Terminal;
 
 /// The arguments of `lately token jwt`.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,10 +31,13 @@ pub(crate) async fn run(
     JwtArguments { new, access }: JwtArguments,
     terminal: Terminal<'_>,
 ) -> Result<(), Failure> {
-    let new = new.session().map_err(|error| Failure::Usage(error.to_string()))?;
-    let print = |session: &mut Session<'_>, Created { token, expires_at }| {
-        session.log(format_args!("valid until {expires_at}"))?;
-        session.print(token)
-    };
-    terminal.open(access)?.show_by(|api| api.send(Request::new(Method::POST, TOKENS).json(&new)), print).await
+    let mut session = Session::open(access, terminal)?;
+    let create = session.api.send(Request::new(Method::POST, TOKENS).json(&new.session()?));
+    session
+        .show_by(create, |session, created| {
+            let Created { token, expires_at } = created.value;
+            session.log(format_args!("valid until {expires_at}"))?;
+            session.print(token)
+        })
+        .await
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use lately_client::{Cost, FollowOptions, Followed, OnCall, PageQuery, Problem, Timeline, TryStreamExt};
 use lately_keys::{EventId, EventType};
-use lately_model::PageSize;
+use lately_model::{Page, PageSize};
 use reqwest::Url;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -19,10 +19,10 @@ use tokio::sync::mpsc;
 use {std::os::fd::AsFd, tokio::io::Interest, tokio::net::unix::pipe::Sender};
 
 use crate::client::access::{Api, parse_url};
-use crate::client::failure::Failure;
 use crate::client::session::Session;
-use crate::client::text_table::TextTable;
 use crate::client::timeline::{Columns, ShownEvent, rows};
+use crate::failure::Failure;
+use crate::text_table::TextTable;
 use crate::time_argument::{Bound, parse_bound};
 
 /// The most events of a page.
@@ -81,7 +81,7 @@ impl TailArguments {
         self,
         mut session: Session<'_>,
         several_topics: bool,
-        timeline: impl FnOnce(&mut Api) -> Timeline<Box<RawValue>>,
+        timeline: impl FnOnce(&Api) -> Timeline<Box<RawValue>>,
     ) -> Result<(), Failure> {
         let Self { last, from, event_type, follow, ids, live_url } = self;
         let columns = Columns { topic: several_topics, id: ids };
@@ -100,7 +100,7 @@ impl TailArguments {
         });
         let mut tail = Tail {
             table: session.table(&columns.titles()),
-            timeline: timeline(&mut session.api),
+            timeline: timeline(&session.api),
             session,
             event_type: event_type.map(|event_type| event_type.to_string()),
             columns,
@@ -115,22 +115,22 @@ impl TailArguments {
 impl Tail<'_> {
     /// Prints the last events, or all since a time. The result is the position for following new events.
     async fn print_last(&mut self, last: u16, from: Option<Bound>) -> Result<TailPosition, Failure> {
-        let query = PageQuery { limit: Some(1), event_type: self.event_type.clone(), ..PageQuery::default() };
-        // The cursors of a range are no cursors of a follow.
-        let mut newer = match from {
-            Some(_) => self.timeline.page(&query).await.map_err(|problem| self.failure(problem))?.newer,
-            None => None,
-        };
-        let wanted = if from.is_some() { usize::MAX } else { usize::from(last) };
-        let limit = if from.is_some() { LIMIT } else { last.max(1) };
-        let from = from.map(|from| from.at.to_string());
-        let mut pages = self.timeline.pages(PageQuery { limit: Some(limit), from, ..query });
+        let mut query = PageQuery { event_type: self.event_type.clone(), ..PageQuery::default() };
+        let (mut newer, mut wanted) = (None, usize::from(last));
+        if let Some(from) = from {
+            // The cursors of a range are no cursors of a follow.
+            newer = self.page(&PageQuery { limit: Some(1), ..query.clone() }).await?.newer;
+            (query.from, wanted) = (Some(from.at.to_string()), usize::MAX);
+        }
+        query.limit = Some(if from.is_some() { LIMIT } else { last.max(1) });
         let mut events = Vec::new();
         // A page of large events ends early, but has at least one event, so there are no more pages than events.
-        while let Some(page) = pages.try_next().await.map_err(|problem| self.failure(problem))? {
+        loop {
+            let page = self.page(&query).await?;
             newer = newer.or(page.newer);
             events.extend(page.events);
-            if events.len() >= wanted {
+            query.cursor = page.next.filter(|_| page.has_more);
+            if query.cursor.is_none() || events.len() >= wanted {
                 break;
             }
         }
@@ -138,18 +138,21 @@ impl Tail<'_> {
             events.iter().map(|event| Ok(ShownEvent::read(event)?.id)).collect::<Result<_, Failure>>()?;
         events.truncate(wanted);
         events.reverse();
-        let events: Vec<&RawValue> = events.iter().map(|event| &**event).collect();
         self.print(&events)?;
         Ok(TailPosition { cursor: newer, seen })
     }
 
-    fn print(&mut self, events: &[&RawValue]) -> Result<(), Failure> {
+    async fn page(&self, query: &PageQuery) -> Result<Page<Box<RawValue>>, Failure> {
+        Ok(self.session.api.ask(self.timeline.page(query)).await?.value)
+    }
+
+    fn print(&mut self, events: &[Box<RawValue>]) -> Result<(), Failure> {
         if self.session.json {
             events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
         } else {
             self.session.rows(&mut self.table, &rows(self.columns, events)?)?;
         }
-        self.session.terminal.stdout.flush()?;
+        self.session.stdout.flush()?;
         while let Ok(line) = self.receiver.try_recv() {
             self.session.log(line)?;
         }
@@ -177,23 +180,20 @@ impl Tail<'_> {
             tokio::select! {
                 Some(line) = self.receiver.recv() => self.session.log(line)?,
                 followed = events.try_next() => {
-                    let Some(Followed { event, late, .. }) = followed.map_err(|problem| self.failure(problem))? else {
+                    let followed = followed.map_err(|problem| self.session.api.failure(problem))?;
+                    let Some(Followed { event, late, .. }) = followed else {
                         return Ok(());
                     };
                     let id = ShownEvent::read(&event)?.id;
                     let is_asked_for = late || seen.first().is_none_or(|first| *first < id);
                     if is_asked_for && !seen.contains(&id) {
-                        self.print(&[&event])?;
+                        self.print(&[event])?;
                     }
                 }
                 interrupted = &mut interrupted => return Ok(interrupted?),
                 () = &mut closed => return Ok(()),
             }
         }
-    }
-
-    fn failure(&self, problem: Box<Problem>) -> Failure {
-        self.session.api.failure(problem)
     }
 }
 

@@ -1,17 +1,32 @@
 //! Pages of events: the arguments that select them, and their output.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use lately_client::{Operation, PageQuery, Timeline};
-use lately_keys::{EventId, EventType, Order, Topic, UnixMillis};
+use lately_client::{Answer, Operation, Order, PageQuery, Timeline};
+use lately_keys::{Actor, EventId, EventType, Subject, Topic, UnixMillis};
 use lately_model::PageSize;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::client::access::Api;
-use crate::client::failure::Failure;
 use crate::client::session::Session;
-use crate::client::text::{json_line, plain};
+use crate::failure::Failure;
+use crate::text::{json_line, plain};
 use crate::time_argument::{Bound, parse_bound};
+
+/// The timeline that `lately latest` prints.
+#[derive(Clone, Debug, clap::Args)]
+#[group(id = "timeline", required = true, multiple = true)]
+pub struct TimelineArguments {
+    /// The topic
+    topic: Option<Topic>,
+
+    /// Events of this actor
+    #[arg(long, value_name = "ACTOR", conflicts_with = "subject")]
+    actor: Option<Actor>,
+
+    /// Events of this subject
+    #[arg(long, value_name = "SUBJECT")]
+    subject: Option<Subject>,
+}
 
 /// The selection of events, and the size of a page.
 #[derive(Clone, Debug, clap::Args)]
@@ -58,18 +73,17 @@ fn order_parser() -> impl TypedValueParser<Value = Order> {
     let names = [("desc", "Newest first"), ("asc", "Oldest first")];
     let names = names.map(|(name, help)| PossibleValue::new(name).help(help));
     PossibleValuesParser::new(names).map(|name| match name.as_str() {
-        "asc" => Order::OldestFirst,
-        _ => Order::NewestFirst,
+        "asc" => Order::Asc,
+        _ => Order::Desc,
     })
 }
 
 /// A page. Its events stay JSON text.
 #[derive(Debug, Deserialize)]
-pub(crate) struct ShownPage<'a> {
-    #[serde(borrow)]
-    pub(crate) events: Vec<&'a RawValue>,
-    pub(crate) next: Option<String>,
-    pub(crate) has_more: bool,
+struct ShownPage {
+    events: Vec<Box<RawValue>>,
+    next: Option<String>,
+    has_more: bool,
     unread: Option<u64>,
     #[serde(default)]
     unread_more: bool,
@@ -77,21 +91,20 @@ pub(crate) struct ShownPage<'a> {
 
 /// The fields of an event that a row shows.
 #[derive(Debug, Deserialize)]
-pub(crate) struct ShownEvent<'a> {
+pub(crate) struct ShownEvent {
     pub(crate) id: EventId,
-    pub(crate) at: UnixMillis,
+    at: UnixMillis,
     topic: Option<String>,
     #[serde(rename = "type")]
     event_type: String,
     actor: String,
     subject: Option<String>,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
+    data: Option<Box<RawValue>>,
 }
 
-impl<'a> ShownEvent<'a> {
-    pub(crate) fn read(event: &'a RawValue) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(event.get())
+impl ShownEvent {
+    pub(crate) fn read(event: &RawValue) -> Result<Self, Failure> {
+        serde_json::from_str(event.get()).map_err(Failure::foreign)
     }
 }
 
@@ -106,18 +119,35 @@ pub(crate) struct Columns {
 
 impl Columns {
     pub(crate) fn titles(self) -> Vec<&'static str> {
-        let columns = [("id", self.id), ("time", true), ("topic", self.topic)];
-        let first = columns.into_iter().filter_map(|(title, shown)| shown.then_some(title));
-        first.chain(["type", "actor", "subject", "data"]).collect()
+        self.shown(["id", "time", "topic", "type", "actor", "subject", "data"])
     }
 
-    pub(crate) fn row(self, event: ShownEvent<'_>) -> Vec<String> {
+    fn row(self, event: ShownEvent) -> Vec<String> {
         let ShownEvent { id, at, topic, event_type, actor, subject, data } = event;
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let topic = self.topic.then(|| or_dash(topic));
-        let first = self.id.then(|| id.to_string()).into_iter().chain([at.to_string()]).chain(topic);
         let data = data.map_or_else(String::new, |data| json_line(data.get()).into_owned());
-        first.chain([event_type, actor, or_dash(subject), data]).collect()
+        let cells =
+            [id.to_string(), at.to_string(), or_dash(topic), event_type, actor, or_dash(subject), data];
+        self.shown(cells)
+    }
+
+    /// All cells of a row, except the id and the topic if they are not shown.
+    fn shown<T>(self, cells: [T; 7]) -> Vec<T> {
+        let is_shown = [self.id, true, self.topic, true, true, true, true];
+        cells.into_iter().zip(is_shown).filter_map(|(cell, is_shown)| is_shown.then_some(cell)).collect()
+    }
+}
+
+impl TimelineArguments {
+    pub(super) async fn print(self, page: PageArguments, session: Session<'_>) -> Result<(), Failure> {
+        let Self { topic, actor, subject } = self;
+        let (timeline, topic, several_topics) = match (actor, subject, topic) {
+            (Some(actor), _, topic) => (session.api.actor(actor).entries(), topic, true),
+            (None, Some(subject), topic) => (session.api.subject(subject).entries(), topic, true),
+            (None, None, Some(topic)) => (session.api.topic(topic).entries(), None, false),
+            (None, None, None) => unreachable!("clap requires one of them"),
+        };
+        page.print(session, timeline, topic, several_topics).await
     }
 }
 
@@ -125,7 +155,7 @@ impl PageArguments {
     /// Prints the pages of a timeline; only events of `topic`, if it is given.
     pub(crate) async fn print(
         self,
-        session: &mut Session<'_>,
+        mut session: Session<'_>,
         timeline: Timeline<Box<RawValue>>,
         topic: Option<Topic>,
         several_topics: bool,
@@ -135,10 +165,10 @@ impl PageArguments {
         let mut cursor = self.cursor.clone();
         for _ in 0..self.pages {
             let query = self.query(cursor.take(), topic.as_ref());
-            let answer = session.ask(|_| timeline.page(&query).reading::<Box<RawValue>>()).await?;
-            let page: ShownPage<'_> = serde_json::from_str(answer.value.get())?;
+            let answer = session.ask(timeline.page(&query).reading::<ShownPage>()).await?;
+            let page = answer.value;
             if session.json {
-                session.print_json(answer.value.get())?;
+                session.print_body(&answer.response)?;
             } else {
                 session.rows(&mut table, &rows(columns, &page.events)?)?;
                 if let Some(unread) = page.unread {
@@ -146,9 +176,9 @@ impl PageArguments {
                     let empty = if page.events.is_empty() { "the feed is empty; " } else { "" };
                     session.log(format_args!("{empty}{unread}{more} unread"))?;
                 }
-            }
-            if page.events.is_empty() && self.order == Some(Order::OldestFirst) && !session.json {
-                session.log("no events; oldest first, a page ends two seconds ago")?;
+                if page.events.is_empty() && self.order == Some(Order::Asc) {
+                    session.log("no events; oldest first, a page ends two seconds ago")?;
+                }
             }
             cursor = page.next;
             if !page.has_more {
@@ -171,16 +201,12 @@ impl PageArguments {
     }
 
     fn query(&self, cursor: Option<String>, topic: Option<&Topic>) -> PageQuery {
-        let order = self.order.map(|order| match order {
-            Order::NewestFirst => lately_client::Order::Desc,
-            Order::OldestFirst => lately_client::Order::Asc,
-        });
         PageQuery {
             limit: Some(self.limit.get()),
             event_type: self.event_type.as_ref().map(ToString::to_string),
             from: self.from.map(|from| from.at.to_string()),
             to: self.to.map(|to| to.at.to_string()),
-            order,
+            order: self.order,
             consistent: self.consistent.then_some(true),
             cursor,
             topic: topic.map(ToString::to_string),
@@ -190,19 +216,16 @@ impl PageArguments {
 }
 
 /// Events as rows.
-pub(crate) fn rows(columns: Columns, events: &[&RawValue]) -> Result<Vec<Vec<String>>, Failure> {
+pub(crate) fn rows(columns: Columns, events: &[Box<RawValue>]) -> Result<Vec<Vec<String>>, Failure> {
     events.iter().map(|event| Ok(columns.row(ShownEvent::read(event)?))).collect()
 }
 
 /// Sends an operation, and prints the event of its response.
-pub(super) async fn show_event<T>(
-    session: &mut Session<'_>,
-    operation: impl FnOnce(&mut Api) -> Operation<T>,
-) -> Result<(), Failure> {
-    let print = |session: &mut Session<'_>, event: Box<RawValue>| {
+pub(super) async fn show_event<T>(session: &mut Session<'_>, operation: Operation<T>) -> Result<(), Failure> {
+    let print = |session: &mut Session<'_>, event: Answer<ShownEvent>| {
         let columns = Columns { topic: false, id: true };
         let mut table = session.table(&columns.titles());
-        session.rows(&mut table, &rows(columns, &[&event])?)
+        session.rows(&mut table, &[columns.row(event.value)])
     };
-    session.show_by(|api| operation(api).reading(), print).await
+    session.show_by(operation.reading(), print).await
 }

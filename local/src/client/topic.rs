@@ -1,15 +1,16 @@
 //! `lately topic`: topics and their settings.
 
 use lately_keys::{BucketWidth, Topic};
-use lately_model::{TopicView, View};
+use lately_model::View;
 use reqwest::StatusCode;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::client::command::ListArguments;
-use crate::client::failure::Failure;
+use crate::client::list::ListArguments;
 use crate::client::session::Session;
 use crate::client::topic_deletion::{self, TopicEndCommand};
-use crate::client::view::{self, given};
+use crate::client::view;
+use crate::failure::Failure;
 use crate::values::one_of;
 
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -52,28 +53,42 @@ pub enum TopicCommand {
     End(TopicEndCommand),
 }
 
-/// The settings that can also be changed later.
-#[derive(Clone, Debug, clap::Args)]
+/// The settings that can also be changed later. Only the given ones are sent.
+#[derive(Clone, Debug, clap::Args, Serialize)]
 pub struct SettingsArguments {
     /// The number of days that events are stored, or forever
     #[arg(long, value_name = "DAYS", value_parser = parse_retention)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     retention_days: Option<Value>,
 
     /// The minimum number of shards of a bucket: 1, 2, 4 … 256
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     min_shards: Option<u16>,
 
     /// The maximum number of shards of a bucket: 1, 2, 4 … 256
     #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_shards: Option<u16>,
 
     /// Put the topic's events into feeds: true or false
     #[arg(long, value_name = "BOOL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     fan_out: Option<bool>,
 
     /// Views that also list the events: actor, subject, type, separated by commas; '' for none
     #[arg(long, value_name = "VIEWS", value_parser = parse_views)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     views: Option<Value>,
+}
+
+/// The body of a topic's creation.
+#[derive(Debug, Serialize)]
+struct NewTopic {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bucket: Option<BucketWidth>,
+    #[serde(flatten)]
+    settings: SettingsArguments,
 }
 
 /// A number of days, or null for no expiry.
@@ -91,68 +106,50 @@ fn parse_views(text: &str) -> Result<Value, String> {
     views.collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
 
-impl SettingsArguments {
-    fn body(self) -> Map<String, Value> {
-        let Self { retention_days, min_shards, max_shards, fan_out, views } = self;
-        given([
-            ("retention_days", retention_days),
-            ("min_shards", min_shards.map(Value::from)),
-            ("max_shards", max_shards.map(Value::from)),
-            ("fan_out", fan_out.map(Value::from)),
-            ("views", views),
-        ])
-    }
-}
-
 pub(super) async fn run(command: TopicCommand, mut session: Session<'_>) -> Result<(), Failure> {
-    let (topic, body) = match command {
+    let operation = match command {
         TopicCommand::End(command) => return topic_deletion::run(command, session).await,
         TopicCommand::List { list } => {
-            return session.show(|api| api.topics(list.query()).page(), view::TOPICS).await;
+            return session.show(session.api.topics(list.query()).page(), view::TOPICS).await;
         }
-        TopicCommand::Show { topic } => (topic, None),
-        TopicCommand::Create { topic, bucket, settings } => {
-            match session.ask(|api| api.topic(&topic).get()).await {
+        TopicCommand::Show { topic } => session.api.topic(topic).get(),
+        TopicCommand::Create { topic: name, bucket, settings } => {
+            let topic = session.api.topic(&name);
+            match session.ask(topic.get()).await {
                 Ok(_) => {
-                    let there = format!("the topic {topic} exists already; lately topic set changes it");
-                    return Err(Failure::Conflict(there));
+                    let there = format!("the topic {name} exists already; lately topic set changes it");
+                    return Err(Failure::new(5, there));
                 }
                 Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => {}
                 Err(failure) => return Err(failure),
             }
-            let mut body = settings.body();
-            body.extend(bucket.map(|bucket| ("bucket".to_owned(), json!(bucket))));
-            (topic, Some(body))
+            topic.put(&NewTopic { bucket, settings })
         }
         TopicCommand::Set { topic, bucket, settings } => {
             if let Some(bucket) = bucket {
-                return Err(Failure::Usage(format!(
+                return Err(Failure::usage(format!(
                     "the width of a topic's buckets is fixed when the topic is created: create another topic with \
                      --bucket {bucket}"
                 )));
             }
-            let body = settings.body();
-            if body.is_empty() {
-                return Err(Failure::Usage(
-                    "name at least one setting: see lately topic set --help".to_owned(),
-                ));
+            if json!(settings) == json!({}) {
+                return Err(Failure::usage("name at least one setting: see lately topic set --help"));
             }
+            let topic = session.api.topic(topic);
             // A PUT would create a topic that does not exist.
-            session.ask(|api| api.topic(&topic).get()).await?;
-            (topic, Some(body))
+            session.ask(topic.get()).await?;
+            topic.put(&settings)
         }
     };
-    let topic = session.api.topic(&topic);
-    let operation = body.map_or_else(|| topic.get(), |body| topic.put(&body));
-    session.show_by(|_| operation, print).await
-}
-
-fn print(session: &mut Session<'_>, topic: TopicView) -> Result<(), Failure> {
-    let topic = serde_json::to_value(topic)?;
-    view::TOPIC.print(session, &topic)?;
-    if topic["buckets"].as_array().is_none_or(Vec::is_empty) {
-        return Ok(());
-    }
-    session.print("")?;
-    view::BUCKETS.print(session, &topic)
+    session
+        .show_by(operation, |session, topic| {
+            let topic = serde_json::from_slice::<Value>(&topic.response.body)?;
+            view::TOPIC.print(session, &topic)?;
+            if topic["buckets"].as_array().is_none_or(Vec::is_empty) {
+                return Ok(());
+            }
+            session.print("")?;
+            view::BUCKETS.print(session, &topic)
+        })
+        .await
 }

@@ -4,13 +4,12 @@ use lately_client::Operation;
 use lately_keys::Topic;
 use lately_model::{EndingState, TopicDeletion};
 
-use crate::client::access::Api;
 use crate::client::confirm;
-use crate::client::failure::Failure;
 use crate::client::session::Session;
 use crate::client::view;
 use crate::client::wait::until_done;
 use crate::counted::counted;
+use crate::failure::Failure;
 
 /// The commands on the end of a topic.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -47,17 +46,19 @@ pub(super) async fn run(command: TopicEndCommand, mut session: Session<'_>) -> R
     let session = &mut session;
     match command {
         TopicEndCommand::Delete { topic, dry_run: true, .. } => {
-            session.show(|api| api.topic(&topic).preview_deletion(), view::DELETION_PREVIEW).await
+            session.show(session.api.topic(topic).preview_deletion(), view::DELETION_PREVIEW).await
         }
         TopicEndCommand::Delete { topic, confirm, wait, .. } => {
             let confirm = match confirm {
                 Some(confirm) => confirm,
                 None => asked(session, &topic).await?,
             };
-            show(session, &topic, |api| api.topic(&topic).delete_confirmed(confirm), wait).await
+            let deletion = session.api.topic(&topic).delete_confirmed(confirm);
+            show(session, &topic, deletion, wait).await
         }
         TopicEndCommand::Deletion { topic, wait } => {
-            show(session, &topic, |api| api.topic(&topic).deletion(), wait).await
+            let deletion = session.api.topic(&topic).deletion();
+            show(session, &topic, deletion, wait).await
         }
     }
 }
@@ -65,15 +66,10 @@ pub(super) async fn run(command: TopicEndCommand, mut session: Session<'_>) -> R
 /// The topic's name as the user types it, after the user has seen the preview.
 async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failure> {
     confirm::needs_terminal(|| format!("add --confirm {topic} to delete the topic and all of its events"))?;
-    let found = session.ask(|api| api.topic(topic).preview_deletion()).await?.value;
+    let found = session.ask(session.api.topic(topic).preview_deletion()).await?.value;
     let [buckets, consumers] = [counted(found.buckets, "bucket"), counted(found.consumers, "consumer")];
     session.log(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
-    confirm::ask(
-        session.terminal.stderr,
-        topic.as_str(),
-        "type the topic's name to delete it",
-        "nothing is deleted",
-    )?;
+    confirm::ask(session.stderr, topic.as_str(), "type the topic's name to delete it", "nothing is deleted")?;
     Ok(topic.clone())
 }
 
@@ -89,7 +85,7 @@ fn progress(deletion: &TopicDeletion) -> Option<String> {
 async fn show(
     session: &mut Session<'_>,
     topic: &Topic,
-    operation: impl FnOnce(&mut Api) -> Operation<TopicDeletion>,
+    operation: Operation<TopicDeletion>,
     wait: bool,
 ) -> Result<(), Failure> {
     let mut answer = session.ask(operation).await?;

@@ -4,11 +4,11 @@
 //! a value in the response's JSON, or one of the cells that [`cell`] computes. A field that ends in `?` is left out if
 //! it is null.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::client::failure::Failure;
-use crate::client::session::Session;
-use crate::client::text::plain;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+use crate::text::plain;
 
 /// The form of a response for people.
 #[derive(Clone, Copy, Debug)]
@@ -55,17 +55,18 @@ pub(crate) const ERASURES: View =
 
 impl View {
     /// Prints a response.
-    pub(crate) fn print(self, session: &mut Session<'_>, value: &Value) -> Result<(), Failure> {
+    pub(crate) fn print(self, terminal: &mut Terminal<'_>, value: &Value) -> Result<(), Failure> {
         match self {
-            Self::Pairs(_) => session.pairs(&self.pairs(value)),
+            Self::Pairs(_) => terminal.pairs(&self.pairs(value)),
             Self::List(list, fields) => {
                 let (titles, fields): (Vec<_>, Vec<_>) = columns(fields).unzip();
                 let entries = value[list].as_array().into_iter().flatten();
                 let rows = entries.map(|entry| fields.iter().map(|field| cell(entry, field)).collect());
                 let rows: Vec<Vec<_>> = rows.collect();
-                session.rows(&mut session.table(&titles), &rows)?;
+                let mut table = terminal.table(&titles);
+                terminal.rows(&mut table, &rows)?;
                 let Some(next) = value["next"].as_str() else { return Ok(()) };
-                session.log(format_args!("more: --cursor {}", plain(next)))
+                terminal.log(format_args!("more: --cursor {}", plain(next)))
             }
         }
     }
@@ -125,11 +126,6 @@ fn text(value: &Value, separator: &str) -> String {
         }
         value => value.to_string(),
     }
-}
-
-/// The fields that have a value, as a body.
-pub(crate) fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
-    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 #[cfg(test)]

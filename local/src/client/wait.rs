@@ -6,9 +6,9 @@ use lately_client::{Answer, Operation};
 use tokio::time::Instant;
 
 use crate::client::access::Api;
-use crate::client::failure::Failure;
 use crate::client::session::Session;
 use crate::client::status_line::StatusLine;
+use crate::failure::Failure;
 
 /// The time between two looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -17,17 +17,17 @@ const EVERY: Duration = Duration::from_secs(1);
 /// command: the work continues without it.
 pub(super) async fn until_done<T>(
     session: &mut Session<'_>,
-    operation: impl Fn(&mut Api) -> Operation<T>,
+    operation: impl Fn(&Api) -> Operation<T>,
     progress: impl Fn(&T) -> Option<String>,
 ) -> Result<Answer<T>, Failure> {
     let mut line = StatusLine::begun(Instant::now());
     loop {
-        let answer = session.ask(&operation).await?;
+        let answer = session.ask(operation(&session.api)).await?;
         let Some(progress) = progress(&answer.value) else {
-            line.clear(session.terminal.stderr)?;
+            line.clear(session.stderr)?;
             return Ok(answer);
         };
-        line.show(Instant::now(), session.terminal.stderr, || progress)?;
+        line.show(Instant::now(), session.stderr, || progress)?;
         tokio::time::sleep(EVERY).await;
     }
 }

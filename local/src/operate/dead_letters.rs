@@ -10,12 +10,16 @@ use object_store::path::Path as Name;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::Value;
 
+use crate::failure::Failure;
 use crate::operate::table::environment;
+
+/// The failure of a bucket or a folder.
+const UNREADABLE: &str = "the failed batches cannot be read";
 
 /// The bucket or the folder of the dead letters.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct DeadLettersLocation {
+pub struct DeadLettersLocation {
     /// The bucket: the stack's output FailuresBucket
     #[arg(long, env = "LATELY_FAILURES", value_name = "NAME")]
     bucket: Option<String>,
@@ -23,20 +27,6 @@ pub(crate) struct DeadLettersLocation {
     /// The folder that the local program prints at its start (Failures)
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-}
-
-/// Dead letters could not be read or removed.
-#[derive(Debug, thiserror::Error)]
-pub enum DeadLettersError {
-    /// The bucket or the folder cannot be used.
-    #[error("the failed batches cannot be read: {0}")]
-    Store(#[from] object_store::Error),
-    /// An object is not a dead letter.
-    #[error("{name} is not a failed batch of fan-out; is this the right bucket or folder?")]
-    Foreign {
-        /// The object's name.
-        name: String,
-    },
 }
 
 /// The dead letters of a bucket or folder.
@@ -61,12 +51,14 @@ impl DeadLetters {
     ///
     /// # Errors
     /// If the folder does not exist, or the environment's settings for the bucket are invalid.
-    pub(crate) async fn open(location: &DeadLettersLocation) -> Result<Self, DeadLettersError> {
+    pub(crate) async fn open(location: &DeadLettersLocation) -> Result<Self, Failure> {
         Ok(Self(match (&location.bucket, &location.folder) {
-            (_, Some(folder)) => Arc::new(LocalFileSystem::new_with_prefix(folder)?),
+            (_, Some(folder)) => {
+                Arc::new(LocalFileSystem::new_with_prefix(folder).map_err(Failure::of(UNREADABLE))?)
+            }
             (bucket, None) => {
                 let bucket = bucket.as_deref().unwrap_or_default();
-                lately_report::bucket::open(bucket, &environment().await)?
+                lately_report::bucket::open(bucket, &environment().await).map_err(Failure::of(UNREADABLE))?
             }
         }))
     }
@@ -75,8 +67,8 @@ impl DeadLetters {
     ///
     /// # Errors
     /// If the bucket or the folder cannot be read.
-    pub(crate) async fn names(&self) -> Result<Vec<String>, DeadLettersError> {
-        let objects: Vec<_> = self.0.list(None).try_collect().await?;
+    pub(crate) async fn names(&self) -> Result<Vec<String>, Failure> {
+        let objects: Vec<_> = self.0.list(None).try_collect().await.map_err(Failure::of(UNREADABLE))?;
         let mut names: Vec<_> = objects.into_iter().map(|object| object.location.to_string()).collect();
         names.sort();
         Ok(names)
@@ -86,11 +78,14 @@ impl DeadLetters {
     ///
     /// # Errors
     /// If it cannot be read, or is not a dead letter.
-    pub(crate) async fn read(&self, name: &str) -> Result<DeadLetter, DeadLettersError> {
-        let bytes = self.0.get(&Name::from(name)).await?.bytes().await?;
+    pub(crate) async fn read(&self, name: &str) -> Result<DeadLetter, Failure> {
+        let object = self.0.get(&Name::from(name)).await.map_err(Failure::of(UNREADABLE))?;
+        let bytes = object.bytes().await.map_err(Failure::of(UNREADABLE))?;
         let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let text = |pointer: &str| json.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        let payload = text("/payload").ok_or_else(|| DeadLettersError::Foreign { name: name.to_owned() })?;
+        let foreign =
+            || format!("{name} is not a failed batch of fan-out; is this the right bucket or folder?");
+        let payload = text("/payload").ok_or_else(|| Failure::new(1, foreign()))?;
         Ok(DeadLetter {
             condition: text("/requestContext/condition").unwrap_or_default(),
             at: text("/timestamp").unwrap_or_default(),
@@ -106,7 +101,7 @@ impl DeadLetters {
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub(crate) async fn remove(&self, name: &str) -> Result<(), DeadLettersError> {
-        Ok(self.0.delete(&Name::from(name)).await?)
+    pub(crate) async fn remove(&self, name: &str) -> Result<(), Failure> {
+        self.0.delete(&Name::from(name)).await.map_err(Failure::of(UNREADABLE))
     }
 }

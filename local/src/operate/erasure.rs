@@ -3,17 +3,19 @@
 //! It reads every item of the table, at a given rate, and writes nothing. The receipt names the person; the table has
 //! only the hash of the names.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use lately_kit::clock;
-use lately_model::{ErasureReceipt, ErasureState};
-use lately_store::{ErasureCheck, ErasureFinding, ErasureTrace, TableError};
+use lately_model::{Erasure, ErasureReceipt, ErasureState};
+use lately_store::{ErasureCheck, ErasureFinding, ErasureTrace};
 
 use crate::counted::counted;
-use crate::operate::table::{TableArguments, TableTargetError};
+use crate::failure::Failure;
+use crate::operate::table::{READ_RATE, TableArguments};
+use crate::terminal::Terminal;
 
 /// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
@@ -38,49 +40,11 @@ pub(crate) enum ErasureCheckCommand {
     },
 }
 
-/// Why an erasure is not proven.
-#[derive(Debug, thiserror::Error)]
-pub enum ErasureCheckError {
-    /// The receipt cannot be read.
-    #[error("the receipt cannot be read: {0}")]
-    Unreadable(std::io::Error),
-    /// The file holds no receipt.
-    #[error("the file is no receipt of an erasure: {0}")]
-    NoReceipt(serde_json::Error),
-    /// The receipt names nobody.
-    #[error(
-        "the receipt names nobody: `lately erase show ID --actor ACTOR --user USER --json` adds the names"
-    )]
-    Nameless,
-    /// The erasure was not done when the receipt was printed.
-    #[error("the erasure was not done yet: `lately erase show {0} --wait --json` prints the receipt")]
-    NotDone(lately_keys::ErasureId),
-    /// Items of the person remain.
-    #[error("{} of the erased person left: erase again", counted(*.0, "item"))]
-    Left(u64),
-    /// The receipt differs from the table's.
-    #[error("the receipt is not the one in the table")]
-    Differs,
-    /// The table could not be read.
-    #[error("{0}\nCheck the table's name, and that these credentials may use the table.")]
-    Table(#[from] TableError),
-    /// The table cannot be used.
-    #[error(transparent)]
-    Target(#[from] TableTargetError),
-    /// Nothing could be printed.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-}
-
 /// Proves an erasure.
-pub(crate) async fn run(
-    command: ErasureCheckCommand,
-    out: &mut (dyn Write + Send),
-    err: &mut (dyn Write + Send),
-) -> Result<(), ErasureCheckError> {
+pub(crate) async fn run(command: ErasureCheckCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
     let ErasureCheckCommand::Verify { table, receipt, rate } = command;
     let receipt = read(&receipt)?;
-    let rate = table.rate(rate)?;
+    let rate = table.rate(rate, READ_RATE)?;
     let store = table.store().await?;
     let mut due = clock::monotonic_now() + PROGRESS;
     let mut said = Ok(());
@@ -89,54 +53,64 @@ pub(crate) async fn run(
             return;
         }
         let mut left = found.iter().filter(|finding| finding.trace == ErasureTrace::Left);
-        said = left.try_for_each(|it| writeln!(out, "left  {} / {}", it.key.pk, it.key.sk));
+        said = left.try_for_each(|it| terminal.print(format_args!("left  {} / {}", it.key.pk, it.key.sk)));
         if said.is_ok() && clock::monotonic_now() >= due {
             due = clock::monotonic_now() + PROGRESS;
-            said = writeln!(err, "{} read so far", counted(check.items, "item"));
+            said = terminal.log(format_args!("{} read so far", counted(check.items, "item")));
         }
     };
     let op = store.op();
     let check = op.erasures().verify(&receipt, rate, progress).await?;
     said?;
-    print(out, &check)?;
-    writeln!(err, "{}", op.cost().of_read())?;
+    print(&mut terminal, &check)?;
+    terminal.log(op.cost().of_read())?;
     match check {
-        ErasureCheck { left: 1.., .. } => Err(ErasureCheckError::Left(check.left)),
-        _ if !check.is_proven() => Err(ErasureCheckError::Differs),
+        ErasureCheck { left: left @ 1.., .. } => {
+            let items = counted(left, "item");
+            Err(Failure::new(1, format!("{items} of the erased person left: erase again")))
+        }
+        _ if !check.is_proven() => Err(Failure::new(1, "the receipt is not the one in the table")),
         _ => Ok(()),
     }
 }
 
-fn read(path: &PathBuf) -> Result<ErasureReceipt, ErasureCheckError> {
+fn read(path: &PathBuf) -> Result<ErasureReceipt, Failure> {
     let text = if path.as_os_str() == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map(|_| text)
     } else {
         std::fs::read_to_string(path)
     };
-    let text = text.map_err(ErasureCheckError::Unreadable)?;
-    let receipt: ErasureReceipt = serde_json::from_str(&text).map_err(ErasureCheckError::NoReceipt)?;
+    let text = text.map_err(Failure::of("the receipt cannot be read"))?;
+    let receipt = serde_json::from_str::<ErasureReceipt>(&text);
+    let receipt = receipt.map_err(Failure::of("the file is no receipt of an erasure"))?;
     if receipt.actor.is_none() && receipt.user.is_none() {
-        return Err(ErasureCheckError::Nameless);
+        let add = "`lately erase show ID --actor ACTOR --user USER --json` adds the names";
+        return Err(Failure::new(1, format!("the receipt names nobody: {add}")));
     }
-    match receipt.erasure.state {
-        ErasureState::Done => Ok(receipt),
-        ErasureState::Erasing => Err(ErasureCheckError::NotDone(receipt.erasure.id)),
+    match receipt.erasure {
+        Erasure { state: ErasureState::Done, .. } => Ok(receipt),
+        Erasure { id, .. } => {
+            let show = format!("`lately erase show {id} --wait --json` prints the receipt");
+            Err(Failure::new(1, format!("the erasure was not done yet: {show}")))
+        }
     }
 }
 
-fn print(out: &mut (dyn Write + Send), check: &ErasureCheck) -> std::io::Result<()> {
+fn print(terminal: &mut Terminal<'_>, check: &ErasureCheck) -> Result<(), Failure> {
     let ErasureCheck { items, left, new, expiring, kept, receipt, ids } = check;
-    let comparison = |is_same: &Option<bool>, gone: &'static str| match is_same {
-        Some(true) => "as in the table",
-        Some(false) => "differs from the table's",
-        None => gone,
+    let comparison = |is_same: &Option<bool>, gone: &str| match is_same {
+        Some(true) => "as in the table".to_owned(),
+        Some(false) => "differs from the table's".to_owned(),
+        None => gone.to_owned(),
     };
-    writeln!(out, "items read     {items}")?;
-    writeln!(out, "left           {left}")?;
-    writeln!(out, "expiring       {expiring}")?;
-    writeln!(out, "numbers alone  {kept}")?;
-    writeln!(out, "younger        {new}")?;
-    writeln!(out, "receipt        {}", comparison(receipt, "not in the table"))?;
-    writeln!(out, "ids            {}", comparison(ids, "no longer in the table"))
+    terminal.pairs(&[
+        ("items read", items.to_string()),
+        ("left", left.to_string()),
+        ("expiring", expiring.to_string()),
+        ("numbers alone", kept.to_string()),
+        ("younger", new.to_string()),
+        ("receipt", comparison(receipt, "not in the table")),
+        ("ids", comparison(ids, "no longer in the table")),
+    ])
 }

@@ -1,11 +1,11 @@
 //! `lately feed verify` and `rebuild`: a user's feed is compared with the entries that it should hold, and repaired.
 
-use std::io::Write;
-
 use lately_keys::User;
-use lately_store::{FeedFinding, FeedReport, TableError};
+use lately_store::{FeedFinding, FeedReport};
 
-use crate::operate::table::{TableArguments, TableTargetError};
+use crate::failure::Failure;
+use crate::operate::table::TableArguments;
+use crate::terminal::Terminal;
 
 /// The commands that read or write a feed directly in the table.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -28,34 +28,8 @@ pub enum FeedRepairCommand {
     },
 }
 
-/// Why a command that verifies or rebuilds a feed failed.
-#[derive(Debug, thiserror::Error)]
-pub enum FeedError {
-    /// The table could not be read or written.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// The feed has missing or extra entries.
-    #[error("{missing} missing, {extra} extra: `lately feed rebuild` repairs the feed")]
-    Differs {
-        /// The number of missing events and marks.
-        missing: u64,
-        /// The number of events and marks that do not belong to the feed.
-        extra: u64,
-    },
-    /// The table cannot be used.
-    #[error(transparent)]
-    Target(#[from] TableTargetError),
-    /// Nothing could be printed.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-}
-
 /// Verifies or rebuilds a feed.
-pub(crate) async fn run(
-    command: FeedRepairCommand,
-    out: &mut (dyn Write + Send),
-    err: &mut (dyn Write + Send),
-) -> Result<(), FeedError> {
+pub(crate) async fn run(command: FeedRepairCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
     let (table, user, mends) = match command {
         FeedRepairCommand::Verify { table, user } => (table, user, false),
         FeedRepairCommand::Rebuild { table, user } => (table, user, true),
@@ -64,7 +38,7 @@ pub(crate) async fn run(
     let mut printed = Ok(());
     let progress = |_: &FeedReport, findings: &[FeedFinding]| {
         if printed.is_ok() {
-            printed = findings.iter().try_for_each(|finding| print(out, finding));
+            printed = findings.iter().try_for_each(|finding| print(&mut terminal, finding));
         }
     };
     let op = store.op();
@@ -76,16 +50,22 @@ pub(crate) async fn run(
     printed?;
     let FeedReport { timelines, entries, missing, extra } = report;
     let done = if mends { "repaired" } else { "found" };
-    writeln!(err, "{entries} entries of {timelines} timelines: {missing} missing and {extra} extra {done}")?;
-    writeln!(err, "{}, {}", cost.of_read(), cost.of_write())?;
-    if mends || missing + extra == 0 { Ok(()) } else { Err(FeedError::Differs { missing, extra }) }
+    terminal.log(format_args!(
+        "{entries} entries of {timelines} timelines: {missing} missing and {extra} extra {done}"
+    ))?;
+    terminal.log(format_args!("{}, {}", cost.of_read(), cost.of_write()))?;
+    if mends || missing + extra == 0 {
+        return Ok(());
+    }
+    let differs = format!("{missing} missing, {extra} extra: `lately feed rebuild` repairs the feed");
+    Err(Failure::new(1, differs))
 }
 
-fn print(out: &mut dyn Write, finding: &FeedFinding) -> std::io::Result<()> {
+fn print(terminal: &mut Terminal<'_>, finding: &FeedFinding) -> Result<(), Failure> {
     match finding {
-        FeedFinding::Missing(id) => writeln!(out, "missing  event {id}"),
-        FeedFinding::MissingPull(source) => writeln!(out, "missing  mark to pull {source}"),
-        FeedFinding::Extra(id) => writeln!(out, "extra    event {id}"),
-        FeedFinding::ExtraPull(source) => writeln!(out, "extra    mark to pull {source}"),
+        FeedFinding::Missing(id) => terminal.print(format_args!("missing  event {id}")),
+        FeedFinding::MissingPull(source) => terminal.print(format_args!("missing  mark to pull {source}")),
+        FeedFinding::Extra(id) => terminal.print(format_args!("extra    event {id}")),
+        FeedFinding::ExtraPull(source) => terminal.print(format_args!("extra    mark to pull {source}")),
     }
 }

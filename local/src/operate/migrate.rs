@@ -4,24 +4,19 @@
 //! and adds issues that nobody has read to the index by priority. It reads every item of the table, at a given rate,
 //! and may be stopped and run again at any time.
 
-use std::io::Write;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use lately_kit::clock;
-use lately_store::{MigrationPlan, MigrationReport, TableError};
+use lately_store::{MigrationPlan, MigrationReport};
 
 use crate::counted::counted;
-use crate::operate::table::{TableArguments, TableTarget, TableTargetError};
+use crate::failure::Failure;
+use crate::operate::table::{READ_RATE, TableArguments};
+use crate::terminal::Terminal;
 
 /// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
-
-/// Items per second in the local program's table, which no other machine uses.
-const LOCAL_RATE: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
-
-/// Items per second that are only read: some 130 read units, so a table on demand stays far from its limits.
-const DRY_RUN_RATE: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
 
 /// Items per second that are read and written.
 const RUN_RATE: NonZeroU32 = NonZeroU32::new(100).expect("not zero");
@@ -54,36 +49,10 @@ struct Mode {
     run: bool,
 }
 
-/// Why a migration failed.
-#[derive(Debug, thiserror::Error)]
-pub enum MigrateError {
-    /// The table could not be read. Issues that were upgraded before stay upgraded.
-    #[error("{0}\nCheck the table's name, and that these credentials may use the table.")]
-    Table(#[from] TableError),
-    /// Some issues could not be read or written.
-    #[error("{} could not be read or upgraded", counted(*.0, "issue"))]
-    Failed(u64),
-    /// The table cannot be used.
-    #[error(transparent)]
-    Target(#[from] TableTargetError),
-    /// Nothing could be printed.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-}
-
 /// Runs a migration.
-pub async fn run(
-    options: MigrateOptions,
-    out: &mut (impl Write + Send),
-    err: &mut (impl Write + Send),
-) -> Result<(), MigrateError> {
+pub(crate) async fn run(options: MigrateOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
     let MigrateOptions { table, mode: Mode { run, .. }, rate } = options;
-    let rate = match (rate, table.target()?, run) {
-        (Some(rate), ..) => rate,
-        (None, TableTarget::Local(_), _) => LOCAL_RATE,
-        (None, TableTarget::Stack(_), true) => RUN_RATE,
-        (None, TableTarget::Stack(_), false) => DRY_RUN_RATE,
-    };
+    let rate = table.rate(rate, if run { RUN_RATE } else { READ_RATE })?;
     let store = table.store().await?;
     let mut due = clock::monotonic_now() + PROGRESS;
     let mut said = Ok(());
@@ -92,26 +61,23 @@ pub async fn run(
             due = clock::monotonic_now() + PROGRESS;
             let MigrationReport { items, to_upgrade, .. } = report;
             let (items, issues) = (counted(*items, "item"), counted(*to_upgrade, "issue"));
-            said = writeln!(err, "{items} read, {issues} to upgrade so far");
+            said = terminal.log(format_args!("{items} read, {issues} to upgrade so far"));
         }
     };
     let report =
         store.op().issues().migrate(&MigrationPlan { run, items_per_second: rate }, progress).await?;
     said?;
-    print(out, &report)?;
-    if report.failed > 0 { Err(MigrateError::Failed(report.failed)) } else { Ok(()) }
-}
-
-fn print(out: &mut impl Write, report: &MigrationReport) -> std::io::Result<()> {
     let MigrationReport { items, schemas, current, newer, to_upgrade, upgraded, overtaken, failed } = report;
-    writeln!(out, "items read       {items}")?;
+    terminal.print(format_args!("items read       {items}"))?;
     for (schema, issues) in schemas {
-        writeln!(out, "of schema {schema}      {issues}")?;
+        terminal.print(format_args!("of schema {schema}      {issues}"))?;
     }
-    writeln!(out, "current          {current}")?;
-    writeln!(out, "to upgrade       {to_upgrade}")?;
-    writeln!(out, "upgraded         {upgraded}")?;
-    writeln!(out, "overtaken        {overtaken}")?;
-    writeln!(out, "newer than this  {newer}")?;
-    writeln!(out, "failed           {failed}")
+    terminal.print(format_args!(
+        "current          {current}\nto upgrade       {to_upgrade}\nupgraded         {upgraded}\n\
+         overtaken        {overtaken}\nnewer than this  {newer}\nfailed           {failed}"
+    ))?;
+    match failed {
+        0 => Ok(()),
+        _ => Err(Failure::new(1, format!("{} could not be read or upgraded", counted(failed, "issue")))),
+    }
 }

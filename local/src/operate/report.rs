@@ -4,34 +4,26 @@
 //! consumer only. So all runs of a consumer go to one output, and a run by hand has its position between the scheduled
 //! runs.
 
-use std::io::Write;
 use std::time::Duration;
 
 use lately_items::ConsumerKey;
 use lately_keys::{Consumer, EventId, Topic};
 use lately_model::{GroupBy, ListQuery, RunFiles, RunSpec, RunView, SumField};
-use lately_report::{
-    Counted, Group, OpenError, Outcome, Output, OutputError, OutputUrl, Report, Summary, SummaryHead,
-};
-use lately_store::{ConsumerError, TableError};
+use lately_report::{Counted, Group, OpenError, Outcome, Output, OutputUrl, Report, Summary, SummaryHead};
 
 use crate::counted::counted;
-use crate::operate::table::{TableArguments, TableTargetError, environment};
+use crate::failure::Failure;
+use crate::operate::table::{TableArguments, environment};
+use crate::terminal::Terminal;
 use crate::values::one_of;
 
 /// The time for one attempt of a run, enough for tens of millions of events. The stack's function continues an
 /// unfinished run.
 const TIME: Duration = Duration::from_secs(60 * 60);
 
-/// Report a topic's new events, and list and show reports
-#[derive(Clone, Debug, clap::Args)]
-pub struct ReportOptions {
-    #[command(subcommand)]
-    command: ReportCommand,
-}
-
+/// The commands of `lately report`.
 #[derive(Clone, Debug, clap::Subcommand)]
-enum ReportCommand {
+pub enum ReportCommand {
     /// Report the events since the last report, now
     Run {
         #[command(flatten)]
@@ -78,7 +70,7 @@ enum ReportCommand {
 
 /// The consumer of the reports.
 #[derive(Clone, Debug, clap::Args)]
-struct Reports {
+pub struct Reports {
     /// The reported topic
     #[arg(long, value_name = "TOPIC")]
     topic: Topic,
@@ -90,7 +82,7 @@ struct Reports {
 
 /// The files of the reports.
 #[derive(Clone, Debug, clap::Args)]
-struct ReportFiles {
+pub struct ReportFiles {
     /// The location of the reports: s3://bucket/prefix, or a folder
     #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
     output: OutputUrl,
@@ -108,57 +100,24 @@ impl Reports {
     }
 }
 
-/// Why a `report` command failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    /// The location of the reports cannot be used.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// No report could be made.
-    #[error(transparent)]
-    Run(#[from] lately_report::ReportError),
-    /// A file could not be read.
-    #[error("{0}\nCheck that --output is the location that this run was written to.")]
-    Output(#[from] OutputError),
-    /// The runs could not be listed.
-    #[error(transparent)]
-    Runs(#[from] ConsumerError),
-    /// The table could not be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// The run does not exist.
-    #[error("there is no run {0}: `lately report list` lists the runs")]
-    NoRun(EventId),
-    /// The run is not committed, so it has no files yet.
-    #[error("the run {0} is not finished; try again later")]
-    NotDone(EventId),
-    /// The table cannot be used.
-    #[error(transparent)]
-    Target(#[from] TableTargetError),
-    /// Nothing could be printed.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-}
-
 /// Runs a `report` command.
-pub async fn run(
-    options: ReportOptions,
-    out: &mut (impl Write + Send),
-    err: &mut (impl Write + Send),
-) -> Result<(), ReportError> {
-    match options.command {
+pub(crate) async fn run(command: ReportCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+    match command {
         ReportCommand::Run { table, reports, files, group_by, sum } => {
             let (store, output) = (table.store().await?, files.open().await?);
             let report = Report { consumer: reports.key(), spec: RunSpec { group_by, sum } };
             loop {
                 match lately_report::run(&store, &output, &report, TIME).await? {
-                    Outcome::Unfinished { to } => writeln!(err, "{to}: continuing")?,
+                    Outcome::Unfinished { to } => terminal.log(format_args!("{to}: continuing"))?,
                     Outcome::Finished { to, events, late, files } => {
-                        writeln!(err, "{to}: {}, {late} of them late", counted(events, "event"))?;
-                        break files.iter().try_for_each(|file| writeln!(out, "{file}"))?;
+                        let events = counted(events, "event");
+                        terminal.log(format_args!("{to}: {events}, {late} of them late"))?;
+                        return files.iter().try_for_each(|file| terminal.print(file));
                     }
-                    Outcome::Nothing => break writeln!(err, "nothing to report yet")?,
-                    Outcome::Busy { until } => break writeln!(err, "a run is under way, until {until}")?,
+                    Outcome::Nothing => return terminal.log("nothing to report yet"),
+                    Outcome::Busy { until } => {
+                        return terminal.log(format_args!("a run is under way, until {until}"));
+                    }
                 }
             }
         }
@@ -167,7 +126,7 @@ pub async fn run(
             let mut query = ListQuery::default();
             loop {
                 let list = store.op().runs(&consumer).list(&query).await?;
-                list.runs.iter().try_for_each(|run| print_run(out, run))?;
+                list.runs.iter().try_for_each(|run| print_run(&mut terminal, run))?;
                 query.cursor = list.next;
                 if query.cursor.is_none() {
                     break;
@@ -177,24 +136,31 @@ pub async fn run(
         ReportCommand::Show { table, reports, files, run: to } => {
             let (store, output) = (table.store().await?, files.open().await?);
             let consumer = reports.key();
-            let run = store.op().runs(&consumer).find(to).await?.ok_or(ReportError::NoRun(to))?;
+            let run = store.op().runs(&consumer).find(to).await?.ok_or_else(|| {
+                Failure::new(1, format!("there is no run {to}: `lately report list` lists the runs"))
+            })?;
             if run.committed.is_none() {
-                return Err(ReportError::NotDone(to));
+                return Err(Failure::new(1, format!("the run {to} is not finished; try again later")));
             }
             let names = RunFiles::new(&consumer.topic, &consumer.name, run.incarnation, run.from, run.to);
-            print_summary(out, &output.summary(&names.summary()).await?)?;
+            let summary = output.summary(&names.summary()).await.map_err(|error| {
+                let check = "Check that --output is the location that this run was written to.";
+                Failure::new(1, format!("{error}\n{check}"))
+            })?;
+            print_summary(&mut terminal, &summary)?;
         }
     }
     Ok(())
 }
 
-fn print_run(out: &mut impl Write, run: &RunView) -> std::io::Result<()> {
-    let (from, to) = (run.from.at(), run.to.at());
+fn print_run(terminal: &mut Terminal<'_>, run: &RunView) -> Result<(), Failure> {
+    let (id, from, to) = (run.to, run.from.at(), run.to.at());
     match (run.events, run.late, run.files.first()) {
         (Some(events), Some(late), Some(file)) => {
-            writeln!(out, "{}  {from} to {to}  {}  {late} late  {file}", run.to, counted(events, "event"))
+            let events = counted(events, "event");
+            terminal.print(format_args!("{id}  {from} to {to}  {events}  {late} late  {file}"))
         }
-        _ => writeln!(out, "{}  {from} to {to}  under way since {}", run.to, run.announced_at),
+        _ => terminal.print(format_args!("{id}  {from} to {to}  under way since {}", run.announced_at)),
     }
 }
 
@@ -204,10 +170,10 @@ fn text(value: Option<&impl ToString>) -> String {
 }
 
 /// Prints a summary: its groups as a table of key, number of events and sum.
-fn print_summary(out: &mut impl Write, summary: &Summary) -> std::io::Result<()> {
+fn print_summary(terminal: &mut Terminal<'_>, summary: &Summary) -> Result<(), Failure> {
     let SummaryHead { topic, consumer, from, to, events, late, group_by, sum, not_summed } = &summary.head;
     let events = counted(*events, "event");
-    writeln!(out, "{topic} by {consumer}, {from} to {to}: {events}, {late} of them late\n")?;
+    terminal.print(format_args!("{topic} by {consumer}, {from} to {to}: {events}, {late} of them late\n"))?;
     let title = [group_by.to_string(), "events".to_owned(), text(sum.as_ref())];
     let row = |key: &str, Counted { count, sum, .. }: &Counted| {
         [key.to_owned(), count.to_string(), text(sum.as_ref())]
@@ -220,11 +186,12 @@ fn print_summary(out: &mut impl Write, summary: &Summary) -> std::io::Result<()>
     let [keys, counts, sums] = [0, 1, 2].map(width);
     for [key, count, sum] in &rows {
         let line = format!("{key:<keys$}  {count:>counts$}  {sum:>sums$}");
-        writeln!(out, "{}", line.trim_end())?;
+        terminal.print(line.trim_end())?;
     }
     match not_summed {
         Some(count @ 1..) => {
-            writeln!(out, "\nnot added up, because of too many digits: {}", counted(*count, "number"))
+            let numbers = counted(*count, "number");
+            terminal.print(format_args!("\nnot added up, because of too many digits: {numbers}"))
         }
         _ => Ok(()),
     }
@@ -242,7 +209,7 @@ mod tests {
             "others":{"count":2,"sum":"1000.00","numbers":1}}"#;
         let summary: Summary = serde_json::from_str(summary).expect("a summary as it is written");
         let mut shown = Vec::new();
-        print_summary(&mut shown, &summary).expect("memory takes it");
+        print_summary(&mut Terminal::new(&mut shown, &mut Vec::new()), &summary).expect("memory takes it");
         let expected = [
             "billing by report, 2026-11-21T03:00:00.000Z to 2026-11-21T03:15:00.000Z: 7 events, 1 of them late",
             "",

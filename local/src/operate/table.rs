@@ -9,10 +9,9 @@ use std::num::NonZeroU32;
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{Credentials, Region, SharedCredentialsProvider};
-use lately_engine::LOOPBACK;
 use lately_kit::aws::{self, Environment};
 use lately_kit::limits::OPERATION_BUDGET;
-use lately_kit::settings::{Settings, SettingsError, is_table_name};
+use lately_kit::settings::{Settings, is_table_name};
 use lately_kit::trust::TrustRoots;
 use lately_kit::world::World;
 use lately_store::Store;
@@ -20,7 +19,8 @@ use lately_table::Connection;
 use reqwest::Url;
 use tokio::net::TcpStream;
 
-use crate::client::access::parse_url;
+use crate::client::access::{is_here, parse_url};
+use crate::failure::Failure;
 
 /// The local program's DynamoDB port.
 const LOCAL_URL: &str = "http://127.0.0.1:8000";
@@ -32,7 +32,7 @@ const LOCAL_TABLE: &str = "lately";
 const LOCAL_RATE: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
 
 /// Items per second that are read of a stack's table: some 130 read units, so a table on demand stays far from its limits.
-const STACK_RATE: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
+pub(crate) const READ_RATE: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
 
 /// The arguments that name Lately's table.
 #[derive(Clone, Debug, clap::Args)]
@@ -55,34 +55,9 @@ pub(crate) enum TableTarget {
     Stack(String),
 }
 
-/// Why a table cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TableTargetError {
-    /// The environment names a stack, and the command names no table.
-    #[error(
-        "{0} is set, so the table could be a stack's or the local program's: name a stack's table with --table \
-         (or LATELY_TABLE), or use the local program's with --local"
-    )]
-    Unnamed(&'static str),
-    /// The local program does not run, or has another port.
-    #[error(
-        "no program answers at {url} ({cause}): start `lately`, or name the URL of its DynamoDB with --local=URL, or a \
-         stack's table with --table"
-    )]
-    NotRunning {
-        /// The URL.
-        url: Url,
-        /// Why there is no connection.
-        cause: std::io::Error,
-    },
-    /// The environment is invalid.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-}
-
 impl TableArguments {
     /// A store of the table.
-    pub(crate) async fn store(&self) -> Result<Store, TableTargetError> {
+    pub(crate) async fn store(&self) -> Result<Store, Failure> {
         let target = self.target()?;
         let client = target.client().await?;
         // The environment sets the store's feeds: `FEED_RETENTION_DAYS` and `FAN_OUT_LIMIT`.
@@ -93,17 +68,17 @@ impl TableArguments {
         Ok(Store::new(connection).with_feeds(settings.feeds))
     }
 
-    /// The number of items to read per second, if the command reads the whole table.
-    pub(crate) fn rate(&self, wanted: Option<NonZeroU32>) -> Result<NonZeroU32, TableTargetError> {
+    /// The number of items to read per second, if the command reads the whole table: by default, `stack` of a stack's.
+    pub(crate) fn rate(&self, wanted: Option<NonZeroU32>, stack: NonZeroU32) -> Result<NonZeroU32, Failure> {
         Ok(match (wanted, self.target()?) {
             (Some(rate), _) => rate,
             (None, TableTarget::Local(_)) => LOCAL_RATE,
-            (None, TableTarget::Stack(_)) => STACK_RATE,
+            (None, TableTarget::Stack(_)) => stack,
         })
     }
 
     /// The table that the arguments and the environment name.
-    pub(crate) fn target(&self) -> Result<TableTarget, TableTargetError> {
+    pub(crate) fn target(&self) -> Result<TableTarget, Failure> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         choose(self.local.clone(), self.table.clone(), variable)
     }
@@ -111,14 +86,20 @@ impl TableArguments {
 
 impl TableTarget {
     /// A client of the DynamoDB that has this table. The local program must answer.
-    async fn client(&self) -> Result<Client, TableTargetError> {
+    async fn client(&self) -> Result<Client, Failure> {
         match self {
             Self::Stack(_) => Ok(environment().await.client()),
             Self::Local(url) => {
                 let connected = async { TcpStream::connect(&*url.socket_addrs(|| None)?).await };
                 match connected.await {
                     Ok(_) => Ok(local_environment(url).client()),
-                    Err(cause) => Err(TableTargetError::NotRunning { url: url.clone(), cause }),
+                    Err(cause) => Err(Failure::new(
+                        1,
+                        format!(
+                            "no program answers at {url} ({cause}): start `lately`, or name the URL of its DynamoDB with \
+                             --local=URL, or a stack's table with --table"
+                        ),
+                    )),
                 }
             }
         }
@@ -138,9 +119,8 @@ fn choose(
     local: Option<Url>,
     table: Option<String>,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<TableTarget, TableTargetError> {
+) -> Result<TableTarget, Failure> {
     let url_of = |name| variable(name).and_then(|url| parse_url(&url).ok());
-    let is_here = |url: &Url| url.host_str().is_some_and(|host| LOOPBACK.contains(&host));
     if let Some(url) = local {
         return Ok(TableTarget::Local(url));
     }
@@ -148,20 +128,30 @@ fn choose(
         return Ok(TableTarget::Stack(table));
     }
     if url_of("LATELY_URL").is_some_and(|url| !is_here(&url)) {
-        return Err(TableTargetError::Unnamed("LATELY_URL"));
+        return Err(unnamed("LATELY_URL"));
     }
     for name in ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"] {
         match url_of(name) {
             Some(url) if is_here(&url) => return Ok(TableTarget::Local(url)),
-            Some(_) => return Err(TableTargetError::Unnamed(name)),
+            Some(_) => return Err(unnamed(name)),
             None => {}
         }
     }
     let names_an_account = ["AWS_PROFILE", "AWS_ACCESS_KEY_ID"];
     if let Some(name) = names_an_account.into_iter().find(|name| variable(name).is_some()) {
-        return Err(TableTargetError::Unnamed(name));
+        return Err(unnamed(name));
     }
     Ok(TableTarget::Local(LOCAL_URL.parse().expect("a URL")))
+}
+
+/// The environment names a stack, and the command names no table.
+fn unnamed(variable: &str) -> Failure {
+    let choose =
+        "name a stack's table with --table (or LATELY_TABLE), or use the local program's with --local";
+    Failure::new(
+        1,
+        format!("{variable} is set, so the table could be a stack's or the local program's: {choose}"),
+    )
 }
 
 fn parse_table(text: &str) -> Result<String, String> {

@@ -1,22 +1,17 @@
 //! `lately work`: the steps of background work that wait in the table, and their repair.
 
-use std::io::Write;
 use std::num::NonZeroU32;
 
 use lately_keys::UnixMillis;
-use lately_store::{FindError, TableError, UnknownWork, WaitingStep};
+use lately_store::{FindError, WaitingStep};
 
-use crate::operate::table::{TableArguments, TableTargetError};
+use crate::failure::Failure;
+use crate::operate::table::{READ_RATE, TableArguments};
+use crate::terminal::Terminal;
 
-/// List the steps of background work that wait, and resume them
-#[derive(Clone, Debug, clap::Args)]
-pub struct WorkOptions {
-    #[command(subcommand)]
-    command: WorkCommand,
-}
-
+/// The commands of `lately work`.
 #[derive(Clone, Debug, clap::Subcommand)]
-enum WorkCommand {
+pub enum WorkCommand {
     /// List the steps of deletions, retention changes, erasures, jobs and backlogs that wait
     ///
     /// Reads every item of the table. Prints the kind and the name of the work, the number of the step, when the work
@@ -45,47 +40,17 @@ enum WorkCommand {
     },
 }
 
-/// Why a command for background work failed.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkError {
-    /// The table could not be read or written.
-    #[error("{0}\nCheck the table's name, and that these credentials may use the table.")]
-    Table(#[from] TableError),
-    /// No step of this work waits.
-    #[error(transparent)]
-    Unknown(UnknownWork),
-    /// The table cannot be used.
-    #[error(transparent)]
-    Target(#[from] TableTargetError),
-    /// Nothing could be printed.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-}
-
-impl From<FindError<UnknownWork>> for WorkError {
-    fn from(error: FindError<UnknownWork>) -> Self {
-        match error {
-            FindError::NotFound(unknown) => Self::Unknown(unknown),
-            FindError::Table(error) => Self::Table(error),
-        }
-    }
-}
-
 /// Lists or resumes background work.
-pub async fn run(
-    options: WorkOptions,
-    out: &mut (dyn Write + Send),
-    err: &mut (dyn Write + Send),
-) -> Result<(), WorkError> {
-    let op = match options.command {
+pub(crate) async fn run(command: WorkCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+    let op = match command {
         WorkCommand::List { table, rate } => {
-            let rate = table.rate(rate)?;
+            let rate = table.rate(rate, READ_RATE)?;
             let op = table.store().await?.op();
             let mut printed = Ok(());
             op.steps()
                 .list(rate, |step| {
                     if printed.is_ok() {
-                        printed = print(out, step);
+                        printed = print(&mut terminal, step);
                     }
                 })
                 .await?;
@@ -94,16 +59,18 @@ pub async fn run(
         }
         WorkCommand::Resume { table, kind, name } => {
             let op = table.store().await?.op();
-            for step in op.steps().resume(&kind, &name).await? {
-                print(out, &step)?;
-            }
+            let steps = op.steps().resume(&kind, &name).await.map_err(|error| match error {
+                FindError::NotFound(unknown) => Failure::from(unknown),
+                FindError::Table(error) => error.into(),
+            })?;
+            steps.iter().try_for_each(|step| print(&mut terminal, step))?;
             op
         }
     };
-    Ok(writeln!(err, "{}, {}", op.cost().of_read(), op.cost().of_write())?)
+    terminal.log(format_args!("{}, {}", op.cost().of_read(), op.cost().of_write()))
 }
 
-fn print(out: &mut dyn Write, step: &WaitingStep) -> std::io::Result<()> {
+fn print(terminal: &mut Terminal<'_>, step: &WaitingStep) -> Result<(), Failure> {
     let WaitingStep { number, begun, waiting_since, expires_at, .. } = step;
     let mut line = format!("{}  {}  step {number}  began {begun}", step.kind(), step.name());
     if let Some(since) = waiting_since {
@@ -112,5 +79,5 @@ fn print(out: &mut dyn Write, step: &WaitingStep) -> std::io::Result<()> {
     if let Some(until) = expires_at.and_then(|seconds| UnixMillis::new(seconds.saturating_mul(1000)).ok()) {
         line += &format!("  until {until}");
     }
-    writeln!(out, "{line}")
+    terminal.print(line)
 }

@@ -6,17 +6,17 @@ mod units;
 pub mod workload;
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use lately_template::Template;
 use serde_json::json;
 
 use crate::TEMPLATE;
-use crate::client::Failure;
+use crate::failure::Failure;
 use crate::plan::bill::{Line, MONTH_SECONDS, Stack, bill};
 use crate::plan::prices::{LISTED, Part, Prices};
 use crate::plan::workload::{Workload, WorkloadOptions};
+use crate::terminal::Terminal;
 
 /// The Region whose prices are listed.
 const REGION: &str = "us-east-1";
@@ -48,34 +48,35 @@ pub struct PlanOptions {
 ///
 /// # Errors
 /// If a file or the Region is invalid.
-pub fn run(options: PlanOptions, stdout: &mut (dyn Write + Send)) -> Result<(), Failure> {
+pub(crate) fn run(options: PlanOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
     let PlanOptions { workload, file, region, prices, json } = options;
     let text = |path: &Path| {
-        fs::read_to_string(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+        fs::read_to_string(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
     };
     let given = match &file {
         Some(path) => serde_json::from_str(&text(path)?)
-            .map_err(|error| Failure::Usage(format!("{} is no workload: {error}", path.display())))?,
+            .map_err(|error| Failure::usage(format!("{} is no workload: {error}", path.display())))?,
         None => WorkloadOptions::default(),
     };
     let workload = workload.or(given);
     let listed = prices.as_deref().map_or_else(|| Ok(LISTED.to_owned()), text)?;
     let of_file = prices.map(|path| format!("{}: ", path.display())).unwrap_or_default();
     let prices =
-        Prices::parse(&listed, &region).map_err(|error| Failure::Usage(format!("{of_file}{error}")))?;
-    let template = Template::parse(TEMPLATE).map_err(|error| Failure::Usage(error.to_string()))?;
+        Prices::parse(&listed, &region).map_err(|error| Failure::usage(format!("{of_file}{error}")))?;
+    let template = Template::parse(TEMPLATE).map_err(|error| Failure::usage(error.to_string()))?;
     let lines = bill(&workload, &Stack::of(&template), &prices);
     let dollars = lines.iter().map(|line| line.dollars).sum::<f64>();
     if json {
         let (date, region) = (&prices.date, &prices.region);
         let bill = json!({ "workload": workload, "region": region, "prices": date, "lines": lines, "dollars": dollars });
-        return Ok(writeln!(stdout, "{bill}")?);
+        return terminal.print(bill);
     }
-    writeln!(stdout, "{workload}")?;
-    writeln!(stdout, "{}, list prices of {}, without free tiers\n", prices.region, prices.date)?;
-    writeln!(stdout, "{:<13}{:>11}", "", "$ a month")?;
-    lines.iter().try_for_each(|line| print(line, stdout))?;
-    Ok(writeln!(stdout, "{:<13}{:>11}", "together", money(dollars))?)
+    terminal.print(workload)?;
+    let Prices { region, date, .. } = &prices;
+    terminal.print(format_args!("{region}, list prices of {date}, without free tiers\n"))?;
+    terminal.print(format_args!("{:<13}{:>11}", "", "$ a month"))?;
+    lines.iter().try_for_each(|line| print(line, &mut terminal))?;
+    terminal.print(format_args!("{:<13}{:>11}", "together", money(dollars)))
 }
 
 /// The dollars of a workload that runs for some seconds, and whose events are then deleted.
@@ -95,12 +96,12 @@ pub(crate) fn of_run(workload: &Workload, seconds: f64) -> f64 {
 /// Prints a line: its dollars, its amounts, and the assumption below them.
 fn print(
     Line { line, dollars, parts, assumption }: &Line,
-    stdout: &mut (dyn Write + Send),
-) -> io::Result<()> {
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
     let paid = parts.iter().filter(|part| part.amount > 0.0).map(amount);
     let mut names = [format!("{line:<13}{:>11}", money(*dollars))].into_iter();
     paid.chain([assumption.clone()])
-        .try_for_each(|text| writeln!(stdout, "{:<24}  {text}", names.next().unwrap_or_default()))
+        .try_for_each(|text| terminal.print(format_args!("{:<24}  {text}", names.next().unwrap_or_default())))
 }
 
 /// An amount with its price, such as `525.6 M write units × 0.625 a million`.

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use lately_keys::{Topic, UnixMillis};
 use lately_model::{Backfill, ListQuery, NewEvent, TopicChange};
-use lately_store::{
-    FollowError, ListError, PutTopicError, Store, Submission, TableError, TopicError, WriteError,
-};
+use lately_store::{Store, Submission, TopicError};
+
+use crate::failure::Failure;
 
 const SEED: u64 = 20_261_120;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
@@ -24,26 +24,6 @@ pub(crate) const BILLING: &str = "billing";
 
 /// The pause between two events of the topic, in milliseconds.
 const PAUSE_MILLIS: Range<u64> = 2_000..8_000;
-
-/// Why the demo topics could not be written.
-#[derive(Debug, thiserror::Error)]
-pub enum DemoError {
-    /// The topics could not be listed.
-    #[error(transparent)]
-    List(#[from] ListError),
-    /// A topic could not be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// A topic could not be created.
-    #[error(transparent)]
-    Topic(#[from] PutTopicError),
-    /// Events could not be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// A source could not be followed.
-    #[error(transparent)]
-    Follow(#[from] FollowError),
-}
 
 /// A demo topic.
 struct Demo {
@@ -152,7 +132,7 @@ pub(crate) enum DemoState {
 }
 
 /// Creates the demo topics, unless the table has any topic already.
-pub(crate) async fn create_topics(store: &Store) -> Result<DemoState, DemoError> {
+pub(crate) async fn create_topics(store: &Store) -> Result<DemoState, Failure> {
     let known = store.op().topics().list(&ListQuery::default()).await?;
     if !known.topics.is_empty() {
         // A folder of an earlier run may have other topics only.
@@ -166,7 +146,7 @@ pub(crate) async fn create_topics(store: &Store) -> Result<DemoState, DemoError>
 }
 
 /// Writes the events of the demo topics.
-pub(crate) async fn write_events(store: &Store) -> Result<(), DemoError> {
+pub(crate) async fn write_events(store: &Store) -> Result<(), Failure> {
     let mut random = fastrand::Rng::with_seed(SEED);
     let now = store.now();
     for demo in DEMOS {
@@ -187,7 +167,7 @@ pub(crate) async fn write_events(store: &Store) -> Result<(), DemoError> {
 
 /// Makes the demo's users follow each other. A follow adds a source's latest events to the feed, so this runs after
 /// fan-out has handled the created events.
-pub(crate) async fn follow(store: &Store) -> Result<(), DemoError> {
+pub(crate) async fn follow(store: &Store) -> Result<(), Failure> {
     for (user, sources) in FOLLOWS {
         let user = user.parse().expect("a demo's user");
         for source in sources {
@@ -202,7 +182,7 @@ pub(crate) async fn follow(store: &Store) -> Result<(), DemoError> {
 }
 
 /// True if the reported topic exists.
-async fn has_billing(store: &Store) -> Result<bool, DemoError> {
+async fn has_billing(store: &Store) -> Result<bool, Failure> {
     match store.op().topic(&BILLING.parse().expect("the demo's own name")).view().await {
         Ok(_) => Ok(true),
         Err(TopicError::NotFound(_)) => Ok(false),

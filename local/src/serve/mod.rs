@@ -24,15 +24,14 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use futures_util::future::{OptionFuture, join, join_all};
 use hyper_util::service::TowerToHyperService;
-use lately_authorize::{Issuers, IssuersError, Scheme};
+use lately_authorize::{Issuers, Scheme};
 use lately_engine::connections::{self, ConnectionBounds};
 use lately_engine::{Engine, OpenProgress};
 use lately_items::ConsumerKey;
-use lately_kit::entropy::EntropyError;
 use lately_kit::log;
 use lately_pump::{Destination, Pump, PumpHandle};
-use lately_report::{Answer, OpenError as ReportsError, Outcome, Output};
-use lately_store::{Store, TableError};
+use lately_report::{Answer, Outcome, Output};
+use lately_store::Store;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
@@ -41,15 +40,17 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 use tower_http::timeout::RequestBodyTimeout;
 
-use crate::serve::console::{Console, ConsoleParts};
-use crate::serve::demo::{DemoError, DemoState};
+use crate::failure::Failure;
+use crate::serve::console::ConsoleParts;
+use crate::serve::demo::DemoState;
 use crate::serve::folders::Folders;
 use crate::serve::guard::{Guard, cors, guard};
 use crate::serve::health::Health;
 use crate::serve::issuer::LocalIssuer;
-use crate::serve::options::{NotPrivate, ReportInterval, ServeOptions};
+use crate::serve::options::{ReportInterval, ServeOptions};
 use crate::serve::report_function::ReportFunction;
 use crate::serve::system::{OpenError, System, TABLE};
+use crate::terminal::Terminal;
 
 /// The time between two removals of expired items, and the most items that one removal deletes.
 const EXPIRY: (Duration, usize) = (Duration::from_secs(1), 1_000);
@@ -70,66 +71,11 @@ const RECORDS_KEPT: u64 = 20_000;
 /// The longest pause within a request's body. A client that pauses for longer gets an error.
 const BODY_PAUSE: Duration = Duration::from_secs(30);
 
-/// Why the program could not start or keep running.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// A port is taken, or cannot be used.
-    #[error("port {port} cannot be used for {what} ({source}): choose another with {option} PORT")]
-    Port {
-        /// The port.
-        port: u16,
-        /// The service for the port.
-        what: &'static str,
-        /// The option that chooses another port.
-        option: &'static str,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// Strangers could use the literal tokens.
-    #[error(
-        "other machines can reach {0}, and everybody knows the tokens dev, ada, bob and carol: \
-         add --no-literal-tokens, or choose a loopback or private address with --host"
-    )]
-    Host(IpAddr),
-    /// The address `private` cannot be used.
-    #[error(transparent)]
-    NotPrivate(#[from] NotPrivate),
-    /// The system could not be created.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The demo topics could not be created.
-    #[error("the demo topics cannot be created ({0}); --no-demo starts without them")]
-    Demo(#[from] DemoError),
-    /// Reports cannot be written.
-    #[error(transparent)]
-    Reports(#[from] ReportsError),
-    /// The literal tokens could not be revoked.
-    #[error("the literal tokens cannot be revoked: {0}")]
-    Tokens(#[from] TableError),
-    /// The program's issuer of tokens could not be made.
-    #[error("the program's issuer of tokens: {0}")]
-    Issuer(#[from] EntropyError),
-    /// The issuers are invalid.
-    #[error(transparent)]
-    Issuers(#[from] IssuersError),
-    /// A part of the program could not start, or did not end in order.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-    /// Fan-out or the reports' mapping did not end in order.
-    #[error("{0}")]
-    Ended(String),
-}
-
-/// Runs the whole system until the process gets Ctrl-C, SIGTERM or SIGHUP. `out` gets what a user wants to read, and
-/// `err` the troubles of parts of the program. If nobody reads them, the program runs on.
-pub async fn run(
-    options: ServeOptions,
-    out: &mut impl Write,
-    err: &mut impl Write,
-) -> Result<(), ServeError> {
-    if !options.is_closed_to_strangers() {
-        return Err(ServeError::Host(options.host.address()?));
-    }
+/// Runs the whole system until the process gets Ctrl-C, SIGTERM or SIGHUP. Standard output gets what a user wants to read,
+/// and standard error the troubles of parts of the program. If nobody reads them, the program runs on.
+pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
+    let Terminal { stdout: out, stderr: err, .. } = terminal;
+    options.check_strangers()?;
     if options.log {
         log::start(tracing::Level::INFO).map_err(std::io::Error::other)?;
     }
@@ -139,11 +85,14 @@ pub async fn run(
         listen(options.dynamodb_host.address()?, options.dynamodb_port, "DynamoDB", "--dynamodb-port")
             .await?;
     let data = options.data.as_deref();
-    let issuer = LocalIssuer::new(api.local_addr()?)?;
+    let issuer =
+        LocalIssuer::new(api.local_addr()?).map_err(Failure::of("the program's issuer of tokens"))?;
     let issuers = Issuers::parse(&options.issuers, Scheme::HttpNearby)?.and(issuer.issuers()?);
     let system = open(options.data.clone(), err).await?.with_issuers(issuers);
     if options.no_literal_tokens {
-        literal_tokens::revoke(&system.store).await?;
+        literal_tokens::revoke(&system.store)
+            .await
+            .map_err(Failure::of("the literal tokens cannot be revoked"))?;
     }
     // Before temporary folders are created, because a process that a signal kills would leave them behind.
     let asked_to_stop = pin!(asked_to_stop()?);
@@ -156,7 +105,7 @@ pub async fn run(
     let pumps = Pumps::start(&system, &report_function, failures.clone(), &options, &sender)?;
     // The printed commands read the demo's topics, so these are created first. Their events are written while the API
     // answers already.
-    let demo = if options.no_demo { DemoState::Absent } else { demo::create_topics(&system.store).await? };
+    let demo = if options.no_demo { DemoState::Absent } else { create_demo(&system.store).await? };
     let addresses = (api.local_addr()?, dynamodb.local_addr()?);
 
     let (stop, stopped) = watch::channel(());
@@ -185,7 +134,7 @@ pub async fn run(
 }
 
 /// Opens the system, and prints the progress if that takes long.
-async fn open(data: Option<PathBuf>, err: &mut impl Write) -> Result<System, ServeError> {
+async fn open(data: Option<PathBuf>, err: &mut dyn Write) -> Result<System, Failure> {
     let progress = OpenProgress::default();
     let (runtime, counted) = (Handle::current(), progress.clone());
     // It reads files for seconds without a pause, so it has a thread of its own.
@@ -199,8 +148,15 @@ async fn open(data: Option<PathBuf>, err: &mut impl Write) -> Result<System, Ser
     }
 }
 
+async fn create_demo(store: &Store) -> Result<DemoState, Failure> {
+    demo::create_topics(store).await.map_err(|error| {
+        let text = format!("the demo topics cannot be created ({error}); --no-demo starts without them");
+        Failure::new(1, text)
+    })
+}
+
 /// Writes the demo's events and follows.
-async fn fill_demo(store: &Store, fan_out: &PumpHandle) -> Result<(), DemoError> {
+async fn fill_demo(store: &Store, fan_out: &PumpHandle) -> Result<(), Failure> {
     demo::write_events(store).await?;
     // With --stream-faults it may take longer. Then some events may be missing from the feeds, or come later.
     drop(tokio::time::timeout(DEMO_FAN_OUT, fan_out.settled()).await);
@@ -285,7 +241,7 @@ fn serve_api(
     stopped: watch::Receiver<()>,
 ) -> std::io::Result<JoinHandle<()>> {
     let guard = from_fn_with_state(Guard::of(listener.local_addr()?, options), guard);
-    let router = Console::new(parts).router();
+    let router = parts.router();
     let router = match cors(options) {
         Some(cors) => router.layer(cors),
         None => router,
@@ -344,8 +300,8 @@ async fn print_messages(
     mut asked_to_stop: Pin<&mut impl Future<Output = ()>>,
     mut answers: mpsc::UnboundedReceiver<Answer>,
     mut lines: mpsc::UnboundedReceiver<Line>,
-    out: &mut impl Write,
-    err: &mut impl Write,
+    out: &mut (dyn Write + Send),
+    err: &mut (dyn Write + Send),
 ) {
     loop {
         tokio::select! {
@@ -360,24 +316,20 @@ async fn print_messages(
 }
 
 /// Waits for the parts to end. A client that keeps its connection open does not keep the program running.
-async fn end<const N: usize>(
-    pumps: [RunningPump; 2],
-    servers: [JoinHandle<()>; N],
-) -> Result<(), ServeError> {
+async fn end(pumps: [RunningPump; 2], servers: [JoinHandle<()>; 2]) -> Result<(), Failure> {
     let all = join(join_all(pumps), join_all(servers));
     let Ok((pumps, _)) = tokio::time::timeout(LAST_REQUESTS, all).await else { return Ok(()) };
     for pump in pumps {
         pump.map_err(std::io::Error::other)?.map_err(|error| {
-            ServeError::Ended(format!(
-                "the stream's checkpoints cannot be written ({error}), so the next start repeats some of its work"
-            ))
+            let text = format!("the stream's checkpoints cannot be written ({error})");
+            Failure::new(1, format!("{text}, so the next start repeats some of its work"))
         })?;
     }
     Ok(())
 }
 
 /// Prints a line for each finished report.
-fn print_reports(out: &mut impl Write, answer: &Answer) -> std::io::Result<()> {
+fn print_reports(out: &mut dyn Write, answer: &Answer) -> std::io::Result<()> {
     for outcome in &answer.outcomes {
         if let Outcome::Finished { events, late, files: [file, _], .. } = outcome {
             writeln!(out, "report  {events} events, {late} late  {file}")?;
@@ -391,8 +343,11 @@ async fn listen(
     port: u16,
     what: &'static str,
     option: &'static str,
-) -> Result<TcpListener, ServeError> {
-    TcpListener::bind((host, port)).await.map_err(|source| ServeError::Port { port, what, option, source })
+) -> Result<TcpListener, Failure> {
+    TcpListener::bind((host, port)).await.map_err(|error| {
+        let text = format!("port {port} cannot be used for {what} ({error})");
+        Failure::new(1, format!("{text}: choose another with {option} PORT"))
+    })
 }
 
 /// Removes expired items, as DynamoDB's time-to-live does, until it is stopped.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lately_pump::PumpFaults;
 
+use crate::failure::Failure;
 use crate::seconds;
 
 /// The options for starting the system.
@@ -116,9 +117,14 @@ impl Host {
 }
 
 impl ServeOptions {
-    /// True if only this machine and its private network reach the API, or if nobody knows a token.
-    pub(crate) fn is_closed_to_strangers(&self) -> bool {
-        self.no_literal_tokens || self.host.is_private()
+    /// Fails if not only this machine and its private network reach the API, and everybody knows a token.
+    pub(crate) fn check_strangers(&self) -> Result<(), Failure> {
+        if self.no_literal_tokens || self.host.is_private() {
+            return Ok(());
+        }
+        let (host, choose) = (self.host.address()?, "choose a loopback or private address with --host");
+        let known = "everybody knows the tokens dev, ada, bob and carol: add --no-literal-tokens";
+        Err(Failure::new(1, format!("other machines can reach {host}, and {known}, or {choose}")))
     }
 }
 
@@ -224,7 +230,7 @@ mod tests {
     fn other_addresses_of_the_api_need_that_nobody_knows_a_token() {
         let closed = |arguments: &[&str]| {
             let arguments = ["lately"].iter().chain(arguments);
-            Lately::try_parse_from(arguments).expect("valid arguments").options.is_closed_to_strangers()
+            Lately::try_parse_from(arguments).expect("valid arguments").options.check_strangers().is_ok()
         };
         for host in ["127.0.0.1", "10.88.0.1", "::1", "fd00::1", "private"] {
             assert!(closed(&["--host", host]), "{host}");

@@ -66,19 +66,10 @@ pub struct System {
     issuers: Issuers,
     /// Shared, because it is large and systems are cloned.
     template: Arc<Template>,
-    bodies: Bodies,
+    /// The most bytes of a request's body, for each function, in the order of their routes.
+    bodies: [usize; 5],
     /// Ends all live streams.
     end_streams: Arc<watch::Sender<()>>,
-}
-
-/// The most bytes of a request's body, for each function.
-#[derive(Clone, Copy, Debug)]
-struct Bodies {
-    write_event: usize,
-    query_latest: usize,
-    follow: usize,
-    records: usize,
-    consume: usize,
 }
 
 /// Why the system could not be created.
@@ -137,13 +128,13 @@ impl System {
         let store = store(faults.client(), &template)?;
         literal_tokens::create(&store).await?;
         let bytes = |function| Ok::<_, OpenError>(settings(&template, function)?.body_bytes);
-        let bodies = Bodies {
-            write_event: bytes("WriteEventFunction")?,
-            query_latest: bytes("QueryLatestFunction")?,
-            follow: bytes("FollowFunction")?,
-            records: bytes("RecordsFunction")?,
-            consume: bytes("ConsumeFunction")?,
-        };
+        let bodies = [
+            bytes("WriteEventFunction")?,
+            bytes("QueryLatestFunction")?,
+            bytes("FollowFunction")?,
+            bytes("RecordsFunction")?,
+            bytes("ConsumeFunction")?,
+        ];
         let time = |function| Ok::<_, OpenError>(template.timeout(function)?.saturating_sub(TIME_TO_ANSWER));
         let [fan_out_time, report_time] = [time("FanOutFunction")?, time("ReportFunction")?];
         let (measurements, template) = (Measurements::default(), Arc::new(template));
@@ -175,7 +166,7 @@ impl System {
 
     /// The routes of all functions.
     pub fn routes(&self) -> Routes {
-        let Bodies { write_event, query_latest, follow, records, consume } = self.bodies;
+        let [write_event, query_latest, follow, records, consume] = self.bodies;
         let store = || self.store.clone();
         lately_write_event::routes(store())
             .with_bodies_of(write_event)

@@ -11,7 +11,7 @@ use crate::serve::options::{ReportInterval, ServeOptions};
 pub(crate) const DEMO_IS_COMPLETE: &str = "The demo data is complete.";
 
 pub(crate) fn print(
-    out: &mut impl Write,
+    out: &mut dyn Write,
     (api, dynamodb): (SocketAddr, SocketAddr),
     folders: &Folders,
     demo: DemoState,
@@ -65,7 +65,7 @@ Stop with Ctrl-C.
 }
 
 /// Prints requests to try with the literal tokens.
-fn print_examples(out: &mut impl Write, api: SocketAddr, options: &ServeOptions) -> std::io::Result<()> {
+fn print_examples(out: &mut dyn Write, api: SocketAddr, options: &ServeOptions) -> std::io::Result<()> {
     write!(
         out,
         r#"

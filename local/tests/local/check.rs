@@ -4,7 +4,8 @@
 use std::process::Stdio;
 
 use clap::Parser;
-use lately::command_line::{Command, Lately};
+use lately::Terminal;
+use lately::command_line::Lately;
 
 use crate::program::{Program, command, dynamodb, prepared, until};
 
@@ -59,12 +60,12 @@ fn a_broken_feature_is_named_and_the_others_are_tried() {
     let lines = out.lines().take_while(|line| !line.is_empty());
     let failed: Vec<_> = lines.filter_map(|line| line.strip_prefix("FAIL ")).collect();
     let expected = [
-        "the stream mapping runs, and an event is in its actor's timeline: step 2: after 4 s, GET /actors/user-check-",
-        "a follow fills a feed, and an unfollow empties it: step 2: after 4 s, GET /actors/other-check-",
+        "the stream mapping runs, and an event is in its actor's timeline: step 2: after 4 s, actor.page [\"user-check-",
+        "a follow fills a feed, and an unfollow empties it: step 2: after 4 s, actor.page [\"other-check-",
         "a subject with a colon is followed live: step 4: there was no answer for 4 s",
-        "an issue changes under its revision, and each change has its event: step 5: after 4 s, GET /subjects/repo:",
-        "a consumer gets a batch until it is committed, and late events: step 2: after 4 s, GET /actors/user-check-",
-        "a deleted topic is hidden, and its events are deleted: step 2: after 4 s, GET /actors/user-check-",
+        "an issue changes under its revision, and each change has its event: step 5: after 4 s, subject.page [\"repo:",
+        "a consumer gets a batch until it is committed, and late events: step 2: after 4 s, actor.page [\"user-check-",
+        "a deleted topic is hidden, and its events are deleted: step 2: after 4 s, actor.page [\"user-check-",
     ];
     assert!(failed.iter().zip(expected).all(|(line, start)| line.starts_with(start)), "{out}");
     assert!(failed[0].contains(": value.events is [] instead of [{"), "{out}");
@@ -82,9 +83,9 @@ async fn bad_input_gets_one_sentence_and_the_exit_code_2() {
         (&["http://127.0.0.1:1"], "no response from http://127.0.0.1:1/ ("),
     ] {
         let arguments = [&["lately", "check"], arguments].concat();
-        let Some(Command::Api(command)) = Lately::parse_from(arguments).command else { panic!() };
+        let command = Lately::parse_from(arguments).command.unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let failure = lately::client::run(command, &mut out, &mut err).await.unwrap_err();
+        let failure = command.run(Terminal::new(&mut out, &mut err)).await.unwrap_err();
         assert!(failure.code() == 2 && failure.to_string().contains(why), "{failure}");
         assert!(out.is_empty() && !failure.to_string().contains('\n'), "{failure}");
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use lately::TEMPLATE;
-use lately::command_line::{Command, Lately};
+use lately::Terminal;
+use lately::command_line::Lately;
 use lately_authorize::{Authorizer, Issuers};
 use lately_keys::{ShardCount, UnixMillis};
 use lately_kit::limits as kit;
@@ -433,18 +434,16 @@ fn the_bounds_of_executions_follow_from_the_template() {
     assert_eq!(own.len() - waiting.len(), 7, "the page says how many there are with ReadConcurrency");
 }
 
-#[test]
-fn every_bill_is_the_output_of_lately_plan() {
+#[tokio::test]
+async fn every_bill_is_the_output_of_lately_plan() {
     let blocks: Vec<_> = OPERATIONS.split("<!-- plan -->\n```text\n").skip(1).collect();
     assert!(blocks.len() == 3 && OPERATIONS.matches("lately plan").count() > 3);
     for block in blocks {
         let shown = block.split_once("```\n<!-- /plan -->").expect("it ends").0;
         let (line, bill) = shown.split_once("\n\n").unwrap();
-        let Some(Command::Plan(options)) = Lately::parse_from(line.split(' ')).command else {
-            panic!("{line}")
-        };
-        let mut out = Vec::new();
-        lately::plan::run(options, &mut out).unwrap();
+        let command = Lately::parse_from(line.split(' ')).command.unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        command.run(Terminal::new(&mut out, &mut err)).await.unwrap();
         let out = String::from_utf8(out).unwrap();
         assert!(bill == out, "put this below `{line}`:\n{out}");
     }

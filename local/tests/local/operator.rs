@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use clap::Parser;
-use lately::client::Failure;
-use lately::command_line::{Command as Subcommand, Lately};
+use lately::Terminal;
+use lately::command_line::Lately;
 use serde_json::{Value, json};
 
 use crate::program::{Program, call_dynamodb, command, get, http, prepared, until};
@@ -321,10 +321,11 @@ fn a_topic_is_consumed_line_by_line_each_event_once() {
     let posted = post(7..9);
     heard();
     let arguments = ["lately", "consume", "posts", "printer", "--url", &url, "--token", "dev"];
-    let Some(Subcommand::Consume(options)) = Lately::parse_from(arguments).command else { panic!() };
+    let consume_again = Lately::parse_from(arguments).command.unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let printed = runtime.block_on(lately::client::consume::run(options, &mut Full, &mut Vec::new()));
-    assert!(matches!(printed, Err(Failure::Io(_))), "{printed:?}");
+    let mut errors = Vec::new();
+    let printed = runtime.block_on(consume_again.run(Terminal::new(&mut Full, &mut errors)));
+    assert_eq!(printed.unwrap_err().to_string(), "no storage space");
     assert_eq!(ids(&consume(&[]).1), posted);
     // Data that was sent on several lines is printed on one line.
     let sent = "{\"type\":\"a\",\"actor\":\"ada\",\"data\":{\n  \"n\": 1.50\r\n}}";

@@ -11,7 +11,8 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use clap::Parser;
 use lately::TEMPLATE;
-use lately::command_line::{Command, Lately};
+use lately::Terminal;
+use lately::command_line::Lately;
 use lately::plan::bill::{Line, Stack, bill};
 use lately::plan::prices::Prices;
 use lately::plan::workload::Workload;
@@ -130,9 +131,9 @@ async fn load(arguments: &str) -> Measured {
     let serving = tokio::spawn(axum::serve(listener, router).into_future());
 
     let line = format!("lately load {url} --json {arguments}");
-    let Some(Command::Api(command)) = Lately::parse_from(line.split(' ')).command else { panic!() };
+    let command = Lately::parse_from(line.split(' ')).command.unwrap();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    lately::client::run(command, &mut out, &mut err).await.unwrap();
+    command.run(Terminal::new(&mut out, &mut err)).await.unwrap();
     serving.abort();
     let out = String::from_utf8(out).unwrap();
     let mut measured = std::mem::take(&mut *measured.lock().await);
@@ -278,9 +279,9 @@ async fn bad_input_gets_one_sentence_and_the_exit_code_2() {
         ),
     ] {
         let line = format!("lately load {line}");
-        let Some(Command::Api(command)) = Lately::parse_from(line.split(' ')).command else { panic!() };
+        let command = Lately::parse_from(line.split(' ')).command.unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let failure = lately::client::run(command, &mut out, &mut err).await.unwrap_err();
+        let failure = command.run(Terminal::new(&mut out, &mut err)).await.unwrap_err();
         assert!(failure.code() == 2 && failure.to_string().contains(why), "{line}: {failure}");
         assert!(out.is_empty() && !failure.to_string().contains('\n'), "{failure}");
         let price =
@@ -298,9 +299,9 @@ async fn bad_input_gets_one_sentence_and_the_exit_code_2() {
         ("--file nowhere.json", "nowhere.json: No such file or directory"),
     ] {
         let line = format!("lately plan {line}");
-        let Some(Command::Plan(options)) = Lately::parse_from(line.split(' ')).command else { panic!() };
-        let mut out = Vec::new();
-        let failure = lately::plan::run(options, &mut out).unwrap_err();
+        let command = Lately::parse_from(line.split(' ')).command.unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let failure = command.run(Terminal::new(&mut out, &mut err)).await.unwrap_err();
         assert!(failure.code() == 2 && failure.to_string().starts_with(why) && out.is_empty(), "{failure}");
     }
     for line in

@@ -24,6 +24,7 @@ use crate::precondition::{ETag, Under};
 use crate::problem::{Problem, ProblemParts};
 use crate::query::{Query, QueryString};
 use crate::quota::Permission;
+use crate::reads::each_arity;
 use crate::route::Routes;
 
 /// The text of a route's line.
@@ -382,11 +383,4 @@ macro_rules! handlers {
     };
 }
 
-handlers!();
-handlers!(A);
-handlers!(A B);
-handlers!(A B C);
-handlers!(A B C D);
-handlers!(A B C D E);
-handlers!(A B C D E F);
-handlers!(A B C D E F G);
+each_arity!(handlers);

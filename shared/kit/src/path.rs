@@ -27,57 +27,31 @@ pub trait PathPart: FromStr<Err: Into<Problem>> {
     const NAME: &str;
 }
 
-impl PathPart for Topic {
-    const NAME: &str = "topic";
+macro_rules! path_parts {
+    ($($part:ty = $name:literal),*) => {$(
+        impl PathPart for $part {
+            const NAME: &str = $name;
+        }
+    )*};
 }
 
-impl PathPart for Consumer {
-    const NAME: &str = "name";
-}
-
-impl PathPart for EventId {
-    const NAME: &str = "id";
-}
-
-impl PathPart for SessionId {
-    const NAME: &str = "id";
-}
-
-impl PathPart for ErasureId {
-    const NAME: &str = "id";
-}
-
-impl PathPart for User {
-    const NAME: &str = "user";
-}
-
-impl PathPart for App {
-    const NAME: &str = "app";
-}
-
-impl PathPart for Actor {
-    const NAME: &str = "actor";
-}
-
-impl PathPart for Subject {
-    const NAME: &str = "subject";
-}
-
-impl PathPart for Source {
-    const NAME: &str = "source";
-}
-
-impl PathPart for Owner {
-    const NAME: &str = "owner";
-}
-
-impl PathPart for Repo {
-    const NAME: &str = "repo";
-}
-
-impl PathPart for IssueNumber {
-    const NAME: &str = "number";
-}
+path_parts!(
+    Topic = "topic",
+    Consumer = "name",
+    EventId = "id",
+    SessionId = "id",
+    ErasureId = "id",
+    User = "user"
+);
+path_parts!(
+    App = "app",
+    Actor = "actor",
+    Subject = "subject",
+    Source = "source",
+    Owner = "owner",
+    Repo = "repo"
+);
+path_parts!(IssueNumber = "number");
 
 impl<T: PathPart, S: Sync> FromRequestParts<S> for Part<T> {
     type Rejection = Problem;

@@ -124,6 +124,22 @@ where
     }))
 }
 
+/// Implements a trait for handlers with up to seven arguments.
+macro_rules! each_arity {
+    ($implement:ident) => {
+        $implement!();
+        $implement!(A);
+        $implement!(A B);
+        $implement!(A B C);
+        $implement!(A B C D);
+        $implement!(A B C D E);
+        $implement!(A B C D E F);
+        $implement!(A B C D E F G);
+    };
+}
+#[cfg(feature = "document")]
+pub(crate) use each_arity;
+
 /// axum describes a handler's arguments by a tuple that begins with a marker.
 macro_rules! arguments {
     ($($argument:ident)*) => {
@@ -133,11 +149,4 @@ macro_rules! arguments {
     };
 }
 
-arguments!();
-arguments!(A);
-arguments!(A B);
-arguments!(A B C);
-arguments!(A B C D);
-arguments!(A B C D E);
-arguments!(A B C D E F);
-arguments!(A B C D E F G);
+each_arity!(arguments);

@@ -13,7 +13,7 @@ use lately_client::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 type Entries = Stream<Value>;
 /// A call's result: a value, or an iterator.
@@ -31,47 +31,34 @@ pub struct Caller {
     iterators: HashMap<String, Entries>,
 }
 
-/// A call: its names, its arguments and its options.
-#[derive(Default)]
-struct Arguments {
-    of: Vec<Value>,
-    with: Vec<Value>,
-    named: Map<String, Value>,
-}
+/// A call as a step has it: the names of its handles in `of`, its arguments in `with`, and its options in `named`.
+struct Arguments<'a>(&'a Value);
 
-impl Arguments {
-    fn of(message: &Value) -> Self {
-        let list = |name: &str| message[name].as_array().cloned().unwrap_or_default();
-        Self {
-            of: list("of"),
-            with: list("with"),
-            named: message["named"].as_object().cloned().unwrap_or_default(),
-        }
-    }
-
+impl Arguments<'_> {
     fn name(&self, index: usize) -> String {
-        self.of.get(index).map(text).unwrap_or_default()
+        text(&self.0["of"][index])
     }
 
     /// The body of a call; an absent one is empty.
     fn body(&self, index: usize) -> Value {
-        self.with.get(index).cloned().unwrap_or_else(|| json!({}))
+        self.0["with"].get(index).cloned().unwrap_or_else(|| json!({}))
     }
 
     fn query<T: DeserializeOwned>(&self) -> T {
-        serde_json::from_value(self.named.clone().into()).expect("the case names parameters of the query")
+        let named = self.0.get("named").cloned().unwrap_or_else(|| json!({}));
+        serde_json::from_value(named).expect("the case names parameters of the query")
     }
 
     fn key(&self) -> PostKey {
-        match self.named.get("key") {
+        match self.0["named"].get("key") {
             None => PostKey::Random,
             Some(Value::Null) => PostKey::None,
             Some(key) => PostKey::Given(text(key)),
         }
     }
 
-    fn revision(&self) -> Option<String> {
-        self.with.get(1).map(text)
+    fn revision(&self, index: usize) -> Option<String> {
+        self.0["with"].get(index).map(text)
     }
 
     /// Functions cannot be sent, so a case says which change it means.
@@ -101,7 +88,7 @@ fn entries<T: Serialize>(
     )))
 }
 
-async fn timeline<E>(timeline: &Timeline<E>, method: &str, arguments: &Arguments) -> Answer
+async fn timeline<E>(timeline: &Timeline<E>, method: &str, arguments: &Arguments<'_>) -> Answer
 where
     E: DeserializeOwned + Serialize + Send + 'static,
 {
@@ -110,7 +97,7 @@ where
         "pages" => entries(timeline.pages(arguments.query())),
         "events" => entries(timeline.events(arguments.query())),
         "follow" => {
-            let named = |name: &str| arguments.named.get(name).map(text);
+            let named = |name: &str| arguments.0["named"].get(name).map(text);
             let (cursor, event_type, topic) = (named("cursor"), named("type"), named("topic"));
             let options = FollowOptions { cursor, event_type, topic, ..FollowOptions::default() };
             let json =
@@ -169,7 +156,7 @@ impl Caller {
             return Ok(Value::Null);
         }
         let path = step["do"].as_str().expect("a call");
-        match (self.begin(path, &Arguments::of(step)).await?, step["start"].as_str()) {
+        match (self.begin(path, &Arguments(step)).await?, step["start"].as_str()) {
             (CallResult::Entries(iterator), Some(name)) => {
                 drop(self.iterators.insert(name.to_owned(), iterator));
                 Ok(Value::Null)
@@ -182,7 +169,7 @@ impl Caller {
     }
 
     /// Calls a method, such as `feed.unread`.
-    async fn begin(&self, path: &str, arguments: &Arguments) -> Answer {
+    async fn begin(&self, path: &str, arguments: &Arguments<'_>) -> Answer {
         if let Some(method) = path.strip_prefix("topic.") {
             return self.begin_on_topic(method, arguments).await;
         }
@@ -208,10 +195,10 @@ impl Caller {
             "source.followers" => return entries(source.followers(arguments.query())),
             "user.profile.get" | "settings.get" => value(document.get::<Value>(arguments.query()).await?),
             "user.profile.put" | "settings.put" => {
-                value(document.put(&with(0), arguments.revision().as_deref()).await?)
+                value(document.put(&with(0), arguments.revision(1).as_deref()).await?)
             }
             "user.profile.delete" | "settings.delete" => {
-                value(document.delete(arguments.with.first().map(text).as_deref()).await?)
+                value(document.delete(arguments.revision(0).as_deref()).await?)
             }
             "user.profile.update" | "settings.update" => {
                 value(document.update(|now| arguments.changed(now.unwrap_or_default())).await?)
@@ -242,7 +229,7 @@ impl Caller {
     }
 
     /// Calls a method of a topic, such as `consumer.poll`.
-    async fn begin_on_topic(&self, method: &str, arguments: &Arguments) -> Answer {
+    async fn begin_on_topic(&self, method: &str, arguments: &Arguments<'_>) -> Answer {
         let with = |index| arguments.body(index);
         let topic = self.lately.topic(arguments.name(0));
         let consumer = topic.consumer(arguments.name(1));
@@ -293,9 +280,6 @@ fn cost(Cost { read_units, write_units, calls, items, rounds }: Cost) -> Value {
 fn problem(problem: &Problem) -> Value {
     let Problem { status, code, title, detail, errors, accepted, rejected, request_id, revision, .. } =
         problem;
-    let errors: Vec<_> = errors.iter().map(|it| json!({ "path": it.path, "message": it.message })).collect();
-    let accepted: Vec<_> = accepted.iter().map(|it| json!({ "index": it.index, "id": it.id })).collect();
-    let rejected: Vec<_> = rejected.iter().map(|it| json!({ "index": it.index, "code": it.code })).collect();
     json!({
         "status": status, "code": code, "title": title, "detail": detail, "errors": errors, "accepted": accepted,
         "rejected": rejected, "request_id": request_id, "revision": revision, "cost": cost(problem.cost),

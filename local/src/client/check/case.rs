@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use lately_client::{Lately, Request};
-use reqwest::Method;
+use lately_client::Lately;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -36,25 +35,18 @@ pub(super) struct Case {
     finally: Vec<Value>,
 }
 
-/// A step: a call, whose fields [`Caller`] reads, or a wait.
+/// A step: a call, whose fields [`Caller`] reads.
 #[derive(Debug, Deserialize)]
 struct Step {
-    until: Option<Wait>,
     #[serde(default)]
     expect: Map<String, Value>,
+    /// Like `expect`, but the call is repeated until its answer is as expected.
+    until: Option<Map<String, Value>>,
     #[serde(default)]
     save: BTreeMap<String, String>,
     bound: Option<String>,
     #[serde(flatten)]
     call: Map<String, Value>,
-}
-
-/// A request that is repeated until its response has a value.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Wait {
-    http: String,
-    value: Value,
 }
 
 /// The time and the price of the step that a document bounds.
@@ -119,8 +111,8 @@ impl CaseRun {
     async fn run_steps(&mut self, case: &Case) -> Result<(), String> {
         if let Some(settings) = &case.topic {
             self.step(&json!({"do": "topic.put", "of": ["$topic"], "with": [settings]})).await?;
-            let shown = json!({"http": "GET /topics/$topic", "value": {"topic": "$topic"}});
-            self.step(&json!({ "until": shown })).await?;
+            let shown = json!({"value": {"topic": "$topic"}});
+            self.step(&json!({"do": "topic.get", "of": ["$topic"], "until": shown})).await?;
         }
         for (step, number) in case.steps.iter().zip(1..) {
             self.step(step).await.map_err(|why| format!("step {number}: {why}"))?;
@@ -130,31 +122,32 @@ impl CaseRun {
 
     async fn step(&mut self, step: &Value) -> Result<(), String> {
         let step = self.filled(step);
-        let Step { until, expect, save, bound, call } =
+        let Step { expect, until, save, bound, call } =
             serde_json::from_value(step).map_err(|error| error.to_string())?;
-        let began = Instant::now();
-        let answer = match until {
-            Some(wait) => self.wait(&wait, began).await?,
-            None => self.call(call).await?,
+        if !["do", "next", "stop"].iter().any(|field| call.contains_key(*field)) {
+            return Err(format!("the check knows no step {call:?}"));
+        }
+        let (call, began) = (Value::Object(call), Instant::now());
+        let [shortest, longest] = PAUSE;
+        let seconds = self.patience.as_secs();
+        // A call that is repeated is no stream, so the client bounds its time.
+        let longest_call = if until.is_some() { Duration::MAX } else { self.patience };
+        let (answer, price, time) = loop {
+            let answer = tokio::time::timeout(longest_call, Box::pin(self.caller.answer(&call)));
+            let answer = answer.await.map_err(|_| format!("there was no answer for {seconds} s"))?;
+            // The price is the last call's.
+            let (attempts, time) = (self.caller.attempts(), began.elapsed());
+            let price = price(&attempts);
+            match (compare_all(until.as_ref().unwrap_or(&expect), &answer, &attempts, &price), &until) {
+                (Ok(()), _) => break (answer, price, time),
+                (Err(why), None) => return Err(why),
+                (Err(why), Some(_)) if time > self.patience => {
+                    let name = call["do"].as_str().unwrap_or_default();
+                    return Err(format!("after {seconds} s, {name} {}: {why}", call["of"]));
+                }
+                (Err(_), Some(_)) => tokio::time::sleep((time / 20).clamp(shortest, longest)).await,
+            }
         };
-        let time = Instant::now() - began;
-        let attempts = self.caller.attempts();
-        let price = price(&attempts);
-        if let Value::Object(problem) = &answer["problem"]
-            && !expect.contains_key("problem")
-        {
-            let [status, code, detail] = ["status", "code", "detail"].map(|name| &problem[name]);
-            return Err(format!("{status} {code} {detail}"));
-        }
-        for (name, wanted) in &expect {
-            let found = match name.as_str() {
-                "value" | "problem" => answer[name].clone(),
-                "statuses" => attempts.iter().map(|attempt| attempt["status"].clone()).collect(),
-                "cost" => price.clone().into(),
-                _ => return Err(format!("the check knows no expectation {name}")),
-            };
-            compare(wanted, &found, name)?;
-        }
         for (name, path) in save {
             self.names.insert(name, at(&answer["value"], &path).clone());
         }
@@ -164,40 +157,6 @@ impl CaseRun {
             self.measured = Some(Measured { time, price: price.join(", "), bound });
         }
         Ok(())
-    }
-
-    async fn call(&mut self, call: Map<String, Value>) -> Result<Value, String> {
-        if !["do", "next", "stop"].iter().any(|field| call.contains_key(*field)) {
-            return Err(format!("the check knows no step {call:?}"));
-        }
-        let call = Value::Object(call);
-        let answer = tokio::time::timeout(self.patience, Box::pin(self.caller.answer(&call)));
-        answer.await.map_err(|_| format!("there was no answer for {} s", self.patience.as_secs()))
-    }
-
-    /// Repeats a request until its response has the value, or the patience is over.
-    async fn wait(&mut self, Wait { http, value }: &Wait, began: Instant) -> Result<Value, String> {
-        let (method, target) = http.split_once(' ').ok_or("a request is a method and a path")?;
-        let method = method.parse::<Method>().map_err(|error| error.to_string())?;
-        let [shortest, longest] = PAUSE;
-        loop {
-            // The price is the last attempt's.
-            self.caller.attempts();
-            let response = self.caller.lately.send_once(&Request::new(method.clone(), target)).await;
-            let found = response.and_then(|response| response.json::<Value>());
-            let compared = match &found {
-                Ok(found) => compare(value, found, "value"),
-                Err(problem) => Err(problem.to_string()),
-            };
-            let why = match (compared, found) {
-                (Ok(()), Ok(found)) => return Ok(json!({ "value": found })),
-                (why, _) => why.err().unwrap_or_default(),
-            };
-            if began.elapsed() > self.patience {
-                return Err(format!("after {} s, {http}: {why}", self.patience.as_secs()));
-            }
-            tokio::time::sleep((began.elapsed() / 20).clamp(shortest, longest)).await;
-        }
     }
 
     /// Puts in the names of this case and the values that earlier steps saved, and unfolds `$repeat`.
@@ -225,6 +184,30 @@ impl CaseRun {
             _ => node.clone(),
         }
     }
+}
+
+/// Compares an answer and its attempts with all expectations of a step.
+fn compare_all(
+    expect: &Map<String, Value>,
+    answer: &Value,
+    attempts: &[Value],
+    price: &Map<String, Value>,
+) -> Result<(), String> {
+    if let Value::Object(problem) = &answer["problem"]
+        && !expect.contains_key("problem")
+    {
+        let [status, code, detail] = ["status", "code", "detail"].map(|name| &problem[name]);
+        return Err(format!("{status} {code} {detail}"));
+    }
+    expect.iter().try_for_each(|(name, wanted)| {
+        let found = match name.as_str() {
+            "value" | "problem" => answer[name].clone(),
+            "statuses" => attempts.iter().map(|attempt| attempt["status"].clone()).collect(),
+            "cost" => price.clone().into(),
+            _ => return Err(format!("the check knows no expectation {name}")),
+        };
+        compare(wanted, &found, name)
+    })
 }
 
 /// The sum of the prices of attempts.

@@ -10,20 +10,17 @@ mod matching;
 
 use std::time::Duration;
 
-use lately_client::model::{OwnSession, Scope};
-use lately_client::{Lately, Problem, Request, Token};
+use lately_client::{Lately, Request};
 use lately_keys::Topic;
-use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 
 pub use self::calls::Caller;
-use crate::client::access::{Api, ApiAddress, FEW, parse_header, parse_url};
 use crate::client::check::case::{Case, CaseRun, Measured};
-use crate::client::failure::{Failure, Refusal};
-use crate::client::session::Terminal;
-use crate::client::text::{plain, shortened};
-use crate::client::text_table::TextTable;
+use crate::client::stack::{StackArguments, is_of_server};
+use crate::failure::Failure;
 use crate::seconds;
+use crate::terminal::Terminal;
+use crate::text::{plain, shortened};
 
 /// The cases.
 const CASES: &str = include_str!("../../../../clients/conformance/cases/check.yaml");
@@ -34,21 +31,8 @@ const FAILURE_CHARACTERS: usize = 400;
 /// The options of `lately check`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckOptions {
-    /// The API's URL: the stack's output ApiUrl
-    #[arg(env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000", value_parser = parse_url)]
-    url: Url,
-
-    /// The URL of the live streams, if it is another one: the stack's output LiveUrl
-    #[arg(long, value_name = "URL", value_parser = parse_url)]
-    live_url: Option<Url>,
-
-    /// A header to send with each request, such as 'Host: api.example.org'; repeatable
-    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header)]
-    headers: Vec<(HeaderName, HeaderValue)>,
-
-    /// A token with the scope admin
-    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true)]
-    token: Token,
+    #[command(flatten)]
+    stack: StackArguments,
 
     /// A topic that is reported on a schedule: post an event to it and wait until a report counts the event
     #[arg(long, value_name = "TOPIC")]
@@ -66,20 +50,18 @@ fn parse_patience(text: &str) -> Result<Duration, String> {
 }
 
 /// Runs all cases and prints a line for each, and a table at the end.
-pub(crate) async fn run(options: CheckOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
-    let CheckOptions { url, live_url, headers, token, report, patience } = options;
-    let api = Api::at(ApiAddress { url: url.clone(), headers }, &token, FEW)?;
-    is_admitted(&api.lately, &url, "the check").await?;
-    let lately = api.lately.using(|options| options.live_url = live_url.clone().map(String::from));
+pub(crate) async fn run(options: CheckOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+    let CheckOptions { stack, report, patience } = options;
+    let api = stack.open("the check").await?;
     let run = format!("check-{:08x}", fastrand::u32(..));
-    let has_live = has_live(&lately, live_url.as_ref(), &run).await?;
+    let has_live = has_live(&api, stack.live_url.as_ref(), &run).await?;
     let report = report.map(|topic| topic.to_string());
     let (mut rows, mut failed) = (Vec::new(), 0);
     for (case, number) in cases().iter().zip(1..) {
-        let mut case_run = CaseRun::new(&lately, patience, &format!("{run}-{number}"), report.as_deref());
+        let mut case_run = CaseRun::new(&api, patience, &format!("{run}-{number}"), report.as_deref());
         let (result, text) = match case.needs.as_deref() {
             Some("live") if !has_live => {
-                ("skip", format!("{url} has no live routes; --live-url names others"))
+                ("skip", format!("{} has no live routes; --live-url names others", stack.url))
             }
             Some("report") if report.is_none() => ("skip", "--report names a topic with reports".to_owned()),
             _ => match case_run.run(case).await {
@@ -87,7 +69,7 @@ pub(crate) async fn run(options: CheckOptions, terminal: Terminal<'_>) -> Result
                 Err(why) => ("FAIL", shortened(&plain(&why), FAILURE_CHARACTERS).into_owned()),
             },
         };
-        writeln!(terminal.stdout, "{result:<4} {}: {text}", case.name)?;
+        terminal.print(format_args!("{result:<4} {}: {text}", case.name))?;
         terminal.stdout.flush()?;
         failed += usize::from(result == "FAIL");
         let measured =
@@ -95,42 +77,18 @@ pub(crate) async fn run(options: CheckOptions, terminal: Terminal<'_>) -> Result
         let cells = [result.to_owned(), case.name.clone()].into_iter().chain(measured.unwrap_or_default());
         rows.push(cells.collect());
     }
-    writeln!(terminal.stdout)?;
-    TextTable::new(&["", "CASE", "TIME", "PRICE", "BOUND"], terminal.columns)
-        .print(terminal.stdout, &rows)?;
+    terminal.print("")?;
+    let mut table = terminal.table(&["", "CASE", "TIME", "PRICE", "BOUND"]);
+    terminal.rows(&mut table, &rows)?;
     match failed {
         0 => Ok(()),
-        _ => Err(Failure::Incomplete { text: format!("{failed} of {} cases failed", rows.len()), code: 1 }),
+        _ => Err(Failure::new(1, format!("{failed} of {} cases failed", rows.len()))),
     }
 }
 
 fn cases() -> Vec<Case> {
     let cases = lately_template::yaml::parse(CASES).expect("the file is YAML");
     serde_json::from_value(cases).expect("the file has cases: a test runs all of them")
-}
-
-/// Checks that the URL is an API's and the token an admin's: otherwise every call of `work` would fail.
-pub(super) async fn is_admitted(lately: &Lately, url: &Url, work: &str) -> Result<(), Failure> {
-    let sentence = match lately.sessions().own().await {
-        Ok(OwnSession { scopes, .. }) if !scopes.allow(Scope::Admin) => {
-            format!("the token has the scopes {scopes}; {work} needs the scope admin")
-        }
-        Ok(OwnSession { topics: Some(_), .. }) => {
-            format!("the token is limited to topics; {work} creates topics of its own")
-        }
-        Ok(_) => return Ok(()),
-        Err(problem) if is_of_server(&problem) => {
-            return Err(Refusal { creation: None, problem }.into());
-        }
-        Err(problem) => match problem.status {
-            0 => format!("no response from {url} ({})", plain(&problem.detail)),
-            401 | 403 => {
-                format!("{url} rejects the request; check the token ({})", plain(&problem.to_string()))
-            }
-            _ => format!("{url} is not Lately's API ({})", plain(&problem.to_string())),
-        },
-    };
-    Err(Failure::Usage(sentence))
 }
 
 /// Checks whether there are live routes. If the command line names their URL, there must be.
@@ -140,14 +98,9 @@ async fn has_live(lately: &Lately, live_url: Option<&Url>, run: &str) -> Result<
     let response = lately.send_once(&Request::to(Method::GET, ["topics", run, "live"])).await;
     let problem = response.map_or_else(|problem| problem, |response| Box::new(response.problem()));
     match live_url {
-        Some(url) if problem.code != "topic-not-found" && !is_of_server(&problem) => Err(Failure::Usage(
+        Some(url) if problem.code != "topic-not-found" && !is_of_server(&problem) => Err(Failure::usage(
             format!("{url} does not serve Lately's live streams ({})", plain(&problem.to_string())),
         )),
         _ => Ok(problem.code != "route-not-found"),
     }
-}
-
-/// True if the API exists, and cannot answer now.
-fn is_of_server(problem: &Problem) -> bool {
-    problem.status == 429 || problem.status >= 500
 }

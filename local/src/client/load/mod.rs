@@ -12,24 +12,22 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lately_client::{Lately, Problem, Token};
+use lately_client::Lately;
 use lately_model::limits::BODY_BYTES;
-use reqwest::Url;
-use reqwest::header::{HeaderName, HeaderValue};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::client::access::{Api, ApiAddress, FEW, is_here, parse_header, parse_url};
-use crate::client::check::is_admitted;
+use crate::client::access::is_here;
 use crate::client::confirm;
-use crate::client::failure::Failure;
 use crate::client::load::tally::{Delay, LoadFigures, LoadTally};
 use crate::client::load::traffic::{POSTS_A_SECOND, Traffic};
-use crate::client::session::Terminal;
+use crate::client::stack::StackArguments;
+use crate::failure::Failure;
 use crate::plan::workload::Workload;
 use crate::plan::{self, grouped};
 use crate::seconds;
+use crate::terminal::Terminal;
 
 /// The longest load.
 const LONGEST_SECONDS: u32 = 60 * 60;
@@ -49,10 +47,6 @@ const FRAME_BYTES: usize = 200;
 /// The options of `lately load`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LoadOptions {
-    /// The API's URL: the stack's output ApiUrl
-    #[arg(env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000", value_parser = parse_url)]
-    url: Url,
-
     /// The events to post a second
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1..=50_000))]
     rate: u32,
@@ -81,17 +75,8 @@ pub struct LoadOptions {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(..=5_000))]
     readers: u32,
 
-    /// The URL of the live streams, if it is another one: the stack's output LiveUrl
-    #[arg(long, env = "LATELY_LIVE_URL", value_name = "URL", value_parser = parse_url)]
-    live_url: Option<Url>,
-
-    /// A header to send with each request, such as 'Host: api.example.org'; repeatable
-    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header)]
-    headers: Vec<(HeaderName, HeaderValue)>,
-
-    /// A token with the scope admin
-    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true)]
-    token: Token,
+    #[command(flatten)]
+    stack: StackArguments,
 
     /// The URL's host, to confirm a load on another machine; without it, the command asks for the host on a terminal
     #[arg(long, value_name = "HOST")]
@@ -112,42 +97,32 @@ pub(crate) async fn run(options: LoadOptions, mut terminal: Terminal<'_>) -> Res
     let LoadOptions { rate, bytes, actors, followers, .. } = options;
     let batch = rate.div_ceil(POSTS_A_SECOND);
     if batch as usize * (bytes as usize + FRAME_BYTES) > BODY_BYTES {
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "{rate} events a second of {bytes} bytes are too many: {POSTS_A_SECOND} posts a second have 3 MiB each"
         )));
     }
     if actors * followers > FOLLOWS {
-        return Err(Failure::Usage(format!("--actors times --followers must be at most {FOLLOWS}")));
+        return Err(Failure::usage(format!("--actors times --followers must be at most {FOLLOWS}")));
     }
     confirm_price(&options, batch, &mut terminal)?;
-    let address = ApiAddress { url: options.url.clone(), headers: options.headers.clone() };
-    let api = Api::at(address, &options.token, FEW)?;
-    is_admitted(&api.lately, &options.url, "the load").await?;
-    let lately = api.lately.using(|client| {
-        client.live_url = options.live_url.clone().map(String::from);
-        client.timeout = REQUEST_TIMEOUT;
-    });
+    let api = options.stack.open("the load").await?;
+    let lately = api.using(|client| client.timeout = REQUEST_TIMEOUT);
     let traffic = Arc::new(traffic(&options, batch, lately));
-    let failed = |problem: Box<Problem>| api.failure(problem);
     let done = match traffic.set_up().await {
         Ok(()) => send(&traffic, &options, &mut terminal).await,
-        Err(problem) => Err(failed(problem)),
+        Err(problem) => Err(api.failure(problem)),
     };
     let cleaned = traffic.clean_up().await;
     done?;
-    cleaned.map_err(|problem| Failure::Incomplete {
-        text: format!(
-            "not everything is deleted ({}): delete {}",
-            failed(problem),
-            traffic.topics.join(", ")
-        ),
-        code: 1,
+    cleaned.map_err(|problem| {
+        let (why, topics) = (api.failure(problem), traffic.topics.join(", "));
+        Failure::new(1, format!("not everything is deleted ({why}): delete {topics}"))
     })
 }
 
 /// Names the price, and asks, if the API is on another machine.
 fn confirm_price(options: &LoadOptions, batch: u32, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
-    if is_here(&options.url) {
+    if is_here(&options.stack.url) {
         return Ok(());
     }
     let workload = Workload {
@@ -163,20 +138,19 @@ fn confirm_price(options: &LoadOptions, batch: u32, terminal: &mut Terminal<'_>)
         type_view: false,
     };
     let dollars = plan::of_run(&workload, options.time.into());
-    let host = options.url.host_str().unwrap_or_default();
-    writeln!(
-        terminal.stderr,
-        "{} events in {} s cost about {dollars:.2} dollars, deletion included (list prices of us-east-1)",
-        grouped(&(u64::from(options.rate) * u64::from(options.time)).to_string()),
+    let host = options.stack.url.host_str().unwrap_or_default();
+    let events = grouped(&(u64::from(options.rate) * u64::from(options.time)).to_string());
+    terminal.log(format_args!(
+        "{events} events in {} s cost about {dollars:.2} dollars, deletion included (list prices of us-east-1)",
         options.time,
-    )?;
+    ))?;
     let Some(confirmed) = &options.confirm else {
         confirm::needs_terminal(|| format!("add --confirm {host} to send the load"))?;
         return confirm::ask(terminal.stderr, host, "type the host to send the load", "nothing is sent");
     };
     match confirmed == host {
         true => Ok(()),
-        false => Err(Failure::Usage(format!(
+        false => Err(Failure::usage(format!(
             "--confirm names {confirmed} and the URL names {host}: nothing is sent"
         ))),
     }
@@ -259,25 +233,23 @@ async fn send(
 fn print_second(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     let LoadFigures { seconds, offered, accepted, refused, pages, fan_out, live, .. } = figures;
     if json {
-        print_json(figures, terminal)?;
+        terminal.print_json(&serde_json::to_string(figures)?)?;
     } else {
         let [offered, accepted, pages] = [offered, accepted, pages].map(|count| grouped(&count.to_string()));
         let median =
             |delay: &Option<Delay>| delay.map_or("-".to_owned(), |delay| format!("{} ms", delay.median_ms));
-        writeln!(
-            terminal.stdout,
-            "{seconds:>6.1} s  offered {offered}, accepted {accepted}, refused {}, pages {pages}, fan-out {}, live {}",
-            by_reason(refused),
-            median(fan_out),
-            median(live),
-        )?;
+        let (refused, fan_out, live) = (by_reason(refused), median(fan_out), median(live));
+        terminal.print(format_args!(
+            "{seconds:>6.1} s  offered {offered}, accepted {accepted}, refused {refused}, pages {pages}, \
+             fan-out {fan_out}, live {live}"
+        ))?;
     }
     Ok(terminal.stdout.flush()?)
 }
 
 fn print_end(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     if json {
-        return print_json(figures, terminal);
+        return terminal.print_json(&serde_json::to_string(figures)?);
     }
     let count = |count: u64| grouped(&count.to_string());
     let delay = |delay: &Option<Delay>| match delay {
@@ -287,7 +259,8 @@ fn print_end(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) -> 
         None => "not measured".to_owned(),
     };
     let shards = figures.shards.iter().flatten().map(|(_, shards)| shards.to_string());
-    let pairs = [
+    terminal.print("")?;
+    terminal.pairs(&[
         ("seconds", figures.seconds.to_string()),
         ("offered events", count(figures.offered)),
         ("accepted events", count(figures.accepted)),
@@ -299,16 +272,7 @@ fn print_end(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) -> 
         ("write units", format!("{:.2} an event, without fan-out", figures.write_units_an_event)),
         ("read units", format!("{:.2} a page", figures.read_units_a_page)),
         ("shards", shards.collect::<Vec<_>>().join(", ")),
-    ];
-    writeln!(terminal.stdout)?;
-    for (name, value) in pairs {
-        writeln!(terminal.stdout, "{name:<16}  {value}")?;
-    }
-    Ok(())
-}
-
-fn print_json(figures: &LoadFigures, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
-    Ok(writeln!(terminal.stdout, "{}", serde_json::to_string(figures)?)?)
+    ])
 }
 
 /// The counts by reason, such as `60 rate-limited, 2 unavailable`.

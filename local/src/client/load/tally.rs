@@ -7,17 +7,16 @@ use lately_client::Problem;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use crate::seconds::tenths;
+
 /// The most delays of a kind, and the most events whose arrival is awaited. Further ones are not measured.
 const MEASURED: usize = 100_000;
 
 /// The figures so far.
 #[derive(Debug, Default)]
 pub(super) struct LoadTally {
-    pub(super) offered: u64,
-    pub(super) accepted: u64,
-    pub(super) refused: BTreeMap<String, u64>,
-    pub(super) pages: u64,
-    pub(super) refused_pages: BTreeMap<String, u64>,
+    /// The figures that are counts.
+    pub(super) counts: LoadFigures,
     pub(super) write_units: f64,
     pub(super) read_units: f64,
     pub(super) fan_out: Delays,
@@ -38,7 +37,7 @@ pub(super) enum Side {
 pub(super) struct Delays(Vec<Duration>);
 
 /// The figures as a command prints them.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct LoadFigures {
     pub(super) seconds: f64,
     /// True at the end.
@@ -89,28 +88,22 @@ impl LoadTally {
     }
 
     pub(super) fn refuse(&mut self, code: &str, events: u64) {
-        *self.refused.entry(code.to_owned()).or_default() += events;
+        *self.counts.refused.entry(code.to_owned()).or_default() += events;
     }
 
     pub(super) fn refuse_page(&mut self, problem: &Problem) {
-        *self.refused_pages.entry(problem.code.clone()).or_default() += 1;
+        *self.counts.refused_pages.entry(problem.code.clone()).or_default() += 1;
     }
 
     pub(super) fn figures(&self, time: Duration) -> LoadFigures {
         let mean = |units: f64, count: u64| if count == 0 { 0.0 } else { units / count as f64 };
         LoadFigures {
-            seconds: (time.as_secs_f64() * 10.0).round() / 10.0,
-            is_done: false,
-            offered: self.offered,
-            accepted: self.accepted,
-            refused: self.refused.clone(),
-            pages: self.pages,
-            refused_pages: self.refused_pages.clone(),
+            seconds: tenths(time),
             fan_out: self.fan_out.spread(),
             live: self.live.spread(),
-            write_units_an_event: mean(self.write_units, self.accepted),
-            read_units_a_page: mean(self.read_units, self.pages),
-            shards: None,
+            write_units_an_event: mean(self.write_units, self.counts.accepted),
+            read_units_a_page: mean(self.read_units, self.counts.pages),
+            ..self.counts.clone()
         }
     }
 }

@@ -99,7 +99,7 @@ impl Traffic {
 
     /// Sends the posts of a number, or counts them as not sent.
     pub(super) fn offer(self: &Arc<Self>, number: u64, posts: &mut JoinSet<()>) {
-        self.tally().offered += self.batch;
+        self.tally().counts.offered += self.batch;
         if posts.len() < POSTS_AT_ONCE {
             let traffic = Arc::clone(self);
             posts.spawn(async move { traffic.post(number).await });
@@ -125,7 +125,7 @@ impl Traffic {
             }
         };
         tally.write_units += cost.write_units;
-        tally.accepted += ids.len() as u64;
+        tally.counts.accepted += ids.len() as u64;
         let refused = self.batch.saturating_sub(ids.len() as u64);
         if refused > 0 {
             tally.refuse(code.as_deref().unwrap_or("invalid-response"), refused);
@@ -165,7 +165,7 @@ impl Traffic {
             let mut tally = self.tally();
             match page {
                 Ok(page) => {
-                    tally.pages += 1;
+                    tally.counts.pages += 1;
                     tally.read_units += page.cost.read_units;
                 }
                 Err(problem) => tally.refuse_page(&problem),

@@ -5,7 +5,7 @@ use lately_keys::UnixMillis;
 use lately_model::limits::{BATCH_EVENTS, BODY_BYTES};
 use lately_model::{AcceptedTimes, BatchError, BodyForm};
 
-use crate::client::failure::Refusal;
+use crate::failure::Refusal;
 
 /// A line that is not blank, without the blanks around it.
 #[derive(Debug)]

@@ -6,15 +6,16 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use lately_model::limits::BODY_BYTES;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::timeout;
 
-use crate::client::failure::Failure;
+use crate::client::post::LineArguments;
 use crate::client::post::batch::{LineBatch, PostedLine};
+use crate::failure::Failure;
 
 /// The number of lines read ahead.
 const AHEAD: usize = 64;
@@ -26,35 +27,25 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Lines {
     lines: Receiver<Result<PostedLine, Failure>>,
-    /// The line that had no room in the last batch.
-    held: Option<PostedLine>,
-    /// The error that ended the reading.
-    failed: Option<Failure>,
+    /// The line that had no room in the last batch, or the error that ended the reading behind it.
+    held: Option<Result<PostedLine, Failure>>,
     /// True if a pause ends a batch.
     may_pause: bool,
 }
 
-/// The file and the range of the lines to post.
-#[derive(Clone, Debug)]
-pub(super) struct Source {
-    pub(super) file: PathBuf,
-    pub(super) from: u64,
-    pub(super) to: u64,
-    /// True if the batches depend on the lines alone, and not on pauses.
-    pub(super) repeatable: bool,
-}
-
 impl Lines {
-    pub(super) fn open(source: &Source) -> Result<Self, Failure> {
-        let is_stdin = source.file == Path::new("-");
+    /// Reads the lines of a file in batches, which depend on the lines alone, and not on pauses, if they are `repeatable`.
+    pub(super) fn open(arguments: &LineArguments, path: &Path, repeatable: bool) -> Result<Self, Failure> {
+        let is_stdin = path == Path::new("-");
         let file = match is_stdin {
             true => None,
-            false => Some(open(&source.file).map_err(|error| {
-                Failure::Usage(format!("{} cannot be read: {error}", source.file.display()))
-            })?),
+            false => Some(
+                open(path)
+                    .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))?,
+            ),
         };
         let (sender, lines) = channel(AHEAD);
-        let (from, to) = (source.from, source.to);
+        let (from, to) = (arguments.from_line, arguments.to_line.unwrap_or(u64::MAX));
         std::thread::spawn(move || {
             let send = |line| sender.blocking_send(line).is_ok();
             match file {
@@ -62,34 +53,34 @@ impl Lines {
                 None => read(std::io::stdin().lock(), from, to, send),
             }
         });
-        Ok(Self { lines, held: None, failed: None, may_pause: is_stdin && !source.repeatable })
+        Ok(Self { lines, held: None, may_pause: is_stdin && !repeatable })
     }
 
     /// The next batch, or the error that ended the reading; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<Result<LineBatch, Failure>> {
         let mut batch = LineBatch::default();
-        self.held.take().into_iter().for_each(|line| batch.push(line));
-        while self.failed.is_none() {
-            let next = self.lines.recv();
+        loop {
+            let read = async {
+                match self.held.take() {
+                    Some(held) => Some(held),
+                    None => self.lines.recv().await,
+                }
+            };
             let next = match self.may_pause && !batch.is_empty() {
-                true => match timeout(PAUSE, next).await {
-                    Ok(next) => next,
-                    Err(_) => break,
-                },
-                false => next.await,
+                true => timeout(PAUSE, read).await.unwrap_or(None),
+                false => read.await,
             };
             match next {
-                None => break,
+                None => return (!batch.is_empty()).then_some(Ok(batch)),
                 Some(Ok(line)) if batch.has_room_for(&line) => batch.push(line),
-                Some(Ok(line)) => {
-                    self.held = Some(line);
-                    break;
+                Some(Err(failure)) if batch.is_empty() => return Some(Err(failure)),
+                // Lines that were read before an error are posted first.
+                next => {
+                    self.held = next;
+                    return Some(Ok(batch));
                 }
-                Some(Err(failure)) => self.failed = Some(failure),
             }
         }
-        // Lines that were read before the error are posted first.
-        if batch.is_empty() { self.failed.take().map(Err) } else { Some(Ok(batch)) }
     }
 }
 
@@ -127,7 +118,7 @@ fn line(input: &mut impl BufRead, number: u64) -> Result<Option<Vec<u8>>, Failur
         return Ok(None);
     }
     if text.len() == BODY_BYTES && !text.ends_with(b"\n") {
-        return Err(Failure::Input(format!("line {number} is longer than {} MiB", BODY_BYTES >> 20)));
+        return Err(Failure::new(3, format!("line {number} is longer than {} MiB", BODY_BYTES >> 20)));
     }
     Ok(Some(text.trim_ascii().to_vec()))
 }
@@ -177,14 +168,14 @@ mod tests {
             let large = if number > 1_000 { BODY_BYTES - 2 } else { 1 };
             sender.send(Ok(PostedLine { number, text: vec![b'x'; large] })).await.expect("there is room");
         }
-        sender.send(Err(Failure::Input("broken".to_owned()))).await.expect("there is room");
-        let mut lines = Lines { lines: receiver, held: None, failed: None, may_pause: false };
+        sender.send(Err(Failure::new(3, "broken"))).await.expect("there is room");
+        let mut lines = Lines { lines: receiver, held: None, may_pause: false };
         for span in [(1, 500), (501, 1_000), (1_001, 1_001), (1_002, 1_002)] {
             let batch = lines.next().await.expect("there is more").expect("it can be read");
             assert_eq!(batch.span(), span);
             assert!(batch.body.len() <= BODY_BYTES);
         }
-        assert!(matches!(lines.next().await, Some(Err(Failure::Input(_)))));
+        assert!(matches!(lines.next().await, Some(Err(_))));
         drop(sender);
         assert!(lines.next().await.is_none());
     }

@@ -6,9 +6,9 @@
 
 mod batch;
 mod lines;
+mod open_lines;
 mod progress;
 mod sending;
-mod stopped;
 
 use std::path::PathBuf;
 
@@ -19,12 +19,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::client::access::Access;
-use crate::client::failure::Failure;
-use crate::client::session::Terminal;
+use crate::client::session::Session;
 use crate::client::timeline::show_event;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
 use crate::time_argument::parse_time;
-
-use stopped::Stopped;
 
 /// Write one event, or one event for each line of a file or of standard input
 #[derive(Clone, Debug, clap::Args)]
@@ -32,26 +31,8 @@ pub struct PostArguments {
     /// The topic
     topic: Topic,
 
-    /// The event's type, such as post.created
-    #[arg(long = "type", value_name = "TYPE", required_unless_present = "file", conflicts_with = "file")]
-    event_type: Option<EventType>,
-
-    /// The event's actor: the token's user, unless the token may write as anyone
-    #[arg(long, value_name = "ACTOR", required_unless_present = "file", conflicts_with = "file")]
-    actor: Option<Actor>,
-
-    /// The event's subject, such as repo:octo:hello
-    #[arg(long, value_name = "SUBJECT", conflicts_with = "file")]
-    subject: Option<Subject>,
-
-    /// The event's data, as JSON
-    #[arg(long, value_name = "JSON", value_parser = parse_json, conflicts_with = "file")]
-    data: Option<Box<RawValue>>,
-
-    /// The event's time, if it is not now, or the time since then, such as 1h; a time more than a minute ago needs the
-    /// scope import
-    #[arg(long, value_name = "TIME", conflicts_with = "file", value_parser = parse_time)]
-    at: Option<UnixMillis>,
+    #[command(flatten)]
+    event: EventArguments,
 
     /// Write only once within a day, however often this key is used; with --file, each batch has a key made from this
     /// one
@@ -88,15 +69,30 @@ struct LineArguments {
 }
 
 /// One event, as it is sent.
-#[derive(Debug, Serialize)]
-struct NewEvent {
+#[derive(Clone, Debug, clap::Args, Serialize)]
+struct EventArguments {
+    /// The event's type, such as post.created
+    #[arg(long = "type", value_name = "TYPE", required_unless_present = "file", conflicts_with = "file")]
     #[serde(rename = "type")]
     event_type: Option<EventType>,
+
+    /// The event's actor: the token's user, unless the token may write as anyone
+    #[arg(long, value_name = "ACTOR", required_unless_present = "file", conflicts_with = "file")]
     actor: Option<Actor>,
+
+    /// The event's subject, such as repo:octo:hello
+    #[arg(long, value_name = "SUBJECT", conflicts_with = "file")]
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<Subject>,
+
+    /// The event's data, as JSON
+    #[arg(long, value_name = "JSON", value_parser = parse_json, conflicts_with = "file")]
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Box<RawValue>>,
+
+    /// The event's time, if it is not now, or the time since then, such as 1h; a time more than a minute ago needs the
+    /// scope import
+    #[arg(long, value_name = "TIME", conflicts_with = "file", value_parser = parse_time)]
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<UnixMillis>,
 }
@@ -118,11 +114,12 @@ pub(super) async fn run(
     access: Access,
     terminal: Terminal<'_>,
 ) -> Result<(), Failure> {
-    let PostArguments { topic, event_type, actor, subject, data, at, idempotency_key, lines } = arguments;
-    if lines.file.is_some() {
-        return sending::run(&topic, lines, idempotency_key, access, terminal).await;
+    let PostArguments { topic, event, idempotency_key, lines } = arguments;
+    if let Some(file) = lines.file.clone() {
+        return sending::run(&topic, &file, lines, idempotency_key, access, terminal).await;
     }
-    let event = NewEvent { event_type, actor, subject, data, at };
     let key = idempotency_key.map_or(PostKey::None, PostKey::Given);
-    show_event(&mut terminal.open(access)?, |api| api.topic(&topic).post_under(&key, &event)).await
+    let mut session = Session::open(access, terminal)?;
+    let post = session.api.topic(&topic).post_under(&key, &event);
+    show_event(&mut session, post).await
 }

@@ -11,7 +11,7 @@ use crate::counted::counted;
 #[derive(Debug)]
 pub(super) struct Progress {
     begun: Instant,
-    events: u64,
+    pub(super) events: u64,
     requests: u64,
     /// The events that an earlier run has written.
     replayed: u64,
@@ -24,20 +24,23 @@ impl Progress {
         Self { begun: now, events: 0, requests: 0, replayed: 0, line: StatusLine::begun(now), quiet }
     }
 
-    /// Counts a request's events, and prints the progress if an update is due.
-    pub(super) fn add(&mut self, events: u64, now: Instant, stderr: &mut dyn Write) -> io::Result<()> {
+    /// Counts a request's events, which an earlier run has written if they are `replayed`. Prints the progress if an update
+    /// is due.
+    pub(super) fn add(
+        &mut self,
+        events: u64,
+        replayed: bool,
+        now: Instant,
+        stderr: &mut dyn Write,
+    ) -> io::Result<()> {
         self.events += events;
         self.requests += 1;
+        self.replayed += if replayed { events } else { 0 };
         if self.quiet {
             return Ok(());
         }
         let text = self.text(now);
         self.line.show(now, stderr, || text)
-    }
-
-    /// Counts events that an earlier run has written.
-    pub(super) fn add_replayed(&mut self, events: u64) {
-        self.replayed += events;
     }
 
     /// Prints the total counts, also after a failure.
@@ -75,7 +78,7 @@ mod tests {
             (progress.line.terminal, progress.line.due) = (false, at(5));
             let mut stderr = Vec::new();
             for seconds in 1..=7 {
-                progress.add(500, at(seconds), &mut stderr).expect("memory takes it");
+                progress.add(500, false, at(seconds), &mut stderr).expect("memory takes it");
             }
             progress.end(at(8), &mut stderr).expect("memory takes it");
             String::from_utf8(stderr).expect("text")
@@ -90,7 +93,7 @@ mod tests {
         let mut progress = Progress::begun(begun, false);
         (progress.line.terminal, progress.line.due) = (true, begun);
         let mut stderr = Vec::new();
-        progress.add(1, begun, &mut stderr).expect("memory takes it");
+        progress.add(1, false, begun, &mut stderr).expect("memory takes it");
         progress.end(begun, &mut stderr).expect("memory takes it");
         let line = "1 event in 1 request, 0.0 s, 1000 a second";
         assert_eq!(String::from_utf8(stderr).expect("text"), format!("{REDRAW}{line}{REDRAW}{line}\n"));

@@ -7,102 +7,91 @@ use lately_keys::Topic;
 use lately_keys::limits::IDEMPOTENCY_KEY_BYTES;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::path::Path;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::client::access::{Access, Api, MANY};
-use crate::client::failure::Failure;
+use crate::client::post::LineArguments;
 use crate::client::post::batch::LineBatch;
-use crate::client::post::lines::{Lines, Source};
+use crate::client::post::lines::Lines;
+use crate::client::post::open_lines::OpenLines;
 use crate::client::post::progress::Progress;
-use crate::client::post::{LineArguments, Stopped};
-use crate::client::session::{Session, Terminal};
+use crate::client::session::Session;
+use crate::counted::counted;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
 
 /// The most bytes of a run's key: `@` and a line number are appended to it.
 const KEY_BYTES: usize = IDEMPOTENCY_KEY_BYTES - 1 - 20;
 
-/// The accepted events of a batch.
+/// The accepted events of a batch. They stay JSON text.
 #[derive(Debug, Deserialize)]
-struct Accepted<'a> {
-    #[serde(borrow)]
-    events: Vec<&'a RawValue>,
+struct Accepted {
+    events: Vec<Box<RawValue>>,
 }
 
 /// A post of lines that is under way.
 struct Run<'a> {
     session: Session<'a>,
     progress: Progress,
-    /// The number of accepted events.
-    accepted: u64,
-    /// The first and the last line of each batch that is not known to be accepted.
-    open: Vec<(u64, u64)>,
-    /// The first line that was not sent.
-    rest: u64,
-    /// The first failure.
-    why: Option<Failure>,
+    open: OpenLines,
 }
 
 pub(super) async fn run(
     topic: &Topic,
+    file: &Path,
     arguments: LineArguments,
     key: Option<String>,
     access: Access,
     terminal: Terminal<'_>,
 ) -> Result<(), Failure> {
-    let LineArguments { file, from_line, to_line, parallel, quiet } = arguments;
-    let source = Source {
-        file: file.unwrap_or_default(),
-        from: from_line,
-        to: to_line.unwrap_or(u64::MAX),
-        repeatable: key.is_some(),
-    };
+    let lines = Lines::open(&arguments, file, key.is_some())?;
     let key = key.unwrap_or_else(|| format!("{:032x}", fastrand::u128(..)));
     if key.len() > KEY_BYTES {
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "--idempotency-key may have at most {KEY_BYTES} characters with --file"
         )));
     }
-    let lines = Lines::open(&source)?;
-    let mut api = Api::at(access.address.clone(), &access.token, MANY)?;
+    let api = Api::at(access.address.clone(), MANY)?;
     let topic = api.topic(topic);
     let mut run = Run {
-        session: terminal.open(access)?,
-        progress: Progress::begun(Instant::now(), quiet),
-        accepted: 0,
-        open: Vec::new(),
-        rest: from_line,
-        why: None,
+        session: Session::open(access, terminal)?,
+        progress: Progress::begun(Instant::now(), arguments.quiet),
+        open: OpenLines { batches: Vec::new(), rest: arguments.from_line, key: key.clone() },
     };
     // After a failure nothing more is read or sent, and the requests under way are awaited.
     let (running, stopped) = oneshot::channel::<()>();
-    let mut running = Some(running);
+    let (mut running, mut why) = (Some(running), None);
     let batches = stream::unfold(lines, async |mut lines| Some((lines.next().await?, lines)));
     let batches = batches.take_until(stopped);
     let sending = batches.map(async |batch| {
-        let mut batch = batch?;
-        let answer = send(&api, &topic, &key, &mut batch).await;
+        let batch = batch?;
+        let answer = send(&api, &topic, &key, &batch).await;
         Ok((batch, answer))
     });
-    let mut sent = Box::pin(sending.buffered(parallel.into()));
+    let mut sent = Box::pin(sending.buffered(arguments.parallel.into()));
     while let Some(done) = sent.next().await {
         // The command reports the first failure.
         if let Err(failure) = run.note(done) {
-            run.why.get_or_insert(failure);
+            why.get_or_insert(failure);
             running = None;
         }
     }
     drop((sent, running));
-    run.end(key)
+    run.end(why)
 }
 
-/// The answer to a batch: the text of its response.
-type Posted = Answer<Box<RawValue>>;
-
 /// Sends a batch with the key of its first line. Faults of an error response get their line numbers.
-async fn send(api: &Api, topic: &TopicHandle, key: &str, batch: &mut LineBatch) -> Result<Posted, Failure> {
+async fn send(
+    api: &Api,
+    topic: &TopicHandle,
+    key: &str,
+    batch: &LineBatch,
+) -> Result<Answer<Accepted>, Failure> {
     let key = PostKey::Given(format!("{key}@{}", batch.span().0));
     let mut answer = api.ask(topic.post_lines(&key, batch.body.clone()).reading()).await;
-    if let Err(Failure::Refused(refusal)) = &mut answer {
+    if let Some(refusal) = answer.as_mut().err().and_then(Failure::refusal_mut) {
         batch.locate(refusal);
     }
     answer
@@ -110,41 +99,35 @@ async fn send(api: &Api, topic: &TopicHandle, key: &str, batch: &mut LineBatch) 
 
 impl Run<'_> {
     /// Notes the result of a batch, or of reading one.
-    fn note(&mut self, done: Result<(LineBatch, Result<Posted, Failure>), Failure>) -> Result<(), Failure> {
+    fn note(
+        &mut self,
+        done: Result<(LineBatch, Result<Answer<Accepted>, Failure>), Failure>,
+    ) -> Result<(), Failure> {
         let (batch, answer) = done?;
-        self.rest = batch.span().1 + 1;
-        match answer {
-            Ok(answer) => self.count(&batch, &answer),
-            Err(failure) => {
-                self.open.push(batch.span());
-                Err(failure)
-            }
-        }
-    }
-
-    fn count(&mut self, batch: &LineBatch, answer: &Posted) -> Result<(), Failure> {
+        self.open.rest = batch.span().1 + 1;
+        let answer = answer.inspect_err(|_| self.open.batches.push(batch.span()))?;
         let events = u64::try_from(batch.len()).expect("some hundreds");
-        self.accepted += events;
+        self.progress.add(events, answer.replayed, Instant::now(), self.session.stderr)?;
         if self.session.json {
-            let Accepted { events } = serde_json::from_str(answer.value.get())?;
-            events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
+            answer.value.events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
         }
-        self.session.log_cost(&answer.response)?;
-        if answer.replayed {
-            self.progress.add_replayed(events);
-        }
-        Ok(self.progress.add(events, Instant::now(), self.session.terminal.stderr)?)
+        self.session.log_cost(&answer.response)
     }
 
-    fn end(mut self, key: String) -> Result<(), Failure> {
-        self.progress.end(Instant::now(), self.session.terminal.stderr)?;
-        if self.accepted == 0 && self.why.is_none() {
-            self.session.log("there was no line to post")?;
-        }
-        let Self { accepted, open, rest, why, .. } = self;
-        match why {
-            None => Ok(()),
-            Some(why) => Err(Stopped { why, accepted, open, rest, key }.into()),
-        }
+    /// Prints the progress. The failure, if there is one, says how to continue, and has the exit code of the first one.
+    fn end(mut self, why: Option<Failure>) -> Result<(), Failure> {
+        self.progress.end(Instant::now(), self.session.stderr)?;
+        let Some(why) = why else {
+            return if self.progress.events > 0 {
+                Ok(())
+            } else {
+                self.session.log("there was no line to post")
+            };
+        };
+        let (accepted, options) = (counted(self.progress.events, "event"), self.open);
+        let text = format!(
+            "{why}\n{accepted} accepted; to continue, run again with {options} (no event is written twice)"
+        );
+        Err(Failure::new(why.code(), text))
     }
 }

@@ -4,9 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
-use lately_kit::answer;
+use lately_kit::answer::Json;
 use lately_kit::body::Whole;
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
@@ -19,20 +17,20 @@ use crate::serve::console::limits::{INDEX_DELAY_SECONDS, STREAM_DELAY_SECONDS, T
 use crate::serve::console::parts::ConsoleState;
 use crate::serve::console::refusal::{Refusals, child, json};
 
-pub(super) async fn get_faults(State(shared): State<ConsoleState>) -> Response {
-    answer::json(StatusCode::OK, &shared.injection.view())
+pub(super) async fn get_faults(State(shared): State<ConsoleState>) -> Json<Value> {
+    Json(shared.injection.view())
 }
 
 pub(super) async fn put_faults(
     State(shared): State<ConsoleState>,
     Whole(body): Whole,
-) -> Result<Response, Problem> {
+) -> Result<Json<Value>, Problem> {
     let change = read_change(&json(&body)?, shared.injection.stream());
     let change = change.map_err(|faults| Problem::of_faults(Code::InvalidBody, faults))?;
     changed(&shared, change)
 }
 
-pub(super) async fn end_faults(State(shared): State<ConsoleState>) -> Result<Response, Problem> {
+pub(super) async fn end_faults(State(shared): State<ConsoleState>) -> Result<Json<Value>, Problem> {
     let change = FaultsChange {
         stream: PumpFaults::default(),
         throttles: Some(Vec::new()),
@@ -41,9 +39,9 @@ pub(super) async fn end_faults(State(shared): State<ConsoleState>) -> Result<Res
     changed(&shared, change)
 }
 
-fn changed(shared: &ConsoleState, change: FaultsChange) -> Result<Response, Problem> {
+fn changed(shared: &ConsoleState, change: FaultsChange) -> Result<Json<Value>, Problem> {
     shared.injection.apply(change).map_err(|error| Problem::unavailable(&error))?;
-    Ok(answer::json(StatusCode::OK, &shared.injection.view()))
+    Ok(Json(shared.injection.view()))
 }
 
 /// Parses a body as a change of the faults. `stream` holds the current faults of the stream.

@@ -11,7 +11,7 @@ use lately_engine::fault::{Fault as Injectable, Faults as Rules, Injected, Targe
 use lately_engine::{EngineError, Lag};
 use lately_keys::UnixMillis;
 use lately_pump::{PumpFaults, PumpHandle};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::seconds;
 use crate::serve::system::System;
@@ -49,39 +49,6 @@ pub(super) struct FaultsChange {
     pub(super) index_delay: Option<Duration>,
 }
 
-/// All faults, as the page shows them.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct FaultsView {
-    stream: StreamView,
-    throttles: Vec<ThrottleView>,
-    index_delay_seconds: f64,
-    injected: Vec<InjectedView>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct StreamView {
-    paused: bool,
-    delay_seconds: f64,
-    duplicate: f64,
-    crash_before: f64,
-    crash_after: f64,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct ThrottleView {
-    partition: String,
-    chance: f64,
-    seconds_left: f64,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct InjectedView {
-    at: Option<UnixMillis>,
-    operation: String,
-    partition: Option<String>,
-    what: &'static str,
-}
-
 impl Injection {
     pub(super) fn new(system: System, pump: PumpHandle) -> Self {
         Self { system, pump, chosen: Arc::default() }
@@ -96,25 +63,27 @@ impl Injection {
         self.pump.faults()
     }
 
-    /// All current faults.
-    pub(super) fn view(&self) -> FaultsView {
+    /// All current faults, as the page shows them.
+    pub(super) fn view(&self) -> Value {
         let now = self.system.engine.clock().now();
         let PumpFaults { paused, delay, duplicate, crash_before, crash_after, .. } = self.pump.faults();
-        let stream =
-            StreamView { paused, delay_seconds: delay.as_secs_f64(), duplicate, crash_before, crash_after };
         let chosen = self.chosen();
-        let view = |throttled: &ThrottledPartition| {
-            let rest = throttled.until.checked_sub(now).filter(|rest| !rest.is_zero())?;
-            let ThrottledPartition { ref partition, chance, .. } = *throttled;
-            Some(ThrottleView { partition: partition.clone(), chance, seconds_left: seconds::tenths(rest) })
+        let throttle = |ThrottledPartition { partition, chance, until }: &ThrottledPartition| {
+            let rest = until.checked_sub(now).filter(|rest| !rest.is_zero())?;
+            Some(json!({ "partition": partition, "chance": chance, "seconds_left": seconds::tenths(rest) }))
         };
-        let injected = self.system.faults.injected();
-        FaultsView {
-            stream,
-            throttles: chosen.throttles.iter().filter_map(view).collect(),
-            index_delay_seconds: chosen.index_delay.as_secs_f64(),
-            injected: injected.into_iter().rev().map(InjectedView::of).collect(),
-        }
+        json!({
+            "stream": {
+                "paused": paused,
+                "delay_seconds": delay.as_secs_f64(),
+                "duplicate": duplicate,
+                "crash_before": crash_before,
+                "crash_after": crash_after,
+            },
+            "throttles": chosen.throttles.iter().filter_map(throttle).collect::<Vec<_>>(),
+            "index_delay_seconds": chosen.index_delay.as_secs_f64(),
+            "injected": self.system.faults.injected().iter().rev().map(injected).collect::<Vec<_>>(),
+        })
     }
 
     pub(super) fn apply(&self, change: FaultsChange) -> Result<(), EngineError> {
@@ -154,15 +123,11 @@ impl ThrottledPartition {
     }
 }
 
-impl InjectedView {
-    fn of(injected: Injected) -> Self {
-        let Injected { operation, fault, at, partition, .. } = injected;
-        let millis = u64::try_from(at.as_millis()).ok();
-        let what = match fault {
-            Injectable::Unprocessed(_) => "unprocessed",
-            _ => "throttled",
-        };
-        let at = millis.and_then(|millis| UnixMillis::new(millis).ok());
-        Self { at, operation: format!("{operation:?}"), partition, what }
-    }
+fn injected(Injected { operation, fault, at, partition, .. }: &Injected) -> Value {
+    let at = u64::try_from(at.as_millis()).ok().and_then(|millis| UnixMillis::new(millis).ok());
+    let what = match fault {
+        Injectable::Unprocessed(_) => "unprocessed",
+        _ => "throttled",
+    };
+    json!({ "at": at, "operation": format!("{operation:?}"), "partition": partition, "what": what })
 }

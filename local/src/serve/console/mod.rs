@@ -61,22 +61,14 @@ use crate::serve::{health, issuer};
 pub use parts::ConsoleParts;
 pub(crate) use parts::ConsoleState;
 
-/// The console of a running program. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Console(Arc<ConsoleParts>);
-
-impl Console {
-    /// The console of a program.
-    pub fn new(parts: ConsoleParts) -> Self {
-        Self(Arc::new(parts))
-    }
-
+impl ConsoleParts {
     /// The API, and the console beside it.
-    pub fn router(&self) -> Router {
-        let system = &self.0.system;
-        let served = system.routes().into_router().merge(self.local());
-        let check = from_fn_with_state(self.0.health.clone(), health::check);
-        let open = files::routes().merge(self.0.issuer.documents());
+    pub fn router(self) -> Router {
+        let parts = Arc::new(self);
+        let system = &parts.system;
+        let served = system.routes().into_router().merge(parts.local());
+        let check = from_fn_with_state(parts.health.clone(), health::check);
+        let open = files::routes().merge(parts.issuer.documents());
         let routes = system.authorized(served).merge(open).layer(check);
         let routes = routes.route("/health/live", get(async || Json(Map::from_iter([("status", "ok")]))));
         let measurements = system.measurements.clone();
@@ -84,10 +76,10 @@ impl Console {
     }
 
     /// The routes that the page uses beside the API.
-    fn local(&self) -> Router {
-        let ConsoleParts { system, pump, .. } = &*self.0;
+    fn local(self: &Arc<Self>) -> Router {
+        let Self { system, pump, .. } = &**self;
         let shared = ConsoleState {
-            parts: Arc::clone(&self.0),
+            parts: Arc::clone(self),
             injection: Injection::new(system.clone(), pump.clone()),
             looking: Store::new(Connection::new(
                 system.engine.client(),

@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use lately_items::{
     DirectoryEntry, DirectoryKey, EventKey, EventPartition, FeedEntryKey, TopicKey, TypeViewKey,
 };
@@ -14,70 +12,36 @@ use lately_keys::{
     Bucket, BucketWidth, EventId, EventType, Key, Place, Shard, Source, Spread, TableKey, Topic, UnixMillis,
     User,
 };
-use lately_kit::answer;
+use lately_kit::answer::Json;
 use lately_kit::code::Code;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_model::ListQuery;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::serve::console::item::{Item, ItemView, Stands};
 use crate::serve::console::limits::{BUCKETS, COUNTED, FOLLOWERS};
 use crate::serve::console::parts::ConsoleState;
 use crate::serve::system::TABLE;
 
-#[derive(Serialize)]
-struct StoredTopicView {
-    topic: Topic,
-    bucket: BucketWidth,
-    buckets: Vec<StoredBucketView>,
-    more: bool,
-}
-
-#[derive(Serialize)]
-struct StoredBucketView {
-    label: Bucket,
-    /// The most shards that the bucket has at any time.
-    shards: u16,
-    /// The shards that the bucket has at all times.
-    base: u16,
-    spreads: Vec<SpreadView>,
-    types: Vec<String>,
-    counts: Vec<u64>,
-    capped: bool,
-}
-
-/// A span of time with its own number of shards; `to` is the first moment after it.
-#[derive(Serialize)]
-struct SpreadView {
-    from: UnixMillis,
-    to: UnixMillis,
-    shards: u16,
-}
-
-#[derive(Serialize)]
-struct ItemList {
-    items: Vec<ItemView>,
-}
-
 pub(super) async fn get_topic(
     State(shared): State<ConsoleState>,
     Part(topic): Part<Topic>,
-) -> Result<Response, Problem> {
+) -> Result<Json<Value>, Problem> {
     let bucket = width(&shared, &topic).await?;
     let (entries, more) = shared.directory(&topic).await?;
     let mut buckets = Vec::new();
     for entry in &entries {
         buckets.push(shared.bucket(&topic, entry).await?);
     }
-    Ok(answer::json(StatusCode::OK, &StoredTopicView { topic, bucket, buckets, more }))
+    Ok(Json(json!({ "topic": topic, "bucket": bucket, "buckets": buckets, "more": more })))
 }
 
 pub(super) async fn get_event(
     State(shared): State<ConsoleState>,
     Part(topic): Part<Topic>,
     Part(id): Part<EventId>,
-) -> Result<Response, Problem> {
+) -> Result<Json<Value>, Problem> {
     let key = EventKey::new(topic.clone(), width(&shared, &topic).await?, id);
     let event = shared.item(&key.encode()).await?;
     let event = event.ok_or_else(|| Problem::new(Code::EventNotFound, "The topic has no such event."))?;
@@ -100,7 +64,7 @@ pub(super) async fn get_event(
         items.extend(entry.map(|entry| ItemView::of(Stands::Index, Place::Gsi1, key, &entry)));
     }
     shared.show_writes(&mut items);
-    Ok(answer::json(StatusCode::OK, &ItemList { items }))
+    Ok(Json(json!({ "items": items })))
 }
 
 async fn width(shared: &ConsoleState, topic: &Topic) -> Result<BucketWidth, Problem> {
@@ -151,32 +115,29 @@ impl ConsoleState {
     }
 
     /// The contents of a bucket.
-    async fn bucket(&self, topic: &Topic, entry: &Item) -> Result<StoredBucketView, Problem> {
+    async fn bucket(&self, topic: &Topic, entry: &Item) -> Result<Value, Problem> {
         let corrupt = || Problem::new(Code::Unavailable, "A directory entry cannot be read.");
         let item = lately_items::Item::from(entry.clone());
         let DirectoryEntry { bucket, coverage, .. } = DirectoryEntry::decode(&item).map_err(|_| corrupt())?;
         let types: Option<BTreeSet<EventType>> =
             item.optional(DirectoryEntry::TYPES).map_err(|_| corrupt())?;
-        let types = types.iter().flatten().map(ToString::to_string).collect();
         let mut counts = Vec::new();
         for shard in coverage.most_shards().shards() {
             counts.push(self.count(topic, bucket, shard).await?);
         }
         let capped = counts.iter().any(|count| *count >= COUNTED);
-        let spread = |spread: &Spread| SpreadView {
-            from: spread.first,
-            to: spread.last.saturating_add(1),
-            shards: spread.shards.get(),
-        };
-        Ok(StoredBucketView {
-            label: bucket,
-            shards: coverage.most_shards().get(),
-            base: coverage.base().get(),
-            spreads: coverage.spreads().iter().map(spread).collect(),
-            types,
-            counts,
-            capped,
-        })
+        // A span of time has its own number of shards; `to` is the first moment after it.
+        let spread = |Spread { first, last, shards }: &Spread| json!({ "from": first, "to": last.saturating_add(1), "shards": shards.get() });
+        Ok(json!({
+            "label": bucket,
+            // The most shards that the bucket has at any time, and those that it has at all times.
+            "shards": coverage.most_shards().get(),
+            "base": coverage.base().get(),
+            "spreads": coverage.spreads().iter().map(spread).collect::<Vec<_>>(),
+            "types": types.unwrap_or_default(),
+            "counts": counts,
+            "capped": capped,
+        }))
     }
 
     /// The number of events in a partition, or [`COUNTED`] if there are at least as many.

@@ -15,8 +15,7 @@ use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use lately_kit::answer;
+use lately_kit::answer::Json;
 use lately_kit::body::Whole;
 use lately_kit::caller::{Caller, Identity};
 use lately_kit::code::Code;
@@ -33,7 +32,7 @@ use crate::serve::console::parts::ConsoleState;
 use crate::serve::console::refusal::{self, child};
 
 #[derive(Serialize)]
-struct Trace {
+pub(super) struct Trace {
     status: u16,
     cost: Option<String>,
     calls: Vec<CallView>,
@@ -158,7 +157,7 @@ pub(super) async fn trace(
     State(shared): State<ConsoleState>,
     caller: Caller,
     Whole(body): Whole,
-) -> Result<Response, Problem> {
+) -> Result<Json<Trace>, Problem> {
     let request = Request::get(target(&body)?).extension(Identity::Known(caller)).body(Body::empty());
     let request = request.map_err(|_| not_a_route())?;
     let witness = Witness::default();
@@ -176,8 +175,7 @@ pub(super) async fn trace(
     let calls = std::mem::take(&mut *witness.0.lock().unwrap_or_else(PoisonError::into_inner));
     let cost = parts.headers.get(COST_HEADER).and_then(|cost| cost.to_str().ok()).map(str::to_owned);
     let body = serde_json::from_slice(&body).ok();
-    let trace = Trace { status: parts.status.as_u16(), cost, calls, body };
-    Ok(answer::json(StatusCode::OK, &trace).into_response())
+    Ok(Json(Trace { status: parts.status.as_u16(), cost, calls, body }))
 }
 
 /// Parses the body `{"target"}` of a trace.

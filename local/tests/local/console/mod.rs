@@ -12,7 +12,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use lately::serve::console::{Console, ConsoleParts};
+use lately::serve::console::ConsoleParts;
 use lately::serve::health::Health;
 use lately::serve::issuer::LocalIssuer;
 use lately_pump::{Destination, PumpHandle};
@@ -40,7 +40,7 @@ impl Running {
         let (pump, failures) = api.fan_out();
         let folder = tempfile::tempdir().unwrap();
         let reports = folder.path().join("reports");
-        let console = Console::new(ConsoleParts {
+        let console = ConsoleParts {
             system: api.system.clone(),
             issuer: LocalIssuer::new(([127, 0, 0, 1], 3000).into()).unwrap(),
             pump: pump.clone(),
@@ -48,7 +48,7 @@ impl Running {
             reports: reports.clone(),
             report: Some((api.system.reported().unwrap(), Duration::from_secs(60))),
             health: Health { pumps: vec![("fan-out", pump.clone())], data: None },
-        });
+        };
         Self { api, router: console.router(), pump, failures, reports, _folder: folder }
     }
 

@@ -16,7 +16,8 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use clap::Parser;
 use lately::TEMPLATE;
-use lately::command_line::{Command, Lately};
+use lately::Terminal;
+use lately::command_line::Lately;
 use lately_authorize::{Authorizer, Issuers, Scheme};
 use lately_kit::edge;
 use lately_live::Live;
@@ -168,9 +169,9 @@ async fn check(watched: &WitnessedSystem) {
     let router = watched.api.router();
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     let arguments = ["lately", "check", &url, "--patience", "60s", "--token", "dev"];
-    let Some(Command::Api(command)) = Lately::parse_from(arguments).command else { panic!() };
+    let command = Lately::parse_from(arguments).command.unwrap();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let done = lately::client::run(command, &mut out, &mut err).await;
+    let done = command.run(Terminal::new(&mut out, &mut err)).await;
     done.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8(out).unwrap()));
 }
 

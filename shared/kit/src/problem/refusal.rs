@@ -8,48 +8,29 @@ use lately_model::{BatchError, BodyError, TopicFault};
 use super::Problem;
 use crate::code::Code;
 
-impl From<NameError> for Problem {
-    fn from(refused: NameError) -> Self {
-        Self::new(Code::InvalidName, refused.to_string())
-    }
+/// A text that keys refuse: the error says what is wrong with it.
+macro_rules! refused {
+    ($($error:ident => $code:ident),*) => {$(
+        impl From<$error> for Problem {
+            fn from(refused: $error) -> Self {
+                Self::new(Code::$code, refused.to_string())
+            }
+        }
+    )*};
 }
 
-impl From<SourceError> for Problem {
-    fn from(refused: SourceError) -> Self {
-        Self::new(Code::InvalidName, refused.to_string())
-    }
-}
-
-impl From<IdError> for Problem {
-    fn from(refused: IdError) -> Self {
-        Self::new(Code::InvalidId, refused.to_string())
-    }
-}
-
-impl From<IssueNumberError> for Problem {
-    fn from(refused: IssueNumberError) -> Self {
-        Self::new(Code::InvalidName, refused.to_string())
-    }
-}
-
-impl From<CursorError> for Problem {
-    fn from(refused: CursorError) -> Self {
-        Self::new(Code::InvalidCursor, refused.to_string())
-    }
-}
+refused!(NameError => InvalidName, SourceError => InvalidName, IssueNumberError => InvalidName, IdError => InvalidId);
+refused!(SessionIdError => InvalidId, ErasureIdError => InvalidId, CursorError => InvalidCursor);
 
 impl From<BatchError> for Problem {
     fn from(refused: BatchError) -> Self {
-        let code = match &refused {
+        let code = match refused {
+            BatchError::Invalid(faults) => return Self::of_faults(Code::InvalidEvent, faults),
             BatchError::BodyTooLarge | BatchError::EventTooLarge { .. } => Code::TooLarge,
             BatchError::Malformed(_) => Code::MalformedJson,
             BatchError::TooManyEvents => Code::TooManyEvents,
-            BatchError::Invalid(_) => Code::InvalidEvent,
         };
-        match refused {
-            BatchError::Invalid(faults) => Self::of_faults(code, faults),
-            other => Self::new(code, other.to_string()),
-        }
+        Self::new(code, refused.to_string())
     }
 }
 
@@ -60,18 +41,6 @@ impl Problem {
             BodyError::Malformed(malformed) => Self::new(Code::MalformedJson, malformed.to_string()),
             BodyError::Invalid(faults) => Self::of_faults(invalid, faults),
         }
-    }
-}
-
-impl From<SessionIdError> for Problem {
-    fn from(refused: SessionIdError) -> Self {
-        Self::new(Code::InvalidId, refused.to_string())
-    }
-}
-
-impl From<ErasureIdError> for Problem {
-    fn from(refused: ErasureIdError) -> Self {
-        Self::new(Code::InvalidId, refused.to_string())
     }
 }
 

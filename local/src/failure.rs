@@ -1,9 +1,9 @@
-//! Why a command of the API failed, and the exit code of the process.
+//! Why a command failed, and the exit code of the process.
 //!
 //! | code | meaning |
 //! | --- | --- |
 //! | 0 | success |
-//! | 1 | failed: the API cannot be reached, or cannot answer now (5xx) |
+//! | 1 | failed: the API or the table cannot be reached, or cannot answer now (5xx) |
 //! | 2 | invalid command line |
 //! | 3 | rejected (4xx), or invalid input |
 //! | 4 | not found (404) |
@@ -11,77 +11,43 @@
 //!
 //! Scripts depend on these codes, so a published code never changes.
 
+use std::error::Error;
 use std::fmt;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
 
 use lately_client::Problem;
+use lately_store::{ListError, TableError};
 use reqwest::StatusCode;
 
-use crate::client::text::plain;
-use crate::operate::{ErasureCheckError, FeedError};
+use crate::text::plain;
 
-/// Why a command of the API failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// There was no response.
-    #[error("no response from {url} ({cause}); check that the API is running at the URL of --url")]
-    Unreachable {
-        /// The API's URL.
-        url: String,
-        /// The cause.
-        cause: String,
-    },
-    /// The URL is DynamoDB's, such as the local program's other port.
-    #[error(
-        "{url} is DynamoDB and not Lately's API; the local program prints the URL of its API when it starts"
-    )]
-    DynamoDb {
-        /// The URL.
-        url: String,
-    },
-    /// The response is an error.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// A response cannot be parsed.
-    #[error("the response is not Lately's ({0}); check the URL of --url")]
-    Foreign(String),
-    /// The HTTP client could not be created.
-    #[error(transparent)]
-    Client(#[from] reqwest::Error),
-    /// The input is invalid.
-    #[error("{0}")]
-    Input(String),
-    /// The thing to create exists already.
-    #[error("{0}")]
-    Conflict(String),
-    /// The command line is invalid.
-    #[error("{0}")]
-    Usage(String),
-    /// The command stopped before its end. It says how to continue, and has the exit code of the cause.
-    #[error("{text}")]
-    Incomplete {
-        /// The cause, and how to continue.
-        text: String,
-        /// The process's exit code.
-        code: u8,
-    },
-    /// A feed could not be verified or rebuilt.
-    #[error(transparent)]
-    Feed(#[from] FeedError),
-    /// An erasure could not be proven.
-    #[error(transparent)]
-    Erasure(#[from] ErasureCheckError),
-    /// Something could not be read or printed.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
+/// Why a command failed. Nobody tells the errors of commands apart, so every error becomes a failure. Its exit code is 1,
+/// unless the error is a response of the API or has a code of its own.
+#[derive(Debug)]
+pub struct Failure {
+    error: Box<dyn Error + Send + Sync>,
+    code: u8,
 }
 
 /// An error response.
 #[derive(Debug)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// The command that creates the thing that does not exist. The response names the request that creates it.
     pub(crate) creation: Option<String>,
     pub(crate) problem: Box<Problem>,
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), code: 1 }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
 }
 
 impl fmt::Display for Refusal {
@@ -109,52 +75,62 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl Error for Refusal {}
 
 impl Failure {
+    /// A failure with an exit code of its own.
+    pub(crate) fn new(code: u8, text: impl Into<String>) -> Self {
+        Self { error: text.into().into(), code }
+    }
+
+    /// The failure of some work, from its error: `.map_err(Failure::of("the receipt cannot be read"))`.
+    pub(crate) fn of<E: fmt::Display>(work: impl fmt::Display) -> impl FnOnce(E) -> Self {
+        move |error| Self::new(1, format!("{work}: {error}"))
+    }
+
+    /// The command line is invalid.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self::new(2, text)
+    }
+
+    /// The response cannot be parsed.
+    pub(crate) fn foreign(error: impl fmt::Display) -> Self {
+        Self::new(1, format!("the response is not Lately's ({error}); check the URL of --url"))
+    }
+
     /// The process's exit code: see the table at the top of this file.
     pub fn code(&self) -> u8 {
-        match self {
-            Self::Refused(refusal) => match refusal.problem.status {
-                404 => 4,
-                409 | 412 | 428 => 5,
-                400..500 => 3,
-                _ => 1,
-            },
-            Self::Usage(_) => 2,
-            Self::Input(_) => 3,
-            Self::Conflict(_) => 5,
-            Self::Incomplete { code, .. } => *code,
-            Self::Unreachable { .. }
-            | Self::DynamoDb { .. }
-            | Self::Foreign(_)
-            | Self::Client(_)
-            | Self::Feed(_)
-            | Self::Erasure(_)
-            | Self::Io(_) => 1,
+        match self.error.downcast_ref().map(|refusal: &Refusal| refusal.problem.status) {
+            None => self.code,
+            Some(404) => 4,
+            Some(409 | 412 | 428) => 5,
+            Some(400..500) => 3,
+            Some(_) => 1,
         }
     }
 
-    /// True if the reader of the output has closed it. Then the command has nothing more to do.
-    pub fn is_closed_pipe(&self) -> bool {
-        let io = match self {
-            Self::Io(error)
-            | Self::Feed(FeedError::Io(error))
-            | Self::Erasure(ErasureCheckError::Io(error)) => error,
-            _ => return false,
-        };
-        io.kind() == ErrorKind::BrokenPipe
+    /// Prints the failure of a command, such as `lately topic show`. The result is the process's exit code.
+    pub fn end(&self, command: &str, stderr: &mut impl Write) -> ExitCode {
+        // The reader of the output has closed it, so the command has nothing more to do.
+        if self.error.downcast_ref().is_some_and(|io: &io::Error| io.kind() == ErrorKind::BrokenPipe) {
+            return ExitCode::SUCCESS;
+        }
+        // If standard error is closed, nobody reads the message.
+        drop(writeln!(stderr, "{command}: {self}"));
+        if self.error.is::<TableError>() || self.error.is::<ListError>() {
+            drop(writeln!(stderr, "Check the table's name, and that these credentials may use the table."));
+        }
+        self.code().into()
     }
 
     /// True if the API answered with this status.
     pub(crate) fn has_status(&self, status: StatusCode) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.problem.status == status.as_u16())
+        self.error.downcast_ref().is_some_and(|refusal: &Refusal| refusal.problem.status == status.as_u16())
     }
-}
 
-impl From<serde_json::Error> for Failure {
-    fn from(error: serde_json::Error) -> Self {
-        Self::Foreign(error.to_string())
+    /// The error response, if the API answered with one.
+    pub(crate) fn refusal_mut(&mut self) -> Option<&mut Refusal> {
+        self.error.downcast_mut()
     }
 }
 
@@ -186,7 +162,7 @@ mod tests {
         for (status, code) in codes {
             assert_eq!(refusal(status, "").code(), code, "{status}");
         }
-        assert_eq!(Failure::Usage(String::new()).code(), 2);
+        assert_eq!(Failure::usage("").code(), 2);
     }
 
     #[test]

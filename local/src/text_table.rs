@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use crate::client::text::{plain, shortened, width};
+use crate::text::{plain, shortened, width};
 
 /// The text between two columns.
 const GAP: &str = "  ";
