@@ -28,7 +28,7 @@ use lately_items::{Announcement, DeletedEventKey, DirectoryKey, EndingMark, Even
 use lately_keys::{EventId, Key, TableKey, Topic};
 use lately_table::TableError;
 
-use crate::consumer::ledger::{Ledger, LedgerHandle};
+use crate::consumer::Incarnation;
 use crate::erasure::actors::ErasedActors;
 use crate::fan_out::kinds::erasure::erase_event;
 use crate::fan_out::kinds::retention::stamp_event;
@@ -175,7 +175,7 @@ impl LateNotes<'_> {
     /// Notes the candidates of one consumer, and then counts them. Returns those for which this failed.
     async fn note_for(self, announced: &Announcement, inserted: &[&InsertedEvent]) -> BTreeSet<EventId> {
         let Announcement { consumer, incarnation, .. } = announced;
-        let ledger = LedgerHandle::of(self.op, Ledger { consumer, incarnation: *incarnation });
+        let ledger = Incarnation { op: self.op, consumer, incarnation: *incarnation };
         let (mut covering, mut notes) = (Covering::default(), Vec::new());
         for inserted in inserted {
             let is_candidate = self.is_candidate(announced, inserted, &mut covering).await;
@@ -207,7 +207,7 @@ impl LateNotes<'_> {
     }
 
     /// Counts entries that were noted. If the consumer was deleted meanwhile, they are dropped.
-    async fn count(self, ledger: LedgerHandle<'_>, noted: &[EventId]) -> Result<(), TableError> {
+    async fn count(self, ledger: Incarnation<'_>, noted: &[EventId]) -> Result<(), TableError> {
         let shards: BTreeSet<u8> = noted.iter().map(|id| LateEventKey::shard(*id)).collect();
         match ledger.count(&shards.into_iter().collect::<Vec<_>>()).await? {
             true => self.done.add(|all| all.late += noted.len() as u64),

@@ -225,7 +225,7 @@ impl ImageRecord {
             AnyKey::Directory(key) if self.is_insert => Some(TopicNews::Opened(key.clone())),
             AnyKey::Event(key) if self.is_insert => {
                 let after = self.after()?;
-                let (expires_at, actor) = (after.optional_number(EXPIRES_AT)?, after.parsed(ACTOR).ok());
+                let (expires_at, actor) = (after.optional(EXPIRES_AT)?, after.get(ACTOR).ok());
                 let inserted = InsertedEvent { key: key.clone(), at: self.at()?, expires_at, actor };
                 Some(TopicNews::Inserted(inserted))
             }
@@ -247,7 +247,7 @@ impl ImageRecord {
                 let has_new_expiry = self
                     .before
                     .as_ref()
-                    .is_some_and(|before| before.get(EXPIRES_AT) != image.get(EXPIRES_AT));
+                    .is_some_and(|before| before.value(EXPIRES_AT) != image.value(EXPIRES_AT));
                 match (removed, has_new_expiry) {
                     (true, _) => What::Deleted(entry),
                     (false, true) => What::Restamped(key, entry),

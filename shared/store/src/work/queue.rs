@@ -38,7 +38,7 @@ pub(crate) async fn replace(op: &Op, key: Key, name: Option<StepName>, next: Nex
         }
         (Some(is_stored), Next::Finish(receipt, other)) => {
             let both = Transaction::new(op.ambient()).put_if(receipt, is_stored).put(other);
-            op.table.transact(&both).await.map(drop)
+            both.commit(&op.table).await.map(drop)
         }
         (Some(is_stored), Next::Done) => op.table.delete_if(key, &is_stored).await.map(drop),
         (None, next) => {

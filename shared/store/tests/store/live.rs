@@ -9,7 +9,7 @@ use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
 use lately_items::{AnyKey, Timeline};
 use lately_keys::{EventId, Topic};
 use lately_model::{EventQuery, FeedQuery, LiveQuery, NewEvent, SourceQuery};
-use lately_store::{FeedSettings, LiveError, LiveFollower, LiveMessage, Store, Tally, TopicError, Units};
+use lately_store::{FeedSettings, LiveFollower, LiveMessage, Store, Tally, TimelineError, TopicError, Units};
 
 use crate::listed::{source, user};
 use crate::scene::{Scene, about};
@@ -182,7 +182,7 @@ async fn a_stream_ends_with_its_topic_and_its_cursor_misses_nothing_of_the_next_
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, LiveError::Topic(TopicError::NotFound(_))), "{error}");
+    assert!(matches!(error, TimelineError::Topic(TopicError::NotFound(_))), "{error}");
     let waited = scene.world.now().get() - begun.get();
     assert!(waited <= 2_000, "{waited}");
     scene.settle().await;

@@ -28,7 +28,7 @@ pub(super) mod retention;
 use std::collections::BTreeSet;
 
 use lately_items::{
-    DeletionStep, Ending, ErasureStep, JobKind, JobStep, PageTask, RetentionStep, Step, StepName,
+    DeletionStep, Ending, ErasureStep, JobKind, JobStep, PageTask, Record, RetentionStep, StepName,
     WalkPurpose, WorkKey,
 };
 use lately_keys::EventId;

@@ -88,13 +88,13 @@ async fn restamp_partition(
 
 /// Gives an event another expiry, or deletes it if it is past the retention.
 async fn restamp_event(op: &Op, item: &Item, step: &RetentionStep) -> Result<(), TableError> {
-    let id = item.parsed::<SortKey>("sk")?.id();
+    let id = item.get::<SortKey>("sk")?.id();
     let now = op.now();
     let is_past = step.days.is_some_and(|days| id.at() < oldest_kept(days, now));
     if is_past || id.at() < step.floor || item.is_over(now)? {
         return op.table.delete(item.key()?).await;
     }
-    stamp_event(op, item.key()?, item.optional_number(EXPIRES_AT)?, id, step.days).await
+    stamp_event(op, item.key()?, item.optional(EXPIRES_AT)?, id, step.days).await
 }
 
 /// Sets an event's expiry, if the event has another one.

@@ -52,7 +52,7 @@ fn an_events_json_is_no_longer_than_counted() {
 #[test]
 fn a_full_page_continues_behind_its_last_event() {
     let mut draft = draft(Order::NewestFirst, 2, None);
-    let full = PageEnd::Full { more: true };
+    let full = PageEnd::FULL;
     assert_eq!(draft.take(vec![event(9, 10), event(8, 10)], 1, EXACT), Some(full));
     let page = draft.finish(full);
     assert!(page.has_more);
@@ -67,7 +67,7 @@ fn newer_begins_at_least_two_seconds_before_now() {
         let span = Span { order: Order::NewestFirst, ids: None, position: None, now };
         let mut draft = PageDraft::new(PageSize::default(), query(), &span);
         draft.take(vec![event(newest, 10)], 0, EXACT);
-        let page = draft.finish(PageEnd::Exhausted);
+        let page = draft.finish(PageEnd::default());
         assert_eq!(place(page.newer.as_deref()), (Order::OldestFirst, Some(begins)));
     }
 }
@@ -77,7 +77,7 @@ fn a_full_page_ends_at_once_if_a_lane_holds_more() {
     let events = || vec![event(9, 10), event(8, 10)];
     assert_eq!(draft(Order::NewestFirst, 2, None).take(events(), 0, EXACT), None);
     let more = WaveEdge { frontier: Some(id(8)), more: true, ..EXACT };
-    let full = Some(PageEnd::Full { more: true });
+    let full = Some(PageEnd::FULL);
     assert_eq!(draft(Order::NewestFirst, 2, None).take(events(), 0, more), full);
 }
 
@@ -86,7 +86,7 @@ fn a_page_ends_before_the_event_that_does_not_fit() {
     let mut draft = draft(Order::NewestFirst, 200, None);
     let events = (0..20).map(|n| event(100 - n, 200_000)).collect();
     let ending = draft.take(events, 0, EXACT).unwrap();
-    assert_eq!(ending, PageEnd::Full { more: true });
+    assert_eq!(ending, PageEnd::FULL);
     let page = draft.finish(ending);
     assert_eq!(page.events.len(), PAGE_BYTES / 200_200, "each is a little more than its data");
     assert!(serde_json::to_vec(&page).unwrap().len() <= PAGE_BYTES + 256);

@@ -93,7 +93,7 @@ async fn list(op: &Op, actor: &Actor, keys: &[Key], next: &mut ErasureStep) -> R
     let mut groups: BTreeMap<(Topic, bool), ListedEvents> = BTreeMap::new();
     let mut entries = Vec::new();
     for item in op.table.get_parts(keys, ENTRY_PARTS).await? {
-        if item.optional_text(ACTOR)? != Some(actor.as_str()) {
+        if item.optional(ACTOR)?.as_ref() != Some(actor) {
             continue;
         }
         let (key, is_keyed): (EventKey, _) = (item.key_as()?, is_keyed(&item)?);
@@ -240,7 +240,7 @@ async fn look_for_issues(op: &Op, actor: &Actor, next: &mut ErasureStep) -> Resu
         issues.extend(issue.filter(|key| !issues.contains(key)));
     }
     for issue in op.table.get_parts(&issues, "pk, sk, opened_by").await? {
-        if issue.optional_text(OPENED_BY)? == Some(actor.as_str()) {
+        if issue.optional(OPENED_BY)?.as_ref() == Some(actor) {
             next.listed.issues.push(issue.key()?);
         }
     }
