@@ -321,21 +321,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_walk_from_both_ends_meets_in_the_middle() {
-        let mut days =
-            Bucket::between(BucketWidth::Day, at("2024-02-28T23:00:00Z"), at("2024-03-02T01:00:00Z"));
-        let mut label = |back: bool| {
-            let day = if back { days.next_back() } else { days.next() };
-            day.map(|day| day.to_string())
-        };
-        assert_eq!(label(false).as_deref(), Some("2024-02-28"));
-        assert_eq!(label(true).as_deref(), Some("2024-03-02"));
-        assert_eq!(label(true).as_deref(), Some("2024-03-01"));
-        assert_eq!(label(false).as_deref(), Some("2024-02-29"));
-        assert_eq!((label(false), label(true)), (None, None));
-    }
-
     proptest! {
         #[test]
         fn buckets_cover_time_without_gap_or_overlap(
