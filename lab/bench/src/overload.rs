@@ -13,6 +13,7 @@ use lately_engine::fault::{Faults, Network};
 use lately_engine::limits::PARTITION_WRITE_UNITS;
 use lately_engine::stream::EventName;
 use lately_engine::{Options, PartitionLimits, TableCapacity};
+use lately_items::event::ACTOR;
 use lately_items::{AnyKey, Timeline, WatchKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::NewEvent;
@@ -376,7 +377,7 @@ impl StreamTimes {
             match AnyKey::decode(&text("pk"), &text("sk")) {
                 Some(AnyKey::Event(key)) => {
                     let image = record.new_image().expect("an insert has a new image");
-                    let actor = image["a"].as_s().expect("an actor is text");
+                    let actor = image[ACTOR].as_s().expect("an actor is text");
                     let events = if actor == "busy" { &mut times.busy } else { &mut times.quiet };
                     events.insert(key.id(), at);
                 }

@@ -34,9 +34,9 @@ impl KeyAttributes {
 
     /// The sort key of an item.
     pub(crate) fn sk(&self, item: &Item, pk: &KeyValue) -> Result<KeyValue, Corrupt> {
-        let value = item.get(&self.sk);
-        let text = value.as_ref().and_then(Value::as_text).map(|text| KeyValue::S(text.to_owned()));
-        let number = || value.as_ref()?.as_number()?.parse().ok().map(KeyValue::N);
+        let value = item.value(&self.sk);
+        let text = value.as_ref().and_then(Value::read).map(KeyValue::S);
+        let number = || value.as_ref()?.read().map(KeyValue::N);
         text.or_else(number).ok_or_else(|| Corrupt::named(pk, "sort key"))
     }
 

@@ -64,7 +64,7 @@ mod stop;
 mod walk;
 mod write;
 
-use lately_table::{Connection, Table};
+use lately_table::Connection;
 
 pub use design::Design;
 pub use key::{Event, KeyAttributes};
@@ -85,11 +85,7 @@ pub struct DesignTable {
 
 impl DesignTable {
     /// A timeline in a table that has these key attributes, of the [design's types](Design::key_types).
-    pub const fn new(connection: Connection, design: Design, keys: KeyAttributes) -> Self {
-        Self { connection, design, keys }
-    }
-
-    fn begin(&self) -> Table {
-        self.connection.begin().with_key_names(&self.keys.pk, &self.keys.sk)
+    pub fn new(connection: Connection, design: Design, keys: KeyAttributes) -> Self {
+        Self { connection: connection.with_key_names(&keys.pk, &keys.sk), design, keys }
     }
 }

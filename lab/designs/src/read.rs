@@ -53,7 +53,7 @@ impl DesignTable {
     /// The next events of a walk. If the read reaches the limits of one read, it returns fewer events than asked for,
     /// or even none, and says that there may be more.
     pub async fn read(&self, walk: &Walk) -> Result<(Page, Cost), ReadError> {
-        let table = self.begin();
+        let table = self.connection.begin();
         let span = Span::new(&self.design, walk).map_err(ReadError::Position)?;
         let page = Page { events: Vec::new(), position: span.position.clone(), has_more: true };
         let mut reading = Reading { of: self, walk, span, page, visits: 0, table: &table };

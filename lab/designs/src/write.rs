@@ -21,7 +21,7 @@ impl DesignTable {
         &self,
         events: impl IntoIterator<Item = (WriteKey, Item)>,
     ) -> Result<Cost, TableError> {
-        let table = self.begin();
+        let table = self.connection.begin();
         let mut indexes: HashMap<WriteKey, usize> = HashMap::new();
         let mut items: Vec<Item> = Vec::new();
         for (key, item) in events {

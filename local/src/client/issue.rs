@@ -26,11 +26,11 @@ pub enum IssueCommand {
         repository: RepositoryArgument,
 
         /// Only issues of this status
-        #[arg(long, value_name = "STATUS", conflicts_with = "priority", value_parser = one_of(IssueStatus::ALL, IssueStatus::as_str))]
+        #[arg(long, value_name = "STATUS", conflicts_with = "priority", value_parser = one_of(&IssueStatus::ALL, IssueStatus::as_str))]
         status: Option<IssueStatus>,
 
         /// Only issues of this priority
-        #[arg(long, value_name = "PRIORITY", value_parser = one_of(IssuePriority::ALL, IssuePriority::as_str))]
+        #[arg(long, value_name = "PRIORITY", value_parser = one_of(&IssuePriority::ALL, IssuePriority::as_str))]
         priority: Option<IssuePriority>,
 
         #[command(flatten)]
@@ -131,11 +131,11 @@ pub struct IssueChangeArguments {
     no_labels: bool,
 
     /// The new status
-    #[arg(long, value_name = "STATUS", value_parser = one_of(IssueStatus::ALL, IssueStatus::as_str))]
+    #[arg(long, value_name = "STATUS", value_parser = one_of(&IssueStatus::ALL, IssueStatus::as_str))]
     status: Option<IssueStatus>,
 
     /// The new priority; from then on, labels no longer set it
-    #[arg(long, value_name = "PRIORITY", value_parser = one_of(IssuePriority::ALL, IssuePriority::as_str))]
+    #[arg(long, value_name = "PRIORITY", value_parser = one_of(&IssuePriority::ALL, IssuePriority::as_str))]
     priority: Option<IssuePriority>,
 }
 

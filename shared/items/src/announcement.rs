@@ -15,7 +15,7 @@ use lately_keys::{Consumer, EventId, Topic, UnixMillis};
 use lately_model::Revision;
 
 use crate::consumer::{Checkpoint, ConsumerKey, ConsumerMode};
-use crate::item::{Corrupt, Item};
+use crate::item::{Corrupt, INCARNATION, Item};
 use crate::key::key;
 use crate::ledger_counters::LedgerCounters;
 
@@ -49,6 +49,16 @@ pub struct Announcement {
 }
 
 impl Announcement {
+    /// The attribute of the id before all events of the consumer.
+    pub const START: &str = "start";
+    /// The attribute of the end of the range.
+    pub const TO: &str = "to";
+    /// The attribute of the use of the consumer.
+    pub const MODE: &str = "mode";
+    /// The attribute of the id at which the last run begins.
+    pub const FROM: &str = "from";
+    /// The attribute of the time at which that run was announced.
+    pub const AT: &str = "at";
     /// The attribute of an announcement whose consumer is being deleted.
     pub const ENDED: &str = "ended";
 
@@ -62,23 +72,23 @@ impl Announcement {
     pub fn first(checkpoint: &Checkpoint) -> Item {
         let Checkpoint { consumer, incarnation, start, .. } = checkpoint;
         Item::at(&Self::key(consumer))
-            .with("incarnation", incarnation.get())
-            .with("start", start.to_string())
-            .with("to", start.to_string())
+            .with(INCARNATION, incarnation)
+            .with(Self::START, start)
+            .with(Self::TO, start)
     }
 
     /// The announcement of an item.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let AnnouncementKey { topic, name } = item.key_as()?;
-        let run = match ConsumerMode::of(item)? {
-            Some(ConsumerMode::Runs) => Some((item.parsed("from")?, item.millis("at")?)),
+        let run = match item.optional(Self::MODE)? {
+            Some(ConsumerMode::Runs) => Some((item.get(Self::FROM)?, item.get(Self::AT)?)),
             Some(ConsumerMode::Polls) | None => None,
         };
         Ok(Self {
             consumer: ConsumerKey { topic, name },
-            incarnation: item.incarnation()?,
-            start: item.parsed("start")?,
-            to: item.parsed("to")?,
+            incarnation: item.get(INCARNATION)?,
+            start: item.get(Self::START)?,
+            to: item.get(Self::TO)?,
             run,
             counters: LedgerCounters::of_attributes(item)?,
         })

@@ -9,23 +9,24 @@
 //!
 //! The id is made together with the item. It is not inverted, so the oldest item is the first.
 
-use std::fmt;
+use aws_sdk_dynamodb::types::AttributeValue;
+use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, UnixMillis, UnknownWord, User};
 
-use lately_keys::{BucketWidth, EventId, Key, Source, TableKey, Topic, UnixMillis, User};
-
-use crate::form::{Form, Text};
-use crate::item::{Corrupt, Item, Value};
+use crate::attribute::Attribute;
+use crate::item::{Corrupt, Item};
 use crate::key::key;
-use crate::work::StepName;
+use crate::record::{Record, record};
 use crate::{FeedEntryKey, SourceEntryKey};
 
-/// A partition that may accept fewer writes than fan-out has for it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Backlog {
-    /// The timeline of a source.
-    Source(Source),
-    /// The feed of a user.
-    Feed(User),
+lately_keys::tagged! {
+    /// A partition that may accept fewer writes than fan-out has for it. Its text is the partition of the backlog's items.
+    pub enum Backlog {
+        /// The timeline of a source.
+        Source(Source) = "JOB#BACKLOG#SOURCE#",
+        /// The feed of a user.
+        Feed(User) = "JOB#BACKLOG#FEED#",
+    }
+    else UnknownWord: UnknownWord, |_| UnknownWord
 }
 
 impl Backlog {
@@ -43,27 +44,6 @@ impl Backlog {
     pub fn of(key: &Key) -> Option<Self> {
         let feed = FeedEntryKey::decode(&key.pk, &key.sk).map(|entry| Self::Feed(entry.user));
         feed.or_else(|| SourceEntryKey::decode(&key.pk, &key.sk).map(|entry| Self::Source(entry.source)))
-    }
-}
-
-impl fmt::Display for Backlog {
-    /// The partition of the backlog's items.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Source(source) => write!(f, "JOB#BACKLOG#SOURCE#{source}"),
-            Self::Feed(user) => write!(f, "JOB#BACKLOG#FEED#{user}"),
-        }
-    }
-}
-
-impl Form<Backlog> for Text {
-    fn read(text: &str) -> Option<Backlog> {
-        let (kind, name) = text.strip_prefix("JOB#BACKLOG#")?.split_once('#')?;
-        match kind {
-            "SOURCE" => name.parse().ok().map(Backlog::Source),
-            "FEED" => name.parse().ok().map(Backlog::Feed),
-            _ => None,
-        }
     }
 }
 
@@ -92,52 +72,54 @@ pub struct DeferredEvent {
 /// The topic and the bucket width of all events of an item; `None` if they were deleted.
 pub type DeferredTopic = Option<(Topic, BucketWidth)>;
 
-/// An item of a backlog.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BacklogItem {
-    /// The item's key.
-    pub key: BacklogKey,
-    /// The topic of the events.
-    pub written: DeferredTopic,
-    /// The events.
-    pub events: Vec<DeferredEvent>,
-    /// The number of the step that works on it.
-    pub step: u64,
+record! {
+    /// An item of a backlog.
+    pub struct BacklogItem {
+        /// The item's key.
+        pub key: BacklogKey = key,
+        /// The topic of the events.
+        pub written: DeferredTopic = part_if("o"),
+        /// The events.
+        pub events: Vec<DeferredEvent> = required("e"),
+        /// The number of the step that works on it.
+        pub step: u64 = required("step"),
+    }
+}
+
+impl BacklogItem {
+    /// The item.
+    pub fn encode(&self) -> Item {
+        self.add_to(Item::at(&self.key))
+    }
+}
+
+/// The topic of events, and the width of its buckets.
+impl Record for (Topic, BucketWidth) {
+    fn add_to(&self, item: Item) -> Item {
+        item.with("o", &self.0).with("b", &self.1)
+    }
+
+    fn decode(item: &Item) -> Result<Self, Corrupt> {
+        Ok((item.get("o")?, item.get("b")?))
+    }
 }
 
 /// The bytes of one event: its id, its time, and whether its topic fans out.
 const EVENT_BYTES: usize = 16 + 4 + 1;
 
-impl BacklogItem {
-    /// The item.
-    pub fn encode(&self) -> Item {
-        let mut bytes = Vec::with_capacity(self.events.len() * EVENT_BYTES);
-        for DeferredEvent { id, at, fans_out } in &self.events {
+impl Attribute for DeferredEvent {
+    fn write_list(events: &[Self]) -> AttributeValue {
+        let mut bytes = Vec::with_capacity(events.len() * EVENT_BYTES);
+        for Self { id, at, fans_out } in events {
             bytes.extend(id.as_uuid().as_bytes());
             bytes.extend(u32::try_from(at.get() / 1000).unwrap_or(u32::MAX).to_be_bytes());
             bytes.push(u8::from(*fans_out));
         }
-        Item::at(&self.key)
-            .with_some("o", self.written.as_ref().map(|(topic, _)| topic.as_str()))
-            .with_some("b", self.written.as_ref().map(|(_, width)| width.as_str()))
-            .with("e", Value::bytes(bytes))
-            .with(StepName::NUMBER, self.step)
+        bytes.write()
     }
 
-    /// The backlog's item of a stored item.
-    ///
-    /// # Errors
-    /// If the item has another form.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let topic = item.optional_parsed("o")?;
-        let written = topic.map(|topic| Ok((topic, item.parsed("b")?))).transpose()?;
-        let events: Option<Vec<_>> = item.bytes("e")?.chunks(EVENT_BYTES).map(deferred_event).collect();
-        Ok(Self {
-            key: item.key_as()?,
-            written,
-            events: events.ok_or_else(|| item.corrupt("e"))?,
-            step: item.number(StepName::NUMBER)?,
-        })
+    fn read_list(value: &AttributeValue) -> Option<Vec<Self>> {
+        value.as_b().ok()?.as_ref().chunks(EVENT_BYTES).map(deferred_event).collect()
     }
 }
 
@@ -153,6 +135,7 @@ fn deferred_event(bytes: &[u8]) -> Option<DeferredEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::Value;
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 

@@ -19,9 +19,10 @@ use lately_keys::limits::LATE_SHARDS;
 use lately_keys::{Consumer, EventId, Topic, UnixMillis};
 use lately_model::{BatchToken, Revision, SettleSeconds};
 
-use crate::item::{Corrupt, Item, REVISION, Value, revision_of};
+use crate::item::Item;
 use crate::key::key;
 use crate::ledger_counters::LedgerCounters;
+use crate::record::{Record, maps, record};
 
 key! {
     /// The item of a consumer. Its text is the partition of the consumer and its runs.
@@ -35,88 +36,76 @@ key! {
     Table: pk text sk "CHECKPOINT"
 }
 
-/// The use of a consumer, from its first use on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConsumerMode {
-    /// Clients poll its events, in batches.
-    Polls,
-    /// Runs report its events.
-    Runs,
-}
-
-impl ConsumerMode {
-    /// The stored word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Polls => "polls",
-            Self::Runs => "runs",
-        }
-    }
-
-    /// The mode of an item; `None` before the first use.
-    pub fn of(item: &Item) -> Result<Option<Self>, Corrupt> {
-        match item.optional_text("mode")? {
-            None => Ok(None),
-            Some("polls") => Ok(Some(Self::Polls)),
-            Some("runs") => Ok(Some(Self::Runs)),
-            Some(_) => Err(item.corrupt("mode")),
-        }
+lately_keys::words! {
+    /// The use of a consumer, from its first use on.
+    pub enum ConsumerMode {
+        /// Clients poll its events, in batches.
+        Polls = "polls",
+        /// Runs report its events.
+        Runs = "runs",
     }
 }
 
-/// A consumer as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// The consumer.
-    pub consumer: ConsumerKey,
-    /// Tells this consumer from the others that ever had its name.
-    pub incarnation: Revision,
-    /// The revision of this state.
-    pub revision: Revision,
-    /// The time that an event has to land, before the consumer reads past it.
-    pub settle: SettleSeconds,
-    /// No event at or before it is ever given.
-    pub start: EventId,
-    /// All events at or before it are committed.
-    pub position: EventId,
-    /// The use of the consumer.
-    pub mode: Option<ConsumerMode>,
-    /// The ledger's counters that are dealt with.
-    pub known: LedgerCounters,
-    /// The end of the run under way.
-    pub running: Option<EventId>,
-    /// The batch that was given out.
-    pub outstanding: Option<Outstanding>,
-    /// At most one for each partition.
-    pub sweeps: Vec<Sweep>,
-    /// The batch that was committed last.
-    pub last: Option<BatchToken>,
-    /// True if the consumer is being deleted.
-    pub deleting: bool,
+record! {
+    /// A consumer as it is stored.
+    pub struct Checkpoint {
+        /// The consumer.
+        pub consumer: ConsumerKey = key,
+        /// Tells this consumer from the others that ever had its name.
+        pub incarnation: Revision = required("incarnation"),
+        /// The revision of this state.
+        pub revision: Revision = required("revision"),
+        /// The time that an event has to land, before the consumer reads past it.
+        pub settle: SettleSeconds = required("settle"),
+        /// No event at or before it is ever given.
+        pub start: EventId = required("start"),
+        /// All events at or before it are committed.
+        pub position: EventId = required("position"),
+        /// The use of the consumer.
+        pub mode: Option<ConsumerMode> = optional("mode"),
+        /// The ledger's counters that are dealt with.
+        pub known: LedgerCounters = required("known"),
+        /// The end of the run under way.
+        pub running: Option<EventId> = optional("running"),
+        /// The batch that was given out.
+        pub outstanding: Option<Outstanding> = part_if("batch"),
+        /// At most one for each partition.
+        pub sweeps: Vec<Sweep> = list("sweeps"),
+        /// The batch that was committed last.
+        pub last: Option<BatchToken> = optional("last"),
+        /// True if the consumer is being deleted.
+        pub deleting: bool = flag(DELETING = "deleting"),
+    }
 }
 
-/// A partition of the late ledger that is too long to be looked through at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sweep {
-    /// The partition.
-    pub shard: u8,
-    /// The partition's counter when the sweep began at the first entry.
-    pub count: u64,
-    /// All entries at or before this id that had landed by then are settled.
-    pub behind: EventId,
+record! {
+    /// A partition of the late ledger that is too long to be looked through at once.
+    pub struct Sweep {
+        /// The partition.
+        pub shard: u8 = required("shard"),
+        /// The partition's counter when the sweep began at the first entry.
+        pub count: u64 = required("count"),
+        /// All entries at or before this id that had landed by then are settled.
+        pub behind: EventId = required("behind"),
+    }
 }
 
-/// A batch that was given out and is not committed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outstanding {
-    /// The batch's name.
-    pub batch: BatchToken,
-    /// The batch goes up to this event.
-    pub upto: EventId,
-    /// Its events from behind the position, oldest first.
-    pub late: Vec<EventId>,
-    /// The counters that are dealt with once the batch is committed.
-    pub dealt: LedgerCounters,
+maps! {
+    Sweep if |sweep| sweep.shard < LATE_SHARDS;
+}
+
+record! {
+    /// A batch that was given out and is not committed.
+    pub struct Outstanding {
+        /// The batch's name.
+        pub batch: BatchToken = required("batch"),
+        /// The batch goes up to this event.
+        pub upto: EventId = required("upto"),
+        /// Its events from behind the position, oldest first.
+        pub late: Vec<EventId> = required("late"),
+        /// The counters that are dealt with once the batch is committed.
+        pub dealt: LedgerCounters = required("dealt"),
+    }
 }
 
 /// The position before all events. It excludes a single id: the lowest id of the first millisecond of 1970.
@@ -151,76 +140,14 @@ impl Checkpoint {
 
     /// The consumer's item.
     pub fn encode(&self) -> Item {
-        let sweeps = (!self.sweeps.is_empty()).then(|| Value::list(self.sweeps.iter().map(Sweep::encode)));
-        let item = Item::at(&self.consumer)
-            .with("incarnation", self.incarnation.get())
-            .with(REVISION, self.revision.get())
-            .with("settle", self.settle.get())
-            .with("start", self.start.to_string())
-            .with("position", self.position.to_string())
-            .with("known", self.known.encode())
-            .with_some("mode", self.mode.map(ConsumerMode::as_str))
-            .with_some("running", self.running.map(|running| running.to_string()))
-            .with_some("last", self.last.map(|last| last.to_string()))
-            .with_flag("deleting", self.deleting)
-            .with_some("sweeps", sweeps);
-        let Some(Outstanding { batch, upto, late, dealt }) = &self.outstanding else { return item };
-        item.with("batch", batch.to_string())
-            .with("upto", upto.to_string())
-            .with("late", Value::ids(late))
-            .with("dealt", dealt.encode())
-    }
-
-    /// The consumer of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let outstanding = match item.optional_parsed("batch")? {
-            None => None,
-            Some(batch) => Some(Outstanding {
-                batch,
-                upto: item.parsed("upto")?,
-                late: item.ids("late")?,
-                // Without this attribute, the batch's partitions are looked through once more.
-                dealt: LedgerCounters::decode(item, "dealt")?,
-            }),
-        };
-        let settle = SettleSeconds::new(item.number("settle")?);
-        Ok(Self {
-            consumer: item.key_as()?,
-            incarnation: item.incarnation()?,
-            revision: revision_of(item)?,
-            settle: settle.map_err(|_| item.corrupt("settle"))?,
-            start: item.parsed("start")?,
-            position: item.parsed("position")?,
-            mode: ConsumerMode::of(item)?,
-            known: LedgerCounters::decode(item, "known")?,
-            running: item.optional_parsed("running")?,
-            outstanding,
-            sweeps: item.map_list("sweeps")?.iter().map(Sweep::decode).collect::<Result<_, _>>()?,
-            last: item.optional_parsed("last")?,
-            deleting: item.flag("deleting"),
-        })
-    }
-}
-
-impl Sweep {
-    fn encode(&self) -> Item {
-        let Self { shard, count, behind } = self;
-        Item::new().with("shard", *shard).with("count", *count).with("behind", behind.to_string())
-    }
-
-    fn decode(map: &Item) -> Result<Self, Corrupt> {
-        let shard = Some(map.number("shard")?).filter(|shard| *shard < LATE_SHARDS);
-        Ok(Self {
-            shard: shard.ok_or_else(|| map.corrupt("shard"))?,
-            count: map.number("count")?,
-            behind: map.parsed("behind")?,
-        })
+        self.add_to(Item::at(&self.consumer))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::Value;
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use lately_keys::{Bucket, Coverage, EventType, Shard, Topic, UnixMillis};
 use lately_model::RetentionDays;
 
-use crate::item::{Corrupt, EXPIRES_AT, Item, Value};
+use crate::attribute::Value;
+use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::key::key;
 use crate::topic::oldest_kept;
 
@@ -124,7 +125,7 @@ impl DirectoryEntry {
     /// The item of a topic's entry.
     pub fn encode(&self, topic: &Topic) -> Item {
         let item = Item::at(&self.key(topic))
-            .with(Self::BASE, self.coverage.base().get())
+            .with(Self::BASE, &self.coverage.base())
             .with_some(SPREADS, self.coverage.spreads_text());
         let item = match &self.types {
             BucketTypes::NotKept => item,
@@ -132,34 +133,27 @@ impl DirectoryEntry {
             BucketTypes::Any => item.with(Self::ANY_TYPE, true),
         };
         let Some(days) = self.retention else { return item };
-        item.with(Self::RETENTION_DAYS, days.get()).with(EXPIRES_AT, Self::expiry(self.bucket, days))
+        item.with(Self::RETENTION_DAYS, &days).with(EXPIRES_AT, Self::expiry(self.bucket, days))
     }
 
     /// The entry of an item.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
         let DirectoryKey { bucket, .. } = item.key_as()?;
-        let types = match item.texts(Self::TYPES)? {
+        let types = match item.optional(Self::TYPES)? {
             _ if item.flag(Self::ANY_TYPE) => BucketTypes::Any,
             None => BucketTypes::NotKept,
-            Some(texts) => {
-                let mut types = BTreeSet::new();
-                for text in texts {
-                    types.insert(text.parse().map_err(|_| item.corrupt(Self::TYPES))?);
-                }
-                BucketTypes::Listed(types)
-            }
+            Some(types) => BucketTypes::Listed(types),
         };
-        let coverage = Coverage::new(bucket, item.shard_count(Self::BASE)?);
-        let coverage = match item.optional_text(SPREADS)? {
-            Some(spreads) => coverage.with_spreads(spreads).map_err(|_| item.corrupt(SPREADS))?,
-            None => coverage,
-        };
-        Ok(Self {
-            bucket,
-            coverage: Arc::new(coverage),
-            types,
-            retention: item.retention_days(Self::RETENTION_DAYS)?,
-        })
+        let coverage = Arc::new(spread(Coverage::new(bucket, item.get(Self::BASE)?), item)?);
+        Ok(Self { bucket, coverage, types, retention: item.optional(Self::RETENTION_DAYS)? })
+    }
+}
+
+/// The coverage with the spreads of an item.
+pub(crate) fn spread(coverage: Coverage, item: &Item) -> Result<Coverage, Corrupt> {
+    match item.optional::<String>(SPREADS)? {
+        None => Ok(coverage),
+        Some(spreads) => coverage.with_spreads(&spreads).map_err(|_| item.corrupt(SPREADS)),
     }
 }
 

@@ -11,27 +11,23 @@
 use lately_keys::TableKey;
 use lately_model::{Document, Revision};
 
-use crate::item::{Corrupt, Item, REVISION, revision_of};
+use crate::item::Item;
+use crate::record::{Record, record};
 
-/// A document as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredDocument {
-    /// The record's revision.
-    pub revision: Revision,
-    /// The document, as the client sent it.
-    pub document: Document,
+record! {
+    /// A document as it is stored.
+    pub struct StoredDocument {
+        /// The record's revision.
+        pub revision: Revision = required("revision"),
+        /// The document, as the client sent it.
+        pub document: Document = required("d"),
+    }
 }
 
 impl StoredDocument {
     /// The document's item, with the bits of its write.
     pub fn encode<K: TableKey>(&self, key: &K, write: u64) -> Item {
-        Item::at(key).with("d", self.document.as_str()).with(REVISION, self.revision.get()).with("w", write)
-    }
-
-    /// The document of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let document = Document::from_stored(item.text("d")?.to_owned()).map_err(|_| item.corrupt("d"))?;
-        Ok(Self { revision: revision_of(item)?, document })
+        self.add_to(Item::at(key)).with("w", write)
     }
 }
 

@@ -91,9 +91,9 @@ impl EndingMark {
     pub fn decode(ending: Ending, item: &Item) -> Result<Self, Corrupt> {
         Ok(match ending {
             Ending::Deletion => {
-                Self::Deletion { begun: item.millis(Self::BEGUN)?, is_done: item.flag(Self::DONE) }
+                Self::Deletion { begun: item.get(Self::BEGUN)?, is_done: item.flag(Self::DONE) }
             }
-            Ending::Retention => Self::Retention(item.retention_days("retention_days")?),
+            Ending::Retention => Self::Retention(item.optional("retention_days")?),
         })
     }
 
@@ -106,7 +106,7 @@ impl EndingMark {
     pub fn of_retention(topic: &Topic, begun: UnixMillis, days: Option<RetentionDays>) -> Item {
         Item::at(&Ending::Retention.mark_of(topic))
             .with(Self::BEGUN, begun.get())
-            .with_some("retention_days", days.map(RetentionDays::get))
+            .with_some("retention_days", days.as_ref())
             .with("expires_at", Self::expiry(begun))
     }
 }

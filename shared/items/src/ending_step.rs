@@ -15,41 +15,63 @@
 //!   rest S (all, from or none: the partitions that are not begun), at S?, shard N? (from this bucket and shard on)
 //! ```
 
+use crate::attribute::stored_as;
 use crate::ending::{Ending, EndingStepKey};
-use crate::item::{Corrupt, EXPIRES_AT, Item, Value};
-use crate::work::{FINISHED, Step, StepName};
-use lately_keys::{Bucket, BucketWidth, EventId, Key, Shard, Source, TableKey, Topic, UnixMillis};
+use crate::item::{Corrupt, Item};
+use crate::record::{Record, record};
+use crate::work::{Step, StepName};
+use lately_keys::{Bucket, BucketWidth, EventId, Shard, Source, TableKey, Topic, UnixMillis};
 use lately_model::{EndingState, RetentionDays, TopicDeletion};
 
-/// The next step of a topic's deletion.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeletionStep {
-    /// The topic.
-    pub topic: Topic,
-    /// The step's name.
-    pub name: StepName,
-    /// The width of the topic's buckets.
-    pub width: BucketWidth,
-    /// The step begins with the deletion of these events …
-    pub listed: Vec<EventId>,
-    /// … and then of the directory's entries for these buckets.
-    pub over: Vec<Bucket>,
-    /// Some of the events that were deleted, each with a source. The step waits until fan-out has removed their entries.
-    pub awaited: Vec<(EventId, Source)>,
-    /// When they were deleted.
-    pub waiting_since: Option<UnixMillis>,
-    /// A bucket, and the number of its shards that hold no more events.
-    pub at: Option<(Bucket, u16)>,
-    /// The events that are deleted so far, those listed included.
-    pub events: u64,
-    /// The buckets whose entries are deleted so far, those listed included.
-    pub buckets: u64,
-    /// The consumers that the topic had.
-    pub consumers: u64,
-    /// When the topic's name is free; `None` while something is left.
-    pub finished: Option<UnixMillis>,
-    /// When the item expires, in unix seconds.
-    pub expires_at: Option<u64>,
+record! {
+    /// The next step of a topic's deletion.
+    pub struct DeletionStep {
+        /// The topic.
+        pub topic: Topic = of_key,
+        /// The step's name.
+        pub name: StepName = part,
+        /// The width of the topic's buckets.
+        pub width: BucketWidth = required("bucket"),
+        /// The step begins with the deletion of these events …
+        pub listed: Vec<EventId> = required("listed"),
+        /// … and then of the directory's entries for these buckets.
+        pub over: Vec<Bucket> = list("over"),
+        /// Some of the events that were deleted, each with a source. The step waits until fan-out has removed their entries.
+        pub awaited: Vec<(EventId, Source)> = list("awaited"),
+        /// When they were deleted.
+        pub waiting_since: Option<UnixMillis> = optional("since"),
+        /// A bucket, and the number of its shards that hold no more events.
+        pub at: Option<(Bucket, u16)> = part_if("at"),
+        /// The events that are deleted so far, those listed included.
+        pub events: u64 = required("events"),
+        /// The buckets whose entries are deleted so far, those listed included.
+        pub buckets: u64 = required("buckets"),
+        /// The consumers that the topic had.
+        pub consumers: u64 = required("consumers"),
+        /// When the topic's name is free; `None` while something is left.
+        pub finished: Option<UnixMillis> = optional("finished"),
+        /// When the item expires, in unix seconds.
+        pub expires_at: Option<u64> = optional("expires_at"),
+    }
+    key EndingStepKey
+}
+
+stored_as! {
+    (EventId, Source) as String: |(id, source)| format!("{id} {source}"), |text| {
+        let (id, source) = text.split_once(' ')?;
+        Some((id.parse().ok()?, source.parse().ok()?))
+    };
+}
+
+/// A bucket, and the number of a shard or of shards.
+impl Record for (Bucket, u16) {
+    fn add_to(&self, item: Item) -> Item {
+        item.with("at", &self.0).with("shard", self.1)
+    }
+
+    fn decode(item: &Item) -> Result<Self, Corrupt> {
+        Ok((item.get("at")?, item.get("shard")?))
+    }
 }
 
 impl DeletionStep {
@@ -89,83 +111,34 @@ impl DeletionStep {
 }
 
 impl Step for DeletionStep {
-    fn key(&self) -> Key {
-        Ending::Deletion.step_of(&self.topic).encode()
+    fn own_key(&self) -> impl TableKey {
+        Ending::Deletion.step_of(&self.topic)
     }
 
     fn name(&self) -> Option<StepName> {
         Some(self.name)
     }
-
-    fn encode(&self) -> Item {
-        let over: Vec<_> = self.over.iter().map(ToString::to_string).collect();
-        let awaited = self.awaited.iter().map(|(id, source)| format!("{id} {source}"));
-        self.name
-            .add_to(Item::at(&Ending::Deletion.step_of(&self.topic)))
-            .with("bucket", self.width.as_str())
-            .with("listed", Value::ids(&self.listed))
-            .with_some("over", (!over.is_empty()).then(|| over.join(" ")))
-            .with_some("awaited", (!self.awaited.is_empty()).then(|| Value::list(awaited)))
-            .with_some("since", self.waiting_since.map(UnixMillis::get))
-            .with_some("at", self.at.map(|(bucket, _)| bucket.to_string()))
-            .with_some("shard", self.at.map(|(_, shards)| shards))
-            .with("events", self.events)
-            .with("buckets", self.buckets)
-            .with("consumers", self.consumers)
-            .with_some(FINISHED, self.finished.map(UnixMillis::get))
-            .with_some(EXPIRES_AT, self.expires_at)
-    }
-
-    fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let over = item.optional_text("over")?.unwrap_or_default();
-        let over = over.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>();
-        Ok(Self {
-            topic: item.key_as::<EndingStepKey>()?.topic,
-            name: StepName::of(item)?,
-            width: item.parsed("bucket")?,
-            listed: item.ids("listed")?,
-            over: over.map_err(|_| item.corrupt("over"))?,
-            awaited: if item.has("awaited") { awaited(item)? } else { Vec::new() },
-            waiting_since: item.optional_millis("since")?,
-            at: match item.optional_parsed("at")? {
-                Some(bucket) => Some((bucket, item.number("shard")?)),
-                None => None,
-            },
-            events: item.number("events")?,
-            buckets: item.number("buckets")?,
-            consumers: item.number("consumers")?,
-            finished: item.optional_millis(FINISHED)?,
-            expires_at: item.optional_number(EXPIRES_AT)?,
-        })
-    }
 }
 
-fn awaited(item: &Item) -> Result<Vec<(EventId, Source)>, Corrupt> {
-    let parse = |text: &str| {
-        let (id, source) = text.split_once(' ')?;
-        Some((id.parse().ok()?, source.parse().ok()?))
-    };
-    let awaited = item.text_list("awaited")?.into_iter().map(parse);
-    awaited.collect::<Option<_>>().ok_or_else(|| item.corrupt("awaited"))
-}
-
-/// The next step of a change of the retention.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RetentionStep {
-    /// The topic.
-    pub topic: Topic,
-    /// The step's name.
-    pub name: StepName,
-    /// The new retention.
-    pub days: Option<RetentionDays>,
-    /// All older events are deleted.
-    pub floor: UnixMillis,
-    /// The partitions that the step goes on with.
-    pub open: Vec<RetentionPlace>,
-    /// The partitions after those.
-    pub rest: RestOfTopic,
-    /// The events that earlier steps have handled.
-    pub events: u64,
+record! {
+    /// The next step of a change of the retention.
+    pub struct RetentionStep {
+        /// The topic.
+        pub topic: Topic = of_key,
+        /// The step's name.
+        pub name: StepName = part,
+        /// The new retention.
+        pub days: Option<RetentionDays> = optional("retention_days"),
+        /// All older events are deleted.
+        pub floor: UnixMillis = required("floor"),
+        /// The partitions that the step goes on with.
+        pub open: Vec<RetentionPlace> = list("open"),
+        /// The partitions after those.
+        pub rest: RestOfTopic = part,
+        /// The events that earlier steps have handled.
+        pub events: u64 = required("events"),
+    }
+    key EndingStepKey
 }
 
 /// A place in a partition of a topic's events.
@@ -217,63 +190,47 @@ impl RetentionStep {
 }
 
 impl Step for RetentionStep {
-    fn key(&self) -> Key {
-        Ending::Retention.step_of(&self.topic).encode()
+    fn own_key(&self) -> impl TableKey {
+        Ending::Retention.step_of(&self.topic)
     }
 
     fn name(&self) -> Option<StepName> {
         Some(self.name)
     }
+}
 
-    fn encode(&self) -> Item {
-        let open: Vec<_> = self.open.iter().map(RetentionPlace::encode).collect();
-        let (rest, at, shard) = match self.rest {
-            RestOfTopic::All => ("all", None, None),
-            RestOfTopic::From(bucket, shard) => ("from", Some(bucket), Some(u64::from(shard.get()))),
-            RestOfTopic::None => ("none", None, None),
-        };
-        self.name
-            .add_to(Item::at(&Ending::Retention.step_of(&self.topic)))
-            .with_some("retention_days", self.days.map(RetentionDays::get))
-            .with("floor", self.floor.get())
-            .with_some("open", (!open.is_empty()).then(|| Value::list(open)))
-            .with("rest", rest)
-            .with_some("at", at.map(|bucket| bucket.to_string()))
-            .with_some("shard", shard)
-            .with("events", self.events)
+impl Record for RestOfTopic {
+    fn add_to(&self, item: Item) -> Item {
+        match self {
+            Self::All => item.with("rest", "all"),
+            Self::From(bucket, shard) => item.with("rest", "from").with("at", bucket).with("shard", shard),
+            Self::None => item.with("rest", "none"),
+        }
     }
 
     fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let open = if item.has("open") { item.text_list("open")? } else { Vec::new() };
-        let open = open.into_iter().map(RetentionPlace::decode).collect::<Option<_>>();
-        let shard = item.optional_number::<u8>("shard")?.map(Shard::from);
-        let rest = match (item.text("rest")?, item.optional_parsed("at")?, shard) {
-            ("all", ..) => RestOfTopic::All,
-            ("none", ..) => RestOfTopic::None,
-            ("from", Some(bucket), Some(shard)) => RestOfTopic::From(bucket, shard),
-            _ => return Err(item.corrupt("rest")),
-        };
-        Ok(Self {
-            topic: item.key_as::<EndingStepKey>()?.topic,
-            name: StepName::of(item)?,
-            days: item.retention_days("retention_days")?,
-            floor: item.millis("floor")?,
-            open: open.ok_or_else(|| item.corrupt("open"))?,
-            rest,
-            events: item.number("events")?,
-        })
+        match item.text("rest")? {
+            "all" => Ok(Self::All),
+            "none" => Ok(Self::None),
+            "from" => Ok(Self::From(item.get("at")?, item.get("shard")?)),
+            _ => Err(item.corrupt("rest")),
+        }
     }
 }
 
+stored_as! {
+    RetentionPlace as String: Self::text, |text| Self::parse(&text);
+}
+
 impl RetentionPlace {
-    fn encode(&self) -> String {
+    fn text(&self) -> String {
         let after = self.after.map(|after| format!(" {after}")).unwrap_or_default();
-        format!("{} {}{after}", self.bucket, self.shard.get())
+        format!("{} {}{after}", self.bucket, self.shard)
     }
 
-    fn decode(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(' ');
-        let (bucket, shard) = (parts.next()?.parse().ok()?, parts.next()?.parse::<u8>().ok()?.into());
+        let (bucket, shard) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         let after = parts.next().map(str::parse).transpose().ok()?;
         parts.next().is_none().then_some(Self { bucket, shard, after })
     }
@@ -282,6 +239,7 @@ impl RetentionPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::Value;
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 

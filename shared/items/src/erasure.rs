@@ -13,10 +13,11 @@ use lately_keys::limits::ERASED_PAGE;
 use lately_keys::{Actor, ErasureId, EventId, User};
 use sha2::{Digest, Sha256};
 
-use crate::TokenHash;
+use crate::attribute::Value;
 use crate::form::EightDigits;
-use crate::item::{Corrupt, Item, Value};
+use crate::item::{Corrupt, Item};
 use crate::key::key;
+use crate::session::{HashError, TokenHash};
 
 key! {
     /// The item with an erasure's next step. When the erasure is done, it is the receipt.
@@ -48,12 +49,12 @@ impl ErasedPageKey {
 
     /// The item of a page. It expires at this time, in unix seconds.
     pub fn item(&self, ids: &[EventId], expires_at: u64) -> Item {
-        Item::at(self).with("e", Value::ids(ids)).with("expires_at", expires_at)
+        Item::at(self).with("e", Value::of_list(ids)).with("expires_at", expires_at)
     }
 
     /// The ids on a page.
     pub fn ids_of(item: &Item) -> Result<Vec<EventId>, Corrupt> {
-        item.ids("e")
+        item.get("e")
     }
 }
 
@@ -87,14 +88,9 @@ impl fmt::Display for ErasedNames {
 }
 
 impl FromStr for ErasedNames {
-    type Err = ErasedNamesError;
+    type Err = HashError;
 
-    fn from_str(text: &str) -> Result<Self, ErasedNamesError> {
-        TokenHash::parse(text).map(|hash| Self(*hash.as_bytes())).ok_or(ErasedNamesError)
+    fn from_str(text: &str) -> Result<Self, HashError> {
+        text.parse().map(|hash: TokenHash| Self(*hash.as_bytes()))
     }
 }
-
-/// The text is not a hash of names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be 64 hexadecimal digits in lower case")]
-pub struct ErasedNamesError;

@@ -10,9 +10,10 @@
 use lately_keys::{Actor, ErasureId, UnixMillis, User};
 
 use crate::erasure_step::ErasureStep;
-use crate::item::{Corrupt, Item};
+use crate::item::Item;
 use crate::key::key;
 use crate::limits::ENDING_MARK_SECONDS;
+use crate::record::{Record, record};
 
 key! {
     /// The entry of an erasure in the list of all erasures.
@@ -29,17 +30,19 @@ impl ErasureEntryKey {
     pub const PARTITION: &str = "ERASURES";
 }
 
-/// An erasure in the list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErasureEntry {
-    /// The erasure.
-    pub erasure: ErasureId,
-    /// The actor that is erased.
-    pub actor: Option<Actor>,
-    /// The user that is erased.
-    pub user: Option<User>,
-    /// When the erasure was done; `None` while it runs.
-    pub until: Option<UnixMillis>,
+record! {
+    /// An erasure in the list.
+    pub struct ErasureEntry {
+        /// The erasure.
+        pub erasure: ErasureId = of_key,
+        /// The actor that is erased.
+        pub actor: Option<Actor> = optional("actor"),
+        /// The user that is erased.
+        pub user: Option<User> = optional("user"),
+        /// When the erasure was done; `None` while it runs.
+        pub until: Option<UnixMillis> = optional("until"),
+    }
+    key ErasureEntryKey
 }
 
 impl ErasureEntry {
@@ -50,19 +53,8 @@ impl ErasureEntry {
 
     /// The entry's item.
     pub fn encode(&self) -> Item {
-        Item::at(&ErasureEntryKey { erasure: self.erasure })
-            .with_some("actor", self.actor.as_ref().map(Actor::as_str))
-            .with_some("user", self.user.as_ref().map(User::as_str))
-            .with_some("until", self.until.map(UnixMillis::get))
+        self.add_to(Item::at(&ErasureEntryKey { erasure: self.erasure }))
             .with_some("expires_at", self.until.map(|until| until.get() / 1000 + ENDING_MARK_SECONDS))
-    }
-
-    /// The entry of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let ErasureEntryKey { erasure } = item.key_as()?;
-        let until = item.optional_millis("until")?;
-        let (actor, user) = (item.optional_parsed("actor")?, item.optional_parsed("user")?);
-        Ok(Self { erasure, actor, user, until })
     }
 }
 

@@ -17,87 +17,69 @@
 //! The list is durable before its items are removed, and items are counted when they are listed. So each item is counted
 //! once, however often a step is repeated.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::{
     Actor, Bucket, BucketWidth, ErasureId, EventId, Key, Shard, Source, TableKey, Topic, UnixMillis, User,
 };
 use lately_model::ErasureCounts;
 
+use crate::attribute::{Attribute, stored_as};
 use crate::erasure::{ErasedNames, ErasureStepKey};
-use crate::item::{Corrupt, Item, Value};
-use crate::work::{FINISHED, Step, StepName};
+use crate::record::{Record, maps, record};
+use crate::work::{Step, StepName};
 
-/// The parts of an erasure, in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErasureStage {
-    /// The issues that the user opened.
-    OfUser,
-    /// The issues that the actor opened: their events name them, and are erased.
-    OfActor,
-    /// The user's feed.
-    Feed,
-    /// The sources that the user follows.
-    Follows,
-    /// The user's profile and sessions.
-    Records,
-    /// The events that the actor's timeline lists.
-    Timeline,
-    /// The topics whose events it may not list.
-    Topics,
-    /// The followers of the actor.
-    Followers,
-    /// The entries that the actor's timeline still lists.
-    Left,
-    /// The receipt is made.
-    Finish,
+lately_keys::words! {
+    /// The parts of an erasure, in their order.
+    pub enum ErasureStage {
+        /// The issues that the user opened.
+        OfUser = "issues of the user",
+        /// The issues that the actor opened: their events name them, and are erased.
+        OfActor = "issues of the actor",
+        /// The user's feed.
+        Feed = "feed",
+        /// The sources that the user follows.
+        Follows = "follows",
+        /// The user's profile and sessions.
+        Records = "records",
+        /// The events that the actor's timeline lists.
+        Timeline = "timeline",
+        /// The topics whose events it may not list.
+        Topics = "topics",
+        /// The followers of the actor.
+        Followers = "followers",
+        /// The entries that the actor's timeline still lists.
+        Left = "left",
+        /// The receipt is made.
+        Finish = "finish",
+    }
 }
 
 impl ErasureStage {
     /// The first stage.
     pub const FIRST: Self = Self::OfUser;
 
-    const ALL: [(Self, &'static str); 10] = [
-        (Self::OfUser, "issues of the user"),
-        (Self::OfActor, "issues of the actor"),
-        (Self::Feed, "feed"),
-        (Self::Follows, "follows"),
-        (Self::Records, "records"),
-        (Self::Timeline, "timeline"),
-        (Self::Topics, "topics"),
-        (Self::Followers, "followers"),
-        (Self::Left, "left"),
-        (Self::Finish, "finish"),
-    ];
-
-    fn as_str(self) -> &'static str {
-        Self::ALL.into_iter().find(|(stage, _)| *stage == self).map_or("", |(_, text)| text)
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, known)| *known == text).map(|(stage, _)| stage)
-    }
-
     /// The stage after this one. The last one has none.
     pub fn next(self) -> Self {
-        let place = Self::ALL.iter().position(|(stage, _)| *stage == self);
-        place.and_then(|place| Self::ALL.get(place + 1)).map_or(Self::Finish, |(stage, _)| *stage)
+        Self::ALL.into_iter().skip_while(|stage| *stage != self).nth(1).unwrap_or(Self::Finish)
     }
 }
 
-/// The place at which a step begins to look for what is left.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErasurePlace {
-    /// The stage.
-    pub stage: ErasureStage,
-    /// The topic that is walked through, or the last topic that was.
-    pub topic: Option<Topic>,
-    /// The bucket of the topic; `None` if the topic is done.
-    pub bucket: Option<Bucket>,
-    /// The shard of the bucket, or of the followers.
-    pub shard: Shard,
-    /// The last event or entry that was looked at.
-    pub behind: Option<EventId>,
-    /// The last follower that was looked at.
-    pub after: Option<User>,
+record! {
+    /// The place at which a step begins to look for what is left.
+    pub struct ErasurePlace {
+        /// The stage.
+        pub stage: ErasureStage = required("stage"),
+        /// The topic that is walked through, or the last topic that was.
+        pub topic: Option<Topic> = optional("topic"),
+        /// The bucket of the topic; `None` if the topic is done.
+        pub bucket: Option<Bucket> = optional("bucket"),
+        /// The shard of the bucket, or of the followers.
+        pub shard: Shard = required("shard"),
+        /// The last event or entry that was looked at.
+        pub behind: Option<EventId> = optional("behind"),
+        /// The last follower that was looked at.
+        pub after: Option<User> = optional("after"),
+    }
 }
 
 impl ErasurePlace {
@@ -107,34 +89,41 @@ impl ErasurePlace {
     }
 }
 
-/// Events of one topic that are erased.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedEvents {
-    /// The topic.
-    pub topic: Topic,
-    /// The width of the topic's buckets.
-    pub width: BucketWidth,
-    /// True if they were written under idempotency keys. Then a note keeps retries from writing them again.
-    pub is_keyed: bool,
-    /// The events.
-    pub ids: Vec<EventId>,
+record! {
+    /// Events of one topic that are erased.
+    pub struct ListedEvents {
+        /// The topic.
+        pub topic: Topic = required("o"),
+        /// The width of the topic's buckets.
+        pub width: BucketWidth = required("b"),
+        /// True if they were written under idempotency keys. Then a note keeps retries from writing them again.
+        pub is_keyed: bool = flag("k"),
+        /// The events.
+        pub ids: Vec<EventId> = required("e"),
+    }
 }
 
-/// The items that the next step removes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ErasureList {
-    /// Events.
-    pub events: Vec<ListedEvents>,
-    /// Entries of the user's feed.
-    pub feed: Vec<EventId>,
-    /// The keys of other items.
-    pub keys: Vec<Key>,
-    /// The sources that the user follows.
-    pub follows: Vec<Source>,
-    /// The followers of the actor.
-    pub followers: Vec<User>,
-    /// The keys of issues that the person opened.
-    pub issues: Vec<Key>,
+maps! {
+    ListedEvents;
+}
+
+record! {
+    /// The items that the next step removes.
+    #[derive(Default)]
+    pub struct ErasureList {
+        /// Events.
+        pub events: Vec<ListedEvents> = list("events"),
+        /// Entries of the user's feed.
+        pub feed: Vec<EventId> = list("feed"),
+        /// The keys of other items.
+        pub keys: Vec<Key> = list("keys"),
+        /// The sources that the user follows.
+        pub follows: Vec<Source> = list("follows"),
+        /// The followers of the actor.
+        pub followers: Vec<User> = list("followers"),
+        /// The keys of issues that the person opened.
+        pub issues: Vec<Key> = list("issues"),
+    }
 }
 
 impl ErasureList {
@@ -144,42 +133,69 @@ impl ErasureList {
     }
 }
 
-/// The end of an erasure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErasureEnd {
-    /// When it was done.
-    pub at: UnixMillis,
-    /// The hash of the erased ids.
-    pub ids_sha256: String,
+/// A key's two texts. A list of keys is a list of these texts in turn.
+impl Attribute for Key {
+    fn write_list(keys: &[Self]) -> AttributeValue {
+        String::write_list(&keys.iter().flat_map(|key| [key.pk.clone(), key.sk.clone()]).collect::<Vec<_>>())
+    }
+
+    fn read_list(value: &AttributeValue) -> Option<Vec<Self>> {
+        let texts = String::read_list(value)?;
+        let (pairs, []) = texts.as_chunks::<2>() else { return None };
+        Some(pairs.iter().map(|[pk, sk]| Self { pk: pk.clone(), sk: sk.clone() }).collect())
+    }
 }
 
-/// The next step of an erasure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErasureStep {
-    /// The erasure.
-    pub erasure: ErasureId,
-    /// The hash of the names.
-    pub names: ErasedNames,
-    /// The actor; none once the erasure is done.
-    pub actor: Option<Actor>,
-    /// The user; none once the erasure is done.
-    pub user: Option<User>,
-    /// The step's name.
-    pub name: StepName,
-    /// The place at which the step begins to look.
-    pub at: ErasurePlace,
-    /// True if the last look at the actor's timeline has found something, and must be repeated.
-    pub again: bool,
-    /// The items that the step removes first.
-    pub listed: ErasureList,
-    /// Some entries and copies of the events that were removed last. The step waits until fan-out has removed them.
-    pub awaited: Vec<Key>,
-    /// Since when it waits.
-    pub waiting_since: Option<UnixMillis>,
-    /// The items that were listed so far.
-    pub counts: ErasureCounts,
-    /// The end, once the erasure is done.
-    pub finished: Option<ErasureEnd>,
+record! {
+    /// The end of an erasure.
+    pub struct ErasureEnd {
+        /// When it was done.
+        pub at: UnixMillis = required("finished"),
+        /// The hash of the erased ids.
+        pub ids_sha256: String = required("ids_sha256"),
+    }
+}
+
+record! {
+    /// The next step of an erasure.
+    pub struct ErasureStep {
+        /// The erasure.
+        pub erasure: ErasureId = of_key,
+        /// The hash of the names.
+        pub names: ErasedNames = required("names"),
+        /// The actor; none once the erasure is done.
+        pub actor: Option<Actor> = optional("actor"),
+        /// The user; none once the erasure is done.
+        pub user: Option<User> = optional("user"),
+        /// The step's name.
+        pub name: StepName = part,
+        /// The place at which the step begins to look.
+        pub at: ErasurePlace = part,
+        /// True if the last look at the actor's timeline has found something, and must be repeated.
+        pub again: bool = flag("again"),
+        /// The items that the step removes first.
+        pub listed: ErasureList = part,
+        /// Some entries and copies of the events that were removed last. The step waits until fan-out has removed them.
+        pub awaited: Vec<Key> = list("awaited"),
+        /// Since when it waits.
+        pub waiting_since: Option<UnixMillis> = optional("waiting"),
+        /// The items that were listed so far.
+        pub counts: ErasureCounts = required("counts"),
+        /// The end, once the erasure is done.
+        pub finished: Option<ErasureEnd> = part_if("finished"),
+    }
+    key ErasureStepKey
+}
+
+stored_as! {
+    // The counts in the order in which they are stored.
+    ErasureCounts as Vec<u64>: |counts| {
+        let Self { events, follows, followers, profile, sessions, feed, issues } = *counts;
+        vec![events, follows, followers, profile, sessions, feed, issues]
+    }, |numbers| {
+        let [events, follows, followers, profile, sessions, feed, issues] = numbers.try_into().ok()?;
+        Some(Self { events, follows, followers, profile, sessions, feed, issues })
+    };
 }
 
 impl ErasureStep {
@@ -213,132 +229,20 @@ impl ErasureStep {
 }
 
 impl Step for ErasureStep {
-    fn key(&self) -> Key {
-        Self::key_of(self.erasure)
+    fn own_key(&self) -> impl TableKey {
+        ErasureStepKey { erasure: self.erasure }
     }
 
     fn name(&self) -> Option<StepName> {
         Some(self.name)
     }
-
-    fn encode(&self) -> Item {
-        let Self { at, listed, .. } = self;
-        let texts = |texts: Vec<String>| (!texts.is_empty()).then(|| Value::list(texts));
-        let keys =
-            |keys: &[Key]| texts(keys.iter().flat_map(|key| [key.pk.clone(), key.sk.clone()]).collect());
-        let names = |names: &mut dyn Iterator<Item = String>| texts(names.collect());
-        let events = listed.events.iter().map(ListedEvents::encode);
-        self.name
-            .add_to(Item::at(&ErasureStepKey { erasure: self.erasure }))
-            .with("names", self.names.to_string())
-            .with("counts", Value::list(numbers(&self.counts)))
-            .with("stage", at.stage.as_str())
-            .with("shard", at.shard.get())
-            .with_some("actor", self.actor.as_ref().map(Actor::as_str))
-            .with_some("user", self.user.as_ref().map(User::as_str))
-            .with_some("topic", at.topic.as_ref().map(Topic::as_str))
-            .with_some("bucket", at.bucket.map(|bucket| bucket.to_string()))
-            .with_some("behind", at.behind.map(|id| id.to_string()))
-            .with_some("after", at.after.as_ref().map(User::as_str))
-            .with_flag("again", self.again)
-            .with_some("events", (!listed.events.is_empty()).then(|| Value::list(events)))
-            .with_some("feed", (!listed.feed.is_empty()).then(|| Value::ids(&listed.feed)))
-            .with_some("keys", keys(&listed.keys))
-            .with_some("follows", names(&mut listed.follows.iter().map(ToString::to_string)))
-            .with_some("followers", names(&mut listed.followers.iter().map(ToString::to_string)))
-            .with_some("issues", keys(&listed.issues))
-            .with_some("awaited", keys(&self.awaited))
-            .with_some("waiting", self.waiting_since.map(UnixMillis::get))
-            .with_some(FINISHED, self.finished.as_ref().map(|finished| finished.at.get()))
-            .with_some("ids_sha256", self.finished.as_ref().map(|finished| finished.ids_sha256.as_str()))
-    }
-
-    fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let ErasureStepKey { erasure } = item.key_as()?;
-        let at = ErasurePlace {
-            stage: ErasureStage::parse(item.text("stage")?).ok_or_else(|| item.corrupt("stage"))?,
-            topic: item.optional_parsed("topic")?,
-            bucket: item.optional_parsed("bucket")?,
-            shard: item.number::<u8>("shard")?.into(),
-            behind: item.optional_parsed("behind")?,
-            after: item.optional_parsed("after")?,
-        };
-        let listed = ErasureList {
-            events: item.map_list("events")?.iter().map(ListedEvents::decode).collect::<Result<_, _>>()?,
-            feed: if item.has("feed") { item.ids("feed")? } else { Vec::new() },
-            keys: keys_of(item, "keys")?,
-            follows: parsed_list(item, "follows")?,
-            followers: parsed_list(item, "followers")?,
-            issues: keys_of(item, "issues")?,
-        };
-        let finished = match item.has(FINISHED) {
-            true => Some(ErasureEnd {
-                at: item.millis(FINISHED)?,
-                ids_sha256: item.text("ids_sha256")?.to_owned(),
-            }),
-            false => None,
-        };
-        Ok(Self {
-            erasure,
-            names: item.parsed("names")?,
-            actor: item.optional_parsed("actor")?,
-            user: item.optional_parsed("user")?,
-            name: StepName::of(item)?,
-            at,
-            again: item.flag("again"),
-            listed,
-            awaited: keys_of(item, "awaited")?,
-            waiting_since: match item.has("waiting") {
-                true => Some(item.millis("waiting")?),
-                false => None,
-            },
-            counts: decode_counts(item)?,
-            finished,
-        })
-    }
-}
-
-impl ListedEvents {
-    fn encode(&self) -> Item {
-        Item::new()
-            .with("o", self.topic.as_str())
-            .with("b", self.width.as_str())
-            .with_flag("k", self.is_keyed)
-            .with("e", Value::ids(&self.ids))
-    }
-
-    fn decode(map: &Item) -> Result<Self, Corrupt> {
-        let (topic, width) = (map.parsed("o")?, map.parsed("b")?);
-        Ok(Self { topic, width, is_keyed: map.flag("k"), ids: map.ids("e")? })
-    }
-}
-
-fn parsed_list<T: std::str::FromStr>(item: &Item, name: &'static str) -> Result<Vec<T>, Corrupt> {
-    let texts = item.text_list(name)?.into_iter();
-    texts.map(|text| text.parse().map_err(|_| item.corrupt(name))).collect()
-}
-
-fn keys_of(item: &Item, name: &'static str) -> Result<Vec<Key>, Corrupt> {
-    let texts: Vec<String> = parsed_list(item, name)?;
-    let (pairs, []) = texts.as_chunks::<2>() else { return Err(item.corrupt(name)) };
-    Ok(pairs.iter().map(|[pk, sk]| Key { pk: pk.clone(), sk: sk.clone() }).collect())
-}
-
-/// The counts in the order in which they are stored.
-const fn numbers(counts: &ErasureCounts) -> [u64; 7] {
-    let ErasureCounts { events, follows, followers, profile, sessions, feed, issues } = *counts;
-    [events, follows, followers, profile, sessions, feed, issues]
-}
-
-fn decode_counts(item: &Item) -> Result<ErasureCounts, Corrupt> {
-    let numbers = <[u64; 7]>::try_from(item.number_list("counts")?).map_err(|_| item.corrupt("counts"))?;
-    let [events, follows, followers, profile, sessions, feed, issues] = numbers;
-    Ok(ErasureCounts { events, follows, followers, profile, sessions, feed, issues })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::Value;
+    use crate::item::Item;
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 
@@ -424,8 +328,8 @@ mod tests {
     #[test]
     fn every_stage_has_a_text_and_a_next_one() {
         let mut stage = ErasureStage::FIRST;
-        for (known, text) in ErasureStage::ALL {
-            assert_eq!((stage, ErasureStage::parse(text)), (known, Some(known)));
+        for known in ErasureStage::ALL {
+            assert_eq!((stage, known.as_str().parse()), (known, Ok(known)));
             stage = stage.next();
         }
         assert_eq!(stage, ErasureStage::Finish);

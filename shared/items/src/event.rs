@@ -16,8 +16,8 @@
 //!
 //! Attribute names are short: an event of up to about 900 bytes fits 1 KB, which is one write unit.
 
-use lately_keys::{Bucket, BucketWidth, EventId, EventType, Shard, SortKey, Subject, Topic, UnixMillis};
-use lately_model::{AcceptedTimes, Data, Event, NewEvent, RetentionDays, TopicSettings};
+use lately_keys::{Bucket, BucketWidth, EventId, EventType, Shard, SortKey, Topic, UnixMillis};
+use lately_model::{AcceptedTimes, Event, NewEvent, RetentionDays, TopicSettings};
 
 use crate::directory::DirectoryEntry;
 use crate::form::NewestFirst;
@@ -128,6 +128,9 @@ pub const ACTOR: &str = "a";
 /// The attribute with the subject of an event or an entry.
 pub const SUBJECT: &str = "s";
 
+/// The attribute with the data of an event or an entry.
+pub(crate) const DATA: &str = "d";
+
 /// The attributes of an event from which its entries follow, without its data.
 pub const ENTRY_PARTS: &str = "pk, sk, t, a, s, v";
 
@@ -139,7 +142,7 @@ pub const ACCEPTED: &str = "v";
 
 /// True if the event of an item was written under an idempotency key.
 pub fn is_keyed(item: &Item) -> Result<bool, Corrupt> {
-    Ok(item.optional_text(ACCEPTED)?.is_some_and(|letters| letters.contains(KEYED)))
+    Ok(item.optional::<String>(ACCEPTED)?.is_some_and(|letters| letters.contains(KEYED)))
 }
 
 /// The circumstances in which a request was first accepted. The letters of the request's events follow from them.
@@ -170,7 +173,7 @@ impl Acceptance {
 /// milliseconds within a second as the event's own time.
 pub fn unless_over(item: &Item, now: UnixMillis) -> Result<Option<Event>, Corrupt> {
     let event = decode(item)?;
-    let expires_at: Option<u64> = item.optional_number(EXPIRES_AT)?;
+    let expires_at: Option<u64> = item.optional(EXPIRES_AT)?;
     let over = expires_at.is_some_and(|seconds| {
         let early = (1000 - event.at().get() % 1000) % 1000;
         seconds.saturating_mul(1000).saturating_sub(early) <= now.get()
@@ -187,18 +190,22 @@ pub fn encode(
     accepted: [&str; 2],
 ) -> Item {
     let views = [(settings.views.actor, "a"), (settings.views.subject, "s"), (settings.fan_out, "f")];
-    let views = views.into_iter().filter_map(|(wanted, letter)| wanted.then_some(letter));
     let item = Item::at(key)
-        .with(TYPE, event.event_type.as_str())
-        .with(ACTOR, event.actor.as_str())
-        .with_some(SUBJECT, event.subject.as_ref().map(Subject::as_str))
-        .with_some("d", event.data.as_ref().map(Data::as_str))
-        .with(ACCEPTED, views.chain(accepted).collect::<String>())
+        .with(TYPE, &event.event_type)
+        .with(ACTOR, &event.actor)
+        .with_some(SUBJECT, event.subject.as_ref())
+        .with_some(DATA, event.data.as_ref())
+        .with(ACCEPTED, letters(views) + &accepted.concat())
         .with_some(EXPIRES_AT, settings.retention_days.map(|days| expiry(event.at(), days)));
     match entry.types.are_kept() {
         true => item.also_at(&TypeViewKey::new(key, event.event_type.clone())),
         false => item,
     }
+}
+
+/// The letters of the views that list an event, and of fan-out.
+pub(crate) fn letters<const COUNT: usize>(views: [(bool, &str); COUNT]) -> String {
+    views.into_iter().filter_map(|(is_listed, letter)| is_listed.then_some(letter)).collect()
 }
 
 /// When an event expires, in unix seconds. Rounded up, so that an event is kept for no less than its retention.
@@ -211,13 +218,12 @@ pub fn expiry(at: UnixMillis, days: RetentionDays) -> u64 {
 /// # Errors
 /// If the item is not an event.
 pub fn decode(item: &Item) -> Result<Event, Corrupt> {
-    let data = item.optional_text("d")?.map(|text| Data::from_stored(text.to_owned()));
     Ok(Event {
-        id: item.parsed::<SortKey>("sk")?.id(),
-        event_type: item.parsed(TYPE)?,
-        actor: item.parsed(ACTOR)?,
-        subject: item.optional_parsed(SUBJECT)?,
-        data: data.transpose().map_err(|_| item.corrupt("d"))?,
+        id: item.get::<SortKey>("sk")?.id(),
+        event_type: item.get(TYPE)?,
+        actor: item.get(ACTOR)?,
+        subject: item.optional(SUBJECT)?,
+        data: item.optional(DATA)?,
     })
 }
 
@@ -226,7 +232,7 @@ mod tests {
     use std::sync::Arc;
 
     use lately_keys::Coverage;
-    use lately_model::Views;
+    use lately_model::{Data, Views};
 
     use super::*;
     use crate::directory::BucketTypes;

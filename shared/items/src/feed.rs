@@ -16,6 +16,7 @@ use lately_keys::{EventId, Key, Source, TableKey, User};
 use crate::form::NewestFirst;
 use crate::item::{Corrupt, Item};
 use crate::key::key;
+use crate::record::{Record, record};
 
 key! {
     /// An event in a user's feed.
@@ -51,36 +52,35 @@ key! {
 }
 
 impl SeenMarkKey {
+    /// The attribute of the event.
+    pub const ID: &str = "id";
+
     /// The item of the mark of an event.
     pub fn item(&self, id: EventId) -> Item {
-        Item::at(self).with("id", id.to_string())
+        Item::at(self).with(Self::ID, &id)
     }
 }
 
-/// A source that a feed pulls.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PullMarker {
-    /// The source.
-    pub source: Source,
-    /// The feed pulls the source's entries with this id and all later ones.
-    pub since: EventId,
+record! {
+    /// A source that a feed pulls.
+    pub struct PullMarker {
+        /// The source.
+        pub source: Source = of_key,
+        /// The feed pulls the source's entries with this id and all later ones.
+        pub since: EventId = required("since"),
+    }
+    key PullMarkerKey
 }
 
 impl PullMarker {
     /// The marker's item in a user's feed.
     pub fn encode(&self, user: &User) -> Item {
-        Item::under(Self::key(user, &self.source)).with("since", self.since.to_string())
+        self.add_to(Item::under(Self::key(user, &self.source)))
     }
 
     /// The key of a marker.
     pub fn key(user: &User, source: &Source) -> Key {
         PullMarkerKey { user: user.clone(), source: source.clone() }.encode()
-    }
-
-    /// The marker of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let PullMarkerKey { source, .. } = item.key_as()?;
-        Ok(Self { source, since: item.parsed("since")? })
     }
 }
 
@@ -103,8 +103,8 @@ impl FeedMarks {
     pub fn decode(items: &[Item]) -> Result<Self, Corrupt> {
         let mut marks = Self::default();
         for item in items {
-            if SeenMarkKey::decode(item.text("pk")?, item.text("sk")?).is_some() {
-                marks.seen = Some(item.parsed("id")?);
+            if item.key_as::<SeenMarkKey>().is_ok() {
+                marks.seen = Some(item.get(SeenMarkKey::ID)?);
             } else {
                 marks.pulls.push(PullMarker::decode(item)?);
             }

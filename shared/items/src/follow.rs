@@ -7,8 +7,9 @@
 
 use lately_keys::{Key, Shard, Source, TableKey, UnixMillis, User};
 
-use crate::item::{Corrupt, Item};
+use crate::item::Item;
 use crate::key::key;
+use crate::record::{Record, record};
 
 key! {
     /// The item that says that a user follows a source.
@@ -22,32 +23,28 @@ key! {
     const PREFIX
 }
 
-/// A follow as the user's partition holds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FollowEdge {
-    /// The followed source.
-    pub source: Source,
-    /// The source's follower shard that holds the follower.
-    pub shard: Shard,
-    /// When the follow began.
-    pub since: UnixMillis,
+record! {
+    /// A follow as the user's partition holds it.
+    pub struct FollowEdge {
+        /// The followed source.
+        pub source: Source = of_key,
+        /// The source's follower shard that holds the follower.
+        pub shard: Shard = required("n"),
+        /// When the follow began.
+        pub since: UnixMillis = required("since"),
+    }
+    key FollowKey
 }
 
 impl FollowEdge {
     /// The edge's item.
     pub fn encode(&self, user: &User) -> Item {
-        Item::under(Self::key(user, &self.source)).with("n", self.shard.get()).with("since", self.since.get())
+        self.add_to(Item::under(Self::key(user, &self.source)))
     }
 
     /// The key of an edge.
     pub fn key(user: &User, source: &Source) -> Key {
         FollowKey { user: user.clone(), source: source.clone() }.encode()
-    }
-
-    /// The edge of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let FollowKey { source, .. } = item.key_as()?;
-        Ok(Self { source, shard: item.number::<u8>("n")?.into(), since: item.millis("since")? })
     }
 }
 

@@ -18,6 +18,7 @@ use lately_keys::{Key, Shard, Source, TableKey, UnixMillis, User};
 
 use crate::item::{Corrupt, Item};
 use crate::key::key;
+use crate::record::{Record, record};
 
 key! {
     /// The item that says that a source has a follower.
@@ -33,33 +34,28 @@ key! {
     fn partition(source: &Source, shard: Shard)
 }
 
-/// A follow as the source's follower shard holds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Follower {
-    /// The follower.
-    pub user: User,
-    /// When the follow began.
-    pub since: UnixMillis,
-    /// The number of events from before the follow that the user wants.
-    pub backfill: u16,
+record! {
+    /// A follow as the source's follower shard holds it.
+    pub struct Follower {
+        /// The follower.
+        pub user: User = of_key,
+        /// When the follow began.
+        pub since: UnixMillis = required("since"),
+        /// The number of events from before the follow that the user wants.
+        pub backfill: u16 = required("k"),
+    }
+    key FollowerKey
 }
 
 impl Follower {
     /// The follower's item.
     pub fn encode(&self, source: &Source, shard: Shard) -> Item {
-        Item::under(Self::key(source, shard, &self.user))
-            .with("since", self.since.get())
-            .with("k", self.backfill)
+        self.add_to(Item::under(Self::key(source, shard, &self.user)))
     }
 
     /// The key of a follower.
     pub fn key(source: &Source, shard: Shard, user: &User) -> Key {
         FollowerKey { source: source.clone(), shard, user: user.clone() }.encode()
-    }
-
-    /// The follower of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        Ok(Self { user: item.parsed("sk")?, since: item.millis("since")?, backfill: item.number("k")? })
     }
 }
 
@@ -101,9 +97,15 @@ impl FollowerCounts {
     /// The counts and their shard.
     pub fn decode(item: &Item) -> Result<(Shard, Self), Corrupt> {
         let FollowerCountKey { shard, .. } = item.key_as()?;
-        let count = |name| Ok(item.optional_number(name)?.unwrap_or(0));
-        let left_at = item.has(Self::LEFT_AT).then(|| item.millis(Self::LEFT_AT)).transpose()?;
-        Ok((shard, Self { here: count(Self::HERE)?, left: count(Self::LEFT)?, left_at }))
+        let count = |name| Ok(item.optional(name)?.unwrap_or(0));
+        Ok((
+            shard,
+            Self {
+                here: count(Self::HERE)?,
+                left: count(Self::LEFT)?,
+                left_at: item.optional(Self::LEFT_AT)?,
+            },
+        ))
     }
 }
 

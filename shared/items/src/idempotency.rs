@@ -14,9 +14,10 @@ use std::str::FromStr;
 use lately_keys::limits::IDEMPOTENCY_KEY_BYTES;
 use lately_keys::{Caller, EventId, Topic, UnixMillis};
 
-use crate::item::{Corrupt, Item, Value};
+use crate::item::Item;
 use crate::key::key;
 use crate::limits::IDEMPOTENCY_SECONDS;
+use crate::record::{Record, record};
 
 /// The value of an `Idempotency-Key` header: 1 to 128 printable ASCII characters.
 ///
@@ -63,44 +64,32 @@ key! {
     Table: pk "IDEMPOTENCY#{caller}#{topic}#{key}" sk "IDEMPOTENCY#{caller}#{topic}#{key}"
 }
 
-/// A request as it is recorded under its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyRecord {
-    /// The SHA-256 of the request's body.
-    pub body_hash: [u8; 32],
-    /// The ids of the request's events.
-    pub ids: Vec<EventId>,
-    /// When the request came.
-    pub accepted_at: UnixMillis,
-    /// True if all events are written.
-    pub done: bool,
+record! {
+    /// A request as it is recorded under its key.
+    pub struct KeyRecord {
+        /// The SHA-256 of the request's body.
+        pub body_hash: [u8; 32] = required("hash"),
+        /// The ids of the request's events.
+        pub ids: Vec<EventId> = required("ids"),
+        /// When the request came.
+        pub accepted_at: UnixMillis = required(AT = "at"),
+        /// True if all events are written.
+        pub done: bool = flag(DONE = "done"),
+    }
 }
 
 impl KeyRecord {
     /// The record's item.
     pub fn encode(&self, key: &IdempotencyItemKey) -> Item {
-        Item::at(key)
-            .with("hash", Value::bytes(self.body_hash))
-            .with("ids", Value::ids(&self.ids))
-            .with("at", self.accepted_at.get())
-            .with_flag("done", self.done)
-            .with("expires_at", self.accepted_at.get() / 1000 + IDEMPOTENCY_SECONDS)
-    }
-
-    /// The record of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        Ok(Self {
-            body_hash: item.bytes("hash")?.try_into().map_err(|_| item.corrupt("hash"))?,
-            ids: item.ids("ids")?,
-            accepted_at: item.millis("at")?,
-            done: item.flag("done"),
-        })
+        let expires_at = self.accepted_at.get() / 1000 + IDEMPOTENCY_SECONDS;
+        self.add_to(Item::at(key)).with("expires_at", expires_at)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::Value;
 
     fn key() -> IdempotencyItemKey {
         let (caller, topic, key) = ("user:ada".parse(), "posts".parse(), "k".parse());

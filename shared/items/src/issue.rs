@@ -18,12 +18,12 @@
 //! item as it is stored: a write starts from the stored item, so it leaves attributes alone that this program does not
 //! know.
 
-use lately_keys::{IssueNumber, IssuePriority, IssueStatus, TableKey};
-use lately_model::{Issue, IssueBody, Label, Labels};
+use lately_keys::{IssueNumber, IssuePriority, IssueStatus};
+use lately_model::Issue;
 
 use crate::RepositoryKey;
 use crate::form::{Capitals, EightDigits};
-use crate::item::{Corrupt, Item, REVISION, Value, revision_of};
+use crate::item::{Corrupt, Item, REVISION};
 use crate::key::key;
 
 key! {
@@ -89,55 +89,45 @@ pub fn encode(issue: &Issue) -> Item {
         .also_at(&IssueStatusKey { repository: repository.clone(), status, number })
         .also_at(&IssuePriorityKey { repository, priority, number })
         .with("schema", SCHEMA)
-        .with("title", issue.title.as_str())
-        .with_some("body", issue.body.as_ref().map(IssueBody::as_str))
-        .with("labels", Value::list(issue.labels.iter().map(Label::as_str)))
-        .with("status", status.as_str())
-        .with("priority", priority.as_str())
+        .with("title", &issue.title)
+        .with_some("body", issue.body.as_ref())
+        .with("labels", &issue.labels)
+        .with("status", &status)
+        .with("priority", &priority)
         .with_flag("by_hand", issue.priority_by_hand)
-        .with(OPENED_BY, issue.opened_by.as_str())
-        .with("opened_at", issue.opened_at.get())
-        .with("updated_at", issue.updated_at.get())
-        .with(REVISION, issue.revision.get())
+        .with(OPENED_BY, &issue.opened_by)
+        .with("opened_at", &issue.opened_at)
+        .with("updated_at", &issue.updated_at)
+        .with(REVISION, &issue.revision)
 }
 
 /// The issue of an item in the current schema.
 pub fn decode(item: &Item) -> Result<Issue, Corrupt> {
-    let IssueKey { repository: RepositoryKey { owner, repo }, number } = decode_key(item)?;
+    let IssueKey { repository: RepositoryKey { owner, repo }, number } = item.key_as()?;
     Ok(Issue {
         owner,
         repo,
         number,
-        title: item.parsed("title")?,
-        body: item.optional_parsed("body")?,
-        labels: decode_labels(item)?,
-        status: item.parsed("status")?,
-        priority: item.parsed("priority")?,
+        title: item.get("title")?,
+        body: item.optional("body")?,
+        labels: item.optional("labels")?.unwrap_or_default(),
+        status: item.get("status")?,
+        priority: item.get("priority")?,
         priority_by_hand: item.flag("by_hand"),
-        opened_by: item.parsed(OPENED_BY)?,
-        opened_at: item.millis("opened_at")?,
-        updated_at: item.millis("updated_at")?,
-        revision: revision_of(item)?,
+        opened_by: item.get(OPENED_BY)?,
+        opened_at: item.get("opened_at")?,
+        updated_at: item.get("updated_at")?,
+        revision: item.get(REVISION)?,
     })
-}
-
-/// The key of an issue's item.
-pub fn decode_key(item: &Item) -> Result<IssueKey, Corrupt> {
-    IssueKey::decode(item.text("pk")?, item.text("sk")?).ok_or_else(|| item.corrupt("sk"))
-}
-
-/// The labels of an issue's item.
-pub fn decode_labels(item: &Item) -> Result<Labels, Corrupt> {
-    let labels = item.text_list("labels")?.into_iter().map(str::parse).collect::<Result<Vec<Label>, _>>();
-    labels.ok().and_then(|labels| Labels::new(labels).ok()).ok_or_else(|| item.corrupt("labels"))
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use lately_keys::UnixMillis;
-    use lately_model::Revision;
+    use lately_model::{Labels, Revision};
 
     use super::*;
+    use crate::attribute::Value;
 
     pub(crate) fn issue() -> Issue {
         Issue {

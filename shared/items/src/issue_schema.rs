@@ -13,11 +13,9 @@
 //! Two rules must hold: an upgraded item needs no further upgrade, and attributes that no step knows stay as they are.
 
 use lately_keys::IssuePriority;
-use lately_model::Issue;
+use lately_model::{Issue, Labels};
 
-use crate::issue::{
-    IssueKey, IssuePriorityKey, IssueStatusKey, SCHEMA, decode, decode_key, decode_labels, encode,
-};
+use crate::issue::{IssueKey, IssuePriorityKey, IssueStatusKey, SCHEMA, decode, encode};
 use crate::item::{Corrupt, Item, REVISION};
 
 type Step = fn(Item) -> Result<Item, Corrupt>;
@@ -39,7 +37,7 @@ pub fn upgraded(item: &Item) -> Result<Item, Corrupt> {
 
 /// The schema of an item.
 pub fn schema_of(item: &Item) -> Result<u32, Corrupt> {
-    match item.optional_number("schema")? {
+    match item.optional("schema")? {
         None => Ok(1),
         Some(0) => Err(item.corrupt("schema")),
         Some(schema) => Ok(schema),
@@ -49,7 +47,7 @@ pub fn schema_of(item: &Item) -> Result<u32, Corrupt> {
 /// From 1 to 2. The revision is the one that the issue would have got when it was opened. So it is below all later
 /// revisions.
 fn with_revision(mut item: Item) -> Result<Item, Corrupt> {
-    let opened_at = item.millis("opened_at")?.get();
+    let opened_at = item.get::<u64>("opened_at")?;
     for (name, value) in [(REVISION, opened_at.saturating_mul(1_000)), ("updated_at", opened_at)] {
         if !item.has(name) {
             item.set(name, value);
@@ -61,15 +59,15 @@ fn with_revision(mut item: Item) -> Result<Item, Corrupt> {
 /// From 2 to 3, and for every item: the priority from the labels, unless someone has set it, and the keys of both
 /// indexes.
 fn with_derived(item: Item) -> Result<Item, Corrupt> {
-    let IssueKey { repository, number } = decode_key(&item)?;
-    let status = item.parsed("status")?;
-    let set: Option<IssuePriority> = item.optional_parsed("priority")?;
+    let IssueKey { repository, number } = item.key_as()?;
+    let status = item.get("status")?;
+    let set: Option<IssuePriority> = item.optional("priority")?;
     let priority = match set.filter(|_| item.flag("by_hand")) {
         Some(set) => set,
-        None => decode_labels(&item)?.priority(),
+        None => item.optional::<Labels>("labels")?.unwrap_or_default().priority(),
     };
     Ok(item
-        .with("priority", priority.as_str())
+        .with("priority", &priority)
         .also_at(&IssueStatusKey { repository: repository.clone(), status, number })
         .also_at(&IssuePriorityKey { repository, priority, number }))
 }
@@ -97,8 +95,9 @@ impl ReadIssue {
     pub fn item_of(&self, next: &Issue) -> Item {
         let (before, after) = (encode(&self.issue), encode(next));
         let mut item = self.upgraded.clone();
-        for name in before.names().chain(after.names()).filter(|name| before.get(name) != after.get(name)) {
-            match after.get(name) {
+        for name in before.names().chain(after.names()).filter(|name| before.value(name) != after.value(name))
+        {
+            match after.value(name) {
                 Some(value) => item.set(name, value),
                 None => drop(item.remove(name)),
             }

@@ -14,6 +14,7 @@ use crate::form::Hex;
 use crate::item::{Corrupt, Item};
 use crate::key::key;
 use crate::limits::ISSUER_KEYS_SECONDS;
+use crate::record::{Record, record};
 
 key! {
     /// The item that holds an issuer's keys.
@@ -32,32 +33,30 @@ impl IssuerKeysKey {
     }
 }
 
-/// The stored keys of an issuer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredKeys {
-    /// The set of keys, as the issuer sent it.
-    pub document: String,
-    /// When it was fetched.
-    pub fetched_at: UnixMillis,
+record! {
+    /// The stored keys of an issuer.
+    pub struct StoredKeys {
+        /// The set of keys, as the issuer sent it.
+        pub document: String = required("document"),
+        /// When it was fetched.
+        pub fetched_at: UnixMillis = required("fetched_at"),
+    }
 }
 
 impl StoredKeys {
     /// The item of an issuer's keys.
     pub fn encode(&self, issuer: &str, jwks_uri: Option<&str>) -> Item {
-        Item::at(&IssuerKeysKey::of(issuer, jwks_uri))
+        self.add_to(Item::at(&IssuerKeysKey::of(issuer, jwks_uri)))
             .with("issuer", issuer)
             .with_some("jwks_uri", jwks_uri)
-            .with("document", &*self.document)
-            .with("fetched_at", self.fetched_at.get())
             .with("expires_at", self.fetched_at.get() / 1000 + ISSUER_KEYS_SECONDS)
     }
 
     /// The keys of an item; `None` if they are another issuer's.
-    pub fn decode(item: &Item, issuer: &str, jwks_uri: Option<&str>) -> Result<Option<Self>, Corrupt> {
-        if item.text("issuer")? != issuer || item.optional_text("jwks_uri")? != jwks_uri {
-            return Ok(None);
-        }
-        Ok(Some(Self { document: item.text("document")?.to_owned(), fetched_at: item.millis("fetched_at")? }))
+    pub fn of(item: &Item, issuer: &str, jwks_uri: Option<&str>) -> Result<Option<Self>, Corrupt> {
+        let is_ours =
+            item.text("issuer")? == issuer && item.optional("jwks_uri")? == jwks_uri.map(str::to_owned);
+        is_ours.then(|| Self::decode(item)).transpose()
     }
 }
 
@@ -74,7 +73,7 @@ mod tests {
             .with("fetched_at", 5_000_u64)
             .with("expires_at", 86_405_u64);
         assert_eq!(keys.encode(issuer, None), item);
-        assert_eq!(StoredKeys::decode(&item, issuer, None), Ok(Some(keys)));
-        assert_eq!(StoredKeys::decode(&item, "https://id.example.com/", None), Ok(None));
+        assert_eq!(StoredKeys::of(&item, issuer, None), Ok(Some(keys)));
+        assert_eq!(StoredKeys::of(&item, "https://id.example.com/", None), Ok(None));
     }
 }

@@ -1,19 +1,22 @@
-//! Items: attributes by their names, written and read as plain values.
+//! Items: attributes by their names.
 //!
-//! A reader names the type that an attribute must have. If the attribute is missing or has another type, the item is
-//! [`Corrupt`]: another program wrote it, or it was damaged.
+//! A reader names the type that an attribute must have (`attribute.rs`). If the attribute is missing or has another form,
+//! the item is [`Corrupt`]: another program wrote it, or it was damaged.
 
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::str::FromStr;
 
-use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_keys::{EventId, Key, Place, ShardCount, TableKey, UnixMillis};
-use lately_model::{RetentionDays, Revision};
+use lately_keys::{Key, Place, TableKey, UnixMillis};
+use lately_model::Revision;
+
+use crate::attribute::{Attribute, Value};
 
 /// The attribute that holds an item's revision.
 pub const REVISION: &str = "revision";
+
+/// The attribute that holds the incarnation of the consumer that an item belongs to.
+pub const INCARNATION: &str = "incarnation";
 
 /// The attribute that holds the second in which an item expires. DynamoDB deletes it some time later.
 pub const EXPIRES_AT: &str = "expires_at";
@@ -23,7 +26,7 @@ pub const EXPIRES_AT: &str = "expires_at";
 /// # Errors
 /// If the item has no revision.
 pub fn revision_of(item: &Item) -> Result<Revision, Corrupt> {
-    item.number(REVISION).map(Revision::new)
+    item.get(REVISION)
 }
 
 /// An item that does not have the form that its key promises.
@@ -48,96 +51,6 @@ impl Corrupt {
         Self { item: format!("the item under {key}"), what }
     }
 }
-
-/// The value of an attribute.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Value(AttributeValue);
-
-impl Value {
-    /// A set of texts, which must not be empty.
-    pub fn texts(texts: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self(AttributeValue::Ss(texts.into_iter().map(Into::into).collect()))
-    }
-
-    /// A set of numbers, which must not be empty.
-    pub fn numbers(numbers: impl IntoIterator<Item = impl Display>) -> Self {
-        Self(AttributeValue::Ns(numbers.into_iter().map(|number| number.to_string()).collect()))
-    }
-
-    /// A list.
-    pub fn list(values: impl IntoIterator<Item = impl Into<Self>>) -> Self {
-        Self(AttributeValue::L(values.into_iter().map(|value| value.into().0).collect()))
-    }
-
-    /// Bytes.
-    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(AttributeValue::B(Blob::new(bytes)))
-    }
-
-    /// Ids: 16 bytes each.
-    pub fn ids(ids: &[EventId]) -> Self {
-        let bytes: Vec<u8> = ids.iter().flat_map(|id| id.as_uuid().into_bytes()).collect();
-        Self::bytes(bytes)
-    }
-
-    /// The value in the SDK's form.
-    pub fn into_attribute(self) -> AttributeValue {
-        self.0
-    }
-
-    /// The text, if the value is a text.
-    pub fn as_text(&self) -> Option<&str> {
-        self.0.as_s().ok().map(String::as_str)
-    }
-
-    /// The digits of the number, if the value is a number.
-    pub fn as_number(&self) -> Option<&str> {
-        self.0.as_n().ok().map(String::as_str)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self(AttributeValue::S(text.to_owned()))
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self(AttributeValue::S(text))
-    }
-}
-
-impl From<bool> for Value {
-    fn from(flag: bool) -> Self {
-        Self(AttributeValue::Bool(flag))
-    }
-}
-
-/// A map: an item within an item.
-impl From<Item> for Value {
-    fn from(map: Item) -> Self {
-        Self(AttributeValue::M(map.0))
-    }
-}
-
-impl From<AttributeValue> for Value {
-    fn from(value: AttributeValue) -> Self {
-        Self(value)
-    }
-}
-
-macro_rules! numbers {
-    ($($number:ty),*) => {
-        $(impl From<$number> for Value {
-            fn from(number: $number) -> Self {
-                Self(AttributeValue::N(number.to_string()))
-            }
-        })*
-    };
-}
-
-numbers!(u8, u16, u32, u64, i64);
 
 /// An item, or a part of one.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -182,6 +95,11 @@ impl Item {
         }
     }
 
+    /// The item with a list. An empty list is not stored.
+    pub fn with_list<T: Attribute>(self, name: &str, list: &[T]) -> Self {
+        self.with_some(name, (!list.is_empty()).then(|| Value::of_list(list)))
+    }
+
     /// The item with a flag. A flag that is not set is not stored.
     pub fn with_flag(self, name: &str, flag: bool) -> Self {
         self.with_some(name, flag.then_some(true))
@@ -189,7 +107,7 @@ impl Item {
 
     /// Sets an attribute.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
-        self.0.insert(name.into(), value.into().0);
+        self.0.insert(name.into(), value.into().into_attribute());
     }
 
     /// Removes an attribute, and returns its value.
@@ -197,9 +115,26 @@ impl Item {
         self.0.remove(name).map(Value)
     }
 
-    /// The value of an attribute.
-    pub fn get(&self, name: &str) -> Option<Value> {
+    /// The value of an attribute, whatever its type.
+    pub fn value(&self, name: &str) -> Option<Value> {
         self.0.get(name).cloned().map(Value)
+    }
+
+    /// The value of an attribute.
+    ///
+    /// # Errors
+    /// If the attribute is missing, or has another form.
+    pub fn get<T: Attribute>(&self, name: &'static str) -> Result<T, Corrupt> {
+        self.optional(name)?.ok_or_else(|| self.corrupt(name))
+    }
+
+    /// The value of an attribute, if the attribute is there.
+    ///
+    /// # Errors
+    /// If the attribute has another form.
+    pub fn optional<T: Attribute>(&self, name: &'static str) -> Result<Option<T>, Corrupt> {
+        let Some(value) = self.0.get(name) else { return Ok(None) };
+        T::read(value).map(Some).ok_or_else(|| self.corrupt(name))
     }
 
     /// True if the attribute exists.
@@ -250,106 +185,13 @@ impl Item {
         matches!(self.0.get(name), Some(AttributeValue::Bool(true)))
     }
 
-    /// A text.
+    /// A text, not copied.
     ///
     /// # Errors
     /// If the attribute is missing, or of another type.
     pub fn text(&self, name: &'static str) -> Result<&str, Corrupt> {
-        self.optional_text(name)?.ok_or_else(|| self.corrupt(name))
-    }
-
-    /// A text, if the attribute is there.
-    ///
-    /// # Errors
-    /// If the attribute is of another type.
-    pub fn optional_text(&self, name: &'static str) -> Result<Option<&str>, Corrupt> {
-        self.typed(name, AttributeValue::as_s).map(|text| text.map(String::as_str))
-    }
-
-    /// A text, parsed.
-    ///
-    /// # Errors
-    /// If the attribute is missing, of another type, or cannot be parsed.
-    pub fn parsed<T: FromStr>(&self, name: &'static str) -> Result<T, Corrupt> {
-        self.text(name)?.parse().map_err(|_| self.corrupt(name))
-    }
-
-    /// A text, parsed, if the attribute is there.
-    ///
-    /// # Errors
-    /// If the attribute is of another type, or cannot be parsed.
-    pub fn optional_parsed<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, Corrupt> {
-        self.optional_text(name)?.map(str::parse).transpose().map_err(|_| self.corrupt(name))
-    }
-
-    /// A number.
-    ///
-    /// # Errors
-    /// If the attribute is missing, of another type, or not a number of this kind.
-    pub fn number<T: FromStr>(&self, name: &'static str) -> Result<T, Corrupt> {
-        self.optional_number(name)?.ok_or_else(|| self.corrupt(name))
-    }
-
-    /// A number, if the attribute is there.
-    ///
-    /// # Errors
-    /// If the attribute is of another type, or not a number of this kind.
-    pub fn optional_number<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, Corrupt> {
-        let number = self.typed(name, AttributeValue::as_n)?;
-        number.map(|number| number.parse()).transpose().map_err(|_| self.corrupt(name))
-    }
-
-    /// A time in milliseconds.
-    ///
-    /// # Errors
-    /// If the attribute is missing, no number, or no such time.
-    pub fn millis(&self, name: &'static str) -> Result<UnixMillis, Corrupt> {
-        UnixMillis::new(self.number(name)?).map_err(|_| self.corrupt(name))
-    }
-
-    /// A time in milliseconds that may be missing.
-    ///
-    /// # Errors
-    /// If the attribute is of another type, or no such time.
-    pub fn optional_millis(&self, name: &'static str) -> Result<Option<UnixMillis>, Corrupt> {
-        self.has(name).then(|| self.millis(name)).transpose()
-    }
-
-    /// Bytes.
-    ///
-    /// # Errors
-    /// If the attribute is missing, or of another type.
-    pub fn bytes(&self, name: &'static str) -> Result<&[u8], Corrupt> {
-        let bytes = self.typed(name, AttributeValue::as_b)?;
-        bytes.map(AsRef::as_ref).ok_or_else(|| self.corrupt(name))
-    }
-
-    /// The ids that [`Value::ids`] wrote.
-    ///
-    /// # Errors
-    /// If the attribute is missing, of another type, or not made of ids.
-    pub fn ids(&self, name: &'static str) -> Result<Vec<EventId>, Corrupt> {
-        let ids = self.bytes(name)?.chunks(16).map(EventId::from_slice).collect::<Option<_>>();
-        ids.ok_or_else(|| self.corrupt(name))
-    }
-
-    /// The incarnation of the consumer that the item belongs to.
-    ///
-    /// # Errors
-    /// If the attribute is missing, or no number.
-    pub fn incarnation(&self) -> Result<Revision, Corrupt> {
-        self.number("incarnation").map(Revision::new)
-    }
-
-    /// A number of shards.
-    pub(crate) fn shard_count(&self, name: &'static str) -> Result<ShardCount, Corrupt> {
-        ShardCount::new(self.number(name)?).map_err(|_| self.corrupt(name))
-    }
-
-    /// A retention, if there is one.
-    pub(crate) fn retention_days(&self, name: &'static str) -> Result<Option<RetentionDays>, Corrupt> {
-        let days = self.optional_number(name)?;
-        days.map(RetentionDays::new).transpose().map_err(|_| self.corrupt(name))
+        let text = self.0.get(name).and_then(|value| value.as_s().ok());
+        text.map(String::as_str).ok_or_else(|| self.corrupt(name))
     }
 
     /// True if the item has expired. TTL may not have removed it yet.
@@ -357,67 +199,8 @@ impl Item {
     /// # Errors
     /// If the expiry is no number.
     pub fn is_over(&self, now: UnixMillis) -> Result<bool, Corrupt> {
-        let expires_at: Option<u64> = self.optional_number(EXPIRES_AT)?;
+        let expires_at: Option<u64> = self.optional(EXPIRES_AT)?;
         Ok(expires_at.is_some_and(|seconds| seconds <= now.get() / 1000))
-    }
-
-    /// A set of texts, if the attribute is there.
-    ///
-    /// # Errors
-    /// If the attribute is of another type.
-    pub fn texts(&self, name: &'static str) -> Result<Option<&[String]>, Corrupt> {
-        self.typed(name, AttributeValue::as_ss).map(|texts| texts.map(Vec::as_slice))
-    }
-
-    /// A set of numbers, parsed. An attribute that is missing is an empty set.
-    ///
-    /// # Errors
-    /// If the attribute is of another type, or holds anything but numbers of this kind.
-    pub fn numbers<T: FromStr, C: FromIterator<T>>(&self, name: &'static str) -> Result<C, Corrupt> {
-        let numbers = self.typed(name, AttributeValue::as_ns)?.into_iter().flatten();
-        numbers.map(|number| number.parse().map_err(|_| self.corrupt(name))).collect()
-    }
-
-    /// A list of numbers, parsed. An attribute that is missing is an empty list.
-    ///
-    /// # Errors
-    /// If the attribute is of another type, or holds anything but numbers of this kind.
-    pub fn number_list<T: FromStr>(&self, name: &'static str) -> Result<Vec<T>, Corrupt> {
-        let number = |value: &AttributeValue| value.as_n().ok().and_then(|number| number.parse().ok());
-        self.list(name, number)
-    }
-
-    /// A list of texts. An attribute that is missing is an empty list.
-    ///
-    /// # Errors
-    /// If the attribute is of another type, or holds anything but texts.
-    pub fn text_list(&self, name: &'static str) -> Result<Vec<&str>, Corrupt> {
-        self.list(name, |value| value.as_s().ok().map(String::as_str))
-    }
-
-    /// A list of maps. An attribute that is missing is an empty list.
-    ///
-    /// # Errors
-    /// If the attribute is of another type, or holds anything but maps.
-    pub fn map_list(&self, name: &'static str) -> Result<Vec<Self>, Corrupt> {
-        self.list(name, |value| value.as_m().ok().cloned().map(Self))
-    }
-
-    fn list<'a, T>(
-        &'a self,
-        name: &'static str,
-        read: impl Fn(&'a AttributeValue) -> Option<T>,
-    ) -> Result<Vec<T>, Corrupt> {
-        let values = self.typed(name, AttributeValue::as_l)?.into_iter().flatten();
-        values.map(|value| read(value).ok_or_else(|| self.corrupt(name))).collect()
-    }
-
-    fn typed<'a, T: ?Sized>(
-        &'a self,
-        name: &'static str,
-        read: impl Fn(&'a AttributeValue) -> Result<&'a T, &'a AttributeValue>,
-    ) -> Result<Option<&'a T>, Corrupt> {
-        self.0.get(name).map(read).transpose().map_err(|_| self.corrupt(name))
     }
 
     /// The item's size as DynamoDB counts it, for attributes of the types that events and entries have.
@@ -453,12 +236,21 @@ impl<N: Into<String>, V: Into<Value>, const COUNT: usize> From<[(N, V); COUNT]> 
 
 impl<N: Into<String>, V: Into<Value>> FromIterator<(N, V)> for Item {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(attributes: I) -> Self {
-        Self(attributes.into_iter().map(|(name, value)| (name.into(), value.into().0)).collect())
+        Self(
+            attributes
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into().into_attribute()))
+                .collect(),
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use lately_keys::{EventType, Shard};
+
     use crate::{FeedEntryKey, SeenMarkKey};
 
     use super::*;
@@ -488,12 +280,15 @@ mod tests {
             .with_flag("set", true)
             .with_flag("unset", false)
             .with_some("none", None::<u64>);
-        assert_eq!((item.text("text"), item.number("number")), (Ok("a"), Ok(u64::MAX)));
-        assert_eq!(item.bytes("bytes"), Ok(&[1, 2][..]));
-        assert_eq!(item.texts("texts"), Ok(Some(&["b".to_owned(), "c".to_owned()][..])));
-        assert_eq!(item.numbers("numbers"), Ok(vec![3, 4]));
-        assert_eq!(item.number_list("list"), Ok(vec![5, 6]));
-        assert_eq!(item.map_list("maps"), Ok(vec![map]));
+        assert_eq!((item.text("text"), item.get("number")), (Ok("a"), Ok(u64::MAX)));
+        assert_eq!(item.get("bytes"), Ok(vec![1_u8, 2]));
+        assert_eq!(
+            item.get("texts"),
+            Ok(BTreeSet::from(["b", "c"].map(|text| text.parse::<EventType>().unwrap())))
+        );
+        assert_eq!(item.get("numbers"), Ok(BTreeSet::from([3, 4].map(Shard::from))));
+        assert_eq!(item.get("list"), Ok(vec![5_u64, 6]));
+        assert_eq!(item.value("maps"), Some(Value::list([map])));
         assert!(item.flag("set") && !item.has("unset") && !item.has("none"));
     }
 
@@ -512,12 +307,10 @@ mod tests {
     #[test]
     fn wrong_types_and_missing_required_attributes_are_corrupt() {
         let item = Item::new().with("a", "x");
-        assert_eq!(item.number::<u64>("a"), Err(item.corrupt("a")));
-        assert_eq!(item.number_list::<u64>("a"), Err(item.corrupt("a")));
-        assert_eq!(item.optional_number::<u64>("a"), Err(item.corrupt("a")));
+        assert_eq!(item.get::<u64>("a"), Err(item.corrupt("a")));
+        assert_eq!(item.get::<Vec<u64>>("a"), Err(item.corrupt("a")));
+        assert_eq!(item.optional::<u64>("a"), Err(item.corrupt("a")));
         assert_eq!(item.text("b"), Err(item.corrupt("b")));
-        assert_eq!(item.optional_text("b"), Ok(None));
-        assert_eq!(item.number_list::<u64>("b"), Ok(vec![]));
-        assert_eq!(item.numbers::<u64, Vec<_>>("b"), Ok(vec![]));
+        assert_eq!(item.optional::<String>("b"), Ok(None));
     }
 }

@@ -34,6 +34,7 @@ use crate::form::{EightDigits, Form, Text};
 use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::key::key;
 use crate::limits::JOB_SECONDS;
+use crate::record::{Record, record};
 use crate::work::{Step, StepName};
 
 lately_keys::words! {
@@ -207,42 +208,41 @@ impl JobStep {
 }
 
 impl Step for JobStep {
-    fn key(&self) -> Key {
-        self.key.encode()
+    fn own_key(&self) -> impl TableKey {
+        self.key.clone()
     }
 
     fn name(&self) -> Option<StepName> {
         None
     }
+}
 
-    fn encode(&self) -> Item {
-        let item = Item::at(&self.key);
-        let item = match &self.task {
+impl Record for JobStep {
+    fn add_to(&self, item: Item) -> Item {
+        let item = item.with_some("after", self.after.as_ref()).with(EXPIRES_AT, self.expires_at);
+        match &self.task {
             JobKind::Page(PageTask::Push(topic, width) | PageTask::Restamp(topic, width)) => {
-                item.with("o", topic.as_str()).with("b", width.as_str())
+                item.with("o", topic).with("b", width)
             }
             JobKind::Page(PageTask::Remove | PageTask::Promote) => item,
             JobKind::Walk(walk) => walk.add_to(item),
-        };
-        item.with_some("after", self.after.as_ref().map(User::as_str)).with(EXPIRES_AT, self.expires_at)
+        }
     }
 
     fn decode(item: &Item) -> Result<Self, Corrupt> {
         let key: JobKey = item.key_as()?;
         let task = match key.job.task {
-            JobTask::Push => JobKind::Page(PageTask::Push(item.parsed("o")?, item.parsed("b")?)),
-            JobTask::Restamp => JobKind::Page(PageTask::Restamp(item.parsed("o")?, item.parsed("b")?)),
+            JobTask::Push => JobKind::Page(PageTask::Push(item.get("o")?, item.get("b")?)),
+            JobTask::Restamp => JobKind::Page(PageTask::Restamp(item.get("o")?, item.get("b")?)),
             JobTask::Remove => JobKind::Page(PageTask::Remove),
             JobTask::Promote => JobKind::Page(PageTask::Promote),
             JobTask::Cleanup => JobKind::Walk(FeedWalk::decode(item, WalkPurpose::Cleanup)?),
             JobTask::Backfill => {
-                let (since, wanted, looked_at) =
-                    (item.millis("since")?, item.number("k")?, item.number("seen")?);
-                let backfill = WalkPurpose::Backfill(BackfillRest { since, wanted, looked_at });
+                let backfill = WalkPurpose::Backfill(BackfillRest::decode(item)?);
                 JobKind::Walk(FeedWalk::decode(item, backfill)?)
             }
         };
-        Ok(Self { key, after: item.optional_parsed("after")?, expires_at: item.number(EXPIRES_AT)?, task })
+        Ok(Self { key, after: item.optional("after")?, expires_at: item.get(EXPIRES_AT)?, task })
     }
 }
 
@@ -279,32 +279,30 @@ pub enum WalkPurpose {
     Backfill(BackfillRest),
 }
 
-/// The remaining work of a backfill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BackfillRest {
-    /// When the follow began. All entries since then are copied.
-    pub since: UnixMillis,
-    /// The number of older entries that are still wanted.
-    pub wanted: u16,
-    /// The number of older entries that the walk has looked at.
-    pub looked_at: u32,
+record! {
+    /// The remaining work of a backfill.
+    #[derive(Copy)]
+    pub struct BackfillRest {
+        /// When the follow began. All entries since then are copied.
+        pub since: UnixMillis = required("since"),
+        /// The number of older entries that are still wanted.
+        pub wanted: u16 = required("k"),
+        /// The number of older entries that the walk has looked at.
+        pub looked_at: u32 = required("seen"),
+    }
 }
 
 impl FeedWalk {
     fn add_to(&self, item: Item) -> Item {
-        let item = item
-            .with("user", self.user.as_str())
-            .with_some("behind", self.behind.map(|behind| behind.to_string()));
-        match self.purpose {
+        let item = item.with("user", &self.user).with_some("behind", self.behind.as_ref());
+        match &self.purpose {
             WalkPurpose::Cleanup => item,
-            WalkPurpose::Backfill(BackfillRest { since, wanted, looked_at }) => {
-                item.with("since", since.get()).with("k", wanted).with("seen", looked_at)
-            }
+            WalkPurpose::Backfill(rest) => rest.add_to(item),
         }
     }
 
     fn decode(item: &Item, purpose: WalkPurpose) -> Result<Self, Corrupt> {
-        Ok(Self { user: item.parsed("user")?, behind: item.optional_parsed("behind")?, purpose })
+        Ok(Self { user: item.get("user")?, behind: item.optional("behind")?, purpose })
     }
 }
 

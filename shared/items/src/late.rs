@@ -16,7 +16,7 @@ use lately_model::Revision;
 
 use crate::ConsumerKey;
 use crate::form::{Form, Text};
-use crate::item::{Corrupt, Item};
+use crate::item::{Corrupt, INCARNATION, Item};
 use crate::key::{exact, read, values};
 
 /// The item that lists a late event for a consumer.
@@ -48,12 +48,12 @@ impl LateEventKey {
 
     /// The item of an entry that is not settled.
     pub fn item(&self, incarnation: Revision) -> Item {
-        Item::at(self).with("incarnation", incarnation.get())
+        Item::at(self).with(INCARNATION, &incarnation)
     }
 
     /// True if an entry belongs to this incarnation and is not settled.
     pub fn is_unsettled(entry: &Item, ours: Revision) -> Result<bool, Corrupt> {
-        Ok(entry.incarnation()? == ours && entry.optional_text(Self::BY)?.is_none())
+        Ok(entry.get::<Revision>(INCARNATION)? == ours && !entry.has(Self::BY))
     }
 }
 

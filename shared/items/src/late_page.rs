@@ -14,8 +14,9 @@ use lately_model::Revision;
 
 use crate::ConsumerKey;
 use crate::form::EightDigits;
-use crate::item::{Corrupt, Item, Value};
+use crate::item::{INCARNATION, Item};
 use crate::key::key;
+use crate::record::{Record, record};
 
 key! {
     /// The item that holds a page of a run's late events.
@@ -38,39 +39,33 @@ impl LatePageKey {
     pub fn prefix_of(to: EventId) -> String {
         format!("LATE#{to}#")
     }
+}
 
+record! {
+    /// A page of a run's late events.
+    pub struct LatePage {
+        /// The page's number, counted from 0.
+        pub page: u32 = of_key,
+        /// The late events.
+        pub ids: Vec<EventId> = list("ids"),
+        /// True if no page comes after it.
+        pub last: bool = flag("last"),
+    }
+    key LatePageKey
+}
+
+impl LatePageKey {
     /// The item of a page.
     pub fn item(&self, incarnation: Revision, ids: &[EventId], last: bool) -> Item {
-        Item::at(self)
-            .with("incarnation", incarnation.get())
-            .with_some("ids", (!ids.is_empty()).then(|| Value::ids(ids)))
-            .with_flag("last", last)
-    }
-}
-
-/// A page of a run's late events.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LatePage {
-    /// The page's number, counted from 0.
-    pub number: u32,
-    /// The late events.
-    pub ids: Vec<EventId>,
-    /// True if no page comes after it.
-    pub last: bool,
-}
-
-impl LatePage {
-    /// The page of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let LatePageKey { page, .. } = item.key_as()?;
-        let ids = if item.has("ids") { item.ids("ids")? } else { Vec::new() };
-        Ok(Self { number: page, ids, last: item.flag("last") })
+        let page = LatePage { page: self.page, ids: ids.to_vec(), last };
+        page.add_to(Item::at(self)).with(INCARNATION, &incarnation)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::Value;
 
     #[test]
     fn golden_bytes() {
@@ -86,9 +81,9 @@ mod tests {
         let full = stored("00000003").with("ids", Value::bytes(bytes));
         let ids = vec![id.parse().unwrap()];
         assert_eq!(key(3).item(Revision::new(7), &ids, false), full);
-        assert_eq!(LatePage::decode(&full), Ok(LatePage { number: 3, ids, last: false }));
+        assert_eq!(LatePage::decode(&full), Ok(LatePage { page: 3, ids, last: false }));
         let last = stored("00000000").with("last", true);
         assert_eq!(key(0).item(Revision::new(7), &[], true), last);
-        assert_eq!(LatePage::decode(&last), Ok(LatePage { number: 0, ids: vec![], last: true }));
+        assert_eq!(LatePage::decode(&last), Ok(LatePage { page: 0, ids: vec![], last: true }));
     }
 }

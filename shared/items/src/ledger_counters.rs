@@ -7,7 +7,8 @@
 
 use lately_keys::limits::LATE_SHARDS;
 
-use crate::item::{Corrupt, Item, Value};
+use crate::attribute::stored_as;
+use crate::item::{Corrupt, Item};
 
 const COUNTERS: usize = LATE_SHARDS as usize;
 
@@ -65,23 +66,15 @@ impl LedgerCounters {
     pub fn of_attributes(item: &Item) -> Result<Self, Corrupt> {
         let mut counters = Self::default();
         for (counter, attribute) in counters.0.iter_mut().zip(ATTRIBUTES) {
-            *counter = item.optional_number(attribute)?.unwrap_or_default();
+            *counter = item.optional(attribute)?.unwrap_or_default();
         }
         Ok(counters)
     }
+}
 
-    /// A reading as one attribute.
-    pub fn encode(&self) -> Value {
-        Value::list(self.0)
-    }
-
-    /// Reads the attribute that [`LedgerCounters::encode`] wrote.
-    ///
-    /// # Errors
-    /// If the attribute is missing, or has another form.
-    pub fn decode(item: &Item, name: &'static str) -> Result<Self, Corrupt> {
-        item.number_list::<u64>(name)?.try_into().map(Self).map_err(|_| item.corrupt(name))
-    }
+stored_as! {
+    // A reading as one attribute.
+    LedgerCounters as Vec<u64>: |counters| counters.0.to_vec(), |counters| counters.try_into().ok().map(Self);
 }
 
 #[cfg(test)]
@@ -97,8 +90,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_reading_is_decoded_as_it_was_encoded(counters in counters()) {
-            let item = Item::new().with("known", counters.encode());
-            prop_assert_eq!(LedgerCounters::decode(&item, "known"), Ok(counters));
+            let item = Item::new().with("known", &counters);
+            prop_assert_eq!(item.get("known"), Ok(counters));
             let attributes = (0..LATE_SHARDS).map(LedgerCounters::attribute).zip(counters.0);
             prop_assert_eq!(LedgerCounters::of_attributes(&attributes.collect()), Ok(counters));
         }
@@ -118,6 +111,6 @@ mod tests {
     fn absent_attributes_are_zero_and_an_absent_reading_is_corrupt() {
         assert_eq!((LedgerCounters::attribute(0), LedgerCounters::attribute(15)), ("l0", "l15"));
         assert_eq!(LedgerCounters::of_attributes(&Item::new()), Ok(LedgerCounters::default()));
-        LedgerCounters::decode(&Item::new(), "known").unwrap_err();
+        Item::new().get::<LedgerCounters>("known").unwrap_err();
     }
 }

@@ -57,6 +57,7 @@
 
 mod announcement;
 mod any_key;
+mod attribute;
 mod backlog;
 mod consumer;
 mod deleted;
@@ -86,6 +87,7 @@ pub mod limits;
 mod live;
 mod profile;
 mod quota;
+mod record;
 mod repository;
 mod run;
 pub mod session;
@@ -98,6 +100,7 @@ mod work;
 pub use self::{
     announcement::*,
     any_key::AnyKey,
+    attribute::{Attribute, Value},
     backlog::*,
     consumer::*,
     deleted::*,
@@ -116,7 +119,7 @@ pub use self::{
     issue::{IssueKey, IssuePriorityKey, IssueStatusKey},
     issue_schema::*,
     issuer::*,
-    item::{Corrupt, EXPIRES_AT, Item, REVISION, Value, revision_of},
+    item::{Corrupt, EXPIRES_AT, INCARNATION, Item, REVISION, revision_of},
     job::*,
     late::*,
     late_page::*,
@@ -124,9 +127,10 @@ pub use self::{
     live::*,
     profile::*,
     quota::*,
+    record::Record,
     repository::*,
     run::*,
-    session::{SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey},
+    session::{HashError, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey},
     settings::*,
     source::*,
     timeline_entry::*,

@@ -14,45 +14,26 @@
 
 use std::fmt;
 
-use lately_keys::{EventId, Source, Topic, UnixMillis, User};
+use lately_keys::{EventId, Source, Topic, UnixMillis, UnknownWord, User};
 
 use crate::AnnouncementKey;
+use crate::attribute::Value;
 use crate::form::{Form, Text};
-use crate::item::{Corrupt, Item, Value};
+use crate::item::{Corrupt, Item};
 use crate::key::key;
+use crate::record::record;
 
-/// A timeline that can be followed live.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Timeline {
-    /// The events of a topic.
-    Topic(Topic),
-    /// The timeline of a source.
-    Source(Source),
-    /// The feed of a user.
-    Feed(User),
-}
-
-/// The text is the partition of the timeline's notes.
-impl fmt::Display for Timeline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Topic(topic) => write!(f, "LIVE#TOPIC#{topic}"),
-            Self::Source(source) => write!(f, "LIVE#SOURCE#{source}"),
-            Self::Feed(user) => write!(f, "LIVE#FEED#{user}"),
-        }
+lately_keys::tagged! {
+    /// A timeline that can be followed live. Its text is the partition of the timeline's notes.
+    pub enum Timeline {
+        /// The events of a topic.
+        Topic(Topic) = "LIVE#TOPIC#",
+        /// The timeline of a source.
+        Source(Source) = "LIVE#SOURCE#",
+        /// The feed of a user.
+        Feed(User) = "LIVE#FEED#",
     }
-}
-
-impl Form<Timeline> for Text {
-    fn read(text: &str) -> Option<Timeline> {
-        let (kind, name) = text.strip_prefix("LIVE#")?.split_once('#')?;
-        match kind {
-            "TOPIC" => name.parse().ok().map(Timeline::Topic),
-            "SOURCE" => name.parse().ok().map(Timeline::Source),
-            "FEED" => name.parse().ok().map(Timeline::Feed),
-            _ => None,
-        }
-    }
+    else UnknownWord: UnknownWord, |_| UnknownWord
 }
 
 key! {
@@ -75,7 +56,7 @@ impl WatchKey {
 
     /// True if the item of a watch says that its timeline is followed now.
     pub fn is_watched(watch: &Item, now: UnixMillis) -> Result<bool, Corrupt> {
-        Ok(watch.number::<u64>("until")? >= now.get())
+        Ok(watch.get::<u64>("until")? >= now.get())
     }
 }
 
@@ -112,30 +93,21 @@ key! {
 impl LateNoteKey {
     /// The item of a note of late events. It expires at this time, in unix seconds.
     pub fn item(&self, events: &[EventId], expires_at: u64) -> Item {
-        Item::at(self).with("e", Value::ids(events)).with("expires_at", expires_at)
+        Item::at(self).with("e", Value::of_list(events)).with("expires_at", expires_at)
     }
 }
 
-/// A note, as a follower reads it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LateNote {
-    /// The note's own id.
-    pub id: EventId,
-    /// The late events.
-    pub events: Vec<EventId>,
-    /// When the topic was created that is being deleted.
-    pub gone: Option<UnixMillis>,
-}
-
-impl LateNote {
-    /// The attribute of a note that says that the topic is being deleted.
-    pub const GONE: &str = "gone";
-
-    /// The note of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let LateNoteKey { id, .. } = item.key_as()?;
-        Ok(Self { id, events: item.ids("e")?, gone: item.optional_millis(Self::GONE)? })
+record! {
+    /// A note, as a follower reads it.
+    pub struct LateNote {
+        /// The note's own id.
+        pub id: EventId = of_key,
+        /// The late events.
+        pub events: Vec<EventId> = required("e"),
+        /// When the topic was created that is being deleted.
+        pub gone: Option<UnixMillis> = optional(GONE = "gone"),
     }
+    key LateNoteKey
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ impl QuotaKey {
 
     /// The end of an open stream, in milliseconds.
     pub fn stream_end(item: &Item) -> Result<u64, Corrupt> {
-        item.number(Self::UNTIL)
+        item.get(Self::UNTIL)
     }
 }
 

@@ -15,12 +15,13 @@
 //! after the id.
 
 use lately_keys::{EventId, UnixMillis};
-use lately_model::{Revision, RunFiles, RunSpec, RunView, SumField};
+use lately_model::{Revision, RunFiles, RunSpec, RunView};
 
 use crate::ConsumerKey;
-use crate::item::{Corrupt, Item};
+use crate::item::Item;
 use crate::key::key;
 use crate::ledger_counters::LedgerCounters;
+use crate::record::{Record, record};
 
 key! {
     /// The item of a report run.
@@ -35,59 +36,70 @@ key! {
     fn sort_key(to: EventId)
 }
 
-/// A report run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// The consumer.
-    pub consumer: ConsumerKey,
-    /// The incarnation of the consumer.
-    pub incarnation: Revision,
-    /// The run reports the events after this id …
-    pub from: EventId,
-    /// … up to this id.
-    pub to: EventId,
-    /// When the run was announced, by the clock of the process that did.
-    pub announced_at: UnixMillis,
-    /// The grouping and the sum of the run's summary.
-    pub spec: RunSpec,
-    /// The run's progress, if a process has stored any.
-    pub progress: Option<Progress>,
-    /// The run's result, once it is committed.
-    pub committed: Option<CommittedRun>,
-    /// The end of the lease. At 1970, any process may continue the run at once.
-    pub lease: UnixMillis,
-    /// Random bits of the process that holds the lease.
-    pub holder: u64,
-    /// The ledger's counters when the run was announced.
-    pub seen: LedgerCounters,
-    /// The ledger's counters that were dealt with then.
-    pub known: LedgerCounters,
+record! {
+    /// A report run.
+    pub struct Run {
+        /// The consumer.
+        pub consumer: ConsumerKey = of_key,
+        /// The incarnation of the consumer.
+        pub incarnation: Revision = required("incarnation"),
+        /// The run reports the events after this id …
+        pub from: EventId = required("from"),
+        /// … up to this id.
+        pub to: EventId = of_key,
+        /// When the run was announced, by the clock of the process that did.
+        pub announced_at: UnixMillis = required("announced_at"),
+        /// The grouping and the sum of the run's summary.
+        pub spec: RunSpec = part,
+        /// The run's progress, if a process has stored any.
+        pub progress: Option<Progress> = part_if("progress"),
+        /// The run's result, once it is committed.
+        pub committed: Option<CommittedRun> = part_if("attempt"),
+        /// The end of the lease. At 1970, any process may continue the run at once.
+        pub lease: UnixMillis = required(LEASE = "lease"),
+        /// Random bits of the process that holds the lease.
+        pub holder: u64 = required(HOLDER = "holder"),
+        /// The ledger's counters when the run was announced.
+        pub seen: LedgerCounters = required("seen"),
+        /// The ledger's counters that were dealt with then.
+        pub known: LedgerCounters = required("known"),
+    }
+    key RunKey
 }
 
-/// The progress of a run, and the object that holds the intermediate result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// The object's name.
-    pub object: String,
-    /// All events up to this one are processed.
-    pub position: EventId,
-    /// The number of processed events.
-    pub events: u64,
+record! {
+    RunSpec {
+        group_by: required("group_by"),
+        sum: optional("sum"),
+    }
 }
 
-/// The result of a committed run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommittedRun {
-    /// The attempt whose files are the run's.
-    pub attempt: String,
-    /// The number of events that the run reports, late ones included.
-    pub events: u64,
-    /// The number of late events among them.
-    pub late: u64,
-    /// The size of the events' file.
-    pub bytes: u64,
-    /// When the run was committed, by the clock of the process that did.
-    pub committed_at: UnixMillis,
+record! {
+    /// The progress of a run, and the object that holds the intermediate result.
+    pub struct Progress {
+        /// The object's name.
+        pub object: String = required(OBJECT = "progress"),
+        /// All events up to this one are processed.
+        pub position: EventId = required(POSITION = "progress_at"),
+        /// The number of processed events.
+        pub events: u64 = required(EVENTS = "progress_events"),
+    }
+}
+
+record! {
+    /// The result of a committed run.
+    pub struct CommittedRun {
+        /// The attempt whose files are the run's.
+        pub attempt: String = required(ATTEMPT = "attempt"),
+        /// The number of events that the run reports, late ones included.
+        pub events: u64 = required(EVENTS = "events"),
+        /// The number of late events among them.
+        pub late: u64 = required(LATE = "late"),
+        /// The size of the events' file.
+        pub bytes: u64 = required(BYTES = "bytes"),
+        /// When the run was committed, by the clock of the process that did.
+        pub committed_at: UnixMillis = required(COMMITTED_AT = "committed_at"),
+    }
 }
 
 impl Run {
@@ -101,55 +113,9 @@ impl Run {
         self.seen.risen_since(&self.known)
     }
 
-    /// The item of a run that is being begun: it has no progress yet.
+    /// The run's item.
     pub fn encode(&self) -> Item {
-        Item::at(&self.key())
-            .with("incarnation", self.incarnation.get())
-            .with("from", self.from.to_string())
-            .with("announced_at", self.announced_at.get())
-            .with("group_by", self.spec.group_by.as_str())
-            .with_some("sum", self.spec.sum.as_ref().map(SumField::as_str))
-            .with("seen", self.seen.encode())
-            .with("known", self.known.encode())
-            .with("lease", self.lease.get())
-            .with("holder", self.holder)
-    }
-
-    /// The run of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let RunKey { consumer, to } = item.key_as()?;
-        let progress = match item.optional_text("progress")? {
-            None => None,
-            Some(object) => Some(Progress {
-                object: object.to_owned(),
-                position: item.parsed("progress_at")?,
-                events: item.number("progress_events")?,
-            }),
-        };
-        let committed = match item.optional_text("attempt")? {
-            None => None,
-            Some(attempt) => Some(CommittedRun {
-                attempt: attempt.to_owned(),
-                events: item.number("events")?,
-                late: item.number("late")?,
-                bytes: item.number("bytes")?,
-                committed_at: item.millis("committed_at")?,
-            }),
-        };
-        Ok(Self {
-            consumer,
-            incarnation: item.incarnation()?,
-            from: item.parsed("from")?,
-            to,
-            announced_at: item.millis("announced_at")?,
-            spec: RunSpec { group_by: item.parsed("group_by")?, sum: item.optional_parsed("sum")? },
-            progress,
-            committed,
-            lease: item.millis("lease")?,
-            holder: item.number("holder")?,
-            seen: LedgerCounters::decode(item, "seen")?,
-            known: LedgerCounters::decode(item, "known")?,
-        })
+        self.add_to(Item::at(&self.key()))
     }
 
     /// The run as clients see it.
@@ -178,7 +144,7 @@ pub(crate) mod tests {
     use lately_model::GroupBy;
 
     use super::*;
-    use crate::item::Value;
+    use crate::attribute::Value;
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 

@@ -17,14 +17,15 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::str::FromStr;
 
-use lately_keys::{Key, SessionId, TableKey, Topic, UnixMillis, User};
-use lately_model::{RateLimits, RequestsPerMinute, Session};
+use lately_keys::{Key, SessionId, TableKey, UnixMillis, User};
+use lately_model::{RateLimits, Session};
 use subtle::ConstantTimeEq;
 
-use crate::form::{Form, Text};
 use crate::item::{Corrupt, Item};
 use crate::key::key;
+use crate::record::{Record, record};
 
 /// The SHA-256 of a session's token. Its text is lower-case hexadecimal.
 ///
@@ -55,30 +56,32 @@ impl TokenHash {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+}
 
-    /// Parses a hash's text.
-    pub fn parse(text: &str) -> Option<Self> {
+/// The text is not a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be 64 hexadecimal digits in lower case")]
+pub struct HashError;
+
+impl FromStr for TokenHash {
+    type Err = HashError;
+
+    fn from_str(text: &str) -> Result<Self, HashError> {
         let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         if text.len() != 64 || !text.bytes().all(digit) {
-            return None;
+            return Err(HashError);
         }
         let mut hash = [0; 32];
         for (byte, at) in hash.iter_mut().zip((0..).step_by(2)) {
-            *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| HashError)?;
         }
-        Some(Self(hash))
+        Ok(Self(hash))
     }
 }
 
 impl fmt::Display for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl Form<TokenHash> for Text {
-    fn read(text: &str) -> Option<TokenHash> {
-        TokenHash::parse(text)
     }
 }
 
@@ -137,77 +140,66 @@ pub fn keys_of_listed(item: &Item) -> Result<[Key; 3], Corrupt> {
 
 /// The hash of the token of a session's item.
 pub fn stored_hash(item: &Item) -> Result<TokenHash, Corrupt> {
-    let key = SessionKey::decode(item.text("pk")?, item.text("sk")?);
-    Ok(key.ok_or_else(|| item.corrupt("key"))?.hash)
+    Ok(item.key_as::<SessionKey>()?.hash)
 }
 
-/// The item that a session's id is looked up by.
-pub fn encode_name(session: &Session, hash: TokenHash) -> Item {
-    Item::at(&SessionNameKey { id: session.id })
-        .with("hash", hash.to_string())
-        .with("expires_at", session.expires_at.get() / 1000)
-}
-
-/// A session's entry in the list of its user's sessions.
-pub fn encode_listed(user: &User, session: &Session, hash: TokenHash) -> Item {
-    Item::at(&UserSessionKey { user: user.clone(), id: session.id })
-        .with("hash", hash.to_string())
-        .with("expires_at", session.expires_at.get() / 1000)
+/// The items that a session's id is looked up by, and that list the session under its user.
+pub fn encode_names(session: &Session, hash: TokenHash) -> impl Iterator<Item = Item> {
+    let id = session.id;
+    let listed = session.user.clone().map(|user| Item::at(&UserSessionKey { user, id }));
+    let expires_at = session.expires_at.get() / 1000;
+    let items = [Item::at(&SessionNameKey { id })].into_iter().chain(listed);
+    items.map(move |item| item.with("hash", &hash).with("expires_at", expires_at))
 }
 
 /// The id of an item of a list: of a session in the index, or of an entry in its user's list.
 pub fn listed_id(item: &Item) -> Result<SessionId, Corrupt> {
-    match item.optional_parsed("gsi1sk")? {
-        Some(id) => Ok(id),
-        None => item.parsed("sk"),
-    }
+    item.get(if item.has("gsi1sk") { "gsi1sk" } else { "sk" })
 }
 
 /// The hash in an item that names a session, or lists it.
 pub fn decode_hash(item: &Item) -> Result<TokenHash, Corrupt> {
-    TokenHash::parse(item.text("hash")?).ok_or_else(|| item.corrupt("hash"))
+    item.get("hash")
 }
 
 /// The item of a session.
 pub fn encode(session: &Session, hash: TokenHash) -> Item {
-    let topics = session.topics.as_ref().map(|topics| topics.iter().map(Topic::as_str).collect::<Vec<_>>());
-    Item::at(&SessionKey { hash })
+    let item = Item::at(&SessionKey { hash })
         .also_at(&SessionListKey { id: session.id })
-        .with_some("user", session.user.as_ref().map(User::as_str))
-        .with("scopes", session.scopes.to_string())
-        .with_some("topics", topics.map(|topics| topics.join(" ")))
-        .with("created_at", session.created_at.get())
-        .with("expires_at", session.expires_at.get() / 1000)
-        .with_some("writes_per_minute", session.limits.writes_per_minute.map(RequestsPerMinute::get))
-        .with_some("reads_per_minute", session.limits.reads_per_minute.map(RequestsPerMinute::get))
+        .with_some("user", session.user.as_ref())
+        .with("scopes", &session.scopes)
+        .with_some("topics", session.topics.as_ref())
+        .with("created_at", &session.created_at)
+        .with("expires_at", session.expires_at.get() / 1000);
+    session.limits.add_to(item)
 }
 
-fn decode_limit(item: &Item, name: &'static str) -> Result<Option<RequestsPerMinute>, Corrupt> {
-    let limit = item.optional_number(name)?.map(RequestsPerMinute::new);
-    limit.transpose().map_err(|_| item.corrupt(name))
+record! {
+    RateLimits {
+        writes_per_minute: optional("writes_per_minute"),
+        reads_per_minute: optional("reads_per_minute"),
+    }
 }
 
 /// The session of an item.
 pub fn decode(item: &Item) -> Result<Session, Corrupt> {
-    let expires_at = item.number::<u64>("expires_at")?.checked_mul(1000);
+    let expires_at = item.get::<u64>("expires_at")?.checked_mul(1000);
     let expires_at = expires_at.and_then(|millis| UnixMillis::new(millis).ok());
-    let topics = item.optional_text("topics")?.map(|topics| topics.split(' ').map(str::parse).collect());
     Ok(Session {
-        id: item.parsed("gsi1sk")?,
-        user: item.optional_parsed("user")?,
-        scopes: item.parsed("scopes")?,
-        topics: topics.transpose().map_err(|_| item.corrupt("topics"))?,
-        created_at: item.millis("created_at")?,
+        id: item.get("gsi1sk")?,
+        user: item.optional("user")?,
+        scopes: item.get("scopes")?,
+        topics: item.optional("topics")?,
+        created_at: item.get("created_at")?,
         expires_at: expires_at.ok_or_else(|| item.corrupt("expires_at"))?,
-        limits: RateLimits {
-            writes_per_minute: decode_limit(item, "writes_per_minute")?,
-            reads_per_minute: decode_limit(item, "reads_per_minute")?,
-        },
+        limits: RateLimits::decode(item)?,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use lately_model::RequestsPerMinute;
+
     use super::*;
 
     #[test]
@@ -215,7 +207,7 @@ mod tests {
         let hash = TokenHash::from([0xab; 32]);
         let session = Session {
             id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap(),
-            user: None,
+            user: "ada".parse().ok(),
             scopes: "read".parse().unwrap(),
             topics: None,
             created_at: UnixMillis::MIN,
@@ -226,10 +218,11 @@ mod tests {
         let expected = Item::from([("pk", key), ("sk", key)])
             .with("hash", "ab".repeat(32))
             .with("expires_at", 1_720_900_000_u64);
-        let item = encode_name(&session, hash);
+        let [item, entry] = <[Item; 2]>::try_from(encode_names(&session, hash).collect::<Vec<_>>()).unwrap();
         assert_eq!(item, expected);
         assert_eq!(decode_hash(&item), Ok(hash));
-        let entry = encode_listed(&"ada".parse().unwrap(), &session, hash);
+        let without_user = Session { user: None, ..session.clone() };
+        assert!(encode_names(&without_user, hash).eq([item]));
         let expected = Item::from([("pk", "SESSIONS#ada"), ("sk", "0190a4cd-d3e7-7222-9f99-fdb74feee752")])
             .with("hash", "ab".repeat(32))
             .with("expires_at", 1_720_900_000_u64);

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use lately_keys::{Coverage, EventId, Key, Place, Shard, ShardCount, Source, TableKey, UnixMillis};
 use lately_model::limits::{FUTURE_SECONDS, IMPORT_SECONDS};
 
-use crate::directory::SPREADS;
+use crate::directory::spread;
 use crate::feed::PullMarker;
 use crate::form::{Form, NewestFirst};
 use crate::item::{Corrupt, Item};
@@ -161,27 +161,25 @@ impl StoredSource {
 
     /// The source of an item.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let shards = if item.has(Self::SHARDS) { item.shard_count(Self::SHARDS)? } else { ShardCount::ONE };
-        let promotion = || item.parsed(Self::PROMOTION);
-        let mode = match item.optional_text(Self::MODE)? {
+        let promotion = || item.get(Self::PROMOTION);
+        let mode = match item.optional::<String>(Self::MODE)?.as_deref() {
             None => PushMode::Push,
-            Some(PushMode::PROMOTING) => {
-                PushMode::Promoting { promotion: promotion()?, unpromoted: item.numbers(Self::UNPROMOTED)? }
-            }
+            Some(PushMode::PROMOTING) => PushMode::Promoting {
+                promotion: promotion()?,
+                unpromoted: item.optional(Self::UNPROMOTED)?.unwrap_or_default(),
+            },
             Some(PushMode::PULL) => {
-                PushMode::Pull { promotion: promotion()?, from: item.parsed(Self::PULL_FROM)? }
+                PushMode::Pull { promotion: promotion()?, from: item.get(Self::PULL_FROM)? }
             }
             Some(_) => return Err(item.corrupt(Self::MODE)),
         };
+        let shards = item.optional(Self::SHARDS)?.unwrap_or_default();
         Ok(Self { coverage: Arc::new(Self::coverage_of(item)?), shards, mode })
     }
 
     /// The coverage of the timeline, in the source's item.
     pub fn coverage_of(item: &Item) -> Result<Coverage, Corrupt> {
-        match item.optional_text(SPREADS)? {
-            None => Ok(Coverage::of_source()),
-            Some(text) => Coverage::of_source().with_spreads(text).map_err(|_| item.corrupt(SPREADS)),
-        }
+        spread(Coverage::of_source(), item)
     }
 
     /// The marker in the feed of a user who has followed the source since a time; `None` while the source is pushed.
@@ -222,7 +220,7 @@ impl StoredSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::item::Value;
+    use crate::attribute::Value;
 
     const PROMOTION: &str = "019cec36-3ac0-7000-8000-000000000000";
     const FROM: &str = "019cec36-3ea8-7000-8000-000000000000";

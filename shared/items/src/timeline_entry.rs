@@ -25,15 +25,17 @@ use lately_keys::{
 };
 use lately_model::{Data, Event, RetentionDays, Views};
 
-use crate::event::{ACTOR, SUBJECT, TYPE};
-use crate::event::{EventKey, expiry};
+use crate::event::{ACCEPTED, ACTOR, DATA, EventKey, SUBJECT, TYPE, expiry, letters};
 use crate::feed::FeedEntryKey;
-use crate::item::{Corrupt, Item};
+use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::limits::{ENTRY_BYTES, ENTRY_KEY_BYTES};
 use crate::source::SourceEntryKey;
 
 /// The bytes that an expiry adds to an entry: up to twelve digits, two in each byte, and one byte more.
 const ENTRY_EXPIRY_BYTES: usize = "expires_at".len() + 7;
+
+/// The attribute with the letter of the width of a topic's buckets, of an entry that points to its event.
+pub const POINTER: &str = "w";
 
 /// The attribute that marks the entry of an imported event.
 pub const IMPORT: &str = "i";
@@ -81,9 +83,9 @@ pub enum EntryBody {
 impl TimelineEntry {
     /// The entry of an event of the table; `None` if no timeline lists the event.
     pub fn of(key: &EventKey, item: &Item) -> Result<Option<Self>, Corrupt> {
-        let letters = item.optional_text("v")?.unwrap_or_default();
-        let subject = item.optional_parsed(SUBJECT)?;
-        let kept = views(letters);
+        let letters: String = item.optional(ACCEPTED)?.unwrap_or_default();
+        let subject = item.optional(SUBJECT)?;
+        let kept = views(&letters);
         let views = Views { subject: kept.subject && subject.is_some(), ..kept };
         if views == Views::NONE {
             return Ok(None);
@@ -91,14 +93,14 @@ impl TimelineEntry {
         let mut entry = Self {
             topic: key.partition().topic.clone(),
             id: key.id(),
-            event_type: item.parsed(TYPE)?,
-            actor: item.parsed(ACTOR)?,
+            event_type: item.get(TYPE)?,
+            actor: item.get(ACTOR)?,
             subject,
-            body: EntryBody::Copy(data(item)?),
+            body: EntryBody::Copy(item.optional(DATA)?),
             views,
             fans_out: letters.contains('f'),
             is_import: letters.contains('i'),
-            expires_at: item.optional_number("expires_at")?,
+            expires_at: item.optional(EXPIRES_AT)?,
         };
         if entry.largest_bytes() > ENTRY_BYTES {
             entry.body = EntryBody::Pointer(key.partition().bucket.width());
@@ -108,26 +110,29 @@ impl TimelineEntry {
 
     /// An entry of a source's timeline or of a feed.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        Self::with_id(item, item.parsed::<SortKey>("sk")?.id())
+        Self::with_id(item, item.get::<SortKey>("sk")?.id())
     }
 
     /// An entry whose attributes are part of an item with another key.
     pub fn with_id(item: &Item, id: EventId) -> Result<Self, Corrupt> {
-        let body = match item.optional_text("w")? {
-            Some(letter) => EntryBody::Pointer(width(letter).ok_or_else(|| item.corrupt("w"))?),
-            None => EntryBody::Copy(data(item)?),
+        let body = match item.has(POINTER) {
+            true => {
+                let width = width(item.text(POINTER)?);
+                EntryBody::Pointer(width.ok_or_else(|| item.corrupt(POINTER))?)
+            }
+            false => EntryBody::Copy(item.optional(DATA)?),
         };
         Ok(Self {
-            topic: item.parsed("o")?,
+            topic: item.get("o")?,
             id,
-            event_type: item.parsed(TYPE)?,
-            actor: item.parsed(ACTOR)?,
-            subject: item.optional_parsed(SUBJECT)?,
+            event_type: item.get(TYPE)?,
+            actor: item.get(ACTOR)?,
+            subject: item.optional(SUBJECT)?,
             body,
-            views: views(item.text("v")?),
+            views: views(item.text(ACCEPTED)?),
             fans_out: !item.flag("n"),
             is_import: item.flag(IMPORT),
-            expires_at: item.optional_number("expires_at")?,
+            expires_at: item.optional(EXPIRES_AT)?,
         })
     }
 
@@ -198,19 +203,19 @@ impl TimelineEntry {
     /// An item with the attributes that the entry has under every key.
     pub fn add_to(&self, item: Item) -> Item {
         let item = item
-            .with(TYPE, self.event_type.as_str())
-            .with(ACTOR, self.actor.as_str())
-            .with("o", self.topic.as_str())
-            .with("v", letters(self.views))
-            .with_some(SUBJECT, self.subject.as_ref().map(Subject::as_str));
+            .with(TYPE, &self.event_type)
+            .with(ACTOR, &self.actor)
+            .with("o", &self.topic)
+            .with(ACCEPTED, letters([(self.views.actor, "a"), (self.views.subject, "s")]))
+            .with_some(SUBJECT, self.subject.as_ref());
         match &self.body {
-            EntryBody::Copy(data) => item.with_some("d", data.as_ref().map(Data::as_str)),
-            EntryBody::Pointer(width) => item.with("w", letter(*width)),
+            EntryBody::Copy(data) => item.with_some(DATA, data.as_ref()),
+            EntryBody::Pointer(width) => item.with(POINTER, letter(*width)),
         }
     }
 
     fn item<K: TableKey>(&self, key: &K, expires_at: Option<u64>) -> Item {
-        self.add_to(Item::at(key)).with_some("expires_at", expires_at)
+        self.add_to(Item::at(key)).with_some(EXPIRES_AT, expires_at)
     }
 
     /// The size of the entry's largest possible item.
@@ -240,31 +245,13 @@ pub fn own_feed(actor: &Actor) -> Option<User> {
     actor.as_str().parse().ok()
 }
 
-fn data(item: &Item) -> Result<Option<Data>, Corrupt> {
-    let data = item.optional_text("d")?.map(|text| Data::from_stored(text.to_owned()));
-    data.transpose().map_err(|_| item.corrupt("d"))
-}
-
 fn views(letters: &str) -> Views {
     Views { actor: letters.contains('a'), subject: letters.contains('s'), event_type: false }
 }
 
-const fn letters(views: Views) -> &'static str {
-    match (views.actor, views.subject) {
-        (true, true) => "as",
-        (true, false) => "a",
-        (false, true) => "s",
-        (false, false) => "",
-    }
-}
-
-const fn letter(width: BucketWidth) -> &'static str {
-    match width {
-        BucketWidth::QuarterHour => "q",
-        BucketWidth::Hour => "h",
-        BucketWidth::Day => "d",
-        BucketWidth::Month => "m",
-    }
+/// The letter of a width: the first of its word.
+fn letter(width: BucketWidth) -> &'static str {
+    &width.as_str()[..1]
 }
 
 fn width(text: &str) -> Option<BucketWidth> {

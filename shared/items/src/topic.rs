@@ -15,10 +15,11 @@
 //! The settings share a partition with the topic's directory ([`DirectoryKey`](crate::DirectoryKey)).
 
 use lately_keys::{Key, TableKey, Topic, UnixMillis};
-use lately_model::{RetentionDays, Revision, TopicSettings, TopicSummary, View, Views};
+use lately_model::{RetentionDays, Revision, TopicSettings, TopicSummary};
 
-use crate::item::{Corrupt, Item, REVISION, revision_of};
+use crate::item::{Corrupt, Item};
 use crate::key::key;
+use crate::record::{Record, record};
 
 key! {
     /// The item that holds a topic's settings.
@@ -44,42 +45,50 @@ impl TopicListKey {
     pub const PARTITION: &str = "TOPICS";
 }
 
-/// A topic as it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoredTopic {
-    /// The settings that clients see.
-    pub settings: TopicSettings,
-    /// When the topic was created.
-    pub created_at: UnixMillis,
-    /// The revision of the settings.
-    pub revision: Revision,
-    /// True if the topic kept the view `actor` ever since its creation. Then the timelines of actors list all events.
-    pub lists_by_actor: bool,
-    /// When the topic's deletion began.
-    pub deleting: Option<UnixMillis>,
-    /// From then on, the name of a deleted topic is free; in unix seconds.
-    pub expires_at: Option<u64>,
-    /// The change of the retention that goes through the topic.
-    pub changing: Option<RetentionFloor>,
+record! {
+    /// A topic as it is stored.
+    #[derive(Copy)]
+    pub struct StoredTopic {
+        /// The settings that clients see.
+        pub settings: TopicSettings = part,
+        /// When the topic was created.
+        pub created_at: UnixMillis = required("created_at"),
+        /// The revision of the settings.
+        pub revision: Revision = required("revision"),
+        /// True if the topic kept the view `actor` ever since its creation. Then the timelines of actors list all events.
+        pub lists_by_actor: bool = flag("by_actor"),
+        /// When the topic's deletion began.
+        pub deleting: Option<UnixMillis> = optional(DELETING = "deleting"),
+        /// From then on, the name of a deleted topic is free; in unix seconds.
+        pub expires_at: Option<u64> = optional("expires_at"),
+        /// The change of the retention that goes through the topic.
+        pub changing: Option<RetentionFloor> = part_if("floor"),
+    }
 }
 
-/// The events that a change of the retention keeps hidden until it has gone through the topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RetentionFloor {
-    /// No older event is shown or accepted.
-    pub floor: UnixMillis,
-    /// When the change began.
-    pub begun: UnixMillis,
+record! {
+    /// The events that a change of the retention keeps hidden until it has gone through the topic.
+    #[derive(Copy)]
+    pub struct RetentionFloor {
+        /// No older event is shown or accepted.
+        pub floor: UnixMillis = required(FLOOR = "floor"),
+        /// When the change began.
+        pub begun: UnixMillis = required(CHANGED = "changed"),
+    }
+}
+
+record! {
+    TopicSettings {
+        bucket: required("bucket"),
+        retention_days: optional("retention_days"),
+        min_shards: required("min_shards"),
+        max_shards: required("max_shards"),
+        fan_out: required("fan_out"),
+        views: required("views"),
+    }
 }
 
 impl StoredTopic {
-    /// The attribute with the time at which the topic's deletion began.
-    pub const DELETING: &str = "deleting";
-    /// The attribute with the time of the oldest events that are shown while a change of the retention runs.
-    pub const FLOOR: &str = "floor";
-    /// The attribute with the time at which this change began.
-    pub const CHANGED: &str = "changed";
-
     /// The first millisecond whose events are kept.
     pub fn oldest_kept(&self, now: UnixMillis) -> UnixMillis {
         let kept = self.settings.retention_days.map_or(UnixMillis::MIN, |days| oldest_kept(days, now));
@@ -105,55 +114,14 @@ impl StoredTopic {
 
     /// The item of a topic.
     pub fn encode(self, topic: &Topic) -> Item {
-        let Self { settings, created_at, revision, lists_by_actor, deleting, expires_at, changing } = self;
-        let views: Vec<_> = settings.views.iter().map(View::as_str).collect();
-        let item = Item::at(&TopicKey { topic: topic.clone() });
-        let item =
-            if deleting.is_none() { item.also_at(&TopicListKey { topic: topic.clone() }) } else { item };
-        item.with("bucket", settings.bucket.as_str())
-            .with_some("retention_days", settings.retention_days.map(RetentionDays::get))
-            .with("min_shards", settings.min_shards.get())
-            .with("max_shards", settings.max_shards.get())
-            .with("fan_out", settings.fan_out)
-            .with("views", views.join(" "))
-            .with("created_at", created_at.get())
-            .with(REVISION, revision.get())
-            .with_flag("by_actor", lists_by_actor)
-            .with_some(Self::DELETING, deleting.map(UnixMillis::get))
-            .with_some("expires_at", expires_at)
-            .with_some(Self::FLOOR, changing.map(|changing| changing.floor.get()))
-            .with_some(Self::CHANGED, changing.map(|changing| changing.begun.get()))
-    }
-
-    /// The topic of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let views = item.text("views")?.split_ascii_whitespace().map(str::parse::<View>);
-        let settings = TopicSettings {
-            bucket: item.parsed("bucket")?,
-            retention_days: item.retention_days("retention_days")?,
-            min_shards: item.shard_count("min_shards")?,
-            max_shards: item.shard_count("max_shards")?,
-            fan_out: item.flag("fan_out"),
-            views: views.collect::<Result<Views, _>>().map_err(|_| item.corrupt("views"))?,
-        };
-        Ok(Self {
-            settings,
-            created_at: item.millis("created_at")?,
-            revision: revision_of(item)?,
-            lists_by_actor: item.flag("by_actor"),
-            deleting: item.optional_millis(Self::DELETING)?,
-            expires_at: item.optional_number("expires_at")?,
-            changing: match item.optional_millis(Self::FLOOR)? {
-                Some(floor) => Some(RetentionFloor { floor, begun: item.millis(Self::CHANGED)? }),
-                None => None,
-            },
-        })
+        let item = self.add_to(Item::at(&TopicKey { topic: topic.clone() }));
+        if self.deleting.is_none() { item.also_at(&TopicListKey { topic: topic.clone() }) } else { item }
     }
 
     /// A topic as the list of all topics shows it.
     pub fn summary(item: &Item) -> Result<TopicSummary, Corrupt> {
         let Self { settings, created_at, .. } = Self::decode(item)?;
-        Ok(TopicSummary { topic: item.parsed("gsi1sk")?, settings, created_at })
+        Ok(TopicSummary { topic: item.get("gsi1sk")?, settings, created_at })
     }
 }
 
@@ -164,6 +132,8 @@ pub fn oldest_kept(days: RetentionDays, now: UnixMillis) -> UnixMillis {
 
 #[cfg(test)]
 mod tests {
+    use lately_model::View;
+
     use super::*;
 
     #[test]

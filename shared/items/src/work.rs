@@ -13,6 +13,7 @@ use lately_keys::{Key, TableKey, UnixMillis};
 
 use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::limits::JOB_SECONDS;
+use crate::record::{Record, record};
 use crate::{AnyKey, BacklogItem, BacklogKey, EndingStepKey, ErasureStepKey, JobKey};
 
 /// All work is in partitions with this prefix. The work's kind and its name follow.
@@ -21,22 +22,19 @@ const PREFIX: &str = "JOB#";
 /// The attribute that says when some work was done. The item then is no step.
 pub(crate) const FINISHED: &str = "finished";
 
-/// The name of a step, if the same item holds one step of the work after another: when the work began, and the step's
-/// number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StepName {
-    /// When the work began.
-    pub begun: UnixMillis,
-    /// The step's number.
-    pub number: u64,
+record! {
+    /// The name of a step, if the same item holds one step of the work after another: when the work began, and the step's
+    /// number.
+    #[derive(Copy)]
+    pub struct StepName {
+        /// When the work began.
+        pub begun: UnixMillis = required(BEGUN = "begun"),
+        /// The step's number. In an item of a backlog, it is the number of the item's puts.
+        pub number: u64 = required(NUMBER = "step"),
+    }
 }
 
 impl StepName {
-    /// The attribute with the time at which the work began, in milliseconds.
-    pub const BEGUN: &str = "begun";
-    /// The attribute with the step's number. In an item of a backlog, it is the number of the item's puts.
-    pub const NUMBER: &str = "step";
-
     /// The first step.
     pub const fn first(begun: UnixMillis) -> Self {
         Self { begun, number: 0 }
@@ -47,38 +45,31 @@ impl StepName {
     /// # Errors
     /// If the item has another form.
     pub fn found(item: &Item) -> Result<Option<Self>, Corrupt> {
-        (item.has(Self::BEGUN) && !item.has(FINISHED)).then(|| Self::of(item)).transpose()
-    }
-
-    pub(crate) fn of(item: &Item) -> Result<Self, Corrupt> {
-        Ok(Self { begun: item.millis(Self::BEGUN)?, number: item.number(Self::NUMBER)? })
+        (item.has(Self::BEGUN) && !item.has(FINISHED)).then(|| Self::decode(item)).transpose()
     }
 
     pub(crate) const fn next(self) -> Self {
         Self { number: self.number + 1, ..self }
     }
-
-    pub(crate) fn add_to(self, item: Item) -> Item {
-        item.with(Self::BEGUN, self.begun.get()).with(Self::NUMBER, self.number)
-    }
 }
 
 /// An item that is the next step of some work.
-pub trait Step: Sized {
-    /// The item's key.
-    fn key(&self) -> Key;
+pub trait Step: Record {
+    /// The item's key, of its own type.
+    fn own_key(&self) -> impl TableKey;
 
     /// The step's name; `None` if each step of the work is an item of its own.
     fn name(&self) -> Option<StepName>;
 
-    /// The item.
-    fn encode(&self) -> Item;
+    /// The item's key.
+    fn key(&self) -> Key {
+        self.own_key().encode()
+    }
 
-    /// The step of an item.
-    ///
-    /// # Errors
-    /// If the item has another form.
-    fn decode(item: &Item) -> Result<Self, Corrupt>;
+    /// The item.
+    fn encode(&self) -> Item {
+        self.add_to(Item::at(&self.own_key()))
+    }
 }
 
 /// The key of an item of background work.
@@ -143,14 +134,14 @@ impl WaitingStep {
     pub fn of(item: &Item) -> Result<Option<Self>, Corrupt> {
         let key = item.key()?;
         let Some(work) = AnyKey::decode(&key.pk, &key.sk).and_then(WorkKey::of) else { return Ok(None) };
-        let expires_at = item.optional_number::<u64>(EXPIRES_AT)?;
+        let expires_at = item.optional::<u64>(EXPIRES_AT)?;
         let named = |waits: Option<UnixMillis>| {
             let name = StepName::found(item)?;
             Ok::<_, Corrupt>(name.map(|name| (name.number, name.begun, waits)))
         };
         let found = match work {
-            WorkKey::Ending(_) => named(item.optional_millis("since")?)?,
-            WorkKey::Erasure(_) => named(item.optional_millis("waiting")?)?,
+            WorkKey::Ending(_) => named(item.optional("since")?)?,
+            WorkKey::Erasure(_) => named(item.optional("waiting")?)?,
             WorkKey::Job(key) => {
                 let seconds = expires_at.unwrap_or_default().saturating_sub(JOB_SECONDS);
                 let begun = UnixMillis::new(seconds * 1000).map_err(|_| item.corrupt(EXPIRES_AT))?;

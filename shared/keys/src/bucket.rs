@@ -12,54 +12,41 @@
 //! four different lengths.
 
 use std::fmt;
-use std::iter::FusedIterator;
 use std::str::FromStr;
 
 use crate::text::serde_as_text;
 use crate::time::UnixMillis;
+use crate::words;
 
 const MINUTE: u64 = 60_000;
 const DAY: u64 = 24 * 60 * MINUTE;
 
-/// The length of time that a bucket covers.
-///
-/// ```
-/// use lately_keys::BucketWidth;
-///
-/// assert_eq!("quarter-hour".parse(), Ok(BucketWidth::QuarterHour));
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BucketWidth {
-    /// Fifteen minutes, from each full quarter.
-    QuarterHour,
-    /// An hour.
-    Hour,
-    /// A day.
-    #[default]
-    Day,
-    /// A calendar month.
-    Month,
+words! {
+    /// The length of time that a bucket covers, narrowest first.
+    ///
+    /// ```
+    /// use lately_keys::BucketWidth;
+    ///
+    /// assert_eq!("quarter-hour".parse(), Ok(BucketWidth::QuarterHour));
+    /// ```
+    #[derive(Default, PartialOrd, Ord)]
+    pub enum BucketWidth {
+        /// Fifteen minutes, from each full quarter.
+        QuarterHour = "quarter-hour",
+        /// An hour.
+        Hour = "hour",
+        /// A day.
+        #[default]
+        Day = "day",
+        /// A calendar month.
+        Month = "month",
+    }
+    else BucketWidthError = "bucket: must be quarter-hour, hour, day or month"
 }
 
-/// The text is not a bucket width.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("bucket: must be quarter-hour, hour, day or month")]
-pub struct BucketWidthError;
+crate::schema!(BucketWidth, inline, words(BucketWidth::ALL.map(BucketWidth::as_str)));
 
 impl BucketWidth {
-    /// All widths, narrowest first.
-    pub const ALL: [Self; 4] = [Self::QuarterHour, Self::Hour, Self::Day, Self::Month];
-
-    /// The width as text.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::QuarterHour => "quarter-hour",
-            Self::Hour => "hour",
-            Self::Day => "day",
-            Self::Month => "month",
-        }
-    }
-
     /// The number of bytes of `YYYY-MM-DDTHH:MM` that a label of this width has.
     const fn label_bytes(self) -> usize {
         match self {
@@ -80,23 +67,6 @@ impl BucketWidth {
         }
     }
 }
-
-impl FromStr for BucketWidth {
-    type Err = BucketWidthError;
-
-    fn from_str(text: &str) -> Result<Self, BucketWidthError> {
-        Self::ALL.into_iter().find(|width| width.as_str() == text).ok_or(BucketWidthError)
-    }
-}
-
-impl fmt::Display for BucketWidth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-serde_as_text!(BucketWidth);
-crate::schema!(BucketWidth, inline, words(BucketWidth::ALL.map(BucketWidth::as_str)));
 
 /// A window of time. Its text is its label.
 ///
@@ -173,23 +143,6 @@ impl Bucket {
         let first = self.first;
         (first > UnixMillis::MIN).then(|| Self::containing(self.width, first.saturating_sub(1)))
     }
-
-    /// The buckets from the one of `first` to the one of `last`, oldest first, or newest first with
-    /// [`rev`](Iterator::rev). None if `last` is before `first`.
-    ///
-    /// ```
-    /// use lately_keys::{Bucket, BucketWidth};
-    ///
-    /// let (first, last) = ("2023-12-31T00:00:00Z".parse()?, "2024-02-01T00:00:00Z".parse()?);
-    /// let months: Vec<_> =
-    ///     Bucket::between(BucketWidth::Month, first, last).rev().map(|month| month.to_string()).collect();
-    /// assert_eq!(months, ["2024-02", "2024-01", "2023-12"]);
-    /// # Ok::<(), lately_keys::TimeError>(())
-    /// ```
-    pub fn between(width: BucketWidth, first: UnixMillis, last: UnixMillis) -> Buckets {
-        let ends = (Self::containing(width, first), Self::containing(width, last));
-        Buckets { ends: (first <= last).then_some(ends) }
-    }
 }
 
 impl PartialOrd for Bucket {
@@ -226,35 +179,10 @@ impl fmt::Display for Bucket {
 serde_as_text!(Bucket);
 crate::schema!(Bucket, inline, text(r"^\d{4}-\d{2}(-\d{2}(T\d{2}(:(00|15|30|45))?)?)?$"));
 
-/// The buckets between two times: see [`Bucket::between`].
-#[derive(Clone, Debug)]
-pub struct Buckets {
-    /// The oldest and the newest remaining bucket.
-    ends: Option<(Bucket, Bucket)>,
-}
-
-impl Iterator for Buckets {
-    type Item = Bucket;
-
-    fn next(&mut self) -> Option<Bucket> {
-        let (oldest, newest) = self.ends?;
-        self.ends = (oldest < newest).then(|| oldest.next()).flatten().map(|next| (next, newest));
-        Some(oldest)
-    }
-}
-
-impl DoubleEndedIterator for Buckets {
-    fn next_back(&mut self) -> Option<Bucket> {
-        let (oldest, newest) = self.ends?;
-        self.ends = (oldest < newest).then(|| newest.previous()).flatten().map(|next| (oldest, next));
-        Some(newest)
-    }
-}
-
-impl FusedIterator for Buckets {}
-
 #[cfg(test)]
 mod tests {
+    use std::iter::successors;
+
     use super::*;
     use crate::arbitrary;
     use proptest::prelude::*;
@@ -281,9 +209,10 @@ mod tests {
             assert_eq!((oldest.first(), oldest.previous()), (UnixMillis::MIN, None), "{width}");
             assert_eq!((newest.last(), newest.next()), (UnixMillis::MAX, None), "{width}");
         }
-        let months = Bucket::between(BucketWidth::Month, UnixMillis::MIN, UnixMillis::MAX);
-        assert_eq!(months.clone().count(), 8030 * 12);
-        assert_eq!(months.rev().count(), 8030 * 12);
+        let [first, last] =
+            [UnixMillis::MIN, UnixMillis::MAX].map(|at| Bucket::containing(BucketWidth::Month, at));
+        assert_eq!(successors(Some(first), |month| month.next()).count(), 8030 * 12);
+        assert_eq!(successors(Some(last), |month| month.previous()).count(), 8030 * 12);
     }
 
     #[test]
@@ -338,25 +267,6 @@ mod tests {
                 prop_assert!(!bucket.contains(next.first()));
                 prop_assert!(bucket < next);
                 prop_assert!(bucket.to_string() < next.to_string());
-            }
-        }
-
-        #[test]
-        fn both_directions_visit_the_same_buckets(
-            width in arbitrary::bucket_width(),
-            first in arbitrary::millis(),
-            steps in 0..100_u64,
-        ) {
-            let span = width.millis().unwrap_or(30 * DAY) * steps;
-            let last = first.saturating_add(span);
-            let upwards: Vec<_> = Bucket::between(width, first, last).collect();
-            let mut downwards: Vec<_> = Bucket::between(width, first, last).rev().collect();
-            downwards.reverse();
-            prop_assert_eq!(&upwards, &downwards);
-            prop_assert!(upwards[0].contains(first) && upwards[upwards.len() - 1].contains(last));
-            prop_assert!(upwards.windows(2).all(|pair| pair[0].next() == Some(pair[1])));
-            if first < last {
-                prop_assert_eq!(Bucket::between(width, last, first).count(), 0);
             }
         }
 

@@ -50,24 +50,22 @@ impl Spread {
         if !self.shards.covers(shard) {
             return None;
         }
-        let (mut first, mut last) = (Tick::first_of(self.first), Tick::last_of(self.last));
-        let slice = match order {
-            Order::NewestFirst => {
-                last = last.min(from);
-                self.shards.slice_until(shard, last)?
-            }
-            Order::OldestFirst => {
-                first = first.max(from);
-                self.shards.slice_since(shard, first)?
-            }
+        let (first, last) = (Tick::first_of(self.first), Tick::last_of(self.last));
+        let begin = match order {
+            Order::NewestFirst => last.min(from),
+            Order::OldestFirst => first.max(from),
         };
-        first = first.max(Tick::clamped(*slice.start()));
-        last = last.min(Tick::clamped(*slice.end()));
+        let slice = self.shards.slice_from(shard, begin, order)?;
+        let (start, end) = (Tick::clamped(*slice.start()), Tick::clamped(*slice.end()));
         let (start, end) = match order {
-            Order::NewestFirst => (last, first),
-            Order::OldestFirst => (first, last),
+            Order::NewestFirst => (begin.min(end), first.max(start)),
+            Order::OldestFirst => (begin.max(start), last.min(end)),
         };
-        (first <= last).then_some(Stretch { start, end })
+        let is_empty = match order {
+            Order::NewestFirst => start < end,
+            Order::OldestFirst => end < start,
+        };
+        (!is_empty).then_some(Stretch { start, end })
     }
 }
 
@@ -189,22 +187,10 @@ impl Coverage {
     /// The last millisecond for which the bucket has more shards than its base without a gap, from a time on. None if it
     /// has no more than its base at this time.
     pub fn spread_until(&self, at: UnixMillis) -> Option<UnixMillis> {
-        let mut until = None;
-        let mut next = at;
-        while let Some(last) = self
-            .spreads
-            .iter()
-            .filter(|spread| spread.shards > self.base && spread.contains(next))
-            .map(|s| s.last)
-            .max()
-        {
-            until = Some(last);
-            next = last.saturating_add(1);
-            if next == last {
-                break;
-            }
-        }
-        until
+        let wider = |spread: &&Spread| spread.shards > self.base;
+        let end_of = |at| self.spreads.iter().filter(wider).filter(|s| s.contains(at)).map(|s| s.last).max();
+        let next = |end: &UnixMillis| end_of(end.saturating_add(1)).filter(|next| next > end);
+        std::iter::successors(end_of(at), next).last()
     }
 
     /// True if an event with this id may have been placed in the bucket.
@@ -340,25 +326,18 @@ impl ShardCount {
         start..=start + (self.slice_ticks() - 1)
     }
 
-    /// The shard's slice that holds a tick, or its last slice before the tick.
-    fn slice_until(self, shard: Shard, tick: Tick) -> Option<RangeInclusive<u64>> {
+    /// The shard's slice that holds a tick, or its next slice in the order of a walk.
+    fn slice_from(self, shard: Shard, tick: Tick, order: Order) -> Option<RangeInclusive<u64>> {
         // One shard has all times in one slice.
         if self == Self::ONE {
             return Some(0..=Tick::MAX.get());
         }
-        let number = tick.get() >> self.slice_bits();
-        let past = number.wrapping_sub(shard.get().into()) & u64::from(self.get() - 1);
-        number.checked_sub(past).map(|number| self.slice(number))
-    }
-
-    /// The shard's slice that holds a tick, or its first slice after the tick.
-    fn slice_since(self, shard: Shard, tick: Tick) -> Option<RangeInclusive<u64>> {
-        if self == Self::ONE {
-            return Some(0..=Tick::MAX.get());
-        }
-        let number = tick.get() >> self.slice_bits();
-        let ahead = u64::from(shard.get()).wrapping_sub(number) & u64::from(self.get() - 1);
-        let slice = self.slice(number + ahead);
+        let (number, shard) = (tick.get() >> self.slice_bits(), u64::from(shard.get()));
+        let others = u64::from(self.get() - 1);
+        let slice = self.slice(match order {
+            Order::NewestFirst => number.checked_sub(number.wrapping_sub(shard) & others)?,
+            Order::OldestFirst => number + (shard.wrapping_sub(number) & others),
+        });
         (*slice.start() <= Tick::MAX.get()).then_some(slice)
     }
 

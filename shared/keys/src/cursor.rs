@@ -157,9 +157,10 @@ impl Cursor {
             return Err(Malformed::Version);
         }
         let [query @ .., kind] = *rest;
+        let order = [Order::NewestFirst, Order::OldestFirst].get(usize::from(order)).copied();
         Ok(Self {
             query: Fingerprint::from_bytes(query),
-            order: decode_order(order).ok_or(Malformed::Position)?,
+            order: order.ok_or(Malformed::Position)?,
             position: Position::decode(kind, position).ok_or(Malformed::Position)?,
         })
     }
@@ -168,9 +169,11 @@ impl Cursor {
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut bytes = Vec::with_capacity(BYTES_MAX);
-        bytes.extend([VERSION, encode_order(self.order)]);
+        let (kind, position) = self.position.encode();
+        bytes.extend([VERSION, u8::from(self.order == Order::OldestFirst)]);
         bytes.extend(self.query.as_bytes());
-        self.position.encode_into(&mut bytes);
+        bytes.push(kind);
+        bytes.extend(position);
         bytes.extend(checksum(&bytes));
 
         let mut text = [0; CURSOR_TEXT_BYTES];
@@ -182,37 +185,17 @@ impl std::fmt::Display for Cursor {
 }
 
 impl Position {
-    fn encode_into(&self, bytes: &mut Vec<u8>) {
+    /// The position's kind, and its bytes.
+    fn encode(&self) -> (u8, Vec<u8>) {
         match self {
-            Self::Start => bytes.push(0),
-            Self::Event(id) => {
-                bytes.push(1);
-                bytes.extend(id.as_uuid().as_bytes());
-            }
-            Self::Topic(topic) => {
-                bytes.push(2);
-                bytes.extend(topic.as_str().as_bytes());
-            }
-            Self::Source(source) => {
-                bytes.push(3);
-                bytes.extend(source.to_string().as_bytes());
-            }
-            Self::Follower(shard, user) => {
-                bytes.extend([4, shard.get()]);
-                bytes.extend(user.as_str().as_bytes());
-            }
-            Self::Issue(number) => {
-                bytes.push(5);
-                bytes.extend(number.get().to_be_bytes());
-            }
-            Self::Session(id) => {
-                bytes.push(6);
-                bytes.extend(id.as_bytes());
-            }
-            Self::Erasure(id) => {
-                bytes.push(7);
-                bytes.extend(id.as_bytes());
-            }
+            Self::Start => (0, Vec::new()),
+            Self::Event(id) => (1, id.as_uuid().as_bytes().to_vec()),
+            Self::Topic(topic) => (2, topic.as_str().into()),
+            Self::Source(source) => (3, source.to_string().into()),
+            Self::Follower(shard, user) => (4, [&[shard.get()], user.as_str().as_bytes()].concat()),
+            Self::Issue(number) => (5, number.get().to_be_bytes().to_vec()),
+            Self::Session(id) => (6, id.as_bytes().to_vec()),
+            Self::Erasure(id) => (7, id.as_bytes().to_vec()),
         }
     }
 
@@ -236,21 +219,6 @@ impl Position {
 
 fn parse<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
     str::from_utf8(bytes).ok()?.parse().ok()
-}
-
-const fn encode_order(order: Order) -> u8 {
-    match order {
-        Order::NewestFirst => 0,
-        Order::OldestFirst => 1,
-    }
-}
-
-const fn decode_order(byte: u8) -> Option<Order> {
-    match byte {
-        0 => Some(Order::NewestFirst),
-        1 => Some(Order::OldestFirst),
-        _ => None,
-    }
 }
 
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {

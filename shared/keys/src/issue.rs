@@ -15,7 +15,7 @@ use crate::words;
 /// assert!(IssueNumber::try_from(0).is_err());
 /// # Ok::<(), lately_keys::IssueNumberError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct IssueNumber(u32);
 
 /// The number cannot be an issue's.
@@ -79,6 +79,8 @@ words! {
     else UnknownStatus = "status: must be open or closed"
 }
 
+crate::schema!(IssueStatus, "IssueStatus", words(IssueStatus::ALL.map(IssueStatus::as_str)));
+
 words! {
     /// The priority of an issue.
     #[expect(missing_docs, reason = "each variant is its word")]
@@ -89,3 +91,5 @@ words! {
     }
     else UnknownPriority = "priority: must be high, medium or low"
 }
+
+crate::schema!(IssuePriority, "IssuePriority", words(IssuePriority::ALL.map(IssuePriority::as_str)));

@@ -68,7 +68,7 @@ mod word;
 #[cfg(test)]
 mod arbitrary;
 
-pub use bucket::{Bucket, BucketError, BucketWidth, BucketWidthError, Buckets};
+pub use bucket::{Bucket, BucketError, BucketWidth, BucketWidthError};
 pub use caller::{Caller, CallerError};
 pub use coverage::{Coverage, Spread, SpreadsError, Stretch};
 pub use cursor::{Cursor, CursorError, Malformed, Position};

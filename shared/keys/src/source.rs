@@ -1,27 +1,27 @@
 //! Sources: the actors and subjects that users can follow.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::name::{Actor, NameError, Subject};
+use crate::tagged;
 use crate::text::serde_as_text;
 
-/// An actor or a subject that users can follow: `actor:ada`, `subject:repo:octo:hello`.
-///
-/// ```
-/// use lately_keys::Source;
-///
-/// let source: Source = "subject:repo:octo:hello".parse()?;
-/// assert_eq!(source, Source::Subject("repo:octo:hello".parse()?));
-/// assert_eq!(source.to_string(), "subject:repo:octo:hello");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
-    /// Everything an actor does.
-    Actor(Actor),
-    /// Everything that happens to a subject.
-    Subject(Subject),
+tagged! {
+    /// An actor or a subject that users can follow: `actor:ada`, `subject:repo:octo:hello`.
+    ///
+    /// ```
+    /// use lately_keys::Source;
+    ///
+    /// let source: Source = "subject:repo:octo:hello".parse()?;
+    /// assert_eq!(source, Source::Subject("repo:octo:hello".parse()?));
+    /// assert_eq!(source.to_string(), "subject:repo:octo:hello");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub enum Source {
+        /// Everything an actor does.
+        Actor(Actor) = "actor:",
+        /// Everything that happens to a subject.
+        Subject(Subject) = "subject:",
+    }
+    else SourceError: SourceError::Tag, SourceError::Name
 }
 
 /// The text is not a source.
@@ -33,27 +33,6 @@ pub enum SourceError {
     /// The text after the tag is not a name.
     #[error("source: {0}")]
     Name(#[from] NameError),
-}
-
-impl FromStr for Source {
-    type Err = SourceError;
-
-    fn from_str(text: &str) -> Result<Self, SourceError> {
-        match text.split_once(':') {
-            Some(("actor", name)) => Ok(Self::Actor(name.parse()?)),
-            Some(("subject", name)) => Ok(Self::Subject(name.parse()?)),
-            _ => Err(SourceError::Tag),
-        }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Actor(name) => write!(f, "actor:{name}"),
-            Self::Subject(name) => write!(f, "subject:{name}"),
-        }
-    }
 }
 
 serde_as_text!(Source);

@@ -1,8 +1,9 @@
 //! The types that are sent as text in JSON.
 
 /// Serialises a type as its `Display` text, and deserialises it only through `FromStr`.
+#[macro_export]
 macro_rules! serde_as_text {
-    ($type:ty) => {
+    ($($type:ty),+) => {$(
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -15,6 +16,6 @@ macro_rules! serde_as_text {
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
-    };
+    )+};
 }
 pub(crate) use serde_as_text;

@@ -2,7 +2,7 @@
 
 /// Defines a type for the whole numbers from one bound to another, and the error of a number outside them.
 ///
-/// The caller adds further attributes (derives, serde) and a default. The error's message names both bounds.
+/// The caller adds a default. The error's message names both bounds.
 macro_rules! bounded {
     (
         $(#[$meta:meta])*
@@ -11,7 +11,7 @@ macro_rules! bounded {
         $error:ident = $message:literal;
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
         pub struct $name($integer);
 
         $(#[$error_meta])*
@@ -55,6 +55,13 @@ macro_rules! bounded {
 
             fn try_from(number: $integer) -> Result<Self, $error> {
                 Self::new(number)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let number = <$integer as serde::Deserialize>::deserialize(deserializer)?;
+                Self::new(number).map_err(serde::de::Error::custom)
             }
         }
     };

@@ -5,16 +5,12 @@ use std::str::FromStr;
 
 use lately_keys::{EventId, UnixMillis};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
 use crate::bounded::bounded;
 use crate::event::Event;
-use crate::fault::{FaultList, Pointer};
-use crate::fields::{self, Field};
 use crate::limits::{POLL_EVENTS, POLL_EVENTS_DEFAULT, SETTLE_SECONDS, SETTLE_SECONDS_DEFAULT};
 use crate::revision::Revision;
-use crate::text::serde_as_text;
 
 /// The position at which a new consumer begins to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,8 +54,6 @@ impl FromStr for Start {
 bounded! {
     /// The number of seconds that a consumer stays behind the present, so that writes under way can arrive: 0 to 3,600,
     /// default 10.
-    #[derive(Serialize, Deserialize)]
-    #[serde(try_from = "u16")]
     SettleSeconds(u16): 0..=SETTLE_SECONDS, default SETTLE_SECONDS_DEFAULT;
     /// The number of seconds is too high.
     SettleSecondsError = "must be a whole number from {} to {}";
@@ -98,26 +92,15 @@ impl NewConsumer {
     /// # Errors
     /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        if body.trim_ascii().is_empty() {
-            return Ok(Self::default());
-        }
-        body::parse(body, |json, found| {
-            let [start, settle] =
-                fields::of_object(json, &Pointer::root(), ["start", "settle_seconds"], found)?;
-            Some(Self {
-                start: start.text(found).unwrap_or_default(),
-                settle_seconds: number(&settle, found, |number| {
-                    number.ok_or(SettleSecondsError).and_then(SettleSeconds::new)
-                }),
-            })
+        body::object_or_empty(body, ["start", "settle_seconds"], |[start, settle], found| {
+            let start = start.text(found).unwrap_or_default();
+            Some(Self { start, settle_seconds: settle.json(SettleSecondsError, found) })
         })
     }
 }
 
 bounded! {
     /// The most events that a poll may return, late ones included: 1 to 1,000, default 100.
-    #[derive(Serialize)]
-    #[serde(transparent)]
     PollLimit(u16): 1..=POLL_EVENTS, default POLL_EVENTS_DEFAULT;
     /// The number of events is too low or too high.
     PollLimitError = "must be a whole number from {} to {}";
@@ -145,24 +128,10 @@ impl PollRequest {
     /// # Errors
     /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        if body.trim_ascii().is_empty() {
-            return Ok(Self::default());
-        }
-        body::parse(body, |json, found| {
-            let [limit] = fields::of_object(json, &Pointer::root(), ["limit"], found)?;
-            let limit = number(&limit, found, |number| number.ok_or(PollLimitError).and_then(PollLimit::new));
-            Some(Self { limit: limit.unwrap_or_default() })
+        body::object_or_empty(body, ["limit"], |[limit], found| {
+            Some(Self { limit: limit.json(PollLimitError, found).unwrap_or_default() })
         })
     }
-}
-
-/// Parses a whole number and checks it; none, with a fault, if it is refused.
-fn number<T, E: fmt::Display>(
-    field: &Field<&RawValue>,
-    found: &mut FaultList,
-    check: impl FnOnce(Option<u16>) -> Result<T, E>,
-) -> Option<T> {
-    check(serde_json::from_str(field.value?.get()).ok()).map_err(|refused| field.fault(found, refused)).ok()
 }
 
 /// The name of a batch: the consumer's incarnation and its revision. A consumer that is deleted and created again under
@@ -212,7 +181,7 @@ impl FromStr for BatchToken {
     }
 }
 
-serde_as_text!(Start, BatchToken, SeekTo);
+lately_keys::serde_as_text!(Start, BatchToken, SeekTo);
 lately_keys::schema!(Start, inline, {
     let word = words(["earliest", "latest"]);
     utoipa::openapi::schema::AnyOfBuilder::new().item(word).item(reference::<UnixMillis>())
@@ -243,8 +212,7 @@ impl Commit {
     /// # Errors
     /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        body::parse(body, |json, found| {
-            let [batch] = fields::of_object(json, &Pointer::root(), ["batch"], found)?;
+        body::object(body, ["batch"], |[batch], found| {
             Some(Self { batch: batch.required(found).text(found)? })
         })
     }
@@ -319,10 +287,7 @@ impl Seek {
     /// # Errors
     /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        body::parse(body, |json, found| {
-            let [to] = fields::of_object(json, &Pointer::root(), ["to"], found)?;
-            Some(Self { to: to.required(found).text(found)? })
-        })
+        body::object(body, ["to"], |[to], found| Some(Self { to: to.required(found).text(found)? }))
     }
 }
 

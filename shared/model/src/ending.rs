@@ -2,12 +2,10 @@
 
 use lately_keys::{Actor, Bucket, ErasureId, Topic, UnixMillis, User};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
 use crate::fault::{FaultList, Faults, Pointer};
-use crate::fields;
-use crate::query::{parameters, parse_bool};
+use crate::query::{self, parse_bool};
 
 /// The query of `DELETE /topics/{topic}`.
 ///
@@ -36,11 +34,10 @@ impl DeletionQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
-        let [confirm, dry_run] = parameters(query, ["confirm", "dry_run"], &mut found);
-        let confirm = confirm.parsed(&mut found, str::parse);
-        let dry_run = dry_run.parsed(&mut found, parse_bool).unwrap_or_default();
-        found.or(Some(Self { confirm, dry_run }))
+        query::parse(query, ["confirm", "dry_run"], |[confirm, dry_run], found| {
+            let confirm = confirm.text(found);
+            Some(Self { confirm, dry_run: dry_run.parsed(found, parse_bool).unwrap_or_default() })
+        })
     }
 
     /// Checks that the query may delete the topic of the path, or asks for a dry run.
@@ -144,25 +141,21 @@ impl NewErasure {
     /// # Errors
     /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        body::parse(body, Self::read)
-    }
-
-    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
-        let root = Pointer::root();
-        let [actor, user, confirm] = fields::of_object(json, &root, ["actor", "user", "confirm"], found)?;
-        let is_nameless = actor.value.is_none() && user.value.is_none();
-        if is_nameless {
-            found.add(&root, "must name an actor, a user, or both");
-        }
-        let actor: Option<Actor> = actor.text(found);
-        let user: Option<User> = user.text(found);
-        let confirm: String = confirm.text(found).unwrap_or_default();
-        let name = actor.as_ref().map(Actor::as_str).or(user.as_ref().map(User::as_str));
-        if name.is_some_and(|name| name != confirm) {
-            let message = "must be the name to erase: the actor's, or the user's if there is no actor";
-            found.add(&root.child("confirm"), message);
-        }
-        Some(Self { actor, user, confirm })
+        body::object(body, ["actor", "user", "confirm"], |[actor, user, confirm], found| {
+            let root = Pointer::root();
+            if actor.value.is_none() && user.value.is_none() {
+                found.add(&root, "must name an actor, a user, or both");
+            }
+            let actor: Option<Actor> = actor.text(found);
+            let user: Option<User> = user.text(found);
+            let confirm: String = confirm.text(found).unwrap_or_default();
+            let name = actor.as_ref().map(Actor::as_str).or(user.as_ref().map(User::as_str));
+            if name.is_some_and(|name| name != confirm) {
+                let message = "must be the name to erase: the actor's, or the user's if there is no actor";
+                found.add(&root.child("confirm"), message);
+            }
+            Some(Self { actor, user, confirm })
+        })
     }
 }
 

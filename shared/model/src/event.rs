@@ -103,9 +103,7 @@ impl Event {
     pub fn at(&self) -> UnixMillis {
         self.id.at()
     }
-}
 
-impl Event {
     /// The event's JSON. It includes the topic in a timeline that holds several topics' events.
     pub(crate) fn serialize_of<S: Serializer>(
         &self,
@@ -130,9 +128,7 @@ impl Event {
         }
         event.end()
     }
-}
 
-impl Event {
     /// An event of JSON, and its topic if the JSON has one. The time is in the id.
     pub(crate) fn deserialize_of<'de, D: Deserializer<'de>>(
         deserializer: D,

@@ -125,24 +125,24 @@ impl<V> Field<V> {
 }
 
 impl<'a> Field<&'a RawValue> {
-    /// The field's value as a type that serde knows; none, with a fault, if it is of another type.
-    pub(crate) fn json<T: serde::Deserialize<'a>>(&self, expected: &str, found: &mut FaultList) -> Option<T> {
-        let value = serde_json::from_str(self.value?.get()).ok();
-        if value.is_none() {
-            self.fault(found, format_args!("must be {expected}"));
-        }
-        value
+    /// The field's value as a type that serde knows; none, with this fault, if serde refuses it.
+    pub(crate) fn json<T: serde::Deserialize<'a>>(
+        &self,
+        refused: impl fmt::Display,
+        found: &mut FaultList,
+    ) -> Option<T> {
+        serde_json::from_str(self.value?.get()).map_err(|_| self.fault(found, refused)).ok()
     }
 
     /// The field's string, parsed; none, with a fault, if it is refused.
     pub(crate) fn text<T: FromStr<Err: fmt::Display>>(&self, found: &mut FaultList) -> Option<T> {
-        let text: String = self.json("a string", found)?;
+        let text: String = self.json("must be a string", found)?;
         text.parse().map_err(|refused| self.fault(found, refused)).ok()
     }
 
     /// The field's array as elements with their paths; none, with a fault, if it is not an array.
     pub(crate) fn elements(&self, found: &mut FaultList) -> Option<Vec<Self>> {
-        let elements: Vec<&'a RawValue> = self.json("an array", found)?;
+        let elements: Vec<&'a RawValue> = self.json("must be an array", found)?;
         let element = |(index, value)| Self { path: self.path.child(index), value: Some(value) };
         Some(elements.into_iter().enumerate().map(element).collect())
     }
@@ -154,7 +154,12 @@ impl<'a> Field<&'a RawValue> {
 }
 
 impl Field<String> {
-    /// The parameter's value, parsed; none, with a fault, if it is refused.
+    /// The parameter's text, parsed; none, with a fault, if it is refused.
+    pub(crate) fn text<T: FromStr<Err: fmt::Display>>(&self, found: &mut FaultList) -> Option<T> {
+        self.parsed(found, str::parse)
+    }
+
+    /// As [`Field::text`], with this parser.
     pub(crate) fn parsed<T, E: fmt::Display>(
         &self,
         found: &mut FaultList,

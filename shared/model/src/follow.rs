@@ -5,14 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::body::{self, BodyError};
 use crate::bounded::bounded;
-use crate::fault::Pointer;
-use crate::fields;
 use crate::limits::{BACKFILL, BACKFILL_DEFAULT};
 
 bounded! {
     /// The number of earlier events that a follow copies into the feed: 0 to 200, default 50.
-    #[derive(Deserialize)]
-    #[serde(try_from = "u16")]
     Backfill(u16): 0..=BACKFILL, default BACKFILL_DEFAULT;
     /// The number of events is too high.
     BackfillError = "must be a whole number from {} to {}";
@@ -41,13 +37,8 @@ impl Follow {
     /// # Errors
     /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        if body.trim_ascii().is_empty() {
-            return Ok(Self::default());
-        }
-        body::parse(body, |json, found| {
-            let [backfill] = fields::of_object(json, &Pointer::root(), ["backfill"], found)?;
-            let backfill = backfill.json("a whole number from 0 to 200", found).unwrap_or_default();
-            Some(Self { backfill })
+        body::object_or_empty(body, ["backfill"], |[backfill], found| {
+            Some(Self { backfill: backfill.json(BackfillError, found).unwrap_or_default() })
         })
     }
 }

@@ -75,7 +75,6 @@ mod timeline;
 mod times;
 mod topic;
 mod views;
-mod words;
 
 pub use accepted::{Accepted, AcceptedEvent, PartlyAccepted, RejectedEvent, Stored};
 pub use batch::{Batch, BatchError, BodyForm};

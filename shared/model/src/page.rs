@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded::bounded;
 use crate::limits::{PAGE_SIZE, PAGE_SIZE_DEFAULT, WAIT_SECONDS};
+use crate::text::canonical;
 
 bounded! {
     /// The most entries on a page: 1 to 200, default 50.
@@ -31,9 +32,7 @@ impl FromStr for PageSize {
     type Err = PageSizeError;
 
     fn from_str(text: &str) -> Result<Self, PageSizeError> {
-        // The integer parser alone would also accept a sign and leading zeros.
-        let is_plain = |number: &u16| number.to_string() == text;
-        text.parse().ok().filter(is_plain).ok_or(PageSizeError).and_then(Self::new)
+        canonical(text).ok_or(PageSizeError).and_then(Self::new)
     }
 }
 
@@ -48,8 +47,7 @@ impl FromStr for WaitSeconds {
     type Err = WaitSecondsError;
 
     fn from_str(text: &str) -> Result<Self, WaitSecondsError> {
-        let is_plain = |number: &u8| number.to_string() == text;
-        text.parse().ok().filter(is_plain).ok_or(WaitSecondsError).and_then(Self::new)
+        canonical(text).ok_or(WaitSecondsError).and_then(Self::new)
     }
 }
 

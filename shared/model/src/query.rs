@@ -39,6 +39,13 @@ impl TimeRange {
     }
 }
 
+/// The names of a page's parameters, and further names.
+macro_rules! page_names {
+    ($($more:literal),*) => {
+        ["limit", "order", "cursor", "from", "to", "type", "consistent", "wait" $(, $more)*]
+    };
+}
+
 /// The page query of a topic's events.
 ///
 /// ```
@@ -81,25 +88,20 @@ impl EventQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
-        let fields = parameters(query, Self::NAMES, &mut found);
-        let query = Self::read(fields, &mut found);
-        found.or(Some(query))
+        parse(query, page_names![], |page, found| Some(Self::read(page, found)))
     }
-
-    const NAMES: [&str; 8] = ["limit", "order", "cursor", "from", "to", "type", "consistent", "wait"];
 
     fn read(fields: [Field<String>; 8], found: &mut FaultList) -> Self {
         let [limit, order, cursor, from, to, event_type, consistent, wait] = fields;
-        let limit = limit.parsed(found, str::parse).unwrap_or_default();
+        let limit = limit.text(found).unwrap_or_default();
         let order = order.parsed(found, parse_order);
         let range = parse_range(&from, &to, found);
-        let event_type = event_type.parsed(found, str::parse);
+        let event_type = event_type.text(found);
         let consistent = consistent.parsed(found, parse_bool).unwrap_or_default();
         if wait.value.is_some() && (cursor.value.is_none() || order == Some(Order::NewestFirst)) {
             wait.fault(found, "needs the cursor of an oldest-first page");
         }
-        let wait = wait.parsed(found, str::parse).unwrap_or_default();
+        let wait = wait.text(found).unwrap_or_default();
         Self { limit, order, cursor: cursor.value, range, event_type, consistent, wait }
     }
 }
@@ -134,25 +136,21 @@ impl SourceQuery {
     /// # Errors
     /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
-        let [limit, order, cursor, from, to, event_type, consistent, wait] = EventQuery::NAMES;
-        let names =
-            [limit, order, cursor, from, to, event_type, consistent, wait, "wait_for", "topic", "month"];
-        let [limit, order, cursor, from, to, event_type, consistent, wait, wait_for, topic, month] =
-            parameters(query, names, &mut found);
-        let has_range = from.value.is_some() || to.value.is_some();
-        let has_cursor = cursor.value.is_some();
-        let fields = [limit, order, cursor, from, to, event_type, consistent, wait];
-        let mut page = EventQuery::read(fields, &mut found);
-        let wait_for = parse_wait_for(&wait_for, has_cursor, &mut found);
-        let topic = topic.parsed(&mut found, str::parse);
-        if let Some(bucket) = month.parsed(&mut found, parse_month) {
-            page.range = TimeRange { from: Some(bucket.first()), to: bucket.next().map(Bucket::first) };
-        }
-        if month.value.is_some() && has_range {
-            month.fault(&mut found, "must not be given with `from` or `to`");
-        }
-        found.or(Some(Self { page, topic, wait_for }))
+        parse(query, page_names!["wait_for", "topic", "month"], |fields, found| {
+            let [page @ .., wait_for, topic, month] = fields;
+            let [.., from, to, _, _, _] = &page;
+            let has_range = from.value.is_some() || to.value.is_some();
+            let mut page = EventQuery::read(page, found);
+            let wait_for = parse_wait_for(&wait_for, page.cursor.is_some(), found);
+            let topic = topic.text(found);
+            if let Some(bucket) = month.parsed(found, parse_month) {
+                page.range = TimeRange { from: Some(bucket.first()), to: bucket.next().map(Bucket::first) };
+            }
+            if month.value.is_some() && has_range {
+                month.fault(found, "must not be given with `from` or `to`");
+            }
+            Some(Self { page, topic, wait_for })
+        })
     }
 }
 
@@ -173,16 +171,11 @@ impl FeedQuery {
     /// # Errors
     /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
-        let [limit, order, cursor, from, to, event_type, consistent, wait] = EventQuery::NAMES;
-        let names = [limit, order, cursor, from, to, event_type, consistent, wait, "wait_for"];
-        let [limit, order, cursor, from, to, event_type, consistent, wait, wait_for] =
-            parameters(query, names, &mut found);
-        let has_cursor = cursor.value.is_some();
-        let fields = [limit, order, cursor, from, to, event_type, consistent, wait];
-        let page = EventQuery::read(fields, &mut found);
-        let wait_for = parse_wait_for(&wait_for, has_cursor, &mut found);
-        found.or(Some(Self { page, wait_for }))
+        parse(query, page_names!["wait_for"], |[page @ .., wait_for], found| {
+            let page = EventQuery::read(page, found);
+            let wait_for = parse_wait_for(&wait_for, page.cursor.is_some(), found);
+            Some(Self { page, wait_for })
+        })
     }
 }
 
@@ -212,10 +205,9 @@ impl LiveQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
-        let [cursor, event_type] = parameters(query, ["cursor", "type"], &mut found);
-        let event_type = event_type.parsed(&mut found, str::parse);
-        found.or(Some(Self { cursor: cursor.value, event_type }))
+        parse(query, ["cursor", "type"], |[cursor, event_type], found| {
+            Some(Self { cursor: cursor.value, event_type: event_type.text(found) })
+        })
     }
 }
 
@@ -235,11 +227,10 @@ impl SourceLiveQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
-        let [cursor, event_type, topic] = parameters(query, ["cursor", "type", "topic"], &mut found);
-        let event_type = event_type.parsed(&mut found, str::parse);
-        let topic = topic.parsed(&mut found, str::parse);
-        found.or(Some(Self { live: LiveQuery { cursor: cursor.value, event_type }, topic }))
+        parse(query, ["cursor", "type", "topic"], |[cursor, event_type, topic], found| {
+            let live = LiveQuery { cursor: cursor.value, event_type: event_type.text(found) };
+            Some(Self { live, topic: topic.text(found) })
+        })
     }
 }
 
@@ -260,10 +251,9 @@ impl ListQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
-        let [limit, cursor] = parameters(query, ["limit", "cursor"], &mut found);
-        let limit = limit.parsed(&mut found, str::parse).unwrap_or_default();
-        found.or(Some(Self { limit, cursor: cursor.value }))
+        parse(query, ["limit", "cursor"], |[limit, cursor], found| {
+            Some(Self { limit: limit.text(found).unwrap_or_default(), cursor: cursor.value })
+        })
     }
 }
 
@@ -286,11 +276,10 @@ impl SessionQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
-        let [user, limit, cursor] = parameters(query, ["user", "limit", "cursor"], &mut found);
-        let user = user.parsed(&mut found, str::parse);
-        let limit = limit.parsed(&mut found, str::parse).unwrap_or_default();
-        found.or(Some(Self { user, limit, cursor: cursor.value }))
+        parse(query, ["user", "limit", "cursor"], |[user, limit, cursor], found| {
+            let user = user.text(found);
+            Some(Self { user, limit: limit.text(found).unwrap_or_default(), cursor: cursor.value })
+        })
     }
 }
 
@@ -308,10 +297,7 @@ impl RevocationQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters, and a missing user.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
-        let [user] = parameters(query, ["user"], &mut found);
-        let user = user.required(&mut found).parsed(&mut found, str::parse);
-        found.or(user.map(|user| Self { user }))
+        parse(query, ["user"], |[user], found| Some(Self { user: user.required(found).text(found)? }))
     }
 }
 
@@ -325,9 +311,7 @@ impl NoQuery {
     /// # Errors
     /// With all its parameters: each is unknown.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
-        let [] = parameters(query, [], &mut found);
-        found.or(Some(Self))
+        parse(query, [], |[], _| Some(Self))
     }
 }
 
@@ -346,27 +330,27 @@ impl RecordQuery {
     /// # Errors
     /// With all faults: unknown, repeated and ill-formed parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
-        let [consistent] = parameters(query, ["consistent"], &mut found);
-        let consistent = consistent.parsed(&mut found, parse_bool).unwrap_or_default();
-        found.or(Some(Self { consistent }))
+        parse(query, ["consistent"], |[consistent], found| {
+            Some(Self { consistent: consistent.parsed(found, parse_bool).unwrap_or_default() })
+        })
     }
 }
 
-/// The decoded parameters of a query string. Bytes that are not UTF-8 become U+FFFD, which no parameter may contain.
-pub(crate) fn parameters<const N: usize>(
+/// Parses a query string with these parameters. Bytes that are not UTF-8 become U+FFFD, which no parameter may contain.
+pub(crate) fn parse<T, const N: usize>(
     query: &str,
     names: [&'static str; N],
-    found: &mut FaultList,
-) -> [Field<String>; N] {
-    let root = Pointer::root();
+    read: impl FnOnce([Field<String>; N], &mut FaultList) -> Option<T>,
+) -> Result<T, Faults> {
+    let (root, mut found) = (Pointer::root(), FaultList::default());
     let mut fields = Fields::new(&root, names);
     for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         let decode = |text| percent_decode_str(text).decode_utf8_lossy();
         fields.offer(&decode(name), decode(value).into_owned());
     }
-    fields.finish(found)
+    let value = read(fields.finish(&mut found), &mut found);
+    found.or(value)
 }
 
 pub(crate) fn parse_order(text: &str) -> Result<Order, &'static str> {
@@ -383,7 +367,7 @@ fn parse_wait_for(wait_for: &Field<String>, has_cursor: bool, found: &mut FaultL
     if wait_for.value.is_some() && has_cursor {
         wait_for.fault(found, "must not be given with `cursor`");
     }
-    wait_for.parsed(found, str::parse)
+    wait_for.text(found)
 }
 
 fn parse_month(text: &str) -> Result<Bucket, &'static str> {

@@ -5,11 +5,8 @@ use std::str::FromStr;
 
 use lately_keys::QuotaKind;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use crate::bounded::bounded;
-use crate::fault::FaultList;
-use crate::fields::Field;
 use crate::limits::REQUESTS_PER_MINUTE;
 
 bounded! {
@@ -22,8 +19,6 @@ bounded! {
     /// assert!("0".parse::<RequestsPerMinute>().is_err());
     /// # Ok::<(), lately_model::RequestsPerMinuteError>(())
     /// ```
-    #[derive(Serialize, Deserialize)]
-    #[serde(try_from = "u32")]
     RequestsPerMinute(u32): 1..=REQUESTS_PER_MINUTE;
     /// The number of requests is too low or too high.
     RequestsPerMinuteError = "must be a whole number from {} to {}";
@@ -66,14 +61,4 @@ impl RateLimits {
             QuotaKind::Streams => None,
         }
     }
-
-    pub(crate) fn read(writes: &Field<&RawValue>, reads: &Field<&RawValue>, found: &mut FaultList) -> Self {
-        Self { writes_per_minute: read_limit(writes, found), reads_per_minute: read_limit(reads, found) }
-    }
-}
-
-fn read_limit(field: &Field<&RawValue>, found: &mut FaultList) -> Option<RequestsPerMinute> {
-    let number: Result<u32, _> = serde_json::from_str(field.value?.get());
-    let limit = number.map_err(|_| RequestsPerMinuteError).and_then(RequestsPerMinute::new);
-    limit.map_err(|refused| field.fault(found, refused)).ok()
 }

@@ -1,7 +1,6 @@
 //! A topic's retention: the time for which it stores its events.
 
 use lately_keys::UnixMillis;
-use serde::{Deserialize, Serialize};
 
 use crate::bounded::bounded;
 use crate::limits::RETENTION_DAYS;
@@ -18,8 +17,6 @@ bounded! {
     /// assert_eq!(week.oldest("2026-11-20T09:30:00Z".parse()?).to_string(), "2026-11-13T09:30:00.000Z");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[derive(Serialize, Deserialize)]
-    #[serde(try_from = "u16")]
     RetentionDays(u16): 1..=RETENTION_DAYS;
     /// The number of days is too low or too high.
     RetentionDaysError = "must be a whole number from {} to {}, or null";

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::text::canonical;
+
 /// A state of a record. Each write's revision is one higher than that of the write before.
 ///
 /// ```
@@ -17,7 +19,7 @@ use std::time::Duration;
 /// let first = Revision::first(Duration::from_micros(1_795_167_000_000_000));
 /// assert_eq!(first.next().etag(), "\"1795167000000001\"");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Revision(u64);
 
 lately_keys::schema!(Revision, inline, number(0u64, u64::MAX).maximum(None::<u64>));
@@ -57,8 +59,7 @@ impl Revision {
 
     /// Parses the number alone, without sign or leading zero: each revision has only one valid text.
     pub(crate) fn from_digits(digits: &str) -> Option<Self> {
-        let revision = digits.parse().ok().map(Self)?;
-        (revision.to_string() == digits).then_some(revision)
+        canonical(digits).map(Self)
     }
 }
 

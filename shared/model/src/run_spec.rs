@@ -3,19 +3,13 @@
 //! It is stored with a run, and every attempt at the run reads it from there. So all attempts count the same, even if
 //! the schedule's setting changes between them.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::Serialize;
-
 use crate::limits::SUM_FIELD_BYTES;
-use crate::text::deserialize_as_text;
-use crate::words::words;
+use crate::text::ruled_text;
 
-words! {
+lately_keys::words! {
     /// The field by which a summary groups events.
     #[derive(Default)]
-    GroupBy {
+    pub enum GroupBy {
         /// By actor.
         #[default]
         Actor = "actor",
@@ -24,54 +18,27 @@ words! {
         /// By type.
         Type = "type",
     }
-    /// The text names no grouping.
-    GroupByError = "group_by: must be actor, subject or type";
+    else GroupByError = "group_by: must be actor, subject or type"
 }
 
 lately_keys::schema!(GroupBy, inline, words(GroupBy::ALL.map(GroupBy::as_str)));
 
-/// The name of a field of an event's data, at its top level.
-///
-/// ```
-/// use lately_model::SumField;
-///
-/// let field: SumField = "amount".parse()?;
-/// assert_eq!(field.as_str(), "amount");
-/// assert!("".parse::<SumField>().is_err());
-/// # Ok::<(), lately_model::SumFieldError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct SumField(Box<str>);
-
-/// The text is not a valid field name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("sum: must be the name of a field of 1 to {SUM_FIELD_BYTES} bytes, without control characters")]
-pub struct SumFieldError;
-
-impl SumField {
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+ruled_text! {
+    /// The name of a field of an event's data, at its top level.
+    ///
+    /// ```
+    /// use lately_model::SumField;
+    ///
+    /// let field: SumField = "amount".parse()?;
+    /// assert_eq!(field.as_str(), "amount");
+    /// assert!("".parse::<SumField>().is_err());
+    /// # Ok::<(), lately_model::SumFieldError>(())
+    /// ```
+    SumField if |text| (1..=SUM_FIELD_BYTES).contains(&text.len()) && !text.chars().any(char::is_control);
+    /// The text is not a valid field name.
+    SumFieldError = "sum: must be the name of a field of 1 to {SUM_FIELD_BYTES} bytes, without control characters";
 }
 
-impl FromStr for SumField {
-    type Err = SumFieldError;
-
-    fn from_str(text: &str) -> Result<Self, SumFieldError> {
-        let named = (1..=SUM_FIELD_BYTES).contains(&text.len()) && !text.chars().any(char::is_control);
-        named.then(|| Self(text.into())).ok_or(SumFieldError)
-    }
-}
-
-impl fmt::Display for SumField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-deserialize_as_text!(SumField);
 lately_keys::schema!(SumField, inline, line(SUM_FIELD_BYTES));
 
 /// The counting of a run's summary.

@@ -5,11 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::words::words;
-
-words! {
+lately_keys::words! {
     /// A permission of a session.
-    Scope {
+    pub enum Scope {
         /// Read everything that is not another user's.
         Read = "read",
         /// Post, delete, follow and change records, as the session's own user.
@@ -23,8 +21,7 @@ words! {
         /// Everything.
         Admin = "admin",
     }
-    /// The text names no scope.
-    ScopeError = "must be read, write, import, consume, act-as or admin";
+    else ScopeError = "must be read, write, import, consume, act-as or admin"
 }
 
 lately_keys::schema!(Scope, "Scope", {

@@ -2,11 +2,8 @@
 
 use lately_keys::EventId;
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
-use crate::fault::{FaultList, Pointer};
-use crate::fields;
 
 /// The body of `PUT /feeds/{user}/seen`: `{"id"}`, the newest event that the user has seen.
 ///
@@ -30,11 +27,6 @@ impl Seen {
     /// # Errors
     /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        body::parse(body, Self::read)
-    }
-
-    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
-        let [id] = fields::of_object(json, &Pointer::root(), ["id"], found)?;
-        Some(Self { id: id.required(found).text(found)? })
+        body::object(body, ["id"], |[id], found| Some(Self { id: id.required(found).text(found)? }))
     }
 }

@@ -8,16 +8,14 @@ use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
 use crate::bounded::bounded;
-use crate::fault::{FaultList, Pointer};
-use crate::fields::{self, Field};
+use crate::fault::FaultList;
+use crate::fields::Field;
 use crate::limits::{SESSION_SECONDS, SESSION_TOPICS};
-use crate::rate::RateLimits;
+use crate::rate::{RateLimits, RequestsPerMinuteError};
 use crate::scope::{Scope, Scopes};
 
 bounded! {
     /// The number of seconds for which a session is valid: 1 to one year.
-    #[derive(Serialize)]
-    #[serde(transparent)]
     TtlSeconds(u32): 1..=SESSION_SECONDS;
     /// The number of seconds is too low or too high.
     TtlSecondsError = "must be a whole number from {} to {}";
@@ -60,19 +58,18 @@ impl NewSession {
     /// # Errors
     /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        body::parse(body, Self::read)
-    }
-
-    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
         let names = ["user", "scopes", "topics", "ttl_seconds", "writes_per_minute", "reads_per_minute"];
-        let [user, scopes, topics, ttl_seconds, writes, reads] =
-            fields::of_object(json, &Pointer::root(), names, found)?;
-        let user = user.text(found);
-        let scopes = read_scopes(&scopes.required(found), found);
-        let topics = read_topics(&topics, found);
-        let ttl_seconds = read_ttl(&ttl_seconds.required(found), found);
-        let limits = RateLimits::read(&writes, &reads, found);
-        Some(Self { user, scopes: scopes?, topics, ttl_seconds: ttl_seconds?, limits })
+        body::object(body, names, |[user, scopes, topics, ttl_seconds, writes, reads], found| {
+            let user = user.text(found);
+            let scopes = read_scopes(&scopes.required(found), found);
+            let topics = read_topics(&topics, found);
+            let ttl_seconds = ttl_seconds.required(found).json(TtlSecondsError, found);
+            let limits = RateLimits {
+                writes_per_minute: writes.json(RequestsPerMinuteError, found),
+                reads_per_minute: reads.json(RequestsPerMinuteError, found),
+            };
+            Some(Self { user, scopes: scopes?, topics, ttl_seconds: ttl_seconds?, limits })
+        })
     }
 }
 
@@ -93,11 +90,6 @@ fn read_topics(field: &Field<&RawValue>, found: &mut FaultList) -> Option<Vec<To
     }
     let topics: Vec<Option<Topic>> = elements.iter().map(|element| element.text(found)).collect();
     topics.into_iter().collect()
-}
-
-fn read_ttl(field: &Field<&RawValue>, found: &mut FaultList) -> Option<TtlSeconds> {
-    let seconds = serde_json::from_str(field.value?.get()).map_err(|_| TtlSecondsError);
-    seconds.and_then(TtlSeconds::new).map_err(|refused| field.fault(found, refused)).ok()
 }
 
 /// A session, without its token:

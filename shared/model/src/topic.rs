@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::body::{self, BodyError};
 use crate::fault::{FaultList, Faults, Pointer};
-use crate::fields::{self, Field};
+use crate::fields::Field;
 use crate::limits::MAX_SHARDS_DEFAULT;
 use crate::retention::{RetentionDays, RetentionDaysError};
 use crate::views::{View, Views};
@@ -112,24 +112,21 @@ impl TopicChange {
     /// # Errors
     /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        if body.trim_ascii().is_empty() {
-            return Ok(Self::default());
-        }
-        body::parse(body, Self::read)
-    }
-
-    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
         let names = ["bucket", "retention_days", "min_shards", "max_shards", "fan_out", "views"];
-        let [bucket, retention_days, min_shards, max_shards, fan_out, views] =
-            fields::of_object(json, &Pointer::root(), names, found)?;
-        Some(Self {
-            bucket: bucket.text(found),
-            retention_days: read_retention(&retention_days, found),
-            min_shards: read_shards(&min_shards, found),
-            max_shards: read_shards(&max_shards, found),
-            fan_out: fan_out.json("true or false", found),
-            views: read_views(&views, found),
-        })
+        body::object_or_empty(
+            body,
+            names,
+            |[bucket, retention, min_shards, max_shards, fan_out, views], found| {
+                Some(Self {
+                    bucket: bucket.text(found),
+                    retention_days: retention.json(RetentionDaysError, found),
+                    min_shards: min_shards.json(SHARDS, found),
+                    max_shards: max_shards.json(SHARDS, found),
+                    fan_out: fan_out.json("must be true or false", found),
+                    views: read_views(&views, found),
+                })
+            },
+        )
     }
 
     /// The settings of a new topic.
@@ -164,23 +161,7 @@ impl TopicChange {
     }
 }
 
-fn read_retention(field: &Field<&RawValue>, found: &mut FaultList) -> Option<Option<RetentionDays>> {
-    if field.is_null() {
-        return Some(None);
-    }
-    let days = serde_json::from_str(field.value?.get()).map_err(|_| RetentionDaysError);
-    match days.and_then(RetentionDays::new) {
-        Ok(days) => Some(Some(days)),
-        Err(refused) => {
-            field.fault(found, refused);
-            None
-        }
-    }
-}
-
-fn read_shards(field: &Field<&RawValue>, found: &mut FaultList) -> Option<ShardCount> {
-    field.json("1, 2, 4, 8, 16, 32, 64, 128 or 256", found)
-}
+const SHARDS: &str = "must be 1, 2, 4, 8, 16, 32, 64, 128 or 256";
 
 /// The views are a set, so a view may be named twice.
 fn read_views(field: &Field<&RawValue>, found: &mut FaultList) -> Option<Views> {

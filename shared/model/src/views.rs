@@ -2,11 +2,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::words::words;
-
-words! {
+lately_keys::words! {
     /// A view of a topic's events.
-    View {
+    pub enum View {
         /// By actor.
         Actor = "actor",
         /// By subject.
@@ -14,8 +12,7 @@ words! {
         /// By type.
         Type = "type",
     }
-    /// The text names no view.
-    ViewError = "must be actor, subject or type";
+    else ViewError = "must be actor, subject or type"
 }
 
 lately_keys::schema!(View, inline, words(View::ALL.map(View::as_str)));

@@ -101,17 +101,17 @@ impl TopicHandle<'_> {
             None => unkeyed,
         };
         let may_delete = Condition::no_item().or(may_delete);
-        let Some(event) = self.op.table.delete_or_get(key.clone(), &may_delete).await? else { return Ok(()) };
-        let actor = event.optional_text(event::ACTOR).map_err(TableError::from)?;
-        if by.is_some_and(|by| actor != Some(by.as_str())) {
+        let Some(event) = self.op.table.delete_if(key.clone(), &may_delete).await? else { return Ok(()) };
+        let actor: Option<Actor> = event.optional(event::ACTOR).map_err(TableError::from)?;
+        if by.is_some_and(|by| actor.as_ref() != Some(by)) {
             return Err(DeleteEventError::NotYours { id });
         }
         self.note_deletion(id).await?;
         let Some(by) = by else { return Ok(self.op.table.delete(key).await?) };
         let may_delete = Condition::no_item().or(Condition::equals(event::ACTOR, by.as_str()));
         match self.op.table.delete_if(key, &may_delete).await? {
-            true => Ok(()),
-            false => Err(DeleteEventError::NotYours { id }),
+            None => Ok(()),
+            Some(_) => Err(DeleteEventError::NotYours { id }),
         }
     }
 

@@ -29,22 +29,9 @@ pub struct Idempotency {
 pub(crate) struct KeyedRequest<'a> {
     pub(crate) op: &'a Op,
     pub(crate) topic: &'a Topic,
-    /// Requests that were accepted before were sent to an earlier topic of this name.
-    pub(crate) since: UnixMillis,
+    /// When the topic was created.
+    pub(crate) created_at: UnixMillis,
     pub(crate) idempotency: &'a Idempotency,
-}
-
-impl<'a> KeyedRequest<'a> {
-    pub(crate) fn of(
-        op: &'a Op,
-        topic: &'a Topic,
-        created_at: UnixMillis,
-        idempotency: &'a Idempotency,
-    ) -> Self {
-        // Clocks differ. A name is free a minute after its deletion, so this keeps the topics apart.
-        let since = created_at.saturating_sub(DELETION_SETTLE_SECONDS * 1000 / 2);
-        Self { op, topic, since, idempotency }
-    }
 }
 
 impl KeyedRequest<'_> {
@@ -57,7 +44,7 @@ impl KeyedRequest<'_> {
     ) -> Result<Option<KeyRecord>, TableError> {
         let wanted = KeyRecord { body_hash: self.idempotency.body_hash, ids, accepted_at, done: false };
         let is_over = Condition::at_most(EXPIRES_AT, accepted_at.get() / 1000);
-        let is_of_earlier = Condition::below("at", self.since.get());
+        let is_of_earlier = Condition::below(KeyRecord::AT, &self.since());
         let is_free = Condition::no_item().or(is_over).or(is_of_earlier);
         let found = match self.op.table.put_if(&wanted.encode(&self.key()), &is_free).await? {
             PutIf::Done => return Ok(None),
@@ -73,7 +60,7 @@ impl KeyedRequest<'_> {
     pub(crate) async fn recorded(self) -> Result<Option<KeyRecord>, TableError> {
         match self.op.table.get(self.key().encode()).await? {
             Some(item) if !item.is_over(self.op.now())? => {
-                Ok(Some(KeyRecord::decode(&item)?).filter(|record| record.accepted_at >= self.since))
+                Ok(Some(KeyRecord::decode(&item)?).filter(|record| record.accepted_at >= self.since()))
             }
             _ => Ok(None),
         }
@@ -81,12 +68,18 @@ impl KeyedRequest<'_> {
 
     /// Marks a request as done. If this fails, a retry writes the same events again, which changes nothing.
     pub(crate) async fn finish(self) {
-        let done = Update::of(&self.key()).set("done", true).only_if(Condition::any_item());
+        let done = Update::of(&self.key()).set(KeyRecord::DONE, true).only_if(Condition::any_item());
         match self.op.table.update(&done).await {
             Ok(true) => {}
             Ok(false) => tracing::warn!("an idempotency record was gone before it was done"),
             Err(error) => tracing::warn!(%error, "an idempotency record was not marked done"),
         }
+    }
+
+    /// Requests that were accepted before were sent to an earlier topic of this name. Clocks differ, and a name is free
+    /// a minute after its deletion.
+    fn since(self) -> UnixMillis {
+        self.created_at.saturating_sub(DELETION_SETTLE_SECONDS * 1000 / 2)
     }
 
     fn key(self) -> IdempotencyItemKey {

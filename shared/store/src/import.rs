@@ -9,11 +9,12 @@
 //! them. Importers must limit their rate to what their shards can take.
 
 use lately_items::Acceptance;
-use lately_keys::{EventId, ShardCount, UnixMillis};
+use lately_keys::{EventId, ShardCount};
 use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
 
 use crate::topic::TopicHandle;
 use crate::write::error::WriteError;
+use crate::write::indices;
 use crate::write::place::{EventWriter, PlacedEvent};
 
 /// Why events were not imported, or only some of them. Importing them again is safe.
@@ -41,20 +42,19 @@ impl TopicHandle<'_> {
         }
         let acceptance = Acceptance { at: self.op.now(), is_keyed: false };
         let times = AcceptedTimes::new(acceptance.at, settings.retention_days);
-        let refused = |refused: &dyn Fn(UnixMillis) -> bool| -> Vec<usize> {
-            let events = events.iter().enumerate().filter(|(_, event)| refused(event.at()));
-            events.map(|(index, _)| index).collect()
-        };
-        match (refused(&|at| !times.is_import(at)), refused(&|at| times.check(at).is_err())) {
-            (new, _) if !new.is_empty() => return Err(ImportError::TooNew(new)),
-            (_, old) if !old.is_empty() => return Err(WriteError::TooOld(old).into()),
-            _ => {}
+        let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
+        let new = indices(&events, |at| !times.is_import(at));
+        if !new.is_empty() {
+            return Err(ImportError::TooNew(new));
+        }
+        let old = indices(&events, |at| times.check(at).is_err());
+        if !old.is_empty() {
+            return Err(WriteError::TooOld(old).into());
         }
 
         // New buckets begin with the import's number of shards, and the import doubles no bucket's shards.
         let min_shards = settings.min_shards.max(shards);
         let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
-        let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
         let writer = EventWriter::of(self.op, self.topic, &settings).above_floor_of(&stored);
         let placed = writer.place(events, Some(ids), acceptance).await?;
         for PlacedEvent { event, entry, .. } in &placed.events {

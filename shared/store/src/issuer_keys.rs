@@ -37,7 +37,7 @@ impl IssuerKeysHandle<'_> {
     pub async fn get(self) -> Result<Option<StoredKeys>, TableError> {
         let key = IssuerKeysKey::of(self.issuer, self.jwks_uri).encode();
         let Some(item) = self.op.table.read(key, false).await? else { return Ok(None) };
-        Ok(StoredKeys::decode(&item, self.issuer, self.jwks_uri)?)
+        Ok(StoredKeys::of(&item, self.issuer, self.jwks_uri)?)
     }
 
     /// Stores the keys for a day.

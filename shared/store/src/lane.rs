@@ -78,7 +78,7 @@ impl Op {
     ) -> Result<LanePage<T>, TableError> {
         let page = self.table.query(query).await?;
         self.table.meter().items(page.read);
-        let stopped_at = page.next.map(|key| key.parsed::<SortKey>("sk")).transpose()?.map(SortKey::id);
+        let stopped_at = page.next.map(|key| key.get::<SortKey>("sk")).transpose()?.map(SortKey::id);
         Ok(LanePage { read: page.read, ..LanePage::of(&page.items, stopped_at, decode)? })
     }
 }

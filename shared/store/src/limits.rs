@@ -19,14 +19,6 @@ pub const QUERIES_AT_ONCE: usize = 64;
 /// Queries of one page in all. A page that needs more ends early and says so.
 pub const QUERIES_PER_PAGE: u32 = 1_024;
 
-/// The most bytes that one query returns: DynamoDB's limit.
-pub const QUERY_BYTES: usize = 1024 * 1024;
-
-/// Events of a range that are held in memory: 32 full queries, so 32 shards are read at the price of their bytes. A
-/// bucket of more shards is read in smaller pages, each as large as there is room for if the next events are as large
-/// as the earlier ones.
-pub const READ_AHEAD_BYTES: usize = 32 * QUERY_BYTES;
-
 /// Buckets of one wave, at most.
 pub const WAVE_BUCKETS: usize = 16;
 
@@ -35,10 +27,6 @@ pub const FILTERED_ITEMS_PER_PAGE: u32 = 4_096;
 
 /// The size of a page as sent. Lambda's response has at most 6 MB, and escaping may double the page in it.
 pub const PAGE_BYTES: usize = 2_500_000;
-
-/// Types that a bucket's directory entry lists. A bucket with more types counts as holding every type, so the entry
-/// stays small however many types a client invents.
-pub const TYPES_PER_BUCKET: usize = 128;
 
 /// A directory page is used for this long after its query was sent (D3).
 pub const DIRECTORY_AGE: Duration = Duration::from_secs(1);
@@ -162,14 +150,11 @@ pub const WAITING_LOOK_TIME: Duration = Duration::from_secs(3);
 /// fan-out do so for just as long.
 pub const OWN_ENTRY_SECONDS: u64 = 24 * 60 * 60;
 
-/// Topics, directory entries, directory pages and feeds that a process remembers. Each takes a few hundred bytes at
+/// Topics, directory entries and feeds that a process remembers. Each takes a few hundred bytes at
 /// most.
 pub const CACHED_TOPICS: usize = 1_024;
 /// See [`CACHED_TOPICS`].
 pub const CACHED_ENTRIES: usize = 4_096;
-/// See [`CACHED_TOPICS`].
-pub const CACHED_DIRECTORY_PAGES: usize = 512;
-
 /// Followers from which on a shard counts as crowded: a conflict there means load, and the source's shards are doubled.
 /// One shard takes about fifty follows a second, so a rush fills it to this number in a second or two.
 pub const CROWDED_SHARD: u64 = 64;
@@ -218,9 +203,6 @@ pub const REDELIVERED_SECONDS: u64 = 100 * 24 * 60 * 60;
 
 /// Late events that one run reports: a list of 1.6 MB. The next run reports the rest.
 pub const LATE_PER_RUN: usize = 100_000;
-
-/// Late events on one page of a run's list: 32 KB, a twelfth of the largest item.
-pub const LATE_PER_PAGE: usize = 2_000;
 
 /// A reporter's clock and DynamoDB's clock differ by at most this: the only assumption about clocks. So an event that
 /// landed longer than this before a run was announced was in the table when the run read it.
@@ -276,15 +258,8 @@ pub const WAITED_FOR_SECONDS: u64 = 120;
 /// A read waits at most this long for an item that follows from a write. Clients and gateways give up later.
 pub const LONGEST_VISIBILITY_WAIT: Duration = Duration::from_secs(5);
 
-/// Queries of one page of issues. One query fills a page, and a few do if issues are large. A page ends early, with a
-/// cursor, only if an older writer left thousands of issues in the wrong place of an index.
-pub const ISSUE_QUERIES: u32 = 16;
-
 /// Upgraded issues that one page writes back. The next read, or the migration in the background, writes back the rest.
 pub const WRITE_BACKS_PER_PAGE: usize = 24;
-
-/// Upgraded issues that are written back at the same time: three rounds for a page.
-pub const WRITE_BACKS_AT_ONCE: usize = 8;
 
 /// Items that one call of the background migration looks at, whatever its permitted rate, so that it reports its
 /// progress.
@@ -309,15 +284,9 @@ const _: () = {
     assert!(NOTES_EVERY.as_millis() < 2 * IDLE_LOOKS.as_millis());
     assert!(NOTED_AFTER_MILLIS < ASCENDING_LAG_MILLIS);
     assert!(WAVE_BUCKETS <= QUERIES_AT_ONCE);
-    assert!(ISSUE_QUERIES as usize > PAGE_BYTES / 1_000_000);
-    assert!(WRITE_BACKS_AT_ONCE <= WRITE_BACKS_PER_PAGE);
-    assert!(READ_AHEAD_BYTES / QUERY_BYTES <= QUERIES_AT_ONCE);
-    // 16 bytes for each id, and room for a key.
-    assert!(LATE_PER_PAGE * 16 + 1024 <= 400 * 1000);
     assert!(COMPARED_ENTRIES as usize <= lately_table::limits::BATCH_KEYS);
     assert!(POINTERS_AT_FIRST <= lately_table::limits::BATCH_KEYS);
     assert!(POINTERS_AT_FIRST == PAGE_BYTES / lately_model::limits::EVENT_BYTES);
     assert!(QUERIES_PER_PAGE as usize >= 2 * lately_keys::limits::SHARDS as usize);
     assert!(SOURCE_SHARDS.get() <= 100, "the longest key of an entry has two digits for its shard");
-    assert!(TYPES_PER_BUCKET * (lately_keys::limits::EVENT_TYPE_BYTES + 1) < 16 * 1024);
 };

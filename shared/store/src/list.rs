@@ -1,7 +1,6 @@
 //! Lists that are read page by page, and their cursors.
 
 use lately_keys::{Cursor, CursorError, Fingerprint, Order, Position};
-use lately_model::ListQuery;
 use lately_table::TableError;
 
 /// Why a list could not be read.
@@ -15,6 +14,26 @@ pub enum ListError {
     Table(#[from] TableError),
 }
 
+/// The order of a page, and the item after which it begins; no item at the start of a list. A cursor's order must be the
+/// one that was asked for; without a cursor, newest first is the default. `item` reads a position of this list, and
+/// returns `None` for any other.
+pub(crate) fn start<T>(
+    cursor: Option<&str>,
+    list: Fingerprint,
+    asked: Option<Order>,
+    item: impl FnOnce(Position) -> Option<T>,
+) -> Result<(Order, Option<T>), CursorError> {
+    let Some(text) = cursor else { return Ok((asked.unwrap_or(Order::NewestFirst), None)) };
+    let Cursor { order, position, .. } = Cursor::decode(text, list)?;
+    if asked.is_some_and(|asked| asked != order) {
+        return Err(CursorError::Foreign);
+    }
+    match position {
+        Position::Start => Ok((order, None)),
+        position => Ok((order, Some(item(position).ok_or(CursorError::Foreign)?))),
+    }
+}
+
 /// A list as its cursors know it. A cursor holds the list's fingerprint, its order, and the position of the last item of a
 /// page.
 #[derive(Clone, Copy, Debug)]
@@ -24,16 +43,13 @@ pub(crate) struct Pager {
 }
 
 impl Pager {
-    /// The item after which the wanted page begins; `None` for the first page. `item` reads a position of this list, and
-    /// returns `None` for any other.
+    /// The item after which the wanted page begins; `None` for the first page. `item` is as in [`start`].
     pub(crate) fn after<T>(
         self,
-        query: &ListQuery,
+        cursor: Option<&str>,
         item: impl FnOnce(Position) -> Option<T>,
     ) -> Result<Option<T>, CursorError> {
-        let Some(text) = query.cursor.as_deref() else { return Ok(None) };
-        let Cursor { order, position, .. } = Cursor::decode(text, self.list)?;
-        item(position).filter(|_| order == self.order).ok_or(CursorError::Foreign).map(Some)
+        Ok(start(cursor, self.list, Some(self.order), item)?.1)
     }
 
     /// The cursor of the page that begins after a position.

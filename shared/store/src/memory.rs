@@ -38,11 +38,11 @@ pub(crate) struct Memory {
     /// The actors whose events must not be written.
     pub(crate) erased_actors: Cache<(), Arc<Aged<ErasedActors>>>,
     /// The partitions that took no more writes.
-    pub(crate) busy: Moments<String>,
+    pub(crate) busy: Moments,
     /// The timelines, by their first partitions, whose spreads this process has looked after.
-    pub(crate) looked_after: Moments<String>,
+    pub(crate) looked_after: Moments,
     /// The timelines, by their first partitions, that could not get more shards.
-    pub(crate) not_grown: Moments<String>,
+    pub(crate) not_grown: Moments,
     /// The blocks of this process. Requests that run at the same time wait for the same block.
     pub(crate) quotas: Cache<QuotaKey, Arc<Mutex<Block>>>,
     /// The reading loops of the timelines that are followed live.

@@ -1,7 +1,5 @@
 //! Moments: values with the time of their reading, and when things happened last.
 
-use std::borrow::Borrow;
-use std::hash::Hash;
 use std::time::Duration;
 
 use lately_table::Ambient;
@@ -16,35 +14,24 @@ pub(crate) struct Aged<T> {
 
 /// The last moment at which something happened, for each of many keys.
 #[derive(Debug)]
-pub(crate) struct Moments<K>(Cache<K, Sent>);
+pub(crate) struct Moments(Cache<String, Sent>);
 
-impl<K: Clone + Eq + Hash> Moments<K> {
+impl Moments {
     pub(crate) fn new(most: usize) -> Self {
         Self(Cache::new(most))
     }
 
     /// Notes that it happens now.
-    pub(crate) fn note(&self, key: K, ambient: &dyn Ambient) {
+    pub(crate) fn note(&self, key: String, ambient: &dyn Ambient) {
         self.0.insert(key, Sent::now(ambient));
     }
 
-    pub(crate) fn forget<Q: Eq + Hash + ?Sized>(&self, key: &Q)
-    where
-        K: Borrow<Q>,
-    {
+    pub(crate) fn forget(&self, key: &str) {
         self.0.remove(key);
     }
 
     /// True if it happened within this time.
-    pub(crate) fn is_noted<Q: Eq + Hash + ?Sized>(
-        &self,
-        key: &Q,
-        time: Duration,
-        ambient: &dyn Ambient,
-    ) -> bool
-    where
-        K: Borrow<Q>,
-    {
+    pub(crate) fn is_noted(&self, key: &str, time: Duration, ambient: &dyn Ambient) -> bool {
         self.0.get(key).is_some_and(|noted| noted.is_within(time, ambient))
     }
 }

@@ -6,8 +6,8 @@
 //! ```
 //! # use lately_keys::Topic;
 //! # use lately_model::EventQuery;
-//! # use lately_store::{LatestError, Store};
-//! # async fn example(store: Store, topic: Topic) -> Result<(), LatestError> {
+//! # use lately_store::{Store, TimelineError};
+//! # async fn example(store: Store, topic: Topic) -> Result<(), TimelineError> {
 //! let op = store.op();
 //! let page = op.topic(&topic).latest(&EventQuery::default()).await?;
 //! println!("{} events for {} read units", page.events.len(), op.cost().read_units);
@@ -89,10 +89,9 @@ impl Op {
         Self { table: self.store.connection().begin_step(&self.table), ..self.clone() }
     }
 
-    /// As [`Op::step`], with this much time. The step's items are not shown to the caller yet.
+    /// As [`Op::step`], with this much time.
     pub fn step_within(&self, time: Duration) -> Self {
-        let table = self.store.connection().begin_step_within(&self.table, time);
-        Self { table, shown: Arc::default(), ..self.clone() }
+        Self { table: self.store.connection().begin_step_within(&self.table, time), ..self.clone() }
     }
 
     /// The same request, which uses directory pages of up to this age.
@@ -123,13 +122,6 @@ impl Op {
     /// Notes the number of items that the caller is shown.
     pub(crate) fn show(&self, items: usize) {
         self.shown.get_or_init(|| items as u64);
-    }
-
-    /// Notes the number of items that a step of this request has shown to the caller.
-    pub(crate) fn show_as(&self, step: &Self) {
-        if let Some(&items) = step.shown.get() {
-            self.shown.get_or_init(|| items);
-        }
     }
 
     /// The only topics that the caller may see; `None` if the caller may see all.

@@ -23,11 +23,21 @@ use lately_table::{Cost, TableError};
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::latest::unit_of;
-use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE, QUERY_BYTES, READ_AHEAD_BYTES};
+use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::scan::{ScannedBucket, TopicScan};
 use crate::topic::TopicHandle;
 use crate::topic::error::TopicError;
+
+/// Events of a range that are held in memory: 32 full queries, so 32 shards are read at the price of their bytes. A
+/// bucket of more shards is read in smaller pages, each as large as there is room for if the next events are as large
+/// as the earlier ones.
+const READ_AHEAD_BYTES: usize = 32 * QUERY_BYTES;
+
+const _: () = assert!(READ_AHEAD_BYTES / QUERY_BYTES <= QUERIES_AT_ONCE);
+
+/// The most bytes that one query returns: DynamoDB's limit.
+const QUERY_BYTES: usize = 1024 * 1024;
 
 /// A range of a topic that is being read.
 #[derive(Debug)]
@@ -52,12 +62,6 @@ struct RangeLane {
     unread: Option<IdRange>,
     /// The events that are read, and not given yet.
     events: VecDeque<Event>,
-}
-
-/// The answer to a query.
-struct RangeAnswer {
-    lane: usize,
-    page: LanePage<Event>,
 }
 
 impl TopicHandle<'_> {
@@ -140,11 +144,10 @@ impl Range {
         let limit = self.limit();
         let hungry = self.lanes.iter().enumerate().filter(|(_, lane)| lane.events.is_empty());
         let queries: Vec<_> =
-            hungry.filter_map(|(n, lane)| Some(self.query(n, lane, lane.unread?, limit, op))).collect();
+            hungry.filter_map(|(n, lane)| Some(self.query(n, lane.unread?, limit, op))).collect();
         op.table.meter().round();
-        let answers: Vec<RangeAnswer> =
-            stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
-        for RangeAnswer { lane, page: LanePage { items, bytes, stopped_at, .. } } in answers {
+        let answers: Vec<_> = stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
+        for (lane, LanePage { items, bytes, stopped_at, .. }) in answers {
             self.seen = (self.seen.0 + items.len() as u64, self.seen.1 + bytes);
             let lane = &mut self.lanes[lane];
             lane.unread = match (lane.unread, stopped_at.and_then(EventId::just_after)) {
@@ -156,20 +159,20 @@ impl Range {
         Ok(())
     }
 
+    /// The next page of a lane, by the lane's number.
     async fn query(
         &self,
         lane: usize,
-        RangeLane { partition, .. }: &RangeLane,
         ids: IdRange,
         limit: Option<u32>,
         op: &Op,
-    ) -> Result<RangeAnswer, TableError> {
-        let range = LaneRange { partition, ids, order: Order::OldestFirst, consistent: true };
-        let mut query = range.query();
+    ) -> Result<(usize, LanePage<Event>), TableError> {
+        let partition = &self.lanes[lane].partition;
+        let mut query = LaneRange { partition, ids, order: Order::OldestFirst, consistent: true }.query();
         if let Some(limit) = limit {
             query = query.limit(limit);
         }
-        Ok(RangeAnswer { lane, page: op.lane_page(&query, decode).await? })
+        Ok((lane, op.lane_page(&query, decode).await?))
     }
 
     /// The number of events to ask a lane for; `None` if there is room for as many as a query can return.

@@ -88,20 +88,14 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
     ) -> Result<(Revision, bool), WriteDocumentError> {
         let known = precondition.revision();
         let (revision, item) = self.next_item(document, known);
-        match self.op.table.put_revised(&item, known).await? {
-            Guarded::Written => Ok((revision, known.is_none())),
-            Guarded::Stale(there) => Err(refusal(precondition, there.as_ref())?),
-            Guarded::Unknown => Err(unknown().into()),
-        }
+        check(self.op.table.revised(known).put(&item).await?, precondition)?;
+        Ok((revision, known.is_none()))
     }
 
     /// Deletes the document if it has the revision that the precondition names. A missing document counts as deleted.
     pub async fn delete(self, precondition: Precondition) -> Result<(), WriteDocumentError> {
-        match self.op.table.delete_revised(self.key.encode(), precondition.revision()).await? {
-            Guarded::Written => Ok(()),
-            Guarded::Stale(there) => Err(refusal(precondition, there.as_ref())?),
-            Guarded::Unknown => Err(unknown().into()),
-        }
+        let revised = self.op.table.revised(precondition.revision());
+        check(revised.delete(self.key.encode()).await?, precondition)
     }
 
     /// Reads the document, asks `update` for its replacement, and writes the replacement. If another writer came first,
@@ -126,7 +120,7 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
             };
             let replaced = known.as_ref().map(|known| known.revision);
             let (revision, item) = self.next_item(&document, replaced);
-            match self.op.table.put_revised(&item, replaced).await? {
+            match self.op.table.revised(replaced).put(&item).await? {
                 Guarded::Written => return Ok(Some(StoredDocument { revision, document })),
                 // The failed write has returned the item, so a read is not needed.
                 Guarded::Stale(there) => known = there.as_ref().map(StoredDocument::decode).transpose()?,
@@ -150,12 +144,19 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
     }
 }
 
-/// The reason why a write was refused, according to the stored item.
-fn refusal(precondition: Precondition, there: Option<&Item>) -> Result<WriteDocumentError, TableError> {
-    Ok(match (precondition, there) {
-        (Precondition::None, Some(_)) => WriteDocumentError::RevisionRequired,
-        (_, there) => WriteDocumentError::Mismatch(there.map(revision_of).transpose()?),
-    })
+/// Checks that a write was applied. The stored item says why it was refused.
+fn check(write: Guarded, precondition: Precondition) -> Result<(), WriteDocumentError> {
+    match write {
+        Guarded::Written => Ok(()),
+        Guarded::Stale(Some(_)) if precondition == Precondition::None => {
+            Err(WriteDocumentError::RevisionRequired)
+        }
+        Guarded::Stale(there) => {
+            let revision = there.as_ref().map(revision_of).transpose().map_err(TableError::from)?;
+            Err(WriteDocumentError::Mismatch(revision))
+        }
+        Guarded::Unknown => Err(unknown().into()),
+    }
 }
 
 fn unknown() -> TableError {

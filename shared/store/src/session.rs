@@ -12,14 +12,12 @@
 
 use lately_items::session;
 use lately_items::{EXPIRES_AT, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey};
-use lately_keys::{
-    Cursor, CursorError, Fingerprint, Order, Place, Position, SessionId, TableKey, UnixMillis, User,
-};
+use lately_keys::{Fingerprint, Order, Place, Position, SessionId, TableKey, UnixMillis, User};
 use lately_model::{NewSession, PageSize, Session, SessionList, SessionQuery};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
 use crate::error::FindError;
-use crate::list::ListError;
+use crate::list::{ListError, Pager};
 use crate::op::Op;
 
 /// The session does not exist: nobody created it, it was revoked, or it has expired.
@@ -33,12 +31,8 @@ pub struct SessionNotFound {
 /// Why a session could not be read.
 pub type SessionError = FindError<SessionNotFound>;
 
-/// Sessions as they are stored, newest first, ended ones included.
-struct StoredSessions {
-    sessions: Vec<Item>,
-    /// The list continues after this session; `None` at the end of the list.
-    next: Option<SessionId>,
-}
+/// Sessions as they are stored, newest first, ended ones included. The list continues after a session; `None` at its end.
+type StoredSessions = (Vec<Item>, Option<SessionId>);
 
 /// All sessions, in one request.
 #[derive(Clone, Copy, Debug)]
@@ -71,9 +65,8 @@ impl SessionsHandle<'_> {
             expires_at: UnixMillis::new(seconds * 1000).unwrap_or(UnixMillis::MAX),
             limits: new.limits,
         };
-        self.op.table.put(&session::encode_name(&session, hash)).await?;
-        if let Some(user) = &session.user {
-            self.op.table.put(&session::encode_listed(user, &session, hash)).await?;
+        for name in session::encode_names(&session, hash) {
+            self.op.table.put(&name).await?;
         }
         self.op.table.put(&session::encode(&session, hash)).await?;
         Ok(session)
@@ -120,7 +113,7 @@ impl SessionsHandle<'_> {
         let (mut revoked, mut after) = (0, None);
         // Each page has a session, and the operation's time bounds their number.
         loop {
-            let StoredSessions { sessions, next } = self.of_user(user, after, PageSize::MAX).await?;
+            let (sessions, next) = self.of_user(user, after, PageSize::MAX).await?;
             let now = self.op.now();
             for stored in &sessions {
                 if session::decode(stored)?.expires_at > now
@@ -139,28 +132,27 @@ impl SessionsHandle<'_> {
     /// A page of the sessions that have not ended, newest first. The list of all sessions is an index, so it may miss a
     /// creation or a revocation of the last moments. The list of a user's sessions misses nothing.
     pub async fn list(self, query: &SessionQuery) -> Result<SessionList, ListError> {
-        let fingerprint = match &query.user {
+        let list = match &query.user {
             None => Fingerprint::of("sessions").finish(),
             Some(user) => Fingerprint::of("sessions of a user").text(user.as_str()).finish(),
         };
-        let after = match query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()? {
-            None => None,
-            Some(Cursor { order: Order::NewestFirst, position: Position::Session(id), .. }) => Some(id),
-            Some(_) => return Err(CursorError::Foreign.into()),
-        };
-        let listed = match &query.user {
-            None => self.all(after, query.limit).await?,
+        let pager = Pager { list, order: Order::NewestFirst };
+        let after = pager.after(query.cursor.as_deref(), |position| match position {
+            Position::Session(id) => Some(id),
+            _ => None,
+        })?;
+        let (sessions, next) = match &query.user {
+            None => {
+                let all = Query::of(Place::Gsi1, SessionListKey::PARTITION);
+                self.page(all, after, query.limit).await?
+            }
             Some(user) => self.of_user(user, after, query.limit).await?,
         };
         let now = self.op.now();
-        let sessions: Result<Vec<_>, _> = listed.sessions.iter().map(session::decode).collect();
+        let sessions: Result<Vec<_>, _> = sessions.iter().map(session::decode).collect();
         let mut sessions = sessions.map_err(TableError::from)?;
         sessions.retain(|session| session.expires_at > now);
-        let next = listed.next.map(|id| {
-            let position = Position::Session(id);
-            Cursor { query: fingerprint, order: Order::NewestFirst, position }.to_string()
-        });
-        Ok(SessionList { sessions, next })
+        Ok(SessionList { sessions, next: next.map(|id| pager.cursor(Position::Session(id))) })
     }
 
     /// Ends the session of a token, if it has not ended. True if this call ended it.
@@ -169,13 +161,6 @@ impl SessionsHandle<'_> {
         let is_open = Condition::any_item().and(Condition::above(EXPIRES_AT, now));
         let end = Update::of(&SessionKey { hash }).set(EXPIRES_AT, now).only_if(is_open);
         self.op.table.update(&end).await
-    }
-
-    /// A page of all sessions.
-    async fn all(self, after: Option<SessionId>, limit: PageSize) -> Result<StoredSessions, TableError> {
-        let (sessions, next) =
-            self.page(Query::of(Place::Gsi1, SessionListKey::PARTITION), after, limit).await?;
-        Ok(StoredSessions { sessions, next })
     }
 
     /// A page of a user's sessions, read consistently.
@@ -194,7 +179,7 @@ impl SessionsHandle<'_> {
         let mut sessions = self.op.table.get_many(&keys?, true).await?;
         sessions.sort_by_cached_key(|session| session.text("gsi1sk").map(str::to_owned).ok());
         sessions.reverse();
-        Ok(StoredSessions { sessions, next })
+        Ok((sessions, next))
     }
 
     /// The newest items of a list after a session, and the session after which the list continues.
@@ -203,7 +188,7 @@ impl SessionsHandle<'_> {
         list: Query,
         after: Option<SessionId>,
         limit: PageSize,
-    ) -> Result<(Vec<Item>, Option<SessionId>), TableError> {
+    ) -> Result<StoredSessions, TableError> {
         // Every id sorts before `~`.
         let before = after.map_or_else(|| "~".to_owned(), |id| id.to_string());
         let page = self.op.table.query(&list.before(before).backward(true).limit(limit.get())).await?;

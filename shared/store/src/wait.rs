@@ -12,9 +12,10 @@ use lately_model::{Page, WaitSeconds};
 use lately_table::{Ambient, entropy_u64};
 
 use crate::limits::{IDLE_LOOKS, LONGEST_VISIBILITY_WAIT, WAITED_READ, WAITING_LOOK_TIME};
-use crate::live::open::{OpenStream, OpenStreamError};
+use crate::live::open::OpenStream;
 use crate::op::Op;
 use crate::quota::QuotaError;
+use crate::timeline::error::TimelineError;
 
 /// The pauses between the looks of a page that waits: each until it has waited for so long.
 const WAITING_LOOKS: [(Duration, Duration); 2] = [
@@ -57,25 +58,27 @@ where
 ///
 /// Each look is a step of the request ([`Op::step_within`]), because the request as a whole takes longer than an
 /// operation may.
-pub(crate) async fn page_or_wait<P, E: From<OpenStreamError>, Reading>(
+pub(crate) async fn page_or_wait<P, Reading>(
     op: &Op,
     wait: WaitSeconds,
     read: impl Fn(Op) -> Reading,
     is_empty: impl Fn(&P) -> bool,
-) -> Result<P, E>
+) -> Result<P, TimelineError>
 where
-    Reading: Future<Output = Result<P, E>>,
+    Reading: Future<Output = Result<P, TimelineError>>,
 {
     if wait == WaitSeconds::default() {
         return Box::pin(read(op.clone())).await;
     }
-    let mut wait = PageWait::begin(op, wait);
+    let whole = Duration::from_secs(wait.get().into());
+    let mut wait = PageWait { op, begun: op.ambient().monotonic(), whole, open: None, reads: 1 };
     loop {
         let step = op.step_within(WAITING_LOOK_TIME);
-        let page = Box::pin(read(step.clone())).await?;
+        let page = Box::pin(read(step)).await?;
         if !is_empty(&page) || !wait.pause().await? {
-            wait.end().await;
-            op.show_as(&step);
+            if let Some(mut open) = wait.open {
+                Box::pin(open.close()).await;
+            }
             return Ok(page);
         }
     }
@@ -93,14 +96,9 @@ struct PageWait<'a> {
     reads: u32,
 }
 
-impl<'a> PageWait<'a> {
-    fn begin(op: &'a Op, wait: WaitSeconds) -> Self {
-        let whole = Duration::from_secs(wait.get().into());
-        Self { op, begun: op.ambient().monotonic(), whole, open: None, reads: 1 }
-    }
-
+impl PageWait<'_> {
     /// Pauses before the next look. False if the time or the caller's reads are over: then there is no further look.
-    async fn pause(&mut self) -> Result<bool, OpenStreamError> {
+    async fn pause(&mut self) -> Result<bool, TimelineError> {
         let ambient = self.op.ambient();
         let waited = ambient.monotonic().saturating_sub(self.begun);
         if waited >= self.whole || !Box::pin(self.is_permitted(waited)).await? {
@@ -112,7 +110,7 @@ impl<'a> PageWait<'a> {
         Ok(true)
     }
 
-    async fn is_permitted(&mut self, waited: Duration) -> Result<bool, OpenStreamError> {
+    async fn is_permitted(&mut self, waited: Duration) -> Result<bool, TimelineError> {
         let Some(waiter) = self.op.waiter.as_deref() else { return Ok(true) };
         let op = self.op.step();
         if self.open.is_none() {
@@ -128,13 +126,6 @@ impl<'a> PageWait<'a> {
             }
         }
         Ok(true)
-    }
-
-    /// Says that the page no longer waits.
-    async fn end(self) {
-        if let Some(mut open) = self.open {
-            Box::pin(open.close()).await;
-        }
     }
 }
 

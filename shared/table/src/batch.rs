@@ -1,21 +1,20 @@
-//! Many items by their keys: `BatchGetItem` until every key is processed, and single calls of `BatchWriteItem`.
+//! Many items by their keys: `BatchGetItem` until every key is processed, single calls of `BatchWriteItem`, and reads of
+//! several items at one moment.
 
 use std::collections::{HashMap, HashSet};
 
-use aws_sdk_dynamodb::error::{BuildError, SdkError};
-use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemError;
+use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, ThrottlingReason,
-    WriteRequest,
+    AttributeValue, DeleteRequest, Get, KeysAndAttributes, PutRequest, ReturnConsumedCapacity,
+    TransactGetItem, WriteRequest,
 };
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use lately_items::{Corrupt, Item};
 use lately_keys::Key;
 
-use crate::call::{Meaning, Refusal, Table, is_throttle, meaning, unavailable};
+use crate::call::{CallError, Meaning, Refusal, Table, meaning, unavailable};
 use crate::error::TableError;
 use crate::limits::{BATCH_KEYS, BATCHES_AT_ONCE};
-use crate::single::is_range_hot;
-use lately_items::{Corrupt, Item};
 
 /// A write of one item.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,90 +39,55 @@ pub enum BatchOutcome {
 impl Table {
     /// The items under some keys, as far as they exist, in no particular order. No key may be given twice.
     pub async fn get_many(&self, keys: &[Key], consistent: bool) -> Result<Vec<Item>, TableError> {
-        self.get_attributes(keys, None, consistent).await
+        BatchRead { table: self, projection: None, consistent }.all(keys).await
     }
 
     /// The keys whose items exist, read consistently. DynamoDB sends only the keys, whatever the size of the items.
     pub async fn existing(&self, keys: &[Key]) -> Result<HashSet<Key>, TableError> {
-        let found = self.get_attributes(keys, Some("pk, sk"), true).await?;
+        let found = self.get_parts(keys, "pk, sk").await?;
         Ok(found.iter().map(Item::key).collect::<Result<_, _>>()?)
     }
 
     /// As [`Table::get_many`], read consistently, with some attributes of each item. The price is that of the whole items.
-    pub async fn get_parts(&self, keys: &[Key], attributes: &'static str) -> Result<Vec<Item>, TableError> {
-        self.get_attributes(keys, Some(attributes), true).await
+    pub async fn get_parts(&self, keys: &[Key], attributes: &str) -> Result<Vec<Item>, TableError> {
+        BatchRead { table: self, projection: Some(attributes), consistent: true }.all(keys).await
     }
 
-    async fn get_attributes(
-        &self,
-        keys: &[Key],
-        projection: Option<&str>,
-        consistent: bool,
-    ) -> Result<Vec<Item>, TableError> {
-        let batches: Vec<_> =
-            keys.chunks(BATCH_KEYS).map(|keys| self.get_batch(keys, projection, consistent)).collect();
-        let found: Vec<_> = stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE).try_collect().await?;
-        Ok(found.into_iter().flatten().map(Item::from).collect())
-    }
-
-    /// Makes as many calls as needed. A call that reads nothing counts as a failed attempt.
-    async fn get_batch(
-        &self,
-        keys: &[Key],
-        projection: Option<&str>,
-        consistent: bool,
-    ) -> Result<Vec<HashMap<String, AttributeValue>>, TableError> {
-        let mut keys: Vec<_> = keys.iter().map(|key| Item::under(key.clone()).into_attributes()).collect();
-        let mut found = Vec::with_capacity(keys.len());
+    /// Reads items as they are at one moment, never in the middle of a transaction. Returns the item of each key.
+    pub async fn get_together(&self, keys: Vec<Key>) -> Result<Vec<Option<Item>>, TableError> {
+        let get = |key| {
+            let key = Item::under(key).into_attributes();
+            let get = Get::builder().table_name(&*self.name).set_key(Some(key)).build()?;
+            Ok(TransactGetItem::builder().get(get).build())
+        };
+        let gets: Result<Vec<_>, BuildError> = keys.into_iter().map(get).collect();
+        let gets = gets.map_err(TableError::unavailable)?;
+        let send = || {
+            let get = self.client.transact_get_items().set_transact_items(Some(gets.clone()));
+            get.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
+        };
         let mut attempts = self.attempts();
-        while !keys.is_empty() {
-            attempts.start();
-            let request = KeysAndAttributes::builder()
-                .set_keys(Some(keys.clone()))
-                .set_projection_expression(projection.map(str::to_owned))
-                .consistent_read(consistent)
-                .build()
-                .map_err(TableError::unavailable)?;
-            let answer = self
-                .client
-                .batch_get_item()
-                .request_items(&*self.name, request)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-                .await;
-            let answer = match answer {
-                Ok(answer) => answer,
-                Err(error) => match meaning(&error) {
-                    Meaning::Refused | Meaning::Ambiguous => {
-                        attempts.pause_after(&error).await?;
-                        continue;
-                    }
-                    Meaning::Condition | Meaning::Final => return Err(unavailable(&error)),
-                },
-            };
-            self.meter.read(answer.consumed_capacity());
-            let mut by_table = answer.unprocessed_keys.unwrap_or_default();
-            let unprocessed = by_table.remove(&*self.name).map(|rest| rest.keys).unwrap_or_default();
-            let read = keys.len() - unprocessed.len();
-            keys = unprocessed;
-            found.extend(answer.responses.unwrap_or_default().remove(&*self.name).unwrap_or_default());
-            if read > 0 {
-                // A response holds at most 16 MB. The rest is requested at once.
-                attempts = self.attempts();
-            } else {
-                let error = TableError::unavailable("no item of a batch was read");
-                attempts.pause(Refusal { error, is_range_hot: false, is_throttle: true }).await?;
+        loop {
+            match attempts.call(send).await {
+                Ok(answer) => {
+                    self.meter.read(answer.consumed_capacity());
+                    let responses = answer.responses.unwrap_or_default().into_iter();
+                    return Ok(responses.map(|response| response.item.map(Item::from)).collect());
+                }
+                Err(CallError::Condition { .. }) => {
+                    let busy = || TableError::unavailable("other transactions are at work on the items");
+                    attempts.pause_or(busy).await?;
+                }
+                Err(CallError::Table(error)) => return Err(error),
             }
         }
-        self.meter.items(found.len());
-        Ok(found)
     }
 
     /// Writes up to 25 items of different keys with one call, and does not retry the call.
     pub async fn batch_write(&self, writes: &[&Write]) -> BatchOutcome {
         let requests: Result<Vec<_>, _> = writes.iter().map(|write| write.request()).collect();
         match requests {
-            Ok(requests) => self.send_batch(requests).await,
+            Ok(requests) => send_batch(self, requests).await,
             Err(error) => BatchOutcome::Failed(TableError::unavailable(error)),
         }
     }
@@ -135,7 +99,7 @@ impl Table {
     /// If the call fails for good.
     pub async fn put_many(&self, items: &[&Item]) -> Result<Vec<usize>, TableError> {
         let requests: Result<Vec<_>, _> = items.iter().map(|item| put_request(item)).collect();
-        let (rest, is_throttle) = match self.send_batch(requests.map_err(TableError::unavailable)?).await {
+        let (rest, is_throttle) = match send_batch(self, requests.map_err(TableError::unavailable)?).await {
             BatchOutcome::Written(rest) => (rest.clone(), !rest.is_empty()),
             BatchOutcome::Refused(refusal) => ((0..items.len()).collect(), refusal.is_throttle),
             BatchOutcome::Failed(error) => return Err(error),
@@ -145,42 +109,78 @@ impl Table {
         }
         Ok(rest)
     }
+}
 
-    async fn send_batch(&self, requests: Vec<WriteRequest>) -> BatchOutcome {
-        let keys: Vec<_> = requests.iter().map(|request| self.key_of(request)).collect();
-        self.meter.call();
-        let answer = self
-            .client
-            .batch_write_item()
-            .request_items(&*self.name, requests)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
-            .await;
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(error) if meaning(&error) == Meaning::Final => {
-                return BatchOutcome::Failed(unavailable(&error));
-            }
-            Err(error) => {
-                return BatchOutcome::Refused(Refusal {
-                    error: unavailable(&error),
-                    is_range_hot: is_range_hot(throttling_reasons(&error)),
-                    is_throttle: is_throttle(&error),
-                });
-            }
-        };
-        self.meter.write(answer.consumed_capacity());
-        let unprocessed = answer.unprocessed_items.unwrap_or_default().remove(&*self.name);
-        let unprocessed: Vec<_> = unprocessed.iter().flatten().map(|request| self.key_of(request)).collect();
-        let indexes = keys.iter().enumerate().filter(|(_, key)| unprocessed.contains(key));
-        BatchOutcome::Written(indexes.map(|(index, _)| index).collect())
+/// A read of items by their keys: of all attributes, or of some.
+struct BatchRead<'a> {
+    table: &'a Table,
+    projection: Option<&'a str>,
+    consistent: bool,
+}
+
+impl BatchRead<'_> {
+    async fn all(&self, keys: &[Key]) -> Result<Vec<Item>, TableError> {
+        let batches: Vec<_> = keys.chunks(BATCH_KEYS).map(|keys| self.batch(keys)).collect();
+        let found: Vec<_> = stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE).try_collect().await?;
+        Ok(found.into_iter().flatten().map(Item::from).collect())
     }
 
-    fn key_of(&self, request: &WriteRequest) -> [Option<AttributeValue>; 2] {
+    /// Makes as many calls as needed. A call that reads nothing counts as a failed attempt.
+    async fn batch(&self, keys: &[Key]) -> Result<Vec<HashMap<String, AttributeValue>>, TableError> {
+        let Self { table: Table { client, name, meter, .. }, projection, consistent } = *self;
+        let mut keys: Vec<_> = keys.iter().map(|key| Item::under(key.clone()).into_attributes()).collect();
+        let mut found = Vec::with_capacity(keys.len());
+        let mut attempts = self.table.attempts();
+        while !keys.is_empty() {
+            let request = KeysAndAttributes::builder()
+                .set_keys(Some(keys.clone()))
+                .set_projection_expression(projection.map(str::to_owned))
+                .consistent_read(consistent)
+                .build()
+                .map_err(TableError::unavailable)?;
+            let send = || {
+                let get = client.batch_get_item().request_items(&**name, request.clone());
+                get.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
+            };
+            let answer = attempts.call(send).await?;
+            meter.read(answer.consumed_capacity());
+            let mut by_table = answer.unprocessed_keys.unwrap_or_default();
+            let unprocessed = by_table.remove(&**name).map(|rest| rest.keys).unwrap_or_default();
+            let read = keys.len() - unprocessed.len();
+            keys = unprocessed;
+            found.extend(answer.responses.unwrap_or_default().remove(&**name).unwrap_or_default());
+            if read > 0 {
+                // A response holds at most 16 MB. The rest is requested at once.
+                attempts = self.table.attempts();
+            } else {
+                let error = TableError::unavailable("no item of a batch was read");
+                attempts.pause(Refusal { error, is_range_hot: false, is_throttle: true }).await?;
+            }
+        }
+        meter.items(found.len());
+        Ok(found)
+    }
+}
+
+async fn send_batch(table: &Table, requests: Vec<WriteRequest>) -> BatchOutcome {
+    let key = |request: &WriteRequest| {
         let attributes = request.put_request().map(PutRequest::item);
         let attributes = attributes.or_else(|| request.delete_request().map(DeleteRequest::key));
-        [0, 1].map(|part: usize| attributes.and_then(|all| all.get(&*self.key_names[part]).cloned()))
-    }
+        table.key_names.each_ref().map(|name| attributes.and_then(|all| all.get(&**name).cloned()))
+    };
+    let keys: Vec<_> = requests.iter().map(key).collect();
+    table.meter.call();
+    let write = table.client.batch_write_item().request_items(&*table.name, requests);
+    let answer = match write.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await {
+        Ok(answer) => answer,
+        Err(error) if meaning(&error) == Meaning::Final => return BatchOutcome::Failed(unavailable(&error)),
+        Err(error) => return BatchOutcome::Refused(Refusal::of(&error)),
+    };
+    table.meter.write(answer.consumed_capacity());
+    let unprocessed = answer.unprocessed_items.unwrap_or_default().remove(&*table.name);
+    let unprocessed: Vec<_> = unprocessed.iter().flatten().map(key).collect();
+    let indexes = keys.iter().enumerate().filter(|(_, key)| unprocessed.contains(key));
+    BatchOutcome::Written(indexes.map(|(index, _)| index).collect())
 }
 
 fn put_request(item: &Item) -> Result<WriteRequest, BuildError> {
@@ -209,17 +209,5 @@ impl Write {
                 Ok(WriteRequest::builder().delete_request(delete).build())
             }
         }
-    }
-}
-
-fn throttling_reasons(error: &SdkError<BatchWriteItemError>) -> &[ThrottlingReason] {
-    match error.as_service_error() {
-        Some(BatchWriteItemError::ThrottlingException(error)) => {
-            error.throttling_reasons.as_deref().unwrap_or_default()
-        }
-        Some(BatchWriteItemError::ProvisionedThroughputExceededException(error)) => {
-            error.throttling_reasons()
-        }
-        _ => &[],
     }
 }

@@ -2,25 +2,33 @@
 //!
 //! The SDK's own retries are off. So this file knows how often a call was made, which attempts were ambiguous (the call
 //! failed, and DynamoDB may have applied it), and when to give up: at the operation's deadline and, while a client
-//! waits, after [`ATTEMPTS`]. No client waits for fan-out, so fan-out retries its calls until its deadline.
+//! waits, after [`ATTEMPTS`](crate::limits::ATTEMPTS). No client waits for fan-out, so fan-out retries its calls until its deadline.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::RequestId;
-use lately_keys::Place;
+use aws_sdk_dynamodb::types::error::{
+    ConditionalCheckFailedException, ProvisionedThroughputExceededException, ThrottlingException,
+    TransactionCanceledException,
+};
+use aws_sdk_dynamodb::types::{CancellationReason, ThrottlingReason};
+use lately_items::Item;
+use lately_model::Revision;
 
 use crate::ambient::{Ambient, entropy_u64};
 use crate::cost::Meter;
 use crate::error::TableError;
-use crate::limits::{ANSWER_RESERVE, ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, UNITS_PER_REQUEST};
+use crate::limits::{ANSWER_RESERVE, FIRST_WAIT, LONGEST_WAIT, UNITS_PER_REQUEST};
+use crate::revision::Revised;
 
 /// The meaning of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// The condition of a conditional write did not hold.
+    /// The condition of a conditional write did not hold, or a transaction was cancelled.
     Condition,
     /// DynamoDB did nothing: it throttled the call, or a transaction was at work on the item.
     Refused,
@@ -30,7 +38,12 @@ pub(crate) enum Meaning {
     Final,
 }
 
-pub(crate) fn meaning<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Meaning {
+/// An error of any operation.
+pub(crate) trait OperationError: ProvideErrorMetadata + Error + 'static {}
+
+impl<E: ProvideErrorMetadata + Error + 'static> OperationError for E {}
+
+pub(crate) fn meaning<E: OperationError>(error: &SdkError<E>) -> Meaning {
     match error {
         SdkError::ConstructionFailure(_) => Meaning::Final,
         // DynamoDB's own failures, whatever their names.
@@ -44,7 +57,9 @@ pub(crate) fn meaning<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Meaning {
 /// The meaning of the code in DynamoDB's response.
 fn meaning_of(code: Option<&str>) -> Meaning {
     match code {
-        Some("ConditionalCheckFailedException") => Meaning::Condition,
+        Some("ConditionalCheckFailedException" | "TransactionCanceledException") => Meaning::Condition,
+        // An earlier attempt of the same transaction is still under way.
+        Some("TransactionInProgressException") => Meaning::Ambiguous,
         Some("TransactionConflictException" | "LimitExceededException") => Meaning::Refused,
         Some(code) if is_throttle_code(code) => Meaning::Refused,
         Some(_) => Meaning::Final,
@@ -53,12 +68,70 @@ fn meaning_of(code: Option<&str>) -> Meaning {
 }
 
 /// True if DynamoDB throttled the call.
-pub(crate) fn is_throttle<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+pub(crate) fn is_throttle<E: OperationError>(error: &SdkError<E>) -> bool {
     error.as_service_error().and_then(ProvideErrorMetadata::code).is_some_and(is_throttle_code)
 }
 
 fn is_throttle_code(code: &str) -> bool {
     matches!(code, "ThrottlingException" | "ProvisionedThroughputExceededException" | "RequestLimitExceeded")
+}
+
+/// An error, and all its causes.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source())
+}
+
+/// The cause of an error that has this type.
+fn cause<'a, C: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a C> {
+    causes(error).find_map(|error| error.downcast_ref())
+}
+
+/// The part of one write in a failure.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fault {
+    /// The write is no reason for the failure.
+    None,
+    /// The write's condition did not hold for this item, or for no item.
+    Condition(Option<Item>),
+    /// Another transaction was at work on the write's item.
+    Conflict,
+    /// The write's partition had too many writes.
+    Throttled,
+}
+
+/// The part of each write in a call whose condition failed; `None` if a retry is of no use.
+fn faults(error: &(dyn Error + 'static)) -> Option<Vec<Fault>> {
+    if let Some(failed) = cause::<ConditionalCheckFailedException>(error) {
+        return Some(vec![Fault::Condition(failed.item.clone().map(Item::from))]);
+    }
+    let cancelled: &TransactionCanceledException = cause(error)?;
+    let fault = |reason: &CancellationReason| match reason.code() {
+        None | Some("None") => Some(Fault::None),
+        Some("ConditionalCheckFailed") => Some(Fault::Condition(reason.item.clone().map(Item::from))),
+        Some("TransactionConflict") => Some(Fault::Conflict),
+        Some("ThrottlingError" | "ProvisionedThroughputExceeded") => Some(Fault::Throttled),
+        Some(_) => None,
+    };
+    cancelled.cancellation_reasons().iter().map(fault).collect()
+}
+
+/// The item that made a conditional write fail.
+pub(crate) fn existing(error: &(dyn Error + 'static)) -> Option<Item> {
+    cause::<ConditionalCheckFailedException>(error)?.item.clone().map(Item::from)
+}
+
+/// True if a write was throttled because its key range accepts no more writes.
+fn is_range_hot(error: &(dyn Error + 'static)) -> bool {
+    let is_hot = |reason: &ThrottlingReason| {
+        matches!(
+            reason.reason(),
+            Some("TableWriteKeyRangeThroughputExceeded" | "IndexWriteKeyRangeThroughputExceeded")
+        )
+    };
+    let throttled = cause::<ThrottlingException>(error).map(ThrottlingException::throttling_reasons);
+    let exceeded = cause::<ProvisionedThroughputExceededException>(error)
+        .map(ProvisionedThroughputExceededException::throttling_reasons);
+    throttled.or(exceeded).unwrap_or_default().iter().any(is_hot)
 }
 
 /// A table, as one operation uses it: with the operation's price meter, deadline and number of attempts.
@@ -69,31 +142,17 @@ pub struct Table {
     /// The names of the attributes of the table's key.
     pub(crate) key_names: [Arc<str>; 2],
     pub(crate) meter: Arc<Meter>,
-    ambient: Arc<dyn Ambient>,
-    deadline: Duration,
+    pub(crate) ambient: Arc<dyn Ambient>,
+    pub(crate) deadline: Duration,
     /// The most attempts of a call. `None`: as many as there is time for before the deadline.
-    max_attempts: Option<u32>,
+    pub(crate) max_attempts: Option<u32>,
 }
 
 impl Table {
-    /// The table for an operation that may take this long. The operation's price is added to `all` when the operation
-    /// ends.
-    pub(crate) fn new(
-        client: Client,
-        name: Arc<str>,
-        ambient: Arc<dyn Ambient>,
-        budget: Duration,
-        all: &Arc<Meter>,
-    ) -> Self {
-        let deadline = ambient.monotonic() + budget;
-        let meter = Arc::new(Meter::part_of(Arc::clone(all)));
-        let key_names = [Place::Table.pk().into(), Place::Table.sk().into()];
-        Self { client, name, key_names, meter, ambient, deadline, max_attempts: Some(ATTEMPTS) }
-    }
-
-    /// The same operation on a table whose key has other attributes than `pk` and `sk`.
-    pub fn with_key_names(self, pk: &str, sk: &str) -> Self {
-        Self { key_names: [pk.into(), sk.into()], ..self }
+    /// The same operation with one attempt of each call, for writes that nobody depends on. The meter does not count their
+    /// throttled attempts as throttled.
+    pub fn once(&self) -> Self {
+        Self { max_attempts: Some(1), ..self.clone() }
     }
 
     /// The same operation, but it retries calls until its deadline, because no client waits for the response.
@@ -122,105 +181,53 @@ impl Table {
         self.deadline.saturating_sub(self.ambient.monotonic())
     }
 
-    /// The wait after this many attempts; `None` if there is no next attempt. The wait is random, so that writers that
-    /// were refused together do not come back together.
-    pub fn wait_after(&self, attempts: u32) -> Option<Duration> {
-        let longest = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(10)).min(LONGEST_WAIT);
-        let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
-        let wait = Duration::from_micros(entropy_u64(self.ambient()) % (micros + 1));
-        let may_try = self.max_attempts.is_none_or(|most| attempts < most);
-        (may_try && wait < self.time_left()).then_some(wait)
-    }
-
     /// The attempts of one call that the caller itself makes and retries.
     pub const fn attempts(&self) -> Attempts<'_> {
         Attempts { table: self, made: 0 }
     }
 
-    /// Makes a call, and retries it until it succeeds, its condition fails, or a retry is of no use.
-    ///
-    /// It must be safe to apply the call twice: a read, a write of the same item, or a conditional write whose caller
-    /// looks at [`Failed::maybe_applied`].
-    pub(crate) async fn call<T, E, Calling>(
-        &self,
-        mut call: impl FnMut() -> Calling,
-    ) -> Result<T, CallError<SdkError<E>>>
-    where
-        Calling: Future<Output = Result<T, SdkError<E>>>,
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-    {
-        let mut maybe_applied = false;
-        let mut attempts = self.attempts();
-        loop {
-            attempts.start();
-            let error = match call().await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
-            match meaning(&error) {
-                Meaning::Condition => return Err(CallError::Condition { error, maybe_applied }),
-                Meaning::Final => return Err(CallError::Table(unavailable(&error))),
-                Meaning::Ambiguous => maybe_applied = true,
-                Meaning::Refused => {}
-            }
-            attempts.pause_after(&error).await.map_err(CallError::Table)?;
-        }
-    }
-
-    /// As [`Table::call`], for a conditional write. `None` if the condition failed, for callers that need not know why.
-    pub(crate) async fn call_if<T, E, Calling>(
-        &self,
-        call: impl FnMut() -> Calling,
-    ) -> Result<Option<T>, TableError>
-    where
-        Calling: Future<Output = Result<T, SdkError<E>>>,
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-    {
-        match self.call(call).await {
-            Ok(answer) => Ok(Some(answer)),
-            Err(CallError::Condition { .. }) => Ok(None),
-            Err(CallError::Table(error)) => Err(error),
-        }
-    }
-
-    /// Makes a conditional write once; `None` if its condition failed. The meter does not count a throttled attempt as
-    /// throttled, because nobody depends on the write.
-    pub(crate) async fn call_once<T, E>(
-        &self,
-        call: impl Future<Output = Result<T, SdkError<E>>>,
-    ) -> Result<Option<T>, TableError>
-    where
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-    {
-        self.meter.call();
-        match call.await {
-            Ok(answer) => Ok(Some(answer)),
-            Err(error) if meaning(&error) == Meaning::Condition => Ok(None),
-            Err(error) => Err(unavailable(&error)),
-        }
+    /// Writes of items that have this revision now. If no revision is known, there must be no item.
+    pub const fn revised(&self, known: Option<Revision>) -> Revised<'_> {
+        Revised { table: self, known }
     }
 }
 
-/// Why a call failed.
+/// The reason why a call failed.
 #[derive(Debug)]
-pub(crate) enum CallError<E> {
-    /// The call's condition did not hold.
+pub(crate) enum CallError {
+    /// The condition of a write did not hold, or a transaction was cancelled.
     Condition {
-        /// DynamoDB's response, which may carry the item.
-        error: E,
-        /// DynamoDB may have applied an earlier attempt, so the item may be our own write.
+        /// For each write of the call, whether it made the call fail.
+        faults: Vec<Fault>,
+        /// DynamoDB may have applied an earlier attempt, so the condition may have failed for our own write.
         maybe_applied: bool,
     },
     /// The call could not be made.
     Table(TableError),
 }
 
-impl<E> CallError<E> {
-    /// The error of a call without a condition.
-    pub(crate) fn unconditional(self) -> TableError {
+impl CallError {
+    /// The item that made a conditional write fail, and whether DynamoDB may have applied an earlier attempt.
+    ///
+    /// # Errors
+    /// If the call could not be made.
+    pub(crate) fn refused(self) -> Result<(Option<Item>, bool), TableError> {
         match self {
-            Self::Table(error) => error,
-            Self::Condition { .. } => TableError::unavailable("a condition failed that was never set"),
+            Self::Condition { faults, maybe_applied } => match faults.into_iter().next() {
+                Some(Fault::Condition(there)) => Ok((there, maybe_applied)),
+                _ => Ok((None, maybe_applied)),
+            },
+            Self::Table(error) => Err(error),
+        }
+    }
+}
+
+/// The error of a call without a condition.
+impl From<CallError> for TableError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Table(error) => error,
+            CallError::Condition { .. } => Self::unavailable("a condition failed that was never set"),
         }
     }
 }
@@ -235,6 +242,13 @@ pub struct Refusal {
     pub is_range_hot: bool,
     /// True if DynamoDB throttled the call, or did not do a part of it.
     pub is_throttle: bool,
+}
+
+impl Refusal {
+    pub(crate) fn of<E: OperationError>(error: &SdkError<E>) -> Self {
+        let (is_range_hot, is_throttle) = (is_range_hot(error), is_throttle(error));
+        Self { error: unavailable(error), is_range_hot, is_throttle }
+    }
 }
 
 /// The attempts of one call, with growing pauses between them.
@@ -261,6 +275,63 @@ impl Attempts<'_> {
         self.made += 1;
     }
 
+    /// Makes a call, and retries it until it succeeds, its condition fails, or a retry is of no use.
+    ///
+    /// It must be safe to apply the call twice: a read, a write of the same item, a transaction, or a conditional write
+    /// whose caller looks at `maybe_applied`.
+    pub(crate) async fn call<T, E: OperationError, Calling: Future<Output = Result<T, SdkError<E>>>>(
+        &mut self,
+        mut call: impl FnMut() -> Calling,
+    ) -> Result<T, CallError> {
+        let mut maybe_applied = false;
+        loop {
+            self.start();
+            let error = match call().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            match meaning(&error) {
+                Meaning::Condition => {
+                    let faults = faults(&error).ok_or_else(|| CallError::Table(unavailable(&error)))?;
+                    return Err(CallError::Condition { faults, maybe_applied });
+                }
+                _ if self.table.max_attempts == Some(1) => return Err(CallError::Table(unavailable(&error))),
+                Meaning::Final => return Err(CallError::Table(unavailable(&error))),
+                Meaning::Ambiguous => maybe_applied = true,
+                Meaning::Refused => {}
+            }
+            self.pause(Refusal::of(&error)).await.map_err(CallError::Table)?;
+        }
+    }
+
+    /// Makes one attempt of a call without a condition. The caller may try again after a refusal.
+    ///
+    /// # Errors
+    /// If a retry is of no use.
+    pub(crate) async fn attempt<T, E: OperationError>(
+        &mut self,
+        call: impl Future<Output = Result<T, SdkError<E>>>,
+    ) -> Result<Result<T, Refusal>, TableError> {
+        self.start();
+        match call.await {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(error) => match meaning(&error) {
+                Meaning::Refused | Meaning::Ambiguous => Ok(Err(Refusal::of(&error))),
+                Meaning::Condition | Meaning::Final => Err(unavailable(&error)),
+            },
+        }
+    }
+
+    /// The wait after this many attempts of an operation; `None` if there is no next attempt. The wait is random, so that writers that
+    /// were refused together do not come back together.
+    pub fn wait_after(table: &Table, attempts: u32) -> Option<Duration> {
+        let longest = FIRST_WAIT.saturating_mul(1 << attempts.saturating_sub(1).min(10)).min(LONGEST_WAIT);
+        let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
+        let wait = Duration::from_micros(entropy_u64(table.ambient()) % (micros + 1));
+        let may_try = table.max_attempts.is_none_or(|most| attempts < most);
+        (may_try && wait < table.time_left()).then_some(wait)
+    }
+
     /// Waits before the next attempt.
     ///
     /// # Errors
@@ -273,40 +344,24 @@ impl Attempts<'_> {
         paused
     }
 
-    /// As [`Attempts::pause`], after a call that failed.
-    pub(crate) async fn pause_after<E>(&self, error: &SdkError<E>) -> Result<(), TableError>
-    where
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-    {
-        let paused = self.pause_or(|| unavailable(error)).await;
-        if is_throttle(error) {
-            self.table.meter.throttled(paused.is_err());
-        }
-        paused
-    }
-
     /// As [`Attempts::pause`], after a response that did not do all work.
     ///
     /// # Errors
     /// The error if there is no next attempt.
     pub async fn pause_or(&self, error: impl FnOnce() -> TableError) -> Result<(), TableError> {
-        let wait = self.table.wait_after(self.made).ok_or_else(error)?;
+        let wait = Self::wait_after(self.table, self.made).ok_or_else(error)?;
         tokio::time::sleep(wait).await;
         Ok(())
     }
 }
 
-pub(crate) fn unavailable<E>(error: &SdkError<E>) -> TableError
-where
-    E: std::error::Error + 'static,
-{
+pub(crate) fn unavailable<E: OperationError>(error: &SdkError<E>) -> TableError {
     unavailable_because(error, error.request_id())
 }
 
-fn unavailable_because(error: &(dyn std::error::Error + 'static), request_id: Option<&str>) -> TableError {
+fn unavailable_because(error: &(dyn Error + 'static), request_id: Option<&str>) -> TableError {
     // The text contains each cause with its own text, because the error's debug text is pages long.
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let texts: Vec<_> = causes.map(ToString::to_string).collect();
+    let texts: Vec<_> = causes(error).map(ToString::to_string).collect();
     let request = request_id.map(|id| format!(" (request {id})")).unwrap_or_default();
     TableError::unavailable(format!("{}{request}", texts.join(": ")))
 }

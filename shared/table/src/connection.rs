@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
+use lately_keys::Place;
 
 use crate::ambient::Ambient;
 use crate::call::Table;
 use crate::cost::{Meter, Tally};
+use crate::limits::ATTEMPTS;
 
 /// A table, with the client, the clocks and the time that operations on the table use.
 ///
@@ -16,6 +18,8 @@ use crate::cost::{Meter, Tally};
 pub struct Connection {
     client: Client,
     name: Arc<str>,
+    /// The names of the attributes of the table's key.
+    key_names: [Arc<str>; 2],
     ambient: Arc<dyn Ambient>,
     budget: Duration,
     meter: Arc<Meter>,
@@ -25,7 +29,13 @@ impl Connection {
     /// A connection to a table, with a budget of time for each operation.
     pub fn new(client: Client, name: impl Into<String>, ambient: impl Ambient, budget: Duration) -> Self {
         let name = name.into().into();
-        Self { client, name, ambient: Arc::new(ambient), budget, meter: Arc::default() }
+        let key_names = [Place::Table.pk().into(), Place::Table.sk().into()];
+        Self { client, name, key_names, ambient: Arc::new(ambient), budget, meter: Arc::default() }
+    }
+
+    /// A connection to a table whose key has other attributes than `pk` and `sk`.
+    pub fn with_key_names(self, pk: &str, sk: &str) -> Self {
+        Self { key_names: [pk.into(), sk.into()], ..self }
     }
 
     /// Begins an operation.
@@ -49,8 +59,16 @@ impl Connection {
     }
 
     fn begin_part(&self, time: Duration, whole: &Arc<Meter>) -> Table {
-        let Self { client, name, ambient, .. } = self;
-        Table::new(client.clone(), Arc::clone(name), Arc::clone(ambient), time, whole)
+        let Self { client, name, key_names, ambient, .. } = self;
+        Table {
+            client: client.clone(),
+            name: Arc::clone(name),
+            key_names: key_names.clone(),
+            meter: Arc::new(Meter::part_of(Arc::clone(whole))),
+            ambient: Arc::clone(ambient),
+            deadline: ambient.monotonic() + time,
+            max_attempts: Some(ATTEMPTS),
+        }
     }
 
     /// The work of all finished operations since the tally was last read.

@@ -2,8 +2,7 @@
 
 use std::fmt;
 use std::ops::AddAssign;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_sdk_dynamodb::types::ConsumedCapacity;
 
@@ -71,20 +70,22 @@ pub struct Tally {
     pub shards_doubled: u64,
 }
 
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.cost += other.cost;
+        self.throttles += other.throttles;
+        self.throttles_given_up += other.throttles_given_up;
+        self.shards_doubled += other.shards_doubled;
+    }
+}
+
 /// Adds up the cost of an operation whose calls run in parallel.
 ///
 /// A meter can be part of another: when the meter is dropped, the other adds its figures.
 #[derive(Debug, Default)]
 pub struct Meter {
     whole: Option<Arc<Meter>>,
-    calls: AtomicU64,
-    read_halves: AtomicU64,
-    write_halves: AtomicU64,
-    items: AtomicU64,
-    rounds: AtomicU64,
-    throttles: AtomicU64,
-    throttles_given_up: AtomicU64,
-    shards_doubled: AtomicU64,
+    tally: Mutex<Tally>,
 }
 
 impl Meter {
@@ -95,80 +96,63 @@ impl Meter {
         meter
     }
 
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn call(&self) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.tally().cost.calls += 1;
     }
 
     pub(crate) fn read<'a>(&self, capacity: impl IntoIterator<Item = &'a ConsumedCapacity>) {
-        self.read_halves.fetch_add(halves(capacity), Ordering::Relaxed);
+        self.tally().cost.read_units.halves += halves(capacity);
     }
 
     pub(crate) fn write<'a>(&self, capacity: impl IntoIterator<Item = &'a ConsumedCapacity>) {
-        self.write_halves.fetch_add(halves(capacity), Ordering::Relaxed);
+        self.tally().cost.write_units.halves += halves(capacity);
     }
 
     /// Counts items that were read.
     pub fn items(&self, items: usize) {
-        self.items.fetch_add(items as u64, Ordering::Relaxed);
+        self.tally().cost.items += items as u64;
     }
 
     /// Counts a round of parallel queries.
     pub fn round(&self) {
-        self.rounds.fetch_add(1, Ordering::Relaxed);
+        self.tally().cost.rounds += 1;
     }
 
     /// Counts a throttled call, either as given up or as retried.
     pub fn throttled(&self, given_up: bool) {
-        let counter = if given_up { &self.throttles_given_up } else { &self.throttles };
-        counter.fetch_add(1, Ordering::Relaxed);
+        let mut tally = self.tally();
+        if given_up { tally.throttles_given_up += 1 } else { tally.throttles += 1 }
     }
 
     /// Counts a bucket whose shards were doubled.
     pub fn shards_doubled(&self) {
-        self.shards_doubled.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Adds the figures of another meter.
-    fn add(&self, other: &Self) {
-        for (counter, counted) in self.counters().into_iter().zip(other.counters()) {
-            counter.fetch_add(counted.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
+        self.tally().shards_doubled += 1;
     }
 
     /// Returns the figures so far, and starts again at zero.
     pub(crate) fn take(&self) -> Tally {
-        self.tally(|counter| counter.swap(0, Ordering::Relaxed))
-    }
-
-    fn tally(&self, read: impl Fn(&AtomicU64) -> u64) -> Tally {
-        let [calls, read_halves, write_halves, items, rounds, throttles, throttles_given_up, shards_doubled] =
-            self.counters().map(read);
-        let (read_units, write_units) = (Units { halves: read_halves }, Units { halves: write_halves });
-        let cost = Cost { calls, read_units, write_units, items, rounds };
-        Tally { cost, throttles, throttles_given_up, shards_doubled }
-    }
-
-    fn counters(&self) -> [&AtomicU64; 8] {
-        let Self { calls, read_halves, write_halves, items, rounds, .. } = self;
-        let Self { throttles, throttles_given_up, shards_doubled, .. } = self;
-        [calls, read_halves, write_halves, items, rounds, throttles, throttles_given_up, shards_doubled]
+        std::mem::take(&mut *self.tally())
     }
 
     /// The read units so far, rounded down.
     pub fn read_units(&self) -> u64 {
-        self.read_halves.load(Ordering::Relaxed) / 2
+        self.tally().cost.read_units.halves / 2
     }
 
     /// The cost so far.
     pub fn total(&self) -> Cost {
-        self.tally(|counter| counter.load(Ordering::Relaxed)).cost
+        self.tally().cost
     }
 }
 
 impl Drop for Meter {
     fn drop(&mut self) {
         if let Some(whole) = &self.whole {
-            whole.add(self);
+            *whole.tally() += self.take();
         }
     }
 }
@@ -212,8 +196,8 @@ mod tests {
         one.throttled(false);
         one.throttled(true);
         one.shards_doubled();
-        all.add(&one);
-        all.add(&one);
+        *all.tally() += *one.tally();
+        *all.tally() += *one.tally();
         let cost = Cost { calls: 2, items: 6, ..Cost::default() };
         assert_eq!(all.take(), Tally { cost, throttles: 2, throttles_given_up: 2, shards_doubled: 2 });
         assert_eq!(all.take(), Tally::default());

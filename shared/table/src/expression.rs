@@ -194,17 +194,14 @@ impl Update {
     }
 }
 
-/// An update in DynamoDB's syntax.
-#[derive(Debug)]
-pub(crate) struct UpdateExpression {
-    pub(crate) key: Item,
-    pub(crate) update: String,
-    pub(crate) condition: Option<String>,
-    pub(crate) placeholders: Placeholders,
-}
-
 impl Update {
-    pub(crate) fn expression(&self) -> UpdateExpression {
+    /// The key of the item.
+    pub(crate) const fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The update in DynamoDB's syntax, and its condition with the names and values of both.
+    pub(crate) fn expression(&self) -> (String, Expression) {
         let mut placeholders = Placeholders::default();
         let mut clauses = Vec::new();
         let mut clause = |word: &str, parts: Vec<String>| {
@@ -222,11 +219,31 @@ impl Update {
         clause("ADD", pairs(&self.add, " "));
         clause("DELETE", pairs(&self.take, " "));
         clause("REMOVE", self.remove.iter().map(|name| placeholders.name(name)).collect());
-        let condition = self.condition.as_ref().map(|condition| placeholders.condition(condition));
-        let key = Item::under(self.key.clone());
-        UpdateExpression { key, update: clauses.join(" "), condition, placeholders }
+        (clauses.join(" "), placeholders.expression(self.condition.as_ref()))
     }
 }
+
+/// A condition in DynamoDB's syntax, with the names and values of the whole expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Expression {
+    pub(crate) condition: Option<String>,
+    pub(crate) names: Option<HashMap<String, String>>,
+    pub(crate) values: Option<HashMap<String, AttributeValue>>,
+}
+
+/// Adds an [`Expression`] to a request that writes an item. DynamoDB returns the item if the condition does not hold.
+macro_rules! conditional {
+    ($request:expr, $expression:expr) => {{
+        use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
+        let crate::expression::Expression { condition, names, values } = $expression;
+        $request
+            .set_return_values_on_condition_check_failure(condition.is_some().then_some(AllOld))
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(names)
+            .set_expression_attribute_values(values)
+    }};
+}
+pub(crate) use conditional;
 
 /// The names and values of an expression, by their placeholders.
 #[derive(Debug, Default)]
@@ -254,6 +271,16 @@ impl Placeholders {
         self.term(&condition.0)
     }
 
+    /// An expression with these placeholders and a condition.
+    pub(crate) fn expression(mut self, condition: Option<&Condition>) -> Expression {
+        let condition = condition.map(|condition| self.condition(condition));
+        let names: HashMap<_, _> = (0..).zip(self.names).map(|(n, name)| (format!("#{n}"), name)).collect();
+        let values: HashMap<_, _> =
+            (0..).zip(self.values).map(|(n, value)| (format!(":{n}"), value)).collect();
+        let (has_names, has_values) = (!names.is_empty(), !values.is_empty());
+        Expression { condition, names: has_names.then_some(names), values: has_values.then_some(values) }
+    }
+
     fn term(&mut self, term: &Term) -> String {
         match term {
             Term::Exists(name) => format!("attribute_exists({})", self.name(name)),
@@ -278,17 +305,6 @@ impl Placeholders {
         let terms: Vec<_> = terms.iter().map(|term| format!("({})", self.term(term))).collect();
         terms.join(between)
     }
-
-    pub(crate) fn names(&self) -> Option<HashMap<String, String>> {
-        let names = self.names.iter().enumerate().map(|(index, name)| (format!("#{index}"), name.clone()));
-        Some(names.collect()).filter(|names: &HashMap<_, _>| !names.is_empty())
-    }
-
-    pub(crate) fn values(&self) -> Option<HashMap<String, AttributeValue>> {
-        let values =
-            self.values.iter().enumerate().map(|(index, value)| (format!(":{index}"), value.clone()));
-        Some(values.collect()).filter(|values: &HashMap<_, _>| !values.is_empty())
-    }
 }
 
 #[cfg(test)]
@@ -308,13 +324,13 @@ mod tests {
             .take("left", Value::numbers([3]))
             .remove("gone")
             .only_if(Condition::equals("mode", "push").and(Condition::absent("gone")));
-        let expression = update.expression();
-        assert_eq!(expression.update, "SET #0 = :0, #1 = :1 ADD #2 :2 DELETE #3 :3 REMOVE #4");
+        let (text, expression) = update.expression();
+        assert_eq!(text, "SET #0 = :0, #1 = :1 ADD #2 :2 DELETE #3 :3 REMOVE #4");
         assert_eq!(expression.condition.as_deref(), Some("(#0 = :4) AND (attribute_not_exists(#4))"));
-        let names = expression.placeholders.names().unwrap();
+        let names = expression.names.unwrap();
         assert_eq!((names.len(), names["#0"].as_str(), names["#4"].as_str()), (5, "mode", "gone"));
-        assert_eq!(expression.placeholders.values().unwrap()[":1"], Value::from(7_u64).into_attribute());
-        assert_eq!(expression.key, Item::under(key()));
+        assert_eq!(expression.values.unwrap()[":1"], Value::from(7_u64).into_attribute());
+        assert_eq!(update.key(), &key());
     }
 
     #[test]

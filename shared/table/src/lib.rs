@@ -15,7 +15,7 @@
 //! let has_numbers = Condition::absent("last").or(Condition::below("last", 99_u64));
 //! let next = Update::of(repository).add("last", 1_u64).only_if(has_numbers);
 //! match table.update_and_get(&next).await? {
-//!     Some(counter) => println!("{}", counter.number::<u64>("last")?),
+//!     Some(counter) => println!("{}", counter.get::<u64>("last")?),
 //!     None => println!("all numbers are taken"),
 //! }
 //! # Ok(())
@@ -28,7 +28,7 @@
 //! | a table, and operations on it | `connection.rs` |
 //! | one call: its retries and its price | `call.rs`, `cost.rs`, `limits.rs` |
 //! | one item | `single.rs` |
-//! | many items by their keys | `batch.rs` |
+//! | many items by their keys, also at one moment | `batch.rs` |
 //! | queries and scans | `query.rs` |
 //! | transactions | `transaction.rs` |
 //! | writes under a revision | `revision.rs` |
@@ -57,13 +57,13 @@ pub mod world;
 
 pub use ambient::{Ambient, entropy_u64, now, tick};
 pub use batch::{BatchOutcome, Write};
-pub use call::{Attempts, Refusal, Table};
+pub use call::{Attempts, Fault, Refusal, Table};
 pub use connection::Connection;
 pub use cost::{Cost, Meter, Tally, Units};
 pub use error::{TableError, Unavailable};
 pub use expression::{Condition, Update};
 pub use lately_items::{Corrupt, Item, REVISION, Value, revision_of};
 pub use query::{Page, Query};
-pub use revision::{Guarded, Rounds};
+pub use revision::{Guarded, Revised, Rounds};
 pub use single::PutIf;
-pub use transaction::{Fault, Transacted, Transaction};
+pub use transaction::{Transacted, Transaction};

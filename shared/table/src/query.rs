@@ -7,9 +7,9 @@ use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, Select};
 use lately_keys::Place;
 
-use crate::call::{CallError, Table};
+use crate::call::Table;
 use crate::error::TableError;
-use crate::expression::{Condition, Placeholders};
+use crate::expression::{Condition, Expression, Placeholders};
 use lately_items::{Item, Value};
 
 /// The items of one partition that are to be read, in the order of their sort keys.
@@ -127,6 +127,25 @@ impl Query {
     pub fn start(self, start: Option<Item>) -> Self {
         Self { start, ..self }
     }
+
+    fn key_condition(&self, table: &Table, placeholders: &mut Placeholders) -> String {
+        let [pk, sk] = match self.place.index() {
+            None => [&*table.key_names[0], &*table.key_names[1]],
+            Some(_) => [self.place.pk(), self.place.sk()],
+        };
+        let is_pk =
+            format!("{} = {}", placeholders.name(pk), placeholders.value(&self.pk.clone().into_attribute()));
+        let Some(range) = self.range.clone() else { return is_pk };
+        let sk = Cow::from(sk.to_owned());
+        let in_range = match range {
+            Range::Before(value) => Condition::below(sk, value),
+            Range::UpTo(value) => Condition::at_most(sk, value),
+            Range::After(value) => Condition::above(sk, value),
+            Range::Between(least, greatest) => Condition::between(sk, least, greatest),
+            Range::BeginsWith(prefix) => Condition::begins_with(sk, prefix),
+        };
+        format!("{is_pk} AND {}", placeholders.condition(&in_range))
+    }
 }
 
 fn capped(items: u32) -> i32 {
@@ -163,30 +182,27 @@ impl Table {
     /// ([`Meter::items`](crate::Meter::items)).
     pub async fn query(&self, query: &Query) -> Result<Page, TableError> {
         let mut placeholders = Placeholders::default();
-        let key = self.key_condition(query, &mut placeholders);
-        let filter = query.filter.as_ref().map(|filter| placeholders.condition(filter));
-        let (names, values) = (placeholders.names(), placeholders.values());
-        let answer = self
-            .call(|| {
-                self.client
-                    .query()
-                    .table_name(&*self.name)
-                    .set_index_name(query.place.index().map(str::to_owned))
-                    .key_condition_expression(&key)
-                    .set_filter_expression(filter.clone())
-                    .set_projection_expression(query.attributes.map(str::to_owned))
-                    .set_select(query.is_count.then_some(Select::Count))
-                    .set_expression_attribute_names(names.clone())
-                    .set_expression_attribute_values(values.clone())
-                    .scan_index_forward(!query.is_backward)
-                    .consistent_read(query.is_consistent)
-                    .set_limit(query.limit)
-                    .set_exclusive_start_key(query.start.clone().map(Item::into_attributes))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await
-            .map_err(CallError::unconditional)?;
+        let key = query.key_condition(self, &mut placeholders);
+        let Expression { condition: filter, names, values } = placeholders.expression(query.filter.as_ref());
+        let send = || {
+            self.client
+                .query()
+                .table_name(&*self.name)
+                .set_index_name(query.place.index().map(str::to_owned))
+                .key_condition_expression(&key)
+                .set_filter_expression(filter.clone())
+                .set_projection_expression(query.attributes.map(str::to_owned))
+                .set_select(query.is_count.then_some(Select::Count))
+                .set_expression_attribute_names(names.clone())
+                .set_expression_attribute_values(values.clone())
+                .scan_index_forward(!query.is_backward)
+                .consistent_read(query.is_consistent)
+                .set_limit(query.limit)
+                .set_exclusive_start_key(query.start.clone().map(Item::into_attributes))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        };
+        let answer = self.attempts().call(send).await?;
         self.meter.read(answer.consumed_capacity());
         let QueryOutput { items, count, scanned_count, last_evaluated_key, .. } = answer;
         Ok(Page::of(items, [count, scanned_count], last_evaluated_key))
@@ -206,25 +222,6 @@ impl Table {
         }
     }
 
-    fn key_condition(&self, query: &Query, placeholders: &mut Placeholders) -> String {
-        let [pk, sk] = match query.place.index() {
-            None => [&*self.key_names[0], &*self.key_names[1]],
-            Some(_) => [query.place.pk(), query.place.sk()],
-        };
-        let is_pk =
-            format!("{} = {}", placeholders.name(pk), placeholders.value(&query.pk.clone().into_attribute()));
-        let Some(range) = query.range.clone() else { return is_pk };
-        let sk = Cow::from(sk.to_owned());
-        let in_range = match range {
-            Range::Before(value) => Condition::below(sk, value),
-            Range::UpTo(value) => Condition::at_most(sk, value),
-            Range::After(value) => Condition::above(sk, value),
-            Range::Between(least, greatest) => Condition::between(sk, least, greatest),
-            Range::BeginsWith(prefix) => Condition::begins_with(sk, prefix),
-        };
-        format!("{is_pk} AND {}", placeholders.condition(&in_range))
-    }
-
     /// Reads a page of the whole table, consistently, and returns only the items whose sort keys lie in a range.
     pub async fn scan(
         &self,
@@ -232,25 +229,22 @@ impl Table {
         limit: u32,
         start: Option<Item>,
     ) -> Result<Page, TableError> {
-        let mut placeholders = Placeholders::default();
-        let filter = placeholders.condition(&Condition::between(Place::Table.sk(), least, greatest));
-        let (names, values) = (placeholders.names(), placeholders.values());
-        let answer = self
-            .call(|| {
-                self.client
-                    .scan()
-                    .table_name(&*self.name)
-                    .filter_expression(&filter)
-                    .set_expression_attribute_names(names.clone())
-                    .set_expression_attribute_values(values.clone())
-                    .limit(capped(limit))
-                    .consistent_read(true)
-                    .set_exclusive_start_key(start.clone().map(Item::into_attributes))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-            })
-            .await
-            .map_err(CallError::unconditional)?;
+        let filter = Condition::between(Place::Table.sk(), least, greatest);
+        let Expression { condition, names, values } = Placeholders::default().expression(Some(&filter));
+        let send = || {
+            self.client
+                .scan()
+                .table_name(&*self.name)
+                .set_filter_expression(condition.clone())
+                .set_expression_attribute_names(names.clone())
+                .set_expression_attribute_values(values.clone())
+                .limit(capped(limit))
+                .consistent_read(true)
+                .set_exclusive_start_key(start.clone().map(Item::into_attributes))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        };
+        let answer = self.attempts().call(send).await?;
         self.meter.read(answer.consumed_capacity());
         Ok(Page::of(answer.items, [answer.count, answer.scanned_count], answer.last_evaluated_key))
     }

@@ -20,11 +20,11 @@ use lately_items::{Corrupt, Item, REVISION, revision_of};
 use lately_keys::Key;
 use lately_model::Revision;
 
-use crate::call::{CallError, Meaning, Table, meaning, unavailable};
+use crate::call::{Attempts, CallError, Meaning, Refusal, Table, existing, meaning, unavailable};
 use crate::error::TableError;
 use crate::expression::Condition;
 use crate::limits::CONFLICTS;
-use crate::single::in_the_way;
+use crate::single::{delete, put, put_request};
 
 /// The outcome of a write under a revision.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +66,7 @@ impl<'a> Rounds<'a> {
     /// If this was the last round, or if no time remains.
     pub async fn lose_and_pause(&mut self) -> Result<(), TableError> {
         self.lose()?;
-        let pause = self.table.wait_after(1).ok_or_else(|| self.too_busy())?;
+        let pause = Attempts::wait_after(self.table, 1).ok_or_else(|| self.too_busy())?;
         tokio::time::sleep(pause).await;
         Ok(())
     }
@@ -76,75 +76,72 @@ impl<'a> Rounds<'a> {
     }
 }
 
-impl Table {
-    /// Puts an item if the stored item has the known revision. If no revision is known, there must be no stored item.
-    pub async fn put_revised(&self, item: &Item, known: Option<Revision>) -> Result<Guarded, TableError> {
-        let Some(known) = known else { return self.put_first(item).await };
-        let unchanged = Condition::equals(REVISION, known.get());
-        match self.call(|| self.putting(item, Some(&unchanged)).send()).await {
-            Ok(answer) => {
-                self.meter.write(answer.consumed_capacity());
-                Ok(Guarded::Written)
-            }
-            Err(CallError::Condition { error, maybe_applied }) => {
-                let there = in_the_way(error);
-                if maybe_applied {
-                    Ok(outcome(there, item, revision_of(item)?)?)
-                } else {
-                    Ok(Guarded::Stale(there))
-                }
-            }
-            Err(CallError::Table(error)) => Err(error),
-        }
+/// Writes of items that have a revision, or that do not exist.
+#[derive(Clone, Copy, Debug)]
+pub struct Revised<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) known: Option<Revision>,
+}
+
+impl Revised<'_> {
+    /// Puts an item with the next revision.
+    pub async fn put(self, item: &Item) -> Result<Guarded, TableError> {
+        let Some(known) = self.known else { return self.put_first(item).await };
+        let unchanged = Condition::equals(REVISION, &known);
+        guarded(put(self.table, item, Some(&unchanged)).await, item, Some(revision_of(item)?))
     }
 
     /// Puts an item if there is none.
     ///
     /// An ambiguous attempt is not retried: if the item was deleted since, a retry would restore it. The stored item
     /// is read instead.
-    async fn put_first(&self, item: &Item) -> Result<Guarded, TableError> {
-        let mut attempts = self.attempts();
+    async fn put_first(self, item: &Item) -> Result<Guarded, TableError> {
+        let mut attempts = self.table.attempts();
         loop {
             attempts.start();
-            let error = match self.putting(item, Some(&Condition::no_item())).send().await {
+            let error = match put_request(self.table, item, Some(&Condition::no_item())).send().await {
                 Ok(answer) => {
-                    self.meter.write(answer.consumed_capacity());
+                    self.table.meter.write(answer.consumed_capacity());
                     return Ok(Guarded::Written);
                 }
                 Err(error) => error,
             };
             match meaning(&error) {
-                Meaning::Refused => attempts.pause_after(&error).await?,
-                Meaning::Condition => return Ok(Guarded::Stale(in_the_way(error))),
+                Meaning::Refused => attempts.pause(Refusal::of(&error)).await?,
+                Meaning::Condition => return Ok(Guarded::Stale(existing(&error))),
                 Meaning::Final => return Err(unavailable(&error)),
                 Meaning::Ambiguous => {
-                    let there = self.get(item.key()?).await?;
+                    let there = self.table.get(item.key()?).await?;
                     return Ok(outcome(there, item, revision_of(item)?)?);
                 }
             }
         }
     }
 
-    /// Deletes an item if it has the known revision. If no revision is known, there must be no item. A missing item
-    /// counts as deleted.
-    pub async fn delete_revised(&self, key: Key, known: Option<Revision>) -> Result<Guarded, TableError> {
+    /// Deletes an item. A missing item counts as deleted.
+    pub async fn delete(self, key: Key) -> Result<Guarded, TableError> {
         let no_item = Condition::no_item();
-        let condition = match known {
+        let condition = match self.known {
             None => no_item,
-            Some(known) => no_item.or(Condition::equals(REVISION, known.get())),
+            Some(known) => no_item.or(Condition::equals(REVISION, &known)),
         };
-        match self.deleted(key, Some(&condition)).await {
-            Ok(()) => Ok(Guarded::Written),
-            Err(CallError::Condition { error: there, maybe_applied }) => {
-                match known.filter(|_| maybe_applied) {
-                    // The item may have been deleted by us and created again. A deletion leaves no item that would show
-                    // this.
-                    Some(known) => Ok(outcome(there, &Item::new(), known.next())?),
-                    None => Ok(Guarded::Stale(there)),
-                }
-            }
-            Err(CallError::Table(error)) => Err(error),
-        }
+        // The item may have been deleted by us and created again. A deletion leaves no item that would show this.
+        guarded(delete(self.table, key, Some(&condition)).await, &Item::new(), self.known.map(Revision::next))
+    }
+}
+
+/// The outcome of a conditional write. `ours` is the item that the write would have left, and `next` is the revision that
+/// follows the replaced one, if there was one.
+fn guarded(
+    written: Result<(), CallError>,
+    ours: &Item,
+    next: Option<Revision>,
+) -> Result<Guarded, TableError> {
+    let Err(error) = written else { return Ok(Guarded::Written) };
+    let (there, maybe_applied) = error.refused()?;
+    match next.filter(|_| maybe_applied) {
+        Some(next) => Ok(outcome(there, ours, next)?),
+        None => Ok(Guarded::Stale(there)),
     }
 }
 

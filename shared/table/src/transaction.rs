@@ -1,19 +1,14 @@
-//! Transactions: several writes that are all made or not at all, and reads of several items at one moment.
+//! Transactions: several writes that are all made or not at all.
 
 use aws_sdk_dynamodb::error::BuildError;
-use aws_sdk_dynamodb::operation::transact_get_items::TransactGetItemsError;
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{
-    self as sdk, CancellationReason, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure,
-    TransactGetItem, TransactWriteItem,
-};
+use aws_sdk_dynamodb::types::{self as sdk, ReturnConsumedCapacity, TransactWriteItem};
+use lately_items::Item;
 use lately_keys::Key;
 
 use crate::ambient::Ambient;
-use crate::call::{Meaning, Table, meaning, unavailable};
+use crate::call::{CallError, Fault, Table};
 use crate::error::TableError;
-use crate::expression::{Condition, Placeholders, Update, UpdateExpression};
-use lately_items::Item;
+use crate::expression::{Condition, Placeholders, Update, conditional};
 
 /// Writes that are all made, or not at all. However often the transaction is retried, its writes are made once.
 #[derive(Clone, Debug)]
@@ -86,168 +81,60 @@ pub enum Transacted {
     },
 }
 
-/// The part of one write in the failure of a transaction.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Fault {
-    /// The write is no reason for the failure.
-    None,
-    /// The write's condition did not hold for this item, or for no item.
-    Condition(Option<Item>),
-    /// Another transaction was at work on the write's item.
-    Conflict,
-    /// The write's partition had too many writes.
-    Throttled,
-}
-
-impl Table {
+impl Transaction {
     /// Writes all or nothing.
-    pub async fn transact(&self, transaction: &Transaction) -> Result<Transacted, TableError> {
-        let writes: Result<Vec<_>, _> = transaction.writes.iter().map(|part| self.part(part)).collect();
+    pub async fn commit(&self, table: &Table) -> Result<Transacted, TableError> {
+        let writes: Result<Vec<_>, _> = self.writes.iter().map(|part| part.request(&table.name)).collect();
         let writes = writes.map_err(TableError::unavailable)?;
-        let mut attempts = self.attempts();
-        let mut maybe_applied = false;
-        loop {
-            attempts.start();
-            let answer = self
+        let send = || {
+            table
                 .client
                 .transact_write_items()
                 .set_transact_items(Some(writes.clone()))
-                .client_request_token(transaction.token.as_str())
+                .client_request_token(self.token.as_str())
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
-                .await;
-            let error = match answer {
-                Ok(answer) => {
-                    self.meter.write(answer.consumed_capacity());
-                    return Ok(Transacted::Done);
-                }
-                Err(error) => error,
-            };
-            match error.as_service_error() {
-                Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
-                    if cancelled.cancellation_reasons().iter().any(is_throttle) {
-                        self.meter.throttled(false);
-                    }
-                    let faults: Option<Vec<_>> = cancelled.cancellation_reasons().iter().map(fault).collect();
-                    let faults = faults.ok_or_else(|| unavailable(&error))?;
-                    return Ok(Transacted::Cancelled { faults, maybe_applied });
-                }
-                // An earlier attempt is still under way.
-                Some(TransactWriteItemsError::TransactionInProgressException(_)) => maybe_applied = true,
-                _ => match meaning(&error) {
-                    Meaning::Refused => {}
-                    Meaning::Ambiguous => maybe_applied = true,
-                    Meaning::Condition | Meaning::Final => return Err(unavailable(&error)),
-                },
-            }
-            attempts.pause_after(&error).await?;
-        }
-    }
-
-    /// Reads items as they are at one moment, never in the middle of a transaction. Returns the item of each key.
-    pub async fn get_together(&self, keys: Vec<Key>) -> Result<Vec<Option<Item>>, TableError> {
-        let get = |key| {
-            let key = Item::under(key).into_attributes();
-            let get = sdk::Get::builder().table_name(&*self.name).set_key(Some(key)).build()?;
-            Ok(TransactGetItem::builder().get(get).build())
         };
-        let gets: Result<Vec<_>, BuildError> = keys.into_iter().map(get).collect();
-        let gets = gets.map_err(TableError::unavailable)?;
-        let mut attempts = self.attempts();
-        loop {
-            attempts.start();
-            let answer = self
-                .client
-                .transact_get_items()
-                .set_transact_items(Some(gets.clone()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-                .await;
-            let error = match answer {
-                Ok(answer) => {
-                    self.meter.read(answer.consumed_capacity());
-                    let responses = answer.responses.unwrap_or_default().into_iter();
-                    return Ok(responses.map(|response| response.item.map(Item::from)).collect());
-                }
-                Err(error) => error,
-            };
-            let is_busy = match error.as_service_error() {
-                Some(TransactGetItemsError::TransactionCanceledException(cancelled)) => {
-                    cancelled.cancellation_reasons().iter().all(|reason| fault(reason).is_some())
-                }
-                _ => matches!(meaning(&error), Meaning::Refused | Meaning::Ambiguous),
-            };
-            if !is_busy {
-                return Err(unavailable(&error));
+        match table.attempts().call(send).await {
+            Ok(answer) => {
+                table.meter.write(answer.consumed_capacity());
+                Ok(Transacted::Done)
             }
-            attempts.pause_after(&error).await?;
+            Err(CallError::Condition { faults, maybe_applied }) => {
+                if faults.contains(&Fault::Throttled) {
+                    table.meter.throttled(false);
+                }
+                Ok(Transacted::Cancelled { faults, maybe_applied })
+            }
+            Err(CallError::Table(error)) => Err(error),
         }
     }
+}
 
-    fn part(&self, part: &Part) -> Result<TransactWriteItem, BuildError> {
-        let mut placeholders = Placeholders::default();
+impl Part {
+    fn request(&self, table: &str) -> Result<TransactWriteItem, BuildError> {
+        let keyed = |key: &Key| Some(Item::under(key.clone()).into_attributes());
+        let expression = |condition| Placeholders::default().expression(condition);
         let write = TransactWriteItem::builder();
-        let shown = ReturnValuesOnConditionCheckFailure::AllOld;
-        Ok(match part {
-            Part::Put(item, condition) => {
-                let condition = condition.as_ref().map(|condition| placeholders.condition(condition));
-                let put = sdk::Put::builder()
-                    .table_name(&*self.name)
-                    .set_item(Some(item.attributes().clone()))
-                    .set_condition_expression(condition)
-                    .set_expression_attribute_names(placeholders.names())
-                    .set_expression_attribute_values(placeholders.values())
-                    .return_values_on_condition_check_failure(shown);
-                write.put(put.build()?).build()
+        let write = match self {
+            Self::Put(item, condition) => {
+                let put = sdk::Put::builder().table_name(table).set_item(Some(item.attributes().clone()));
+                write.put(conditional!(put, expression(condition.as_ref())).build()?)
             }
-            Part::Update(update) => {
-                let UpdateExpression { key, update, condition, placeholders } = update.expression();
-                let update = sdk::Update::builder()
-                    .table_name(&*self.name)
-                    .set_key(Some(key.into_attributes()))
-                    .update_expression(update)
-                    .set_condition_expression(condition)
-                    .set_expression_attribute_names(placeholders.names())
-                    .set_expression_attribute_values(placeholders.values())
-                    .return_values_on_condition_check_failure(shown);
-                write.update(update.build()?).build()
+            Self::Update(update) => {
+                let (text, expression) = update.expression();
+                let update = sdk::Update::builder().set_key(keyed(update.key())).update_expression(text);
+                write.update(conditional!(update.table_name(table), expression).build()?)
             }
-            Part::Delete(key, condition) => {
-                let condition = condition.as_ref().map(|condition| placeholders.condition(condition));
-                let delete = sdk::Delete::builder()
-                    .table_name(&*self.name)
-                    .set_key(Some(Item::under(key.clone()).into_attributes()))
-                    .set_condition_expression(condition)
-                    .set_expression_attribute_names(placeholders.names())
-                    .set_expression_attribute_values(placeholders.values())
-                    .return_values_on_condition_check_failure(shown);
-                write.delete(delete.build()?).build()
+            Self::Delete(key, condition) => {
+                let delete = sdk::Delete::builder().table_name(table).set_key(keyed(key));
+                write.delete(conditional!(delete, expression(condition.as_ref())).build()?)
             }
-            Part::Check(key, condition) => {
-                let check = sdk::ConditionCheck::builder()
-                    .table_name(&*self.name)
-                    .set_key(Some(Item::under(key.clone()).into_attributes()))
-                    .condition_expression(placeholders.condition(condition))
-                    .set_expression_attribute_names(placeholders.names())
-                    .set_expression_attribute_values(placeholders.values())
-                    .return_values_on_condition_check_failure(shown);
-                write.condition_check(check.build()?).build()
+            Self::Check(key, condition) => {
+                let check = sdk::ConditionCheck::builder().table_name(table).set_key(keyed(key));
+                write.condition_check(conditional!(check, expression(Some(condition))).build()?)
             }
-        })
-    }
-}
-
-/// True if a write was throttled.
-fn is_throttle(reason: &CancellationReason) -> bool {
-    matches!(reason.code(), Some("ThrottlingError" | "ProvisionedThroughputExceeded"))
-}
-
-/// The part of one write in a cancellation; `None` if a retry is of no use.
-fn fault(reason: &CancellationReason) -> Option<Fault> {
-    match reason.code() {
-        None | Some("None") => Some(Fault::None),
-        Some("ConditionalCheckFailed") => Some(Fault::Condition(reason.item.clone().map(Item::from))),
-        Some("TransactionConflict") => Some(Fault::Conflict),
-        Some(_) => is_throttle(reason).then_some(Fault::Throttled),
+        };
+        Ok(write.build())
     }
 }

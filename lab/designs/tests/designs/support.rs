@@ -102,7 +102,7 @@ pub(crate) fn numbered(key: WriteKey, number: usize) -> (WriteKey, Item) {
 }
 
 pub(crate) fn number(event: &Event) -> usize {
-    event.attributes.number("n").unwrap()
+    event.attributes.get::<u64>("n").unwrap().try_into().unwrap()
 }
 
 pub(crate) fn numbers(events: &[Event]) -> Vec<usize> {

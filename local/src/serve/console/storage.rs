@@ -11,7 +11,8 @@ use lately_items::{
     DirectoryEntry, DirectoryKey, EventKey, EventPartition, FeedEntryKey, TopicKey, TypeViewKey,
 };
 use lately_keys::{
-    Bucket, BucketWidth, EventId, Key, Place, Shard, Source, Spread, TableKey, Topic, UnixMillis, User,
+    Bucket, BucketWidth, EventId, EventType, Key, Place, Shard, Source, Spread, TableKey, Topic, UnixMillis,
+    User,
 };
 use lately_kit::answer;
 use lately_kit::code::Code;
@@ -154,8 +155,9 @@ impl ConsoleState {
         let corrupt = || Problem::new(Code::Unavailable, "A directory entry cannot be read.");
         let item = lately_items::Item::from(entry.clone());
         let DirectoryEntry { bucket, coverage, .. } = DirectoryEntry::decode(&item).map_err(|_| corrupt())?;
-        let mut types = item.texts("types").map_err(|_| corrupt())?.unwrap_or_default().to_vec();
-        types.sort();
+        let types: Option<BTreeSet<EventType>> =
+            item.optional(DirectoryEntry::TYPES).map_err(|_| corrupt())?;
+        let types = types.iter().flatten().map(ToString::to_string).collect();
         let mut counts = Vec::new();
         for shard in coverage.most_shards().shards() {
             counts.push(self.count(topic, bucket, shard).await?);

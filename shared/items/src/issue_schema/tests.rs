@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::item::Value;
+use crate::attribute::Value;
 
 /// An item of the first schema.
 fn first() -> Item {
@@ -22,7 +22,7 @@ fn first() -> Item {
 
 /// The names of the attributes that two items do not share.
 fn differing(before: &Item, after: &Item) -> BTreeSet<String> {
-    let differs = |name: &&str| before.get(name) != after.get(name);
+    let differs = |name: &&str| before.value(name) != after.value(name);
     before.names().chain(after.names()).filter(differs).map(str::to_owned).collect()
 }
 
@@ -40,8 +40,8 @@ fn stepped(steps: usize) -> Item {
 fn each_step_adds_only_the_attributes_of_its_schema() {
     let second = stepped(1);
     assert_eq!(differing(&first(), &second), names(["revision", "updated_at"]));
-    assert_eq!(second.number("revision"), Ok(1_720_900_000_123_000_u64));
-    assert_eq!(second.number("updated_at"), Ok(1_720_900_000_123_u64));
+    assert_eq!(second.get("revision"), Ok(1_720_900_000_123_000_u64));
+    assert_eq!(second.get("updated_at"), Ok(1_720_900_000_123_u64));
     let third = stepped(2);
     assert_eq!(differing(&second, &third), names(["priority", "gsi2pk", "gsi2sk"]));
     assert_eq!(third.text("priority"), Ok("high"));
@@ -52,7 +52,7 @@ fn each_step_adds_only_the_attributes_of_its_schema() {
 #[test]
 fn an_item_of_any_schema_upgrades_to_the_same_item() {
     let wanted = upgraded(&first()).unwrap();
-    assert_eq!(wanted.number("schema"), Ok(SCHEMA));
+    assert_eq!(wanted.get("schema"), Ok(SCHEMA));
     for steps in 0..STEPS.len() {
         let mut item = stepped(steps);
         if steps > 0 {
@@ -147,7 +147,7 @@ proptest! {
         let now = encode(&read.issue);
         for name in now.names() {
             if name != "labels" || !read.issue.labels.iter().as_slice().is_empty() {
-                prop_assert_eq!(once.get(name), now.get(name), "{}", name);
+                prop_assert_eq!(once.value(name), now.value(name), "{}", name);
             }
         }
     }
@@ -184,7 +184,7 @@ proptest! {
         let touched = differing(&item, &changed);
         prop_assert!(!touched.iter().any(|name| name.starts_with("x_")), "{touched:?}");
         prop_assert!(!changed.has("body"));
-        prop_assert_eq!(changed.number("revision"), Ok(next.revision.get()));
+        prop_assert_eq!(changed.get("revision"), Ok(next.revision.get()));
         prop_assert_eq!(changed.text("title"), Ok(title.as_str()));
         prop_assert_ne!(&changed, &read.stored);
     }

@@ -3,11 +3,10 @@
 use lately_items::ConsumerKey;
 use lately_keys::Topic;
 use lately_model::{AcceptedEvent, AtError, Fault, Faults, PartlyAccepted, RejectedEvent};
-use lately_store::limits::{CONSUMERS, OPEN_STREAMS};
+use lately_store::limits::CONSUMERS;
 use lately_store::{
     ActorIsBeingErased, ConsumerError, ConsumerNotFound, DeleteEventError, DeletionNotFound, EventNotFound,
-    GetEventError, LatestError, LiveError, NewestFirstWait, OpenStreamError, PutTopicError, TopicError,
-    TopicNotFound, WriteError,
+    GetEventError, PutTopicError, TopicError, TopicNotFound, WriteError,
 };
 
 use super::{Problem, RETRY_SECONDS};
@@ -64,49 +63,6 @@ impl From<PutTopicError> for Problem {
             PutTopicError::Refused(fault) => fault.into(),
             PutTopicError::BeingDeleted(topic) => being_deleted(&topic),
             PutTopicError::Table(error) => error.into(),
-        }
-    }
-}
-
-impl From<LatestError> for Problem {
-    fn from(error: LatestError) -> Self {
-        match error {
-            LatestError::Topic(error) => error.into(),
-            LatestError::Cursor(error) => error.into(),
-            LatestError::Wait(error) => error.into(),
-            LatestError::Open(error) => error.into(),
-            LatestError::Table(error) => error.into(),
-        }
-    }
-}
-
-impl From<NewestFirstWait> for Problem {
-    fn from(_: NewestFirstWait) -> Self {
-        let message = "needs the cursor of an oldest-first page".to_owned();
-        Self::of_faults(Code::InvalidQuery, Fault { path: "/wait".to_owned(), message }.into())
-    }
-}
-
-impl From<OpenStreamError> for Problem {
-    fn from(error: OpenStreamError) -> Self {
-        match error {
-            OpenStreamError::TooMany(seconds) => {
-                let detail = format!(
-                    "The token has {OPEN_STREAMS} open streams and pages that wait. End one, or try again in {seconds} s."
-                );
-                Self::new(Code::RateLimited, detail).retry_after(seconds)
-            }
-            OpenStreamError::Table(error) => error.into(),
-        }
-    }
-}
-
-impl From<LiveError> for Problem {
-    fn from(error: LiveError) -> Self {
-        match error {
-            LiveError::Topic(error) => error.into(),
-            LiveError::Cursor(error) => error.into(),
-            LiveError::Table(error) => error.into(),
         }
     }
 }

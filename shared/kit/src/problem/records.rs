@@ -3,6 +3,7 @@
 
 use axum::http::header::ETAG;
 use lately_model::Fault;
+use lately_store::limits::OPEN_STREAMS;
 use lately_store::{
     ChangeIssueError, DocumentNotFound, ErasureNotFound, FindError, FollowError, IssueNotFound, IssuesError,
     ListError, OpenIssueError, SeeError, SessionNotFound, TableError, TimelineError, WriteDocumentError,
@@ -55,9 +56,18 @@ impl From<FollowError> for Problem {
 impl From<TimelineError> for Problem {
     fn from(error: TimelineError) -> Self {
         match error {
+            TimelineError::Topic(error) => error.into(),
             TimelineError::Cursor(error) => error.into(),
-            TimelineError::Wait(error) => error.into(),
-            TimelineError::Open(error) => error.into(),
+            TimelineError::NewestFirstWait => {
+                let message = "needs the cursor of an oldest-first page".to_owned();
+                Self::of_faults(Code::InvalidQuery, Fault { path: "/wait".to_owned(), message }.into())
+            }
+            TimelineError::TooManyStreams(seconds) => {
+                let detail = format!(
+                    "The token has {OPEN_STREAMS} open streams and pages that wait. End one, or try again in {seconds} s."
+                );
+                Self::new(Code::RateLimited, detail).retry_after(seconds)
+            }
             TimelineError::InFuture => in_future(Code::InvalidQuery, "/wait_for"),
             TimelineError::NotYetVisible => Self::new(
                 Code::NotYetVisible,

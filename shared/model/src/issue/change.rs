@@ -2,12 +2,10 @@
 
 use lately_keys::{IssuePriority, IssueStatus};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use super::{Issue, IssueBody, IssueTitle, Labels};
 use crate::body::{self, BodyError};
-use crate::fault::{FaultList, Pointer};
-use crate::fields;
+use crate::fault::Pointer;
 
 /// The body of `POST /repos/{owner}/{repo}/issues`: `{"title","body"?,"labels"?}`.
 ///
@@ -37,16 +35,12 @@ impl NewIssue {
     /// # Errors
     /// If the body is not JSON, or with all its faults.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        body::parse(body, Self::read)
-    }
-
-    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
-        let names = ["title", "body", "labels"];
-        let [title, body, labels] = fields::of_object(json, &Pointer::root(), names, found)?;
-        let title = title.required(found).text(found);
-        let body = body.text(found);
-        let labels = Labels::read(&labels, found).unwrap_or_default();
-        Some(Self { title: title?, body, labels })
+        body::object(body, ["title", "body", "labels"], |[title, body, labels], found| {
+            let title = title.required(found).text(found);
+            let body = body.text(found);
+            let labels = Labels::read(&labels, found).unwrap_or_default();
+            Some(Self { title: title?, body, labels })
+        })
     }
 }
 
@@ -86,22 +80,21 @@ impl IssueChange {
     /// # Errors
     /// If the body is not JSON, or with all its faults. A change that sets nothing is a fault.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        body::parse(body, Self::read)
-    }
-
-    fn read(json: &RawValue, found: &mut FaultList) -> Option<Self> {
-        let names = ["title", "body", "labels", "status", "priority"];
-        let fields = fields::of_object(json, &Pointer::root(), names, found)?;
-        if fields.iter().all(|field| field.value.is_none()) {
-            found.add(&Pointer::root(), "must set at least one of title, body, labels, status and priority");
-        }
-        let [title, body, labels, status, priority] = fields;
-        Some(Self {
-            title: title.text(found),
-            body: if body.is_null() { Some(None) } else { body.text(found).map(Some) },
-            labels: Labels::read(&labels, found),
-            status: status.text(found),
-            priority: priority.text(found),
+        body::object(body, ["title", "body", "labels", "status", "priority"], |fields, found| {
+            if fields.iter().all(|field| field.value.is_none()) {
+                found.add(
+                    &Pointer::root(),
+                    "must set at least one of title, body, labels, status and priority",
+                );
+            }
+            let [title, body, labels, status, priority] = fields;
+            Some(Self {
+                title: title.text(found),
+                body: if body.is_null() { Some(None) } else { body.text(found).map(Some) },
+                labels: Labels::read(&labels, found),
+                status: status.text(found),
+                priority: priority.text(found),
+            })
         })
     }
 

@@ -1,7 +1,5 @@
 //! An issue's labels. The issue's priority follows them.
 
-use std::str::FromStr;
-
 use lately_keys::IssuePriority;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -9,35 +7,19 @@ use serde_json::value::RawValue;
 use crate::fault::FaultList;
 use crate::fields::Field;
 use crate::limits::{ISSUE_LABEL_BYTES, ISSUE_LABELS};
+use crate::text::ruled_text;
 
-/// A label: 1 to 50 bytes, no control characters, no white space at its ends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Label(Box<str>);
-
-/// The text is not a valid label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must have 1 to {ISSUE_LABEL_BYTES} bytes, no control characters, and no white space at its ends")]
-pub struct LabelError;
+ruled_text! {
+    /// A label: 1 to 50 bytes, no control characters, no white space at its ends.
+    Label if |text| {
+        let fits = (1..=ISSUE_LABEL_BYTES).contains(&text.len());
+        fits && text.trim() == text && !text.chars().any(char::is_control)
+    };
+    /// The text is not a valid label.
+    LabelError = "must have 1 to {ISSUE_LABEL_BYTES} bytes, no control characters, and no white space at its ends";
+}
 
 lately_keys::schema!(Label, inline, line(ISSUE_LABEL_BYTES));
-
-impl Label {
-    /// The label as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for Label {
-    type Err = LabelError;
-
-    fn from_str(text: &str) -> Result<Self, LabelError> {
-        let fits = (1..=ISSUE_LABEL_BYTES).contains(&text.len());
-        let plain = fits && text.trim() == text && !text.chars().any(char::is_control);
-        if plain { Ok(Self(text.into())) } else { Err(LabelError) }
-    }
-}
 
 /// An issue's labels: at most 20, without repetition, in the client's order.
 ///

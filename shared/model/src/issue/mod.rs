@@ -10,8 +10,7 @@ mod query;
 mod text;
 
 use lately_keys::{Actor, IssueNumber, IssuePriority, IssueStatus, Owner, Repo, UnixMillis};
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::revision::Revision;
 
@@ -23,7 +22,7 @@ pub use text::{IssueBody, IssueBodyError, IssueTitle, IssueTitleError};
 
 /// An issue as a response shows it:
 /// `{"owner","repo","number","title","body"?,"labels","status","priority","opened_by","opened_at","updated_at","revision"}`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct Issue {
     /// The owner of the repository.
@@ -35,6 +34,7 @@ pub struct Issue {
     /// The title: one line.
     pub title: IssueTitle,
     /// The text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<IssueBody>,
     /// The labels.
     pub labels: Labels,
@@ -43,7 +43,7 @@ pub struct Issue {
     /// The priority.
     pub priority: IssuePriority,
     /// True if someone set the priority, so that it no longer follows the labels.
-    #[cfg_attr(feature = "document", schema(ignore))]
+    #[serde(skip)]
     pub priority_by_hand: bool,
     /// The actor who opened it.
     pub opened_by: Actor,
@@ -53,27 +53,6 @@ pub struct Issue {
     pub updated_at: UnixMillis,
     /// The revision rises with every change; in quotes it is the `ETag`.
     pub revision: Revision,
-}
-
-impl Serialize for Issue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut issue = serializer.serialize_struct("Issue", 11 + usize::from(self.body.is_some()))?;
-        issue.serialize_field("owner", &self.owner)?;
-        issue.serialize_field("repo", &self.repo)?;
-        issue.serialize_field("number", &self.number.get())?;
-        issue.serialize_field("title", &self.title)?;
-        if let Some(body) = &self.body {
-            issue.serialize_field("body", body)?;
-        }
-        issue.serialize_field("labels", &self.labels)?;
-        issue.serialize_field("status", self.status.as_str())?;
-        issue.serialize_field("priority", self.priority.as_str())?;
-        issue.serialize_field("opened_by", &self.opened_by)?;
-        issue.serialize_field("opened_at", &self.opened_at)?;
-        issue.serialize_field("updated_at", &self.updated_at)?;
-        issue.serialize_field("revision", &self.revision.get())?;
-        issue.end()
-    }
 }
 
 /// A page of a repository's issues.

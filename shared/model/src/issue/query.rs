@@ -5,7 +5,7 @@ use lately_keys::{IssueNumber, IssuePriority, IssueStatus, Order};
 use crate::fault::{FaultList, Faults};
 use crate::fields::Field;
 use crate::page::PageSize;
-use crate::query::{parameters, parse_bool, parse_order};
+use crate::query::{self, parse_bool, parse_order};
 use crate::revision::Revision;
 
 /// The issues of a repository to list. It also decides where they are read.
@@ -83,30 +83,30 @@ impl IssueQuery {
     /// # Errors
     /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
     pub fn parse(query: &str) -> Result<Self, Faults> {
-        let mut found = FaultList::default();
         let names =
             ["status", "priority", "from", "to", "order", "limit", "cursor", "wait_for", "consistent"];
-        let [status, priority, from, to, order, limit, cursor, wait_for, consistent] =
-            parameters(query, names, &mut found);
-        let view = parse_view(&status, &priority, &mut found);
-        let (from, to) = parse_numbers(&from, &to, &mut found);
-        let query = Self {
-            view,
-            from,
-            to,
-            order: order.parsed(&mut found, parse_order),
-            limit: limit.parsed(&mut found, str::parse).unwrap_or_default(),
-            wait_for: wait_for.parsed(&mut found, parse_awaited),
-            consistent: consistent.parsed(&mut found, parse_bool).unwrap_or_default(),
-            cursor: cursor.value,
-        };
-        if wait_for.value.is_some() && query.cursor.is_some() {
-            wait_for.fault(&mut found, "must not be given with `cursor`");
-        }
-        if query.consistent && query.view != IssueView::All {
-            consistent.fault(&mut found, "must not be given with `status` or `priority`");
-        }
-        found.or(Some(query))
+        query::parse(query, names, |fields, found| {
+            let [status, priority, from, to, order, limit, cursor, wait_for, consistent] = fields;
+            let view = parse_view(&status, &priority, found);
+            let (from, to) = parse_numbers(&from, &to, found);
+            let query = Self {
+                view,
+                from,
+                to,
+                order: order.parsed(found, parse_order),
+                limit: limit.text(found).unwrap_or_default(),
+                wait_for: wait_for.parsed(found, parse_awaited),
+                consistent: consistent.parsed(found, parse_bool).unwrap_or_default(),
+                cursor: cursor.value,
+            };
+            if wait_for.value.is_some() && query.cursor.is_some() {
+                wait_for.fault(found, "must not be given with `cursor`");
+            }
+            if query.consistent && query.view != IssueView::All {
+                consistent.fault(found, "must not be given with `status` or `priority`");
+            }
+            Some(query)
+        })
     }
 }
 
@@ -114,8 +114,8 @@ fn parse_view(status: &Field<String>, priority: &Field<String>, found: &mut Faul
     if status.value.is_some() && priority.value.is_some() {
         priority.fault(found, "must not be given with `status`");
     }
-    let status = status.parsed(found, str::parse).map(IssueView::Status);
-    let priority = priority.parsed(found, str::parse).map(IssueView::Priority);
+    let status = status.text(found).map(IssueView::Status);
+    let priority = priority.text(found).map(IssueView::Priority);
     status.or(priority).unwrap_or_default()
 }
 
@@ -124,7 +124,7 @@ fn parse_numbers(
     to: &Field<String>,
     found: &mut FaultList,
 ) -> (Option<IssueNumber>, Option<IssueNumber>) {
-    let numbers = (from.parsed(found, str::parse), to.parsed(found, str::parse));
+    let numbers: (Option<IssueNumber>, _) = (from.text(found), to.text(found));
     if let (Some(first), Some(last)) = numbers
         && first > last
     {

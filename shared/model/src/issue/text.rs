@@ -1,31 +1,28 @@
 //! An issue's title and body: text for people, stored exactly as sent.
 
-use std::str::FromStr;
-
-use serde::Serialize;
-
 use crate::limits::{ISSUE_BODY_BYTES, ISSUE_TITLE_CHARACTERS};
+use crate::text::ruled_text;
 
-/// An issue's title: 1 to 256 characters, without control characters, and not only white space.
-///
-/// ```
-/// use lately_model::IssueTitle;
-///
-/// let title: IssueTitle = "Der Zähler läuft rückwärts".parse()?;
-/// assert_eq!(title.as_str(), "Der Zähler läuft rückwärts");
-/// assert!(" \u{3000}".parse::<IssueTitle>().is_err());
-/// # Ok::<(), lately_model::IssueTitleError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct IssueTitle(Box<str>);
-
-/// The text is not a valid title.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "must have 1 to {ISSUE_TITLE_CHARACTERS} characters, none of them control characters, and not be blank"
-)]
-pub struct IssueTitleError;
+ruled_text! {
+    /// An issue's title: 1 to 256 characters, without control characters, and not only white space.
+    ///
+    /// ```
+    /// use lately_model::IssueTitle;
+    ///
+    /// let title: IssueTitle = "Der Zähler läuft rückwärts".parse()?;
+    /// assert_eq!(title.as_str(), "Der Zähler läuft rückwärts");
+    /// assert!(" \u{3000}".parse::<IssueTitle>().is_err());
+    /// # Ok::<(), lately_model::IssueTitleError>(())
+    /// ```
+    IssueTitle if |text| {
+        // Only one character beyond the limit is looked for, so that a very long text is not counted to its end.
+        let fits = text.chars().nth(ISSUE_TITLE_CHARACTERS).is_none();
+        fits && !text.trim().is_empty() && !text.chars().any(char::is_control)
+    };
+    /// The text is not a valid title.
+    IssueTitleError =
+        "must have 1 to {ISSUE_TITLE_CHARACTERS} characters, none of them control characters, and not be blank";
+}
 
 lately_keys::schema!(IssueTitle, "IssueTitle", {
     let title = text(r"^[^\u0000-\u001f\u007f-\u009f]*$").min_length(Some(1));
@@ -33,34 +30,16 @@ lately_keys::schema!(IssueTitle, "IssueTitle", {
     title.description(Some("One line: no control characters, and not only white space."))
 });
 
-impl IssueTitle {
-    /// The title as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+ruled_text! {
+    /// An issue's body: up to 64 KiB of text in lines. Tabs and line ends are the only control characters that it may
+    /// contain: others are not text, and a terminal may execute them.
+    IssueBody if |text| {
+        let is_shown = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
+        text.len() <= ISSUE_BODY_BYTES && text.chars().all(is_shown)
+    };
+    /// The text is not a valid body.
+    IssueBodyError = "must have at most {ISSUE_BODY_BYTES} bytes, and no control characters but tabs and line ends";
 }
-
-impl FromStr for IssueTitle {
-    type Err = IssueTitleError;
-
-    fn from_str(text: &str) -> Result<Self, IssueTitleError> {
-        // Only one character beyond the limit is looked for, so that a very long text is not counted to its end.
-        let fits = text.chars().nth(ISSUE_TITLE_CHARACTERS).is_none();
-        let plain = fits && !text.trim().is_empty() && !text.chars().any(char::is_control);
-        if plain { Ok(Self(text.into())) } else { Err(IssueTitleError) }
-    }
-}
-
-/// An issue's body: up to 64 KiB of text in lines. Tabs and line ends are the only control characters that it may
-/// contain: others are not text, and a terminal may execute them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct IssueBody(Box<str>);
-
-/// The text is not a valid body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must have at most {ISSUE_BODY_BYTES} bytes, and no control characters but tabs and line ends")]
-pub struct IssueBodyError;
 
 lately_keys::schema!(IssueBody, "IssueBody", {
     let about = format!(
@@ -68,23 +47,6 @@ lately_keys::schema!(IssueBody, "IssueBody", {
     );
     ObjectBuilder::new().schema_type(Type::String).description(Some(about))
 });
-
-impl IssueBody {
-    /// The body as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for IssueBody {
-    type Err = IssueBodyError;
-
-    fn from_str(text: &str) -> Result<Self, IssueBodyError> {
-        let shown = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
-        let fits = text.len() <= ISSUE_BODY_BYTES;
-        if fits && text.chars().all(shown) { Ok(Self(text.into())) } else { Err(IssueBodyError) }
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -5,16 +5,12 @@
 //! its consumer was deleted brings nothing back.
 
 use lately_items::{
-    Announcement, AnnouncementKey, AnyKey, Checkpoint, ConsumerKey, ConsumerMode, EndingMark, LedgerCounters,
-    WatchKey,
+    Announcement, AnnouncementKey, AnyKey, ConsumerKey, ConsumerMode, EndingMark, LedgerCounters, WatchKey,
 };
 use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
-use lately_model::Revision;
 use lately_table::{Condition, Query, TableError, Update};
 
-use crate::consumer::is_of;
-use crate::consumer::ledger::{Ledger, LedgerHandle};
-use crate::op::Op;
+use crate::consumer::{Incarnation, is_of};
 use crate::topic::TopicHandle;
 
 impl TopicHandle<'_> {
@@ -65,94 +61,71 @@ pub(crate) struct Announced {
     pub(crate) marks: Vec<EndingMark>,
 }
 
-/// The announcement of one consumer, in one request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AnnouncementHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) checkpoint: &'a Checkpoint,
-}
-
-impl<'a> AnnouncementHandle<'a> {
-    pub(crate) const fn of(op: &'a Op, checkpoint: &'a Checkpoint) -> Self {
-        Self { op, checkpoint }
-    }
-}
-
-impl AnnouncementHandle<'_> {
-    pub(super) fn key(self) -> AnnouncementKey {
-        Announcement::key(&self.checkpoint.consumer)
+impl Incarnation<'_> {
+    /// The key of the announcement.
+    pub(super) fn announcement_key(self) -> AnnouncementKey {
+        Announcement::key(self.consumer)
     }
 
-    /// The condition that the announcement is the one of this incarnation, and that this goes on.
-    fn is_ours(self) -> Condition {
-        goes_on(self.checkpoint.incarnation)
+    /// The condition that an announcement is the one of this incarnation, and that its consumer is not being deleted.
+    fn goes_on(self) -> Condition {
+        is_of(self.incarnation).and(Condition::absent(Announcement::ENDED))
     }
 
     /// The announcement, unless the consumer has been deleted. The read is consistent.
-    pub(crate) async fn find(self) -> Result<Option<Announcement>, TableError> {
-        let item =
-            self.op.table.get(self.key().encode()).await?.filter(|item| !item.flag(Announcement::ENDED));
+    pub(crate) async fn announcement(self) -> Result<Option<Announcement>, TableError> {
+        let item = self.op.table.get(self.announcement_key().encode()).await?;
+        let item = item.filter(|item| !item.flag(Announcement::ENDED));
         let found = item.as_ref().map(Announcement::decode).transpose()?;
-        Ok(found.filter(|found| found.incarnation == self.checkpoint.incarnation))
+        Ok(found.filter(|found| found.incarnation == self.incarnation))
     }
 
     /// The part of a run's transaction that announces the run.
-    pub(crate) fn announcing_run(self, to: EventId, at: UnixMillis) -> Update {
-        Update::of(&self.key())
-            .set("from", self.checkpoint.position.to_string())
-            .set("to", to.to_string())
-            .set("at", at.get())
-            .set("mode", ConsumerMode::Runs.as_str())
-            .only_if(self.is_ours())
+    pub(crate) fn announcing_run(self, from: EventId, to: EventId, at: UnixMillis) -> Update {
+        Update::of(&self.announcement_key())
+            .set(Announcement::FROM, &from)
+            .set(Announcement::TO, &to)
+            .set(Announcement::AT, &at)
+            .set(Announcement::MODE, &ConsumerMode::Runs)
+            .only_if(self.goes_on())
     }
 
     /// Announces that a poll reads up to an id, and reads the counters. `None` if the consumer has been deleted.
     pub(crate) async fn announce_poll(self, to: EventId) -> Result<Option<LedgerCounters>, TableError> {
         let to = to.to_string();
-        let update = Update::of(&self.key())
-            .set("to", to.as_str())
-            .set("mode", ConsumerMode::Polls.as_str())
-            .only_if(self.is_ours().and(Condition::below("to", to)));
+        let update = Update::of(&self.announcement_key())
+            .set(Announcement::TO, to.as_str())
+            .set(Announcement::MODE, &ConsumerMode::Polls)
+            .only_if(self.goes_on().and(Condition::below(Announcement::TO, to)));
         match self.op.table.update_and_get(&update).await? {
             Some(item) => Ok(Some(LedgerCounters::of_attributes(&item)?)),
             // The id was announced already, or there is no announcement of this incarnation.
-            None => Ok(self.find().await?.map(|found| found.counters)),
+            None => Ok(self.announcement().await?.map(|found| found.counters)),
         }
     }
 
     /// Announces that the consumer's start moves down to an id.
     pub(crate) async fn lower_start(self, start: EventId) -> Result<(), TableError> {
         let start = start.to_string();
-        let update = Update::of(&self.key())
-            .set("start", start.as_str())
-            .only_if(self.is_ours().and(Condition::above("start", start)));
+        let update = Update::of(&self.announcement_key())
+            .set(Announcement::START, start.as_str())
+            .only_if(self.goes_on().and(Condition::above(Announcement::START, start)));
         self.op.table.update(&update).await.map(drop)
     }
 
     /// Ends the announcement, unless it belongs to a later incarnation. From then on, it counts as absent.
-    pub(crate) async fn end(self) -> Result<(), TableError> {
-        let is_ours = Condition::at_most("incarnation", self.checkpoint.incarnation.get());
-        self.op
-            .table
-            .update(&Update::of(&self.key()).set(Announcement::ENDED, true).only_if(is_ours))
-            .await
-            .map(drop)
+    pub(crate) async fn end_announcement(self) -> Result<(), TableError> {
+        let is_ours = Condition::at_most("incarnation", self.incarnation.get());
+        let end = Update::of(&self.announcement_key()).set(Announcement::ENDED, true).only_if(is_ours);
+        self.op.table.update(&end).await.map(drop)
     }
-}
 
-impl LedgerHandle<'_> {
-    /// Counts some partitions of a consumer's ledger, after entries were put into them. False if this incarnation of
+    /// Counts some partitions of the ledger, after entries were put into them. False if this incarnation of
     /// the consumer has been deleted: then nobody reads the entries.
     pub(crate) async fn count(self, shards: &[u8]) -> Result<bool, TableError> {
-        let Ledger { consumer, incarnation } = self.ledger;
-        let update = Update::of(&Announcement::key(consumer)).only_if(goes_on(incarnation));
+        let update = Update::of(&self.announcement_key()).only_if(self.goes_on());
         let attributes = shards.iter().map(|shard| LedgerCounters::attribute(*shard));
         let update = attributes.fold(update, |update, attribute| update.add(attribute, 1_u64));
         self.op.table.update(&update).await
     }
-}
-
-/// The condition that an announcement is the one of an incarnation, and that its consumer is not being deleted.
-fn goes_on(incarnation: Revision) -> Condition {
-    is_of(incarnation).and(Condition::absent(Announcement::ENDED))
 }

@@ -7,21 +7,12 @@
 //! A process that works for an earlier incarnation of a consumer must not change an entry of a later one.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{ConsumerKey, EXPIRES_AT, LateEventKey, Run};
+use lately_items::{EXPIRES_AT, LateEventKey};
 use lately_keys::{EventId, UnixMillis};
-use lately_model::Revision;
 use lately_table::{Condition, Item, Query, TableError, Update};
 
-use crate::consumer::is_of;
+use crate::consumer::{Incarnation, is_of};
 use crate::limits::{REDELIVERED_SECONDS, WRITES_AT_ONCE};
-use crate::op::Op;
-
-/// The ledger of one incarnation of a consumer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ledger<'a> {
-    pub(crate) consumer: &'a ConsumerKey,
-    pub(crate) incarnation: Revision,
-}
 
 /// Some of the unsettled entries of a partition.
 #[derive(Debug)]
@@ -53,14 +44,7 @@ pub(crate) enum WalkEnding {
     Cut,
 }
 
-impl<'a> Ledger<'a> {
-    /// The ledger of a run's consumer.
-    pub(crate) const fn of_run(run: &'a Run) -> Self {
-        Self { consumer: &run.consumer, incarnation: run.incarnation }
-    }
-}
-
-impl Ledger<'_> {
+impl Incarnation<'_> {
     fn key(self, id: EventId) -> LateEventKey {
         LateEventKey { consumer: self.consumer.clone(), id }
     }
@@ -74,35 +58,14 @@ impl Ledger<'_> {
         LateEventKey::partitions(self.consumer).nth(shard.into())
     }
 
-    /// The condition that an entry is one of this incarnation.
-    fn is_ours(self) -> Condition {
-        is_of(self.incarnation)
-    }
-}
-
-/// The late ledger of one consumer, in one request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LedgerHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) ledger: Ledger<'a>,
-}
-
-impl<'a> LedgerHandle<'a> {
-    pub(crate) const fn of(op: &'a Op, ledger: Ledger<'a>) -> Self {
-        Self { op, ledger }
-    }
-}
-
-impl LedgerHandle<'_> {
     /// Notes an event as late, unless it is noted already. Returns whether its entry is unsettled. Then its partition
     /// must be counted, even if the entry was there before: the process that put it may have died before it counted.
     pub(crate) async fn note(self, id: EventId) -> Result<bool, TableError> {
-        let Ledger { incarnation, .. } = self.ledger;
-        let is_new = Condition::no_item().or(Condition::below("incarnation", incarnation.get()));
-        let put = self.op.table.put_if(&self.ledger.entry(id), &is_new).await?;
+        let is_new = Condition::no_item().or(Condition::below("incarnation", self.incarnation.get()));
+        let put = self.op.table.put_if(&self.entry(id), &is_new).await?;
         Ok(match put.in_the_way()? {
             None => true,
-            Some(there) => LateEventKey::is_unsettled(&there, incarnation)?,
+            Some(there) => LateEventKey::is_unsettled(&there, self.incarnation)?,
         })
     }
 
@@ -113,9 +76,8 @@ impl LedgerHandle<'_> {
         let drops: Vec<_> = ids
             .iter()
             .map(async |id| {
-                let item =
-                    self.ledger.entry(*id).with(LateEventKey::BY, "deleted").with(EXPIRES_AT, expires_at);
-                self.op.table.put_if(&item, &self.ledger.is_ours()).await.map(drop)
+                let item = self.entry(*id).with(LateEventKey::BY, "deleted").with(EXPIRES_AT, expires_at);
+                self.op.table.put_if(&item, &is_of(self.incarnation)).await.map(drop)
             })
             .collect();
         stream::iter(drops).buffer_unordered(WRITES_AT_ONCE).try_collect().await
@@ -160,15 +122,15 @@ impl LedgerHandle<'_> {
         after: Option<EventId>,
         upto: EventId,
     ) -> Result<Unsettled, TableError> {
-        let query = Query::partition(self.ledger.partition(shard).unwrap_or_default())
+        let query = Query::partition(self.partition(shard).unwrap_or_default())
             .up_to(upto.to_string())
-            .filter(self.ledger.is_ours().and(Condition::absent(LateEventKey::BY)))
-            .start(after.map(|id| Item::at(&self.ledger.key(id))))
+            .filter(is_of(self.incarnation).and(Condition::absent(LateEventKey::BY)))
+            .start(after.map(|id| Item::at(&self.key(id))))
             .consistent(true);
         let page = self.op.table.query(&query).await?;
         self.op.table.meter().items(page.read);
-        let ids = page.items.iter().map(|item| item.parsed("sk")).collect::<Result<_, _>>()?;
-        let last = page.next.map(|next| next.parsed("sk")).transpose()?;
+        let ids = page.items.iter().map(|item| item.get("sk")).collect::<Result<_, _>>()?;
+        let last = page.next.map(|next| next.get("sk")).transpose()?;
         Ok(Unsettled { ids, last })
     }
 
@@ -176,10 +138,10 @@ impl LedgerHandle<'_> {
     pub(crate) async fn settle(self, ids: &[EventId], by: &str) -> Result<(), TableError> {
         let expires_at = self.op.now().get() / 1000 + REDELIVERED_SECONDS;
         let settle = |id: &EventId| {
-            let update = Update::of(&self.ledger.key(*id))
+            let update = Update::of(&self.key(*id))
                 .set(LateEventKey::BY, by)
                 .set(EXPIRES_AT, expires_at)
-                .only_if(self.ledger.is_ours());
+                .only_if(is_of(self.incarnation));
             async move { self.op.table.update(&update).await.map(drop) }
         };
         let settles: Vec<_> = ids.iter().map(settle).collect();

@@ -29,14 +29,14 @@
 //! the second. And an announcement exists as long as its consumer does. Every item that is written for an incarnation
 //! names it.
 
-pub(crate) mod announcement;
-pub(crate) mod ledger;
+mod announcement;
+mod ledger;
 mod poll;
 mod position;
 mod remove;
 mod status;
 
-use lately_items::{Checkpoint, ConsumerKey};
+use lately_items::{Checkpoint, ConsumerKey, INCARNATION, Run};
 use lately_keys::{CursorError, TableKey};
 use lately_model::Revision;
 use lately_table::{Condition, Guarded, Rounds, TableError};
@@ -123,7 +123,7 @@ impl ConsumerHandle<'_> {
             let Some(known) = found else { return Ok(None) };
             let Some(wanted) = decide(&known)? else { return Ok(Some(known)) };
             let wanted = Checkpoint { revision: known.revision.next(), ..wanted };
-            found = match self.op.table.put_revised(&wanted.encode(), Some(known.revision)).await? {
+            found = match self.op.table.revised(Some(known.revision)).put(&wanted.encode()).await? {
                 Guarded::Written => return Ok(Some(wanted)),
                 Guarded::Stale(there) => {
                     there.as_ref().map(Checkpoint::decode).transpose().map_err(TableError::from)?
@@ -136,7 +136,25 @@ impl ConsumerHandle<'_> {
     }
 }
 
+/// One incarnation of a consumer, in one request: its announcement and its late ledger.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Incarnation<'a> {
+    pub(crate) op: &'a Op,
+    pub(crate) consumer: &'a ConsumerKey,
+    pub(crate) incarnation: Revision,
+}
+
+impl<'a> Incarnation<'a> {
+    pub(crate) const fn of(op: &'a Op, checkpoint: &'a Checkpoint) -> Self {
+        Self { op, consumer: &checkpoint.consumer, incarnation: checkpoint.incarnation }
+    }
+
+    pub(crate) const fn of_run(op: &'a Op, run: &'a Run) -> Self {
+        Self { op, consumer: &run.consumer, incarnation: run.incarnation }
+    }
+}
+
 /// The condition that an item belongs to an incarnation of a consumer.
 pub(crate) fn is_of(incarnation: Revision) -> Condition {
-    Condition::equals("incarnation", incarnation.get())
+    Condition::equals(INCARNATION, &incarnation)
 }

@@ -19,29 +19,28 @@
 use std::collections::BTreeMap;
 
 use lately_items::{Checkpoint, ConsumerMode, LedgerCounters, Outstanding, StoredTopic, Sweep};
-use lately_keys::{EventId, Fingerprint, Order};
+use lately_keys::EventId;
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 use lately_table::limits::BATCH_KEYS;
 use lately_table::{Guarded, Rounds, TableError};
 
-use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
-use crate::consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound, existing};
-use crate::latest::page::{PageDraft, PageEnd, PageItem};
-use crate::latest::span::{IdRange, Span};
+use crate::consumer::ledger::WalkEnding;
+use crate::consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound, Incarnation, existing};
+use crate::latest::page::{DraftEnd, PageItem};
+use crate::latest::span::IdRange;
 use crate::limits::{PAGE_BYTES, POINTERS_AT_FIRST};
 use crate::op::Op;
 
-/// A poll's response.
-struct PreparedPoll {
-    polled: Polled,
-    /// The checkpoint that must be written before the response is given.
-    next: Option<Checkpoint>,
-}
+/// A poll's response, and the checkpoint that must be written before the response is given.
+type PreparedPoll = (Polled, Option<Checkpoint>);
 
-/// The late events of a batch.
+/// The late events of a batch, and what a poll found in the ledger.
 #[derive(Default)]
 struct Late {
+    /// The other unsettled entries, each with its partition.
+    left: BTreeMap<EventId, u8>,
+    /// The partitions that hold no other unsettled entries than these, and their counters.
+    whole: Vec<(u8, u64)>,
     events: Vec<Event>,
     /// Their bytes as sent.
     bytes: usize,
@@ -55,18 +54,6 @@ struct Late {
     sweeps: Vec<Sweep>,
 }
 
-/// The unsettled entries that a poll found in the ledger, and the places where it stopped.
-#[derive(Default)]
-struct UnsettledEntries {
-    /// Each with its partition.
-    ids: BTreeMap<EventId, u8>,
-    /// The partitions that hold no other unsettled entries, and their counters.
-    whole: Vec<(u8, u64)>,
-    sweeps: Vec<Sweep>,
-    /// True if entries that the poll did not reach may be unsettled.
-    more: bool,
-}
-
 impl Late {
     /// Takes as many events as fit.
     fn take(&mut self, events: Vec<Event>) {
@@ -78,36 +65,28 @@ impl Late {
                 return;
             }
             self.bytes += bytes;
+            self.left.remove(&event.id);
             self.events.push(event);
         }
     }
 }
 
-/// The events after the position.
-struct Ahead {
-    events: Vec<Event>,
-    /// The last id up to which the topic was read; `None` if that is the position.
-    upto: Option<EventId>,
-    /// True if the topic was read up to the end that was asked for.
-    complete: bool,
-}
-
 impl ConsumerHandle<'_> {
     /// The outstanding batch of a consumer, or its next batch if there is none.
     pub async fn poll(self, request: PollRequest) -> Result<Polled, ConsumerError> {
-        let consumer = self.consumer;
-        let stored = self.op.topic(&consumer.topic).stored().await?;
+        let stored = self.op.topic(&self.consumer.topic).stored().await?;
         let mut found = self.checkpoint().await?;
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
-            let checkpoint = self.polled(existing(found, consumer)?).await?;
-            let given = match &checkpoint.outstanding {
-                Some(batch) => Polling::of(self.op, &checkpoint, &stored).again(batch).await?,
-                None => Polling::of(self.op, &checkpoint, &stored).next_batch(request).await?,
+            let checkpoint = self.polled(existing(found, self.consumer)?).await?;
+            let polling = Polling { op: self.op, checkpoint: &checkpoint, stored: &stored };
+            let (polled, next) = match &checkpoint.outstanding {
+                Some(batch) => polling.again(batch).await?,
+                None => polling.next_batch(request).await?,
             };
-            let Some(next) = given.next else { return Ok(given.polled) };
-            found = match self.op.table.put_revised(&next.encode(), Some(checkpoint.revision)).await? {
-                Guarded::Written => return Ok(given.polled),
+            let Some(next) = next else { return Ok(polled) };
+            found = match self.op.table.revised(Some(checkpoint.revision)).put(&next.encode()).await? {
+                Guarded::Written => return Ok(polled),
                 // Another poll was first, or an attempt of this one was applied: its batch is given.
                 Guarded::Stale(_) | Guarded::Unknown => self.checkpoint().await?,
             };
@@ -117,28 +96,21 @@ impl ConsumerHandle<'_> {
 
     /// Marks the consumer as polled, if it has not been used yet.
     async fn polled(self, checkpoint: Checkpoint) -> Result<Checkpoint, ConsumerError> {
-        let consumer = checkpoint.consumer.clone();
         let mark = |found: &Checkpoint| match found.mode {
             Some(ConsumerMode::Polls) => Ok(None),
             Some(ConsumerMode::Runs) => Err(ConsumerError::HasRuns),
             None => Ok(Some(Checkpoint { mode: Some(ConsumerMode::Polls), ..found.clone() })),
         };
-        Ok(existing(self.change(Some(checkpoint), mark).await?, &consumer)?)
+        Ok(existing(self.change(Some(checkpoint), mark).await?, self.consumer)?)
     }
 }
 
 /// One poll of a consumer, from the checkpoint that it read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Polling<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) checkpoint: &'a Checkpoint,
-    pub(crate) stored: &'a StoredTopic,
-}
-
-impl<'a> Polling<'a> {
-    pub(crate) const fn of(op: &'a Op, checkpoint: &'a Checkpoint, stored: &'a StoredTopic) -> Self {
-        Self { op, checkpoint, stored }
-    }
+struct Polling<'a> {
+    op: &'a Op,
+    checkpoint: &'a Checkpoint,
+    stored: &'a StoredTopic,
 }
 
 impl Polling<'_> {
@@ -148,64 +120,59 @@ impl Polling<'_> {
         let watermark = checkpoint.watermark(self.op.now());
         // The announcement comes before every read: from now on, fan-out notes each event that lands behind the
         // watermark.
-        let seen = AnnouncementHandle::of(self.op, checkpoint).announce_poll(watermark).await?;
+        let seen = Incarnation::of(self.op, checkpoint).announce_poll(watermark).await?;
         let seen = seen.ok_or_else(|| ConsumerNotFound { consumer: checkpoint.consumer.clone() })?;
         let late = self.late_events(&seen, limit).await?;
         let ahead = self.ahead(watermark, limit, &late).await?;
-        let caught_up = ahead.complete && !late.more;
+        let caught_up = !ahead.has_more && !late.more;
         let Late { events: late, dealt, sweeps, .. } = late;
         let revision = checkpoint.revision.next();
-        if late.is_empty() && ahead.upto.is_none() {
+        if late.is_empty() && ahead.position.is_none() {
             let polled = Polled { batch: None, events: Vec::new(), late, caught_up };
             // The next poll need not look again at partitions whose entries are all settled.
             let known = checkpoint.known.max(&dealt);
             let is_new = (known, &sweeps) != (checkpoint.known, &checkpoint.sweeps);
             let next = is_new.then(|| Checkpoint { revision, known, sweeps, ..checkpoint.clone() });
-            return Ok(PreparedPoll { polled, next });
+            return Ok((polled, next));
         }
         let batch = BatchToken::new(checkpoint.incarnation, revision);
         let ids = late.iter().map(|event| event.id).collect();
-        let upto = ahead.upto.unwrap_or(checkpoint.position);
+        let upto = ahead.position.unwrap_or(checkpoint.position);
         let outstanding = Some(Outstanding { batch, upto, late: ids, dealt });
         let next = Some(Checkpoint { revision, outstanding, sweeps, ..checkpoint.clone() });
-        let polled = Polled { batch: Some(batch), events: ahead.events, late, caught_up };
-        Ok(PreparedPoll { polled, next })
+        Ok((Polled { batch: Some(batch), events: ahead.events, late, caught_up }, next))
     }
 
     /// Gives the outstanding batch again. It does not look for events behind the batch.
     async fn again(self, outstanding: &Outstanding) -> Result<PreparedPoll, ConsumerError> {
-        let stored = self.stored;
         let checkpoint = self.checkpoint;
-        let topic = &checkpoint.consumer.topic;
-        let events = self.op.topic(topic).find_events(stored.settings.bucket, &outstanding.late).await?;
+        let topic = self.op.topic(&checkpoint.consumer.topic);
+        let events = topic.find_events(self.stored.settings.bucket, &outstanding.late).await?;
         let bytes = events.iter().map(Event::sent_bytes).sum();
         let late = Late { events, bytes, ..Late::default() };
         let limit = usize::from(lately_model::limits::POLL_EVENTS);
         let ahead = self.ahead(outstanding.upto, limit, &late).await?;
         let mut batch = outstanding.batch;
         let mut next = None;
-        if !ahead.complete {
+        if ahead.has_more {
             let revision = checkpoint.revision.next();
             batch = BatchToken::new(checkpoint.incarnation, revision);
-            let upto = ahead.upto.unwrap_or(checkpoint.position);
+            let upto = ahead.position.unwrap_or(checkpoint.position);
             let outstanding = Some(Outstanding { batch, upto, ..outstanding.clone() });
             next = Some(Checkpoint { revision, outstanding, ..checkpoint.clone() });
         }
         let polled = Polled { batch: Some(batch), events: ahead.events, late: late.events, caught_up: false };
-        Ok(PreparedPoll { polled, next })
+        Ok((polled, next))
     }
 
     /// The events of the unsettled entries up to the position, oldest first, as many as may be given. Entries of
     /// deleted events are settled.
     async fn late_events(self, seen: &LedgerCounters, limit: usize) -> Result<Late, TableError> {
-        let stored = self.stored;
         let checkpoint = self.checkpoint;
-        let consumer = &checkpoint.consumer;
-        let ledger = Ledger { consumer, incarnation: checkpoint.incarnation };
-        let UnsettledEntries { ids: mut left, whole, sweeps, more } = self.waiting(seen, limit).await?;
-        let mut late =
-            Late { more: more || left.len() > limit, dealt: checkpoint.known, sweeps, ..Late::default() };
-        let ids: Vec<_> = left.keys().copied().take(limit).collect();
+        let topic = self.op.topic(&checkpoint.consumer.topic);
+        let mut late = self.waiting(seen, limit).await?;
+        late.more |= late.left.len() > limit;
+        let ids: Vec<_> = late.left.keys().copied().take(limit).collect();
         // Events may be large. The first step reads no more than fit at the largest size; later steps go by the mean
         // size of the events before.
         let (mut rest, mut step) = (&*ids, POINTERS_AT_FIRST);
@@ -217,23 +184,20 @@ impl Polling<'_> {
             }
             let (next, behind) = rest.split_at(step.min(rest.len()));
             rest = behind;
-            let events = self.op.topic(&consumer.topic).find_events(stored.settings.bucket, next).await?;
+            let events = topic.find_events(self.stored.settings.bucket, next).await?;
             let is_there = |id: &EventId| events.binary_search_by_key(id, |event| event.id).is_ok();
             let gone: Vec<_> = next.iter().copied().filter(|id| !is_there(id)).collect();
-            LedgerHandle::of(self.op, ledger).settle(&gone, GONE).await?;
+            Incarnation::of(self.op, checkpoint).settle(&gone, GONE).await?;
             late.take(events);
             if let Some(mean) = late.bytes.checked_div(late.events.len()) {
                 step = (PAGE_BYTES.saturating_sub(late.bytes) / mean.max(1)).clamp(1, BATCH_KEYS);
             }
             for id in &gone {
-                left.remove(id);
+                late.left.remove(id);
             }
         }
-        for event in &late.events {
-            left.remove(&event.id);
-        }
-        for (shard, count) in whole {
-            if left.values().all(|other| *other != shard) {
+        for (shard, count) in std::mem::take(&mut late.whole) {
+            if late.left.values().all(|other| *other != shard) {
                 late.dealt.raise(shard, count);
             }
         }
@@ -242,11 +206,10 @@ impl Polling<'_> {
 
     /// Finds the unsettled entries of the partitions whose counters rose, until the request may read no more. It begins
     /// with a random partition, so that each partition gets its turn.
-    async fn waiting(self, seen: &LedgerCounters, limit: usize) -> Result<UnsettledEntries, TableError> {
-        let Checkpoint { consumer, incarnation, known, position, sweeps, .. } = self.checkpoint;
-        let ledger = LedgerHandle::of(self.op, Ledger { consumer, incarnation: *incarnation });
+    async fn waiting(self, seen: &LedgerCounters, limit: usize) -> Result<Late, TableError> {
+        let Checkpoint { known, position, sweeps, .. } = self.checkpoint;
         let mut risen = seen.risen_since(known);
-        let mut waiting = UnsettledEntries::default();
+        let mut waiting = Late { dealt: *known, ..Late::default() };
         if risen.is_empty() {
             return Ok(waiting);
         }
@@ -260,6 +223,7 @@ impl Polling<'_> {
                 continue;
             }
             let count = sweep.map_or(seen.of(shard), |sweep| sweep.count);
+            let ledger = Incarnation::of(self.op, self.checkpoint);
             let walked = ledger.walk(shard, sweep.map(|sweep| sweep.behind), *position, limit).await?;
             if walked.ending == WalkEnding::Exhausted {
                 waiting.whole.push((shard, count));
@@ -269,41 +233,29 @@ impl Polling<'_> {
                 waiting.sweeps.extend(walked.behind.map(|behind| Sweep { shard, count, behind }));
                 waiting.more |= walked.ending == WalkEnding::Cut;
             }
-            waiting.ids.extend(walked.ids.into_iter().map(|id| (id, shard)));
+            waiting.left.extend(walked.ids.into_iter().map(|id| (id, shard)));
         }
         waiting.sweeps.sort_unstable_by_key(|sweep| sweep.shard);
         Ok(waiting)
     }
 
     /// The events after the position and up to an end, as many as may be given beside the late events.
-    async fn ahead(self, to: EventId, limit: usize, late: &Late) -> Result<Ahead, TableError> {
-        let stored = self.stored;
-        let checkpoint = self.checkpoint;
-        let ids = checkpoint.position.just_after().and_then(|first| IdRange::new(first, to));
-        let span = Span { order: Order::OldestFirst, ids, position: None, now: self.op.now() };
+    async fn ahead(self, to: EventId, limit: usize, late: &Late) -> Result<DraftEnd<Event>, TableError> {
+        let ids = self.checkpoint.position.just_after().and_then(|first| IdRange::new(first, to));
         let limit = limit.saturating_sub(late.events.len());
         if ids.is_none() || limit == 0 {
-            return Ok(Ahead { events: Vec::new(), upto: None, complete: ids.is_none() });
+            return Ok(DraftEnd { events: Vec::new(), position: None, has_more: ids.is_some() });
         }
         let query = EventQuery { consistent: true, ..EventQuery::default() };
-        let mut draft = PageDraft::beside(late.bytes, limit, Fingerprint::of("poll").finish(), &span);
-        let topic = &checkpoint.consumer.topic;
-        let ending = self.op.topic(topic).fill(&mut draft, stored, &query, &span).await?;
-        let mut events = draft.finish(ending).events;
-        let complete = matches!(ending, PageEnd::Exhausted | PageEnd::Full { more: false });
+        let topic = self.op.topic(&self.checkpoint.consumer.topic);
+        let ahead = topic.first_events(self.stored, &query, ids, limit, late.bytes).await?;
         // A page takes its first event whatever the event's size. But in this response, late events come before it.
-        if let ([only], false) = (&*events, late.events.is_empty())
+        if let ([only], false) = (&*ahead.events, late.events.is_empty())
             && late.bytes + only.sent_bytes() > PAGE_BYTES
         {
-            events.clear();
-            return Ok(Ahead { events, upto: None, complete: false });
+            return Ok(DraftEnd { events: Vec::new(), position: None, has_more: true });
         }
-        let looked_upto = match ending {
-            PageEnd::Cut { at } => at,
-            PageEnd::Full { .. } | PageEnd::Exhausted => None,
-        };
-        let upto = looked_upto.max(events.last().map(|event| event.id));
-        Ok(Ahead { events, upto, complete })
+        Ok(ahead)
     }
 }
 

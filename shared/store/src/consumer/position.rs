@@ -4,24 +4,20 @@ use lately_items::{Checkpoint, ConsumerMode, beginning};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{BatchToken, ConsumerView, Seek, SeekTo};
 
-use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::ledger::{Ledger, LedgerHandle};
-use crate::consumer::{ConsumerError, ConsumerHandle, existing};
+use crate::consumer::{ConsumerError, ConsumerHandle, Incarnation, existing};
 
 impl ConsumerHandle<'_> {
     /// Commits the outstanding batch: its late events are settled, and the position moves to its end. Committing the
     /// last committed batch again has no effect.
     pub async fn commit(self, batch: BatchToken) -> Result<(), ConsumerError> {
-        let consumer = self.consumer;
-        self.op.topic(&consumer.topic).settings().await?;
-        let checkpoint = existing(self.checkpoint().await?, consumer)?;
+        self.op.topic(&self.consumer.topic).settings().await?;
+        let checkpoint = existing(self.checkpoint().await?, self.consumer)?;
         if checkpoint.last == Some(batch) {
             return Ok(());
         }
         let outstanding = checkpoint.outstanding.clone().filter(|outstanding| outstanding.batch == batch);
         let outstanding = outstanding.ok_or(ConsumerError::StaleBatch)?;
-        let ledger = Ledger { consumer, incarnation: checkpoint.incarnation };
-        LedgerHandle::of(self.op, ledger).settle(&outstanding.late, &batch.to_string()).await?;
+        Incarnation::of(self.op, &checkpoint).settle(&outstanding.late, &batch.to_string()).await?;
         let commit = |found: &Checkpoint| {
             if found.last == Some(batch) {
                 return Ok(None);
@@ -37,8 +33,7 @@ impl ConsumerHandle<'_> {
                 ..found.clone()
             }))
         };
-        let committed = self.change(Some(checkpoint), commit).await;
-        existing(committed?, consumer)?;
+        existing(self.change(Some(checkpoint), commit).await?, self.consumer)?;
         Ok(())
     }
 
@@ -47,9 +42,8 @@ impl ConsumerHandle<'_> {
     /// A consumer never gets events at or before its start, so a seek to before the start moves the start as well. An
     /// event that lands behind the new position from then on is late, even if the consumer has never been there before.
     pub async fn seek(self, seek: Seek) -> Result<ConsumerView, ConsumerError> {
-        let consumer = self.consumer;
-        let stored = self.op.topic(&consumer.topic).stored().await?;
-        let checkpoint = existing(self.checkpoint().await?, consumer)?;
+        let stored = self.op.topic(&self.consumer.topic).stored().await?;
+        let checkpoint = existing(self.checkpoint().await?, self.consumer)?;
         let now = self.op.now();
         let position = before(seek.to, now);
         let moved = |found: &Checkpoint| {
@@ -61,16 +55,15 @@ impl ConsumerHandle<'_> {
         };
         moved(&checkpoint)?;
         // The announcement comes first: fan-out then notes more candidates than necessary, and never too few.
-        let announcement = AnnouncementHandle::of(self.op, &checkpoint);
+        let incarnation = Incarnation::of(self.op, &checkpoint);
         if position < checkpoint.start {
-            announcement.lower_start(position).await?;
+            incarnation.lower_start(position).await?;
         }
         if position > checkpoint.position {
-            announcement.announce_poll(position.min(EventId::last_of(now))).await?;
+            incarnation.announce_poll(position.min(EventId::last_of(now))).await?;
         }
-        let checkpoint = existing(self.change(Some(checkpoint), moved).await?, consumer)?;
-        let view = self.view_of(&checkpoint, &stored).await?;
-        Ok(view)
+        let checkpoint = existing(self.change(Some(checkpoint), moved).await?, self.consumer)?;
+        Ok(self.view_of(&checkpoint, &stored).await?)
     }
 }
 

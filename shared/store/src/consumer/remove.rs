@@ -10,13 +10,12 @@
 //! lets the entry expire.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{Checkpoint, LateEventKey, LatePageKey, RunKey};
-use lately_keys::{Key, TableKey};
+use lately_items::{Checkpoint, INCARNATION, LateEventKey, LatePageKey, RunKey};
+use lately_keys::TableKey;
 use lately_model::Revision;
 use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};
 
-use crate::consumer::ConsumerHandle;
-use crate::consumer::announcement::AnnouncementHandle;
+use crate::consumer::{ConsumerHandle, Incarnation};
 use crate::limits::WRITES_AT_ONCE;
 
 impl ConsumerHandle<'_> {
@@ -34,18 +33,17 @@ impl ConsumerHandle<'_> {
 
     /// Deletes as much of a consumer as the time allows. Returns whether nothing is left.
     pub(crate) async fn delete_some(self) -> Result<bool, TableError> {
-        let consumer = self.consumer;
         let found = self.checkpoint().await?;
         let mark = |found: &Checkpoint| {
             let marked = Checkpoint { deleting: true, ..found.clone() };
             Ok::<_, TableError>((!found.deleting).then_some(marked))
         };
         let Some(marked) = self.change(found, mark).await? else { return Ok(true) };
-        let announcement = AnnouncementHandle::of(self.op, &marked);
-        announcement.end().await?;
-        let items = Query::partition(consumer.to_string());
+        let ours = Incarnation::of(self.op, &marked);
+        ours.end_announcement().await?;
+        let items = Query::partition(self.consumer.to_string());
         let items = [LatePageKey::PREFIX, RunKey::PREFIX].map(|prefix| items.clone().begins_with(prefix));
-        let entries = LateEventKey::partitions(consumer).map(Query::partition);
+        let entries = LateEventKey::partitions(self.consumer).map(Query::partition);
         for query in items.into_iter().chain(entries) {
             if !self.delete_all(query, marked.incarnation).await? {
                 return Ok(false);
@@ -55,9 +53,9 @@ impl ConsumerHandle<'_> {
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
             let transaction = Transaction::new(self.op.ambient())
-                .delete_if(consumer.encode(), is_up_to(marked.incarnation))
-                .delete_if(announcement.key().encode(), is_up_to(marked.incarnation));
-            match self.op.table.transact(&transaction).await? {
+                .delete_if(self.consumer.encode(), is_up_to(marked.incarnation))
+                .delete_if(ours.announcement_key().encode(), is_up_to(marked.incarnation));
+            match transaction.commit(&self.op.table).await? {
                 Transacted::Done => return Ok(true),
                 // A later consumer has this name.
                 Transacted::Cancelled { faults, .. }
@@ -78,7 +76,7 @@ impl ConsumerHandle<'_> {
             self.op.table.meter().items(page.items.len());
             let mut keys = Vec::new();
             for item in &page.items {
-                if item.incarnation()? <= ours {
+                if item.get::<Revision>(INCARNATION)? <= ours {
                     keys.push(item.key()?);
                 }
             }
@@ -86,19 +84,16 @@ impl ConsumerHandle<'_> {
                 if self.op.table.time_left().is_zero() {
                     return Ok(false);
                 }
-                let deletes: Vec<_> = keys.iter().map(|key| self.delete_up_to(key.clone(), ours)).collect();
-                stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
+                let is_ours = is_up_to(ours);
+                let deletes: Vec<_> =
+                    keys.iter().map(|key| self.op.table.delete_if(key.clone(), &is_ours)).collect();
+                stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect::<Vec<_>>().await?;
             }
             if page.next.is_none() {
                 return Ok(true);
             }
             query = query.start(page.next);
         }
-    }
-
-    /// Deletes an item, unless it belongs to a later incarnation.
-    async fn delete_up_to(self, key: Key, ours: Revision) -> Result<(), TableError> {
-        self.op.table.delete_if(key, &is_up_to(ours)).await.map(drop)
     }
 }
 

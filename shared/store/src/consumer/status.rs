@@ -1,32 +1,29 @@
 //! Creating and changing a consumer, and its view.
 
 use lately_items::{Announcement, Checkpoint, StoredTopic, beginning};
-use lately_keys::{EventId, Fingerprint, Order};
+use lately_keys::EventId;
 use lately_model::{ConsumerView, EventQuery, NewConsumer};
 use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 
-use crate::consumer::announcement::AnnouncementHandle;
-use crate::consumer::ledger::{Ledger, LedgerHandle, WalkEnding};
+use crate::consumer::ledger::WalkEnding;
 use crate::consumer::position::before;
-use crate::consumer::{ConsumerError, ConsumerHandle, existing};
-use crate::latest::page::PageDraft;
-use crate::latest::span::{IdRange, Span};
+use crate::consumer::{ConsumerError, ConsumerHandle, Incarnation, existing};
+use crate::latest::span::IdRange;
 use crate::limits::CONSUMERS;
 use crate::topic::error::TopicError;
 
 impl ConsumerHandle<'_> {
     /// Creates a consumer, or changes its settle time. The `bool` says whether the consumer was created.
     pub async fn put(self, wanted: &NewConsumer) -> Result<(ConsumerView, bool), ConsumerError> {
-        let consumer = self.consumer;
-        let stored = self.op.topic(&consumer.topic).stored().await?;
+        let stored = self.op.topic(&self.consumer.topic).stored().await?;
         let start = before(wanted.start.into(), self.op.now());
         let settle = wanted.settle_seconds.unwrap_or_default();
-        let first = Checkpoint::new(consumer, start, settle, self.op.first_revision());
+        let first = Checkpoint::new(self.consumer, start, settle, self.op.first_revision());
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
             let Some(found) = self.checkpoint().await? else {
                 // Several consumers that are created at the same time may together exceed the limit.
-                if self.op.topic(&consumer.topic).announcements().await?.len() >= CONSUMERS {
+                if self.op.topic(&self.consumer.topic).announcements().await?.len() >= CONSUMERS {
                     return Err(ConsumerError::TooManyConsumers);
                 }
                 self.create(&first).await?;
@@ -34,27 +31,23 @@ impl ConsumerHandle<'_> {
                 continue;
             };
             if found.deleting {
-                let deleting = TableError::unavailable("the consumer is being deleted");
-                return Err(deleting.into());
+                return Err(TableError::unavailable("the consumer is being deleted").into());
             }
             let created = found == first;
             let settle = |found: &Checkpoint| {
                 let settle = wanted.settle_seconds.filter(|wanted| *wanted != found.settle);
                 Ok::<_, ConsumerError>(settle.map(|settle| Checkpoint { settle, ..found.clone() }))
             };
-            let found = existing(self.change(Some(found), settle).await?, consumer)?;
-            let view = self.view_of(&found, &stored).await?;
-            return Ok((view, created));
+            let found = existing(self.change(Some(found), settle).await?, self.consumer)?;
+            return Ok((self.view_of(&found, &stored).await?, created));
         }
     }
 
     /// The consumer's view.
     pub async fn view(self) -> Result<ConsumerView, ConsumerError> {
-        let consumer = self.consumer;
-        let stored = self.op.topic(&consumer.topic).stored().await?;
-        let checkpoint = existing(self.checkpoint().await?, consumer)?;
-        let view = self.view_of(&checkpoint, &stored).await?;
-        Ok(view)
+        let stored = self.op.topic(&self.consumer.topic).stored().await?;
+        let checkpoint = existing(self.checkpoint().await?, self.consumer)?;
+        Ok(self.view_of(&checkpoint, &stored).await?)
     }
 
     /// Creates a consumer and its announcement, unless there is a consumer of its name.
@@ -63,12 +56,12 @@ impl ConsumerHandle<'_> {
     /// If the topic was deleted, or the table could not be written.
     pub(crate) async fn create(self, checkpoint: &Checkpoint) -> Result<(), TopicError> {
         let topic = &self.consumer.topic;
-        let is_kept = Condition::any_item().and(Condition::absent("deleting"));
+        let is_kept = Condition::any_item().and(Condition::absent(Checkpoint::DELETING));
         let transaction = Transaction::new(self.op.ambient())
             .put_if(checkpoint.encode(), Condition::no_item())
             .put(Announcement::first(checkpoint))
             .check(StoredTopic::key(topic), is_kept);
-        if self.op.table.transact(&transaction).await? == Transacted::Done {
+        if transaction.commit(&self.op.table).await? == Transacted::Done {
             return Ok(());
         }
         self.op.memory().forget_topic(topic);
@@ -97,23 +90,19 @@ impl ConsumerHandle<'_> {
         let now = self.op.now();
         let first = checkpoint.position.just_after();
         let ids = first.and_then(|first| IdRange::new(first, EventId::last_of(now)));
-        let span = Span { order: Order::OldestFirst, ids, position: None, now };
         let query = EventQuery { consistent: true, ..EventQuery::default() };
-        let mut draft = PageDraft::beside(0, 1, Fingerprint::of("lag").finish(), &span);
-        let topic = &checkpoint.consumer.topic;
-        let ending = self.op.topic(topic).fill(&mut draft, stored, &query, &span).await?;
-        let oldest = draft.finish(ending).events.first().map(|event| event.at());
-        Ok(oldest.map_or(0, |oldest| now.get().saturating_sub(oldest.get()) / 1000))
+        let end = self.op.topic(&self.consumer.topic).first_events(stored, &query, ids, 1, 0).await?;
+        Ok(end.events.first().map_or(0, |oldest| now.get().saturating_sub(oldest.at().get()) / 1000))
     }
 
     /// The number of unsettled events behind the position, and whether there may be more than could be counted.
     /// Partitions whose counters have not risen since they were settled are not read.
     async fn count_unsettled(self, checkpoint: &Checkpoint) -> Result<(u64, bool), TableError> {
-        let Checkpoint { consumer, incarnation, known, position, sweeps, .. } = checkpoint;
-        let Some(announcement) = AnnouncementHandle::of(self.op, checkpoint).find().await? else {
+        let Checkpoint { known, position, sweeps, .. } = checkpoint;
+        let Some(announcement) = Incarnation::of(self.op, checkpoint).announcement().await? else {
             return Ok((0, false));
         };
-        let ledger = LedgerHandle::of(self.op, Ledger { consumer, incarnation: *incarnation });
+        let ledger = Incarnation::of(self.op, checkpoint);
         let mut waiting = 0;
         for shard in announcement.counters.risen_since(known) {
             // Events that landed before the place that a sweep has reached are counted when the next sweep begins.

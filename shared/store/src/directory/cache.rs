@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use lately_items::DirectoryEntry;
 use lately_keys::Topic;
 use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 
 use crate::directory::range::{DirectoryPage, DirectoryRange, EntryName};
-use crate::limits::{CACHED_DIRECTORY_PAGES, CACHED_ENTRIES};
+use crate::limits::CACHED_ENTRIES;
 use crate::moments::Aged;
-use lately_items::DirectoryEntry;
+
+/// Directory pages that a process remembers: a few hundred bytes each.
+const CACHED_DIRECTORY_PAGES: usize = 512;
 
 #[derive(Debug)]
 pub(crate) struct DirectoryCache {

@@ -22,14 +22,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lately_items::{BucketTypes, DirectoryEntry, DirectoryKey, EXPIRES_AT, TopicKey};
-use lately_keys::{Bucket, Coverage, EventType, Order, TableKey, Topic, UnixMillis};
+use lately_keys::{Bucket, Coverage, EventType, Order, TableKey, Topic};
 use lately_model::{RetentionDays, TopicSettings};
 use lately_table::{Condition, PutIf, Query, Rounds, TableError, Update};
 
 use crate::directory::range::{DirectoryPage, DirectoryRange, EntryName, carried_over};
-use crate::limits::TYPES_PER_BUCKET;
 use crate::moments::{Aged, Sent};
 use crate::op::Op;
+
+/// Types that a bucket's directory entry lists. A bucket with more types counts as holding every type, so the entry
+/// stays small however many types a client invents.
+const TYPES_PER_BUCKET: usize = 128;
+
+const _: () = assert!(TYPES_PER_BUCKET * (lately_keys::limits::EVENT_TYPE_BYTES + 1) < 16 * 1024);
 
 /// Directory entries read by one query.
 const DIRECTORY_ENTRIES: u32 = 32;
@@ -51,8 +56,7 @@ impl Directory<'_> {
     /// Reads the first entries of a range, in its order.
     pub(crate) async fn read(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
         let sent = Sent::now(self.op.ambient());
-        let DirectoryRange { order, oldest, newest, .. } = range;
-        let value = self.query_entries(*order, *oldest, *newest, DIRECTORY_ENTRIES).await?;
+        let value = self.query_entries(range, DIRECTORY_ENTRIES).await?;
         let page = Arc::new(Aged { value, sent });
         self.op.memory().directory.pages.insert(range.clone(), Arc::clone(&page));
         Ok(page)
@@ -63,7 +67,7 @@ impl Directory<'_> {
         let known = self.op.memory().directory.pages.get(range);
         match known.filter(|page| page.sent.is_within(self.op.directory_age, self.op.ambient())) {
             Some(page) => Ok(page),
-            None => Directory::of(self.op, range.topic()).read(range).await,
+            None => self.read(range).await,
         }
     }
 
@@ -112,16 +116,10 @@ impl Directory<'_> {
         self.page(query.backward(true), u32::try_from(limit).unwrap_or(u32::MAX)).await
     }
 
-    async fn query_entries(
-        self,
-        order: Order,
-        oldest: Bucket,
-        newest: Bucket,
-        limit: u32,
-    ) -> Result<DirectoryPage, TableError> {
+    async fn query_entries(self, range: &DirectoryRange, limit: u32) -> Result<DirectoryPage, TableError> {
         let query = Query::partition(TopicKey::partition(self.topic))
-            .between(DirectoryKey::sort_key(oldest), DirectoryKey::sort_key(newest))
-            .backward(order == Order::NewestFirst);
+            .between(DirectoryKey::sort_key(range.oldest), DirectoryKey::sort_key(range.newest))
+            .backward(range.order == Order::NewestFirst);
         self.page(query, limit).await
     }
 
@@ -168,9 +166,9 @@ impl Directory<'_> {
         types: &BTreeSet<EventType>,
     ) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         let mut coverage = Coverage::new(bucket, settings.min_shards);
-        if let Some(previous) = bucket.previous() {
-            let first = Bucket::containing(bucket.width(), UnixMillis::MIN);
-            let page = self.query_entries(Order::NewestFirst, first, previous, 1).await?;
+        let all = DirectoryRange::all(self.topic.clone(), bucket.width(), Order::NewestFirst);
+        if let Some(earlier) = all.behind(bucket) {
+            let page = self.query_entries(&earlier, 1).await?;
             let before = page.entries.first();
             let spread = before.and_then(|before| carried_over(before, bucket, settings, self.op.now()));
             spread.into_iter().for_each(|spread| coverage.add(spread));

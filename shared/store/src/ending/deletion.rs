@@ -48,7 +48,7 @@ impl TopicHandle<'_> {
                 .put(EndingMark::of_deletion(topic, now))
                 .put(self.op.live_notes().of_end(topic, found.created_at)?)
                 .put(first.encode());
-            if self.op.table.transact(&transaction).await? == Transacted::Done {
+            if transaction.commit(&self.op.table).await? == Transacted::Done {
                 self.op.memory().forget_topic(topic);
                 return Ok(first.view(now));
             }

@@ -35,7 +35,7 @@ impl TopicHandle<'_> {
             .put_if(wanted.encode(topic), is_known)
             .put(EndingMark::of_retention(topic, now, days))
             .put(RetentionStep::first(topic.clone(), now, days, floor.floor).encode());
-        let is_done = self.op.table.transact(&transaction).await? == Transacted::Done;
+        let is_done = transaction.commit(&self.op.table).await? == Transacted::Done;
         Ok(is_done.then_some(wanted))
     }
 
@@ -61,8 +61,8 @@ impl TopicHandle<'_> {
             let Some(stored) = found.filter(|found| found.changing.is_some_and(is_ours)) else { break };
             let is_known = Condition::equals(REVISION, stored.revision.get());
             let update = Update::under(StoredTopic::key(self.topic))
-                .remove(StoredTopic::FLOOR)
-                .remove(StoredTopic::CHANGED)
+                .remove(RetentionFloor::FLOOR)
+                .remove(RetentionFloor::CHANGED)
                 .set(REVISION, stored.revision.next().get());
             if self.op.table.update(&update.only_if(is_known)).await? {
                 break;

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use lately_items::{ErasureEntry, ErasureEntryKey, ErasureStep, Step};
+use lately_items::{ErasureEntry, ErasureEntryKey, ErasureStep};
 use lately_keys::{Fingerprint, Key, Order, Position};
 use lately_model::{ErasureList, ListQuery};
 use lately_table::{Query, TableError};
@@ -25,7 +25,7 @@ impl ErasuresHandle<'_> {
     /// A page of the erasures that run, or that were done within two days: newest first.
     pub async fn list(self, query: &ListQuery) -> Result<ErasureList, ListError> {
         let pager = Pager { list: Fingerprint::of("erasures").finish(), order: Order::NewestFirst };
-        let after = pager.after(query, |position| match position {
+        let after = pager.after(query.cursor.as_deref(), |position| match position {
             Position::Erasure(id) => Some(id),
             _ => None,
         })?;

@@ -79,7 +79,7 @@ impl ErasuresHandle<'_> {
             let transaction = Transaction::new(self.op.ambient())
                 .put_if(first.encode(), Condition::no_item())
                 .put(ErasureEntry::of(&first, None).encode());
-            if self.op.table.transact(&transaction).await? == Transacted::Done {
+            if transaction.commit(&self.op.table).await? == Transacted::Done {
                 return Ok(view(&first));
             }
             // An attempt of this request may have been applied: the next round finds the erasure.

@@ -6,7 +6,12 @@
 
 use std::num::NonZeroU32;
 
-use lately_items::{AnyKey, Backlog, EXPIRES_AT, ErasedNames, QuotaHolder, Timeline, TimelineEntry};
+use lately_items::event::ACTOR;
+use lately_items::issue::OPENED_BY;
+use lately_items::{
+    AnyKey, Backlog, EXPIRES_AT, ErasedNames, FollowerCounts, POINTER, QuotaHolder, REVISION, Timeline,
+    TimelineEntry,
+};
 use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
 use lately_model::{Erasure, ErasureReceipt};
 use lately_table::{Corrupt, Item, TableError};
@@ -151,17 +156,19 @@ impl Person<'_> {
             AnyKey::Event(key) => by_end(key.id().at()),
             AnyKey::SourceEntry(key) => by_end(key.id.at()),
             // A pointer that was put for the author before fan-out had the event. It shows nothing without the event.
-            AnyKey::FeedEntry(key) if item.has("w") && by_end(key.id.at()) == ErasureTrace::Left => expires(),
+            AnyKey::FeedEntry(key) if item.has(POINTER) && by_end(key.id.at()) == ErasureTrace::Left => {
+                expires()
+            }
             AnyKey::FeedEntry(key) => by_end(key.id.at()),
-            AnyKey::Follow(_) | AnyKey::Follower(_) => by_time(item.millis("since")?),
-            AnyKey::Profile(_) => by_time(millis(item.number::<u64>("revision")? / 1000)),
-            AnyKey::Session(_) => by_time(item.millis("created_at")?),
+            AnyKey::Follow(_) | AnyKey::Follower(_) => by_time(item.get("since")?),
+            AnyKey::Profile(_) => by_time(millis(item.get::<u64>(REVISION)? / 1000)),
+            AnyKey::Session(_) => by_time(item.get("created_at")?),
             AnyKey::UserSession(key) => by_time(key.id.made_at().unwrap_or(UnixMillis::MIN)),
-            AnyKey::Issue(_) => by_time(item.millis("opened_at")?),
+            AnyKey::Issue(_) => by_time(item.get("opened_at")?),
             AnyKey::FollowerCount(_) if !item.has(EXPIRES_AT) => {
                 // Somebody follows, or followed, since.
-                let left_at = item.optional_number("left_at")?.map_or(UnixMillis::MIN, millis);
-                let here = item.optional_number::<u64>("here")?.unwrap_or_default();
+                let left_at = item.optional(FollowerCounts::LEFT_AT)?.map_or(UnixMillis::MIN, millis);
+                let here = item.optional::<u64>(FollowerCounts::HERE)?.unwrap_or_default();
                 if here > 0 { ErasureTrace::New } else { by_time(left_at) }
             }
             // Somebody follows the actor since, or the actor is active again.
@@ -184,8 +191,8 @@ impl Person<'_> {
             Timeline::Source(source) => is_source(source),
             Timeline::Feed(user) => is_user(user),
         };
-        let is_by_actor = || Ok(item.optional_parsed("a")?.as_ref().is_some_and(is_actor));
-        let has_user = |name| Ok(item.optional_parsed(name)?.as_ref().is_some_and(is_user));
+        let is_by_actor = || Ok(item.optional(ACTOR)?.as_ref().is_some_and(is_actor));
+        let has_user = |name| Ok(item.optional(name)?.as_ref().is_some_and(is_user));
         Ok(match key {
             AnyKey::Event(_) => is_by_actor()?,
             AnyKey::SourceEntry(key) => is_source(&key.source) || is_by_actor()?,
@@ -208,11 +215,11 @@ impl Person<'_> {
             AnyKey::Session(_) => has_user("user")?,
             AnyKey::UserSession(key) => is_user(&key.user),
             AnyKey::Quota(key) => matches!(&key.holder, QuotaHolder::Jwt { user, .. } if is_user(user)),
-            AnyKey::Issue(_) => has_user("opened_by")?,
+            AnyKey::Issue(_) => has_user(OPENED_BY)?,
             AnyKey::Watch(key) => is_timeline(&key.timeline),
             AnyKey::LateNote(key) => is_timeline(&key.timeline),
             AnyKey::ErasureStep(_) | AnyKey::ErasureEntry(_) => {
-                has_user("user")? || item.optional_parsed("actor")?.as_ref().is_some_and(is_actor)
+                has_user("user")? || item.optional("actor")?.as_ref().is_some_and(is_actor)
             }
             AnyKey::Directory(_)
             | AnyKey::Topic(_)

@@ -29,8 +29,7 @@ use lately_items::{Announcement, DeletedEventKey, DirectoryKey, EndingMark, Late
 use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
 
-use crate::consumer::ledger::Ledger;
-use crate::consumer::ledger::LedgerHandle;
+use crate::consumer::Incarnation;
 use crate::erasure::actors::ErasedActors;
 use crate::fan_out::batch::{Done, count};
 use crate::fan_out::kinds::erasure::erase_event;
@@ -248,7 +247,7 @@ impl LateNotes<'_> {
     /// Notes the candidates of one consumer, and then counts them.
     async fn note_for(&self, announced: &Announcement, inserted: &[Insertion<'_>]) -> BTreeSet<usize> {
         let Announcement { consumer, incarnation, .. } = announced;
-        let ledger = Ledger { consumer, incarnation: *incarnation };
+        let ledger = Incarnation { op: self.op, consumer, incarnation: *incarnation };
         let mut unnoted = BTreeSet::new();
         let mut covering = Covering::default();
         let mut candidates = Vec::new();
@@ -259,10 +258,8 @@ impl LateNotes<'_> {
                 Err(error) => unnoted.extend(failed([*place], &error)),
             }
         }
-        let puts: Vec<_> = candidates
-            .into_iter()
-            .map(async |(place, id)| (place, id, LedgerHandle::of(self.op, ledger).note(id).await))
-            .collect();
+        let puts: Vec<_> =
+            candidates.into_iter().map(async |(place, id)| (place, id, ledger.note(id).await)).collect();
         let noted = stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
         let mut waiting: Vec<(usize, EventId)> = Vec::new();
         for (place, id, noted) in noted {
@@ -287,11 +284,10 @@ impl LateNotes<'_> {
     /// dropped and the number is 0.
     async fn count_or_drop(
         &self,
-        ledger: Ledger<'_>,
+        ledger: Incarnation<'_>,
         shards: &[u8],
         noted: &[(usize, EventId)],
     ) -> Result<usize, TableError> {
-        let ledger = LedgerHandle::of(self.op, ledger);
         if ledger.count(shards).await? {
             return Ok(noted.len());
         }

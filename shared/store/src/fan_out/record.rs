@@ -242,9 +242,8 @@ impl ImageRecord {
         let Some(AnyKey::Event(key)) = key.filter(|_| self.event == EventName::Insert) else {
             return Ok(None);
         };
-        let expires_at =
-            self.after.as_ref().map(|after| after.optional_number(EXPIRES_AT)).transpose()?.flatten();
-        let actor = self.after.as_ref().and_then(|after| after.parsed(ACTOR).ok());
+        let expires_at = self.after.as_ref().map(|after| after.optional(EXPIRES_AT)).transpose()?.flatten();
+        let actor = self.after.as_ref().and_then(|after| after.get(ACTOR).ok());
         Ok(Some(InsertedEvent { key: key.clone(), at: self.at()?, expires_at, actor }))
     }
 
@@ -275,7 +274,7 @@ impl ImageRecord {
             AnyKey::Event(key) => {
                 let entry = TimelineEntry::of(&key, self.after()?)?;
                 let has_new_expiry = self.before.as_ref().is_some_and(|before| {
-                    before.get(EXPIRES_AT) != self.after.as_ref().and_then(|after| after.get(EXPIRES_AT))
+                    before.value(EXPIRES_AT) != self.after.as_ref().and_then(|after| after.value(EXPIRES_AT))
                 });
                 entry.map(|entry| match has_new_expiry {
                     true => What::Restamped(key, entry),

@@ -21,7 +21,7 @@ use futures_util::future::{self, Either};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lately_keys::Key;
 use lately_table::limits::BATCH_ITEMS;
-use lately_table::{BatchOutcome, Refusal, Table, TableError, Write};
+use lately_table::{Attempts, BatchOutcome, Refusal, Table, TableError, Write};
 use tokio::sync::Notify;
 
 use crate::limits::{BUSY_ATTEMPTS, WRITES_AT_ONCE};
@@ -219,7 +219,7 @@ impl<'a> Writer<'a> {
         let open = self.refuse(open, busy);
         let made = open.iter().map(|(_, queued)| queued.attempts + 1).max();
         let Some(made) = made else { return };
-        let wait = self.table.wait_after(made);
+        let wait = Attempts::wait_after(&self.table, made);
         if refusal.is_throttle {
             self.table.meter().throttled(wait.is_none());
         }

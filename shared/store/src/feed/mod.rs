@@ -24,9 +24,10 @@ use lately_table::TableError;
 use crate::latest::page::PageEnd;
 use crate::latest::span::Span;
 use crate::op::Op;
+use crate::timeline::error::TimelineError;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::TimelineReading;
-use crate::timeline::{TimelineError, begin_page, is_consistent, wait_for_event, with_filters};
+use crate::timeline::{begin_page, is_consistent, wait_for_event, with_filters};
 use crate::wait::{is_empty, page_or_wait};
 
 /// The feed of one user, in one request.
@@ -47,7 +48,10 @@ impl FeedHandle<'_> {
     /// A page of a user's feed. It shows only events of topics that the caller may see.
     pub async fn page(self, query: &FeedQuery) -> Result<FeedPage, TimelineError> {
         let read = |op: Op| async move { op.feed(self.user).read(query).await };
-        page_or_wait(self.op, query.page.wait, read, |page: &FeedPage| is_empty(&page.page)).await
+        let is_empty = |page: &FeedPage| is_empty(&page.page);
+        let page = page_or_wait(self.op, query.page.wait, read, is_empty).await?;
+        self.op.show(page.page.events.len());
+        Ok(page)
     }
 
     async fn read(self, query: &FeedQuery) -> Result<FeedPage, TimelineError> {
@@ -58,7 +62,7 @@ impl FeedHandle<'_> {
         let filter = Filter::of(self.op, &query.page, None);
         let (span, mut draft) = begin_page(&query.page, fingerprint(user, &query.page), filter.now)?;
         let Some(ids) = span.ids else {
-            let page = draft.finish(PageEnd::Exhausted);
+            let page = draft.finish(PageEnd::default());
             return Ok(FeedPage { page, unread: None });
         };
         let consistent = is_consistent(&query.page, query.wait_for);
@@ -72,7 +76,6 @@ impl FeedHandle<'_> {
         let ending = reading.fill(&mut wave, &mut draft).await?;
         let page = draft.finish(ending);
         let unread = is_first_of_all(query, &span).then(|| unread(user, &page, marks.seen));
-        self.op.show(page.events.len());
         Ok(FeedPage { page, unread })
     }
 

@@ -48,7 +48,7 @@ impl FeedHandle<'_> {
             return Err(SeeError::InFuture);
         }
         // The texts of ids sort as the ids do.
-        let is_newer = Condition::no_item().or(Condition::below("id", id.to_string()));
+        let is_newer = Condition::no_item().or(Condition::below(SeenMarkKey::ID, &id));
         self.op.table.put_if(&SeenMarkKey { user: self.user.clone() }.item(id), &is_newer).await?;
         Ok(())
     }

@@ -7,9 +7,9 @@ use lately_table::{Item, Query, TableError};
 
 use crate::feed::FeedHandle;
 use crate::lane::{LanePage, LaneRange};
-use crate::latest::round::{LaneAnswer, WaveReader};
+use crate::latest::round::WaveReader;
 use crate::latest::span::IdRange;
-use crate::latest::wave::Wave;
+use crate::latest::wave::{LaneAnswer, Wave};
 use crate::limits::EXPECTED_EVENT_BYTES;
 use crate::timeline::reading::{OWN_LANE, TimelineReading};
 
@@ -97,5 +97,5 @@ impl FeedHandle<'_> {
 
 /// The id of an item, or of a key, if it is an entry's. The sort key of an entry is an id.
 fn entry_id(item: &Item) -> Option<EventId> {
-    item.parsed::<SortKey>("sk").ok().map(SortKey::id)
+    item.get::<SortKey>("sk").ok().map(SortKey::id)
 }

@@ -18,7 +18,7 @@ impl UserHandle<'_> {
         let user = self.user;
         let list = Fingerprint::of("following").text(user.as_str()).finish();
         let pager = Pager { list, order: Order::OldestFirst };
-        let after = pager.after(query, |position| match position {
+        let after = pager.after(query.cursor.as_deref(), |position| match position {
             Position::Source(source) => Some(Item::under(FollowEdge::key(user, &source))),
             _ => None,
         })?;
@@ -46,7 +46,7 @@ impl SourceHandle<'_> {
         let list = Fingerprint::of("followers").text(&source.to_string()).finish();
         let pager = Pager { list, order: Order::OldestFirst };
         let (first, mut after) = pager
-            .after(query, |position| match position {
+            .after(query.cursor.as_deref(), |position| match position {
                 Position::Follower(shard, user) => Some((shard, Some(user))),
                 _ => None,
             })?

@@ -90,7 +90,7 @@ impl UserHandle<'_> {
             attempts.start_round();
             let shard = shards.pick(entropy_u64(self.op.ambient()));
             let transaction = self.follow_writes(source, shard, &follower);
-            let faults = match self.op.table.transact(&transaction).await? {
+            let faults = match transaction.commit(&self.op.table).await? {
                 Transacted::Done => return Ok(Followed { since: follower.since, created: true }),
                 Transacted::Cancelled { faults, maybe_applied } => {
                     may_be_ours |= maybe_applied;
@@ -138,7 +138,7 @@ impl UserHandle<'_> {
             let Some(edge) = self.edge(source).await? else {
                 return Ok(());
             };
-            if self.op.table.transact(&self.unfollow_writes(&edge)).await? == Transacted::Done {
+            if self.unfollow_writes(&edge).commit(&self.op.table).await? == Transacted::Done {
                 return Ok(());
             }
             attempts.pause_or(too_busy).await?;

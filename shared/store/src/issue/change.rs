@@ -12,7 +12,7 @@ use lately_table::{Rounds, TableError, Transaction};
 use crate::erasure::ActorIsBeingErased;
 use crate::issue::IssueHandle;
 use crate::issue::IssueNotFound;
-use crate::issue::read::update_to;
+use crate::issue::read::update_between;
 use crate::issue::with_event::IssueWrite;
 
 /// Why an issue was not changed.
@@ -44,11 +44,10 @@ impl IssueHandle<'_> {
         precondition: Precondition,
         by: &Actor,
     ) -> Result<Issue, ChangeIssueError> {
-        let key = self.key;
         self.update(by, |issue| {
             let current = issue.map(|issue| issue.revision);
             match (precondition, current) {
-                (Precondition::None | Precondition::Absent, None) => Err(not_found(key)),
+                (Precondition::None | Precondition::Absent, None) => Err(not_found(self.key)),
                 (Precondition::None, Some(current)) => Err(ChangeIssueError::RevisionRequired(current)),
                 (Precondition::Is(known), current) if current == Some(known) => Ok(Some(change.clone())),
                 (_, current) => Err(ChangeIssueError::Mismatch(current)),
@@ -68,8 +67,7 @@ impl IssueHandle<'_> {
         by: &Actor,
         mut update: impl FnMut(&Issue) -> Option<IssueChange>,
     ) -> Result<Issue, ChangeIssueError> {
-        let key = self.key;
-        self.update(by, |issue| Ok(update(issue.ok_or_else(|| not_found(key))?))).await
+        self.update(by, |issue| Ok(update(issue.ok_or_else(|| not_found(self.key))?))).await
     }
 
     async fn update(
@@ -77,12 +75,11 @@ impl IssueHandle<'_> {
         by: &Actor,
         mut decide: impl FnMut(Option<&Issue>) -> Result<Option<IssueChange>, ChangeIssueError>,
     ) -> Result<Issue, ChangeIssueError> {
-        let key = self.key;
         let mut known = self.read(true).await?;
         let mut rounds = Rounds::of(&self.op.table, "the issue");
         loop {
             let change = decide(known.as_ref().map(|read| &read.issue))?;
-            let Some(read) = known else { return Err(not_found(key)) };
+            let Some(read) = known else { return Err(not_found(self.key)) };
             let changed = change.map(|change| change.apply_to(&read.issue));
             let told = changed.and_then(|next| Some((issue_changed(&read.issue, &next, by)?, next)));
             let Some((event, next)) = told else {
@@ -91,7 +88,8 @@ impl IssueHandle<'_> {
             };
             let next = Issue { updated_at: self.op.now(), revision: read.issue.revision.next(), ..next };
             let topic = self.op.issues().topic().await?;
-            let update = update_to(&read, &next).expect("a change sets a revision, at least");
+            let update =
+                update_between(&read, &read.item_of(&next)).expect("a change sets a revision, at least");
             let write = Transaction::new(self.op.ambient()).update(update);
             match self.op.issues().write_and_tell(write, event, &topic).await? {
                 IssueWrite::Written => return Ok(next),

@@ -6,9 +6,7 @@ use lately_model::{Issue, IssueList, IssueQuery, IssueView, Revision};
 
 use crate::issue::view;
 use crate::limits::PAGE_BYTES;
-
-/// The order of a page, unless the client or a cursor names one.
-const DEFAULT_ORDER: Order = Order::NewestFirst;
+use crate::list::start;
 
 /// The most bytes of an issue's JSON besides its texts: names, times, numbers and punctuation.
 const ENVELOPE_BYTES: usize = 320;
@@ -34,17 +32,11 @@ pub(super) struct IssueDraft {
 impl IssueDraft {
     pub(super) fn new(repository: &RepositoryKey, query: &IssueQuery) -> Result<Self, CursorError> {
         let fingerprint = fingerprint(repository, query);
-        let cursor = query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()?;
-        let order = match (cursor.as_ref().map(|cursor| cursor.order), query.order) {
-            (Some(cursor), Some(asked)) if cursor != asked => return Err(CursorError::Foreign),
-            (known, asked) => known.or(asked).unwrap_or(DEFAULT_ORDER),
-        };
-        let position = match cursor.map(|cursor| cursor.position) {
-            None | Some(Position::Start) => None,
-            Some(Position::Issue(number)) => Some(number),
-            // A cursor that we made for this query, with a position that issues do not have.
-            Some(_) => return Err(CursorError::Foreign),
-        };
+        let (order, position) =
+            start(query.cursor.as_deref(), fingerprint, query.order, |position| match position {
+                Position::Issue(number) => Some(number),
+                _ => None,
+            })?;
         let all = (query.from.unwrap_or(IssueNumber::MIN), query.to.unwrap_or(IssueNumber::MAX));
         let mut draft = Self {
             query: fingerprint,

@@ -10,13 +10,19 @@
 use lately_items::{IssueKey, ReadIssue};
 use lately_keys::{CursorError, IssueNumber, Order};
 use lately_model::{Issue, IssueList, IssueQuery, IssueView, IssuesAwaited, Revision};
-use lately_table::{Page, Query, TableError};
+use lately_table::{Page, TableError};
 
 use crate::issue::RepositoryHandle;
 use crate::issue::draft::IssueDraft;
 use crate::issue::view;
-use crate::limits::ISSUE_QUERIES;
+use crate::limits::PAGE_BYTES;
 use crate::wait::wait_for;
+
+/// Queries of one page of issues. One query fills a page, and a few do if issues are large. A page ends early, with a
+/// cursor, only if an older writer left thousands of issues in the wrong place of an index.
+const ISSUE_QUERIES: u32 = 16;
+
+const _: () = assert!(ISSUE_QUERIES as usize > PAGE_BYTES / 1_000_000);
 
 /// Why issues could not be listed.
 #[derive(Debug, thiserror::Error)]
@@ -32,29 +38,13 @@ pub enum IssuesError {
     Table(#[from] TableError),
 }
 
-/// One query of issues.
-#[derive(Clone, Copy, Debug)]
-struct IssuePageQuery {
-    view: IssueView,
-    /// The lowest number and the highest.
-    numbers: (IssueNumber, IssueNumber),
-    order: Order,
-    limit: usize,
-    /// Only for the table: an index has no consistent reads.
-    consistent: bool,
-}
-
 /// A page, and the issues that were read for it, including those that the page does not show.
-#[derive(Debug)]
-struct IssuePage {
-    draft: IssueDraft,
-    read: Vec<ReadIssue>,
-}
+type IssuePage = (IssueDraft, Vec<ReadIssue>);
 
 impl RepositoryHandle<'_> {
     /// A page of the repository's issues.
     pub async fn list(self, query: &IssueQuery) -> Result<IssueList, IssuesError> {
-        let page = match query.wait_for {
+        let (draft, read) = match query.wait_for {
             None => self.page_of_issues(query).await?,
             Some(awaited) => {
                 let look = || async {
@@ -62,15 +52,15 @@ impl RepositoryHandle<'_> {
                     let Some(issue) = issue else { return Ok(None) };
                     // This read of the index may be further behind than the one before.
                     let page = self.page_of_issues(query).await?;
-                    Ok::<_, IssuesError>(page.draft.shows(&issue, awaited.revision).then_some(page))
+                    Ok::<_, IssuesError>(page.0.shows(&issue, awaited.revision).then_some(page))
                 };
                 wait_for(self.op.ambient(), self.op.table.time_left(), look)
                     .await?
                     .ok_or(IssuesError::NotYetVisible)?
             }
         };
-        self.op.issues().write_back(&page.read).await;
-        Ok(page.draft.finish())
+        self.op.issues().write_back(&read).await;
+        Ok(draft.finish())
     }
 
     async fn page_of_issues(self, query: &IssueQuery) -> Result<IssuePage, IssuesError> {
@@ -79,10 +69,10 @@ impl RepositoryHandle<'_> {
         let consistent = query.view == IssueView::All && (query.consistent || query.wait_for.is_some());
         let mut read = Vec::new();
         for _ in 0..ISSUE_QUERIES {
-            let Some(numbers) = draft.left.filter(|_| draft.is_open()) else { break };
-            let limit = draft.wanted();
-            let asked = IssuePageQuery { view: query.view, numbers, order: draft.order, limit, consistent };
-            let page = self.query_issues(asked).await?;
+            let Some((lowest, highest)) = draft.left.filter(|_| draft.is_open()) else { break };
+            let numbers = [lowest, highest];
+            let page =
+                self.query_issues(query.view, numbers, draft.order, draft.wanted(), consistent).await?;
             self.op.table.meter().round();
             for item in page.items {
                 let issue = ReadIssue::of(item).map_err(TableError::from)?;
@@ -95,15 +85,19 @@ impl RepositoryHandle<'_> {
                 draft.exhaust();
             }
         }
-        Ok(IssuePage { draft, read })
+        Ok((draft, read))
     }
 
+    /// One query of the issues from the lowest number to the highest. An index has no consistent reads.
     async fn query_issues(
         self,
-        IssuePageQuery { view, numbers: (lowest, highest), order, limit, consistent }: IssuePageQuery,
+        view: IssueView,
+        numbers: [IssueNumber; 2],
+        order: Order,
+        limit: usize,
+        consistent: bool,
     ) -> Result<Page, TableError> {
-        let query = Query::of(view::place(view), self.repository.to_string())
-            .between(view::sort_key(view, lowest), view::sort_key(view, highest))
+        let query = view::query(view, self.repository, numbers)
             .backward(order == Order::NewestFirst)
             .limit(u32::try_from(limit).unwrap_or(u32::MAX))
             .consistent(consistent);
@@ -134,9 +128,7 @@ impl RepositoryHandle<'_> {
 
     /// The revision of an issue that a view shows; `None` if the view does not show the issue.
     async fn shown(self, view: IssueView, number: IssueNumber) -> Result<Option<Revision>, TableError> {
-        let numbers = (number, number);
-        let asked = IssuePageQuery { view, numbers, order: Order::NewestFirst, limit: 1, consistent: false };
-        let mut page = self.query_issues(asked).await?;
+        let mut page = self.query_issues(view, [number, number], Order::NewestFirst, 1, false).await?;
         let shown = page.items.pop().map(ReadIssue::of).transpose()?;
         Ok(shown.map(|shown| shown.issue.revision))
     }

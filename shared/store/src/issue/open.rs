@@ -77,6 +77,6 @@ impl RepositoryHandle<'_> {
         let Some(counter) = self.op.table.update_and_get(&next).await? else {
             return Err(OpenIssueError::TooManyIssues { repository: self.repository.clone() });
         };
-        Ok(counter.number(RepositoryKey::LAST).map_err(TableError::from)?)
+        Ok(counter.get(RepositoryKey::LAST).map_err(TableError::from)?)
     }
 }

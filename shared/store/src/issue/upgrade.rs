@@ -14,29 +14,33 @@ use std::num::NonZeroU32;
 
 use futures_util::stream::{self, StreamExt};
 use lately_items::issue::SCHEMA;
-use lately_items::schema_of;
-use lately_items::{IssueKey, ReadIssue};
+use lately_items::{IssueKey, ReadIssue, schema_of};
 use lately_keys::IssueNumber;
 use lately_table::{Item, TableError, Update};
 
 use crate::issue::IssuesHandle;
-use crate::issue::read::upgrade;
-use crate::limits::{WRITE_BACKS_AT_ONCE, WRITE_BACKS_PER_PAGE};
+use crate::issue::read::update_between;
+use crate::limits::WRITE_BACKS_PER_PAGE;
+use crate::op::Op;
 use crate::paced_scan::PacedScan;
+
+/// Upgraded issues that are written back at the same time: three rounds for a page.
+const WRITE_BACKS_AT_ONCE: usize = 8;
+
+const _: () = assert!(WRITE_BACKS_AT_ONCE <= WRITE_BACKS_PER_PAGE);
 
 impl IssuesHandle<'_> {
     /// Writes back the upgraded ones of some issues that were read, up to [`WRITE_BACKS_PER_PAGE`].
     pub(super) async fn write_back(self, read: &[ReadIssue]) {
-        let upgrades = read.iter().filter_map(upgrade).take(WRITE_BACKS_PER_PAGE);
-        let writes: Vec<_> = upgrades.map(|upgrade| self.try_write_back(upgrade)).collect();
+        let upgrades = read.iter().filter_map(upgrade_of).take(WRITE_BACKS_PER_PAGE);
+        let writes = upgrades.map(async |upgrade| {
+            // If the update's condition fails, another writer has written a newer state.
+            if let Err(error) = self.op.table.once().update(&upgrade).await {
+                tracing::warn!(%error, "an upgraded issue is not written back");
+            }
+        });
+        let writes: Vec<_> = writes.collect();
         stream::iter(writes).buffer_unordered(WRITE_BACKS_AT_ONCE).collect::<()>().await;
-    }
-
-    async fn try_write_back(self, upgrade: Update) {
-        // If the update's condition fails, another writer has written a newer state.
-        if let Err(error) = self.op.table.try_update(&upgrade).await {
-            tracing::warn!(%error, "an upgraded issue is not written back");
-        }
     }
 }
 
@@ -70,35 +74,6 @@ pub struct MigrationReport {
     pub failed: u64,
 }
 
-/// The outcome for one issue.
-enum Outcome {
-    Current,
-    Newer,
-    ToUpgrade,
-    Upgraded,
-    Overtaken,
-    Failed,
-}
-
-impl MigrationReport {
-    fn count(&mut self, outcome: &Outcome) {
-        match outcome {
-            Outcome::Current => self.current += 1,
-            Outcome::Newer => self.newer += 1,
-            Outcome::ToUpgrade => self.to_upgrade += 1,
-            Outcome::Upgraded => {
-                self.to_upgrade += 1;
-                self.upgraded += 1;
-            }
-            Outcome::Overtaken => {
-                self.to_upgrade += 1;
-                self.overtaken += 1;
-            }
-            Outcome::Failed => self.failed += 1,
-        }
-    }
-}
-
 impl IssuesHandle<'_> {
     /// Upgrades all issues of the table, or counts the issues to be upgraded. After each page of items, it calls
     /// `progress` with the report so far.
@@ -114,46 +89,59 @@ impl IssuesHandle<'_> {
         let mut scan = PacedScan::new(self.op, issues, plan.items_per_second);
         let mut report = MigrationReport::default();
         while let Some((op, page)) = scan.next().await? {
-            let step = op.issues();
             report.items += page.read as u64;
-            let outcomes = page.items.into_iter().map(|item| async {
-                let schema = schema_of(&item).ok();
-                (schema, step.migrate_one(plan, item).await)
-            });
-            let outcomes: Vec<_> = outcomes.collect();
-            let outcomes: Vec<_> =
-                stream::iter(outcomes).buffer_unordered(WRITE_BACKS_AT_ONCE).collect().await;
-            for (schema, outcome) in outcomes {
-                report.count(&outcome);
-                if let Some(schema) = schema {
-                    *report.schemas.entry(schema).or_default() += 1;
-                }
+            let upgrades: Vec<_> = page.items.into_iter().filter_map(|item| report.count(item)).collect();
+            report.to_upgrade += upgrades.len() as u64;
+            if plan.run {
+                report.upgrade(&op, &upgrades).await;
             }
             progress(&report);
         }
         Ok(report)
     }
+}
 
-    async fn migrate_one(self, plan: &MigrationPlan, item: Item) -> Outcome {
-        let read = match schema_of(&item).and_then(|schema| Ok((schema, ReadIssue::of(item)?))) {
-            Ok((schema, _)) if schema > SCHEMA => return Outcome::Newer,
-            Ok((_, read)) => read,
+impl MigrationReport {
+    /// Counts an issue that was found. Returns its upgrade, if it needs one.
+    fn count(&mut self, item: Item) -> Option<Update> {
+        let schema = schema_of(&item);
+        if let Ok(schema) = schema {
+            *self.schemas.entry(schema).or_default() += 1;
+        }
+        match schema.and_then(|schema| Ok((schema, ReadIssue::of(item)?))) {
+            Ok((schema, _)) if schema > SCHEMA => self.newer += 1,
+            Ok((_, read)) => {
+                let upgrade = upgrade_of(&read);
+                self.current += u64::from(upgrade.is_none());
+                return upgrade;
+            }
             Err(error) => {
                 tracing::warn!(%error, "an issue could not be read");
-                return Outcome::Failed;
+                self.failed += 1;
             }
-        };
-        let Some(upgrade) = upgrade(&read) else { return Outcome::Current };
-        if !plan.run {
-            return Outcome::ToUpgrade;
         }
-        match self.op.table.update(&upgrade).await {
-            Ok(true) => Outcome::Upgraded,
-            Ok(false) => Outcome::Overtaken,
-            Err(error) => {
-                tracing::warn!(%error, "an issue could not be upgraded");
-                Outcome::Failed
+        None
+    }
+
+    /// Makes upgrades, and counts their outcomes.
+    async fn upgrade(&mut self, op: &Op, upgrades: &[Update]) {
+        let updates: Vec<_> = upgrades.iter().map(|upgrade| op.table.update(upgrade)).collect();
+        let mut updates = stream::iter(updates).buffer_unordered(WRITE_BACKS_AT_ONCE);
+        while let Some(updated) = updates.next().await {
+            match updated {
+                Ok(true) => self.upgraded += 1,
+                Ok(false) => self.overtaken += 1,
+                Err(error) => {
+                    tracing::warn!(%error, "an issue could not be upgraded");
+                    self.to_upgrade -= 1;
+                    self.failed += 1;
+                }
             }
         }
     }
+}
+
+/// The update that upgrades the stored item; `None` if the item needs no upgrade.
+fn upgrade_of(read: &ReadIssue) -> Option<Update> {
+    update_between(read, &read.upgraded)
 }

@@ -1,25 +1,22 @@
 //! The views of issues, and their places: all issues in the table, those of a status or a priority in an index. Pure.
 
-use lately_items::{IssueKey, IssuePriorityKey, IssueStatusKey};
+use lately_items::{IssueKey, IssuePriorityKey, IssueStatusKey, RepositoryKey};
 use lately_keys::{IssueNumber, Place};
 use lately_model::{Issue, IssueView};
+use lately_table::Query;
 
-/// The place of a view: the table or an index.
-pub(super) const fn place(view: IssueView) -> Place {
-    match view {
-        IssueView::All => Place::Table,
-        IssueView::Status(_) => Place::Gsi1,
-        IssueView::Priority(_) => Place::Gsi2,
-    }
-}
-
-/// The sort key of an issue in a view. The partition key is the repository's text.
-pub(super) fn sort_key(view: IssueView, number: IssueNumber) -> String {
-    match view {
-        IssueView::All => IssueKey::sort_key(number),
-        IssueView::Status(status) => IssueStatusKey::sort_key(status, number),
-        IssueView::Priority(priority) => IssuePriorityKey::sort_key(priority, number),
-    }
+/// The query of the issues of a view from the lowest number to the highest.
+pub(super) fn query(view: IssueView, repository: &RepositoryKey, numbers: [IssueNumber; 2]) -> Query {
+    let (place, [lowest, highest]) = match view {
+        IssueView::All => (Place::Table, numbers.map(IssueKey::sort_key)),
+        IssueView::Status(status) => {
+            (Place::Gsi1, numbers.map(|number| IssueStatusKey::sort_key(status, number)))
+        }
+        IssueView::Priority(priority) => {
+            (Place::Gsi2, numbers.map(|number| IssuePriorityKey::sort_key(priority, number)))
+        }
+    };
+    Query::of(place, repository.to_string()).between(lowest, highest)
 }
 
 /// The view of the same kind that an issue belongs to.

@@ -63,7 +63,7 @@ impl IssuesHandle<'_> {
         let mut attempts = self.op.table.attempts();
         loop {
             attempts.start_round();
-            let faults = match self.op.table.transact(&transaction).await? {
+            let faults = match transaction.commit(&self.op.table).await? {
                 Transacted::Done => {
                     placed.put_in_own_feed(event).await;
                     return Ok(IssueWrite::Written);

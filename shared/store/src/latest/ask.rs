@@ -18,10 +18,14 @@ pub(super) fn first_ask(wanted: u32, shards: u32, event_bytes: u32) -> u32 {
     if shards <= 1 {
         return wanted;
     }
-    let chances = Chances::new(wanted, shards);
+    let chances = chances(wanted, shards);
+    // A shard that returns as many events as it was asked for must be asked again, because it may hold more.
     let cost = |ask: u32| {
-        let again = if ask >= wanted { Again::default() } else { chances.again(ask, event_bytes) };
-        (f64::from(units(ask, event_bytes)) + again.units, again.queries)
+        let held = (0..=wanted).zip(&chances).skip(ask as usize).filter(|_| ask < wanted);
+        let (more, again) = held.fold((0.0, 0.0), |(more, again), (held, chance)| {
+            (more + chance * f64::from(units(held - ask, event_bytes)), again + chance)
+        });
+        (f64::from(units(ask, event_bytes)) + more, again)
     };
     // All shards together must return enough, or every one of them would be asked again.
     let fewest = wanted.div_ceil(shards).div_ceil(per_unit);
@@ -47,39 +51,16 @@ fn units(events: u32, event_bytes: u32) -> u32 {
 }
 
 /// For each x, the probability that a shard holds x of the wanted events.
-struct Chances {
-    of_holding: Vec<f64>,
-}
-
-/// The expected cost of asking a shard a second time.
-#[derive(Default)]
-struct Again {
-    units: f64,
-    queries: f64,
-}
-
-impl Chances {
-    fn new(wanted: u32, shards: u32) -> Self {
-        let here = 1.0 / f64::from(shards);
-        let odds = here / (1.0 - here);
-        let mut chance = (1.0 - here).powf(f64::from(wanted));
-        let mut of_holding = vec![chance];
-        for held in 1..=wanted {
-            chance *= odds * f64::from(wanted - held + 1) / f64::from(held);
-            of_holding.push(chance);
-        }
-        Self { of_holding }
+fn chances(wanted: u32, shards: u32) -> Vec<f64> {
+    let here = 1.0 / f64::from(shards);
+    let odds = here / (1.0 - here);
+    let mut chance = (1.0 - here).powf(f64::from(wanted));
+    let mut of_holding = vec![chance];
+    for held in 1..=wanted {
+        chance *= odds * f64::from(wanted - held + 1) / f64::from(held);
+        of_holding.push(chance);
     }
-
-    /// A shard that returns as many events as it was asked for must be asked again, because it may hold more.
-    fn again(&self, ask: u32, event_bytes: u32) -> Again {
-        let mut again = Again::default();
-        for (held, chance) in (0_u32..).zip(&self.of_holding).skip(ask as usize) {
-            again.units += chance * f64::from(units(held - ask, event_bytes));
-            again.queries += chance;
-        }
-        again
-    }
+    of_holding
 }
 
 #[cfg(test)]

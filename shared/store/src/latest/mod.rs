@@ -33,75 +33,66 @@ pub(crate) mod wave;
 pub(crate) use ask::unit_of;
 
 use lately_items::StoredTopic;
-use lately_keys::{CursorError, EventType, Fingerprint, Topic, UnixMillis};
+use lately_keys::{EventType, Fingerprint, Order, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, Page};
 use lately_table::TableError;
 
-use crate::latest::page::{PageDraft, PageEnd};
+use crate::latest::page::{DraftEnd, PageDraft, PageEnd};
 use crate::latest::round::WaveReader;
 use crate::latest::run::LatestReading;
-use crate::latest::span::{NewestFirstWait, Span};
+use crate::latest::span::{IdRange, Span};
 use crate::limits::WAVE_BUCKETS;
-use crate::live::open::OpenStreamError;
 use crate::op::Op;
+use crate::timeline::error::TimelineError;
 use crate::topic::TopicHandle;
-use crate::topic::error::TopicError;
 use crate::wait::{is_empty, page_or_wait};
-
-/// Why the latest could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum LatestError {
-    /// The topic could not be read, or does not exist.
-    #[error(transparent)]
-    Topic(#[from] TopicError),
-    /// The text is no cursor, or the cursor belongs to another query.
-    #[error(transparent)]
-    Cursor(#[from] CursorError),
-    /// The page cannot wait.
-    #[error(transparent)]
-    Wait(#[from] NewestFirstWait),
-    /// The caller has as many open streams and waiting pages as it may.
-    #[error(transparent)]
-    Open(#[from] OpenStreamError),
-    /// The table could not be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
 
 impl TopicHandle<'_> {
     /// A page of a topic's events.
-    pub async fn latest(self, query: &EventQuery) -> Result<Page<Event>, LatestError> {
+    pub async fn latest(self, query: &EventQuery) -> Result<Page<Event>, TimelineError> {
         let read = |op: Op| async move { op.topic(self.topic).page(query).await };
         page_or_wait(self.op, query.wait, read, is_empty).await
     }
 
-    async fn page(self, query: &EventQuery) -> Result<Page<Event>, LatestError> {
-        let topic = self.topic;
+    async fn page(self, query: &EventQuery) -> Result<Page<Event>, TimelineError> {
         let stored = self.stored().await?;
-        let fingerprint = fingerprint(topic, &stored, query);
+        let fingerprint = fingerprint(self.topic, &stored, query);
         let span = Span::new(query, fingerprint, self.op.now())?;
-        span.may_wait(query)?;
-
         let mut draft = PageDraft::new(query.limit, fingerprint, &span);
         let ending = self.fill(&mut draft, &stored, query, &span).await?;
         Ok(draft.finish(ending))
     }
 
+    /// The first events of a range, oldest first: at most `limit`, and no more than fit beside this many bytes of other
+    /// data.
+    pub(crate) async fn first_events(
+        self,
+        stored: &StoredTopic,
+        query: &EventQuery,
+        ids: Option<IdRange>,
+        limit: usize,
+        beside: usize,
+    ) -> Result<DraftEnd<Event>, TableError> {
+        let span = Span { order: Order::OldestFirst, ids, position: None, now: self.op.now() };
+        let mut draft = PageDraft::beside(beside, limit, Fingerprint::of("range").finish(), &span);
+        let ending = self.fill(&mut draft, stored, query, &span).await?;
+        Ok(draft.end(ending))
+    }
+
     /// Fills a draft with the events of a span of a topic.
-    pub(crate) async fn fill(
+    async fn fill(
         self,
         draft: &mut PageDraft<Event>,
         stored: &StoredTopic,
         query: &EventQuery,
         span: &Span,
     ) -> Result<PageEnd, TableError> {
-        let topic = self.topic;
-        let mut reading = LatestReading::new(self.op, topic, stored, query, span);
+        let mut reading = LatestReading::new(self.op, self.topic, stored, query, span);
         let mut buckets = 1;
         let ending = loop {
             let missing = draft.missing();
             if missing == 0 {
-                break PageEnd::Full { more: reading.has_more() };
+                break PageEnd { more: reading.has_more(), at: None };
             }
             let Some(mut wave) = reading.next_wave(buckets.min(missing)).await? else {
                 break reading.ending();

@@ -39,18 +39,14 @@ const TELLING: usize = 4;
 /// The time that a round looks at, and the number of events that it looks for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
-    order: Order,
-    /// The tick from which on events are expected.
-    fresh: Tick,
+    page: PageState,
     per_tick: Option<f64>,
     /// The time in which the topic is expected to have written the missing events, in ticks.
     expected: Option<u64>,
     /// True if nobody knows where the first event lies.
     seeks: bool,
-    missing: u32,
     /// The time that the round looks at, in ticks.
     span: u64,
-    event_bytes: u32,
 }
 
 /// The state of a page when a round begins.
@@ -61,12 +57,12 @@ pub(super) struct PageState {
     pub(super) began: Tick,
     /// The tick up to which all lanes are known.
     pub(super) at: Tick,
-    /// The tick from which on the first round expected events.
-    pub(super) fresh: Option<Tick>,
+    /// The tick from which on events are expected.
+    pub(super) fresh: Tick,
     /// True if a round has been made.
     pub(super) is_begun: bool,
-    /// The pace as it is known from elsewhere.
-    pub(super) pace: Option<Pace>,
+    /// The number of events in a tick as it is known from elsewhere.
+    pub(super) per_tick: Option<f64>,
     /// The number of events that are missing.
     pub(super) missing: u32,
     /// The time of the last event that the page can take, if that is known.
@@ -75,25 +71,20 @@ pub(super) struct PageState {
 }
 
 /// The next query to a lane: the most events to look at, and the tick to stop at.
-pub(super) struct LaneAsk {
-    pub(super) limit: u32,
-    pub(super) until: Option<Tick>,
-}
+pub(super) type LaneAsk = (u32, Option<Tick>);
 
 impl Reach {
     /// The reach of the next round; `found` are the times of the events found so far, in the order of the walk. The pace
     /// ignores events older than the point that all shards have reached: only a few shards contributed them.
-    pub(super) fn next(progress: PageState, found: &[Tick], slice: u64) -> Self {
-        let PageState { order, began, at, fresh, is_begun, pace, missing, tau, event_bytes } = progress;
-        let fresh = fresh.map_or(at, |fresh| later(fresh, at, order));
+    pub(super) fn next(page: PageState, found: &[Tick], slice: u64) -> Self {
+        let PageState { order, began, at, fresh, is_begun, per_tick, missing, tau, .. } = page;
         let first = found.first().copied();
         let seeks = is_begun && first.is_none_or(|first| distance(at, first, order) > 0);
         // The time before the first event says nothing about the time after it.
         let began = first.filter(|_| !seeks).map_or(began, |first| later(began, first, order));
         let looked = distance(began, at, order);
-        let remembered = pace.map(|pace| pace.per_tick);
         let near = found.partition_point(|tick| distance(began, *tick, order) <= looked + slice);
-        let per_tick = if is_begun { density(&found[..near], order).or(remembered) } else { remembered };
+        let per_tick = if is_begun { density(&found[..near], order).or(per_tick) } else { per_tick };
         // Events of one batch have almost the same time. They do not make a topic faster than its shards can be.
         let per_tick = per_tick.map(|per_tick| per_tick.min(as_f64(CYCLE / slice) * WRITES_PER_TICK));
         let expected = per_tick.map(|per_tick| ticks(f64::from(missing) / per_tick));
@@ -109,12 +100,12 @@ impl Reach {
         if let Some(rest) = tau.map(|tau| distance(fresh, tau, order)).filter(|rest| *rest / 2 <= span) {
             span = span.max(rest);
         }
-        Self { order, fresh, per_tick, expected, seeks, missing, span, event_bytes }
+        Self { page, per_tick, expected, seeks, span }
     }
 
     /// True if a lane whose next slice starts at this tick is asked.
     pub(super) fn includes(&self, start: Tick) -> bool {
-        distance(self.fresh, start, self.order) <= self.span
+        distance(self.page.fresh, start, self.page.order) <= self.span
     }
 
     /// The ask of a lane that shares its time with `shards` lanes, from `start` to the end of its slice. `wanted` is the
@@ -126,8 +117,9 @@ impl Reach {
         wanted: u32,
         is_first: bool,
     ) -> LaneAsk {
-        let unit = unit_of(self.event_bytes);
-        let whole = |limit: u32| LaneAsk { limit: limit.min(wanted), until: None };
+        let PageState { order, fresh, missing, event_bytes, .. } = self.page;
+        let unit = unit_of(event_bytes);
+        let whole = |limit: u32| (limit.min(wanted), None);
         if shards == ShardCount::ONE {
             return whole(wanted);
         }
@@ -135,14 +127,16 @@ impl Reach {
             // The events that this unit finds tell the next round how many to ask for.
             return whole(unit);
         }
-        let by_chance = first_ask(self.missing, shards.get().into(), self.event_bytes);
-        let by_chance = if is_first { by_chance } else { wanted };
         let Some(per_tick) = self.per_tick.filter(|_| self.expected < Some(CYCLE)) else {
-            return whole(by_chance);
+            return whole(if is_first {
+                first_ask(missing, shards.get().into(), event_bytes)
+            } else {
+                wanted
+            });
         };
-        let events = |from: Tick, to: Tick| per_tick * as_f64(distance(from, to, self.order));
-        let needed = f64::from(self.missing) - SURE * events(self.fresh, start);
-        let held = events(later(self.fresh, start, self.order), end) / SURE;
+        let events = |from: Tick, to: Tick| per_tick * as_f64(distance(from, to, order));
+        let needed = f64::from(missing) - SURE * events(fresh, start);
+        let held = events(later(fresh, start, order), end) / SURE;
         let units = ticks((needed.min(held) / f64::from(unit)).ceil()).max(1);
         let limit = u32::try_from(units).unwrap_or(u32::MAX).saturating_mul(unit);
         if limit <= unit {
@@ -152,12 +146,7 @@ impl Reach {
         let needed = ticks((needed / f64::from(unit)).ceil()).max(1);
         let limit = u32::try_from(needed).unwrap_or(u32::MAX).saturating_mul(unit);
         // A round over all shards looks as far as it can.
-        LaneAsk { limit: limit.min(wanted), until: Some(end).filter(|_| self.span < CYCLE) }
-    }
-
-    /// The ask of a lane that few events should be in: one unit.
-    pub(super) fn ask_few(&self, wanted: u32) -> LaneAsk {
-        LaneAsk { limit: unit_of(self.event_bytes).min(wanted), until: None }
+        (limit.min(wanted), Some(end).filter(|_| self.span < CYCLE))
     }
 }
 
@@ -199,7 +188,7 @@ fn distance(from: Tick, to: Tick, order: Order) -> u64 {
 }
 
 /// The one that a walk comes to later.
-fn later(one: Tick, other: Tick, order: Order) -> Tick {
+pub(super) fn later(one: Tick, other: Tick, order: Order) -> Tick {
     match order {
         Order::NewestFirst => one.min(other),
         Order::OldestFirst => one.max(other),

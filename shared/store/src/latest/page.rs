@@ -59,21 +59,18 @@ impl Budget {
     }
 }
 
-/// Why a page ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PageEnd {
-    /// The page holds as much as it may.
-    Full {
-        /// True if there may be more events behind the page.
-        more: bool,
-    },
-    /// The page has used up its budget.
-    Cut {
-        /// The id up to which the page has looked; `None` if no further than the page before.
-        at: Option<EventId>,
-    },
-    /// There are no more events.
-    Exhausted,
+/// The end of a page. The default is the end of all events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PageEnd {
+    /// True if there may be more events behind the page.
+    pub(crate) more: bool,
+    /// The id up to which the page has looked, if it has used up its budget behind its last event.
+    pub(crate) at: Option<EventId>,
+}
+
+impl PageEnd {
+    /// The end of a page that holds as much as it may, before further events.
+    const FULL: Self = Self { more: true, at: None };
 }
 
 /// A page being filled.
@@ -130,26 +127,21 @@ impl<T: PageItem> PageDraft<T> {
         for event in events {
             let bytes = event.sent_bytes();
             if bytes > self.room() && !self.events.is_empty() {
-                return Some(PageEnd::Full { more: true });
+                return Some(PageEnd::FULL);
             }
             self.bytes += bytes;
             self.events.push(event);
         }
         if self.missing() == 0 {
-            return (rest > 0 || edge.more).then_some(PageEnd::Full { more: true });
+            return (rest > 0 || edge.more).then_some(PageEnd::FULL);
         }
-        (edge.cut && rest == 0).then_some(PageEnd::Cut { at: edge.frontier })
+        (edge.cut && rest == 0).then_some(PageEnd { more: true, at: edge.frontier })
     }
 
     /// The page's events, and where it ends.
-    pub(crate) fn end(self, ending: PageEnd) -> DraftEnd<T> {
-        let last = self.events.last().map(T::id).or(self.position);
-        let (position, has_more) = match ending {
-            PageEnd::Full { more } => (last, more),
-            PageEnd::Cut { at } => (at.or(last), true),
-            PageEnd::Exhausted => (last, false),
-        };
-        DraftEnd { events: self.events, position, has_more }
+    pub(crate) fn end(self, PageEnd { more, at }: PageEnd) -> DraftEnd<T> {
+        let position = at.or_else(|| self.events.last().map(T::id)).or(self.position);
+        DraftEnd { events: self.events, position, has_more: more }
     }
 
     pub(crate) fn finish(self, ending: PageEnd) -> Page<T> {

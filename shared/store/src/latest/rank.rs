@@ -24,14 +24,17 @@ impl Ranked for Event {
 
 /// The place of an id in a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rank(u128);
+pub(crate) struct Rank {
+    bits: u128,
+    pub(crate) id: EventId,
+}
 
 impl Rank {
     pub(crate) fn of(id: EventId, order: Order) -> Self {
         let bits = id.as_uuid().as_u128();
         match order {
-            Order::NewestFirst => Self(!bits),
-            Order::OldestFirst => Self(bits),
+            Order::NewestFirst => Self { bits: !bits, id },
+            Order::OldestFirst => Self { bits, id },
         }
     }
 }

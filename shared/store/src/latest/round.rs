@@ -1,26 +1,13 @@
 //! Reads a wave round by round: sends the queries of a round together, until the wanted items are exact.
 
-use std::sync::Arc;
-
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_keys::Coverage;
 use lately_table::TableError;
 
-use crate::lane::LanePage;
 use crate::latest::page::Budget;
 use crate::latest::rank::Ranked;
-use crate::latest::wave::{Ask, Wave, WaveLane};
+use crate::latest::wave::{Ask, LaneAnswer, Wave, WaveLane};
 use crate::limits::QUERIES_AT_ONCE;
 use crate::op::Op;
-
-/// The items that a query to a lane has found.
-#[derive(Debug)]
-pub(crate) struct LaneAnswer<T> {
-    pub(crate) ask: Ask,
-    pub(crate) found: LanePage<T>,
-    /// The coverage of the lane's source, if the query has read it as well.
-    pub(crate) coverage: Option<Arc<Coverage>>,
-}
 
 /// The reader of one page: of a topic, or of a timeline.
 pub(crate) trait WaveReader {

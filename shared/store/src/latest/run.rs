@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use lately_items::event::{self, decode};
 use lately_items::{EventPartition, StoredTopic, TypeViewPartition};
-use lately_keys::{EventType, Order, Place, Shard, Tick, Topic, UnixMillis};
+use lately_keys::{Order, Place, Shard, Tick, Topic, UnixMillis};
 use lately_model::{Event, EventQuery};
 use lately_table::{Condition, TableError};
 
 use crate::lane::LaneRange;
-use crate::latest::pace::{Pace, PaceName};
+use crate::latest::pace::Pace;
 use crate::latest::page::{Budget, PageEnd, PageItem};
-use crate::latest::round::{LaneAnswer, WaveReader};
+use crate::latest::round::WaveReader;
 use crate::latest::span::Span;
-use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane, bucket_end};
+use crate::latest::wave::{Ask, LaneAnswer, Slices, Wave, WaveLane, bucket_end};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::scan::{ScannedBucket, TopicScan};
@@ -22,8 +22,7 @@ use crate::scan::{ScannedBucket, TopicScan};
 pub(super) struct LatestReading<'a> {
     op: &'a Op,
     topic: &'a Topic,
-    event_type: Option<&'a EventType>,
-    consistent: bool,
+    query: &'a EventQuery,
     scan: TopicScan,
     budget: Budget,
     now: UnixMillis,
@@ -43,18 +42,17 @@ impl<'a> LatestReading<'a> {
         query: &'a EventQuery,
         span: &Span,
     ) -> Self {
-        let EventQuery { event_type, consistent, .. } = query;
         let Span { order, ids, now, .. } = *span;
+        let scan = TopicScan::new(topic, stored, order, ids, now);
         Self {
             op,
             topic,
-            event_type: event_type.as_ref(),
-            consistent: *consistent,
-            scan: TopicScan::new(topic, stored, order, ids, now).of(event_type.clone(), *consistent),
+            query,
+            scan: scan.of(query.event_type.clone(), query.consistent),
             budget: Budget::default(),
             now,
             begins_now: order == Order::NewestFirst && ids.is_some_and(|ids| ids.newest.at() >= now),
-            pace: op.memory().paces.get(&(topic.clone(), event_type.clone())),
+            pace: op.memory().paces.get(&(topic.clone(), query.event_type.clone())),
             expected_bytes: op.memory().event_bytes.get(topic).unwrap_or(EXPECTED_EVENT_BYTES),
             seen: (0, 0),
         }
@@ -86,7 +84,8 @@ impl<'a> LatestReading<'a> {
 
     /// The page's ending if there is no further wave.
     pub(super) fn ending(&self) -> PageEnd {
-        if self.has_more() { PageEnd::Cut { at: self.scan.at } } else { PageEnd::Exhausted }
+        let more = self.has_more();
+        PageEnd { more, at: self.scan.at.filter(|_| more) }
     }
 
     /// True if there may be buckets behind the ones that were read.
@@ -99,7 +98,7 @@ impl<'a> LatestReading<'a> {
         if let [first, .., last] = found {
             let now = self.begins_now.then_some(Tick::first_of(self.now));
             let pace = Pace::of(first.id, last.id, found.len(), now, self.pace);
-            self.op.memory().paces.insert(self.pace_name(), pace);
+            self.op.memory().paces.insert((self.topic.clone(), self.query.event_type.clone()), pace);
         }
         let (events, bytes) = self.seen;
         if let Some(mean) = bytes.checked_div(events) {
@@ -113,7 +112,8 @@ impl<'a> LatestReading<'a> {
         let topic = self.topic.clone();
         // An index cannot be read consistently. For a consistent read, a filter finds the type among the events
         // themselves.
-        let by_type = self.event_type.filter(|_| has_types && !self.consistent);
+        let EventQuery { event_type, consistent, .. } = self.query;
+        let by_type = event_type.as_ref().filter(|_| has_types && !consistent);
         let partition = match by_type {
             Some(event_type) => {
                 TypeViewPartition { topic, bucket, event_type: event_type.clone(), shard }.to_string()
@@ -122,23 +122,18 @@ impl<'a> LatestReading<'a> {
         };
         let is_alone = shards.len() == 1 && coverage.holds_always(shard);
         let slices = (!is_alone).then(|| Slices { coverage: Arc::clone(coverage), shard });
-        let ids = if slices.is_some() && !coverage.holds_always(shard) {
-            ids.in_sight(coverage, self.now, self.consistent)?
-        } else {
-            ids
+        let ids = match coverage.holds_always(shard) {
+            true => ids,
+            false => ids.in_sight(coverage, self.now, *consistent)?,
         };
         Some(WaveLane {
             partition,
             by_type: by_type.is_some(),
-            is_sparse: self.event_type.is_some() && by_type.is_none(),
+            is_sparse: event_type.is_some() && by_type.is_none(),
             shards: u16::try_from(shards.len()).unwrap_or(u16::MAX),
             ids,
             slices,
         })
-    }
-
-    fn pace_name(&self) -> PaceName {
-        (self.topic.clone(), self.event_type.cloned())
     }
 }
 
@@ -163,10 +158,10 @@ impl WaveReader for LatestReading<'_> {
 
     async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<LaneAnswer<Event>, TableError> {
         let place = if lane.by_type { Place::Gsi1 } else { Place::Table };
-        let (order, consistent) = (self.scan.order, self.consistent);
+        let (order, consistent) = (self.scan.order, self.query.consistent);
         let range = LaneRange { partition: &lane.partition, ids: ask.ids, order, consistent };
         let mut query = range.query_in(place).limit(ask.limit);
-        if let Some(event_type) = self.event_type.filter(|_| !lane.by_type) {
+        if let Some(event_type) = self.query.event_type.as_ref().filter(|_| !lane.by_type) {
             query = query.filter(Condition::equals(event::TYPE, event_type.as_str()));
         }
         Ok(LaneAnswer { ask, found: self.op.lane_page(&query, decode).await?, coverage: None })
@@ -176,12 +171,7 @@ impl WaveReader for LatestReading<'_> {
         for LaneAnswer { found, .. } in &answers {
             self.seen = (self.seen.0 + found.items.len() as u64, self.seen.1 + found.bytes);
         }
-        let answer = |LaneAnswer { ask, found, .. }| WaveAnswer {
-            ask,
-            events: found.items,
-            stopped_at: found.stopped_at,
-        };
-        wave.absorb(answers.into_iter().map(answer).collect());
+        wave.absorb(answers);
         false
     }
 }

@@ -1,19 +1,13 @@
 //! The ids that a page may hold, and the direction in which the page goes through them. Pure.
 
-use lately_keys::{Coverage, Cursor, CursorError, EventId, Fingerprint, Order, Position, Tick, UnixMillis};
+use lately_keys::{Coverage, EventId, Fingerprint, Order, Position, Tick, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, WaitSeconds};
 
 use crate::latest::rank::behind;
 use crate::limits::ASCENDING_LAG_MILLIS;
-
-/// The order of a page if neither the client nor a cursor names one.
-const DEFAULT_ORDER: Order = Order::NewestFirst;
-
-/// A newest-first page was asked to wait. New events are not on such a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a newest-first page cannot wait")]
-pub struct NewestFirstWait;
+use crate::list::start;
+use crate::timeline::error::TimelineError;
 
 /// The ids of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,31 +70,19 @@ impl Span {
         settled(self.now)
     }
 
-    /// Refuses a newest-first page that is to wait.
-    pub(crate) fn may_wait(&self, query: &EventQuery) -> Result<(), NewestFirstWait> {
-        match self.order {
-            Order::NewestFirst if query.wait != WaitSeconds::default() => Err(NewestFirstWait),
-            _ => Ok(()),
-        }
-    }
-
     pub(crate) fn new(
         query: &EventQuery,
         fingerprint: Fingerprint,
         now: UnixMillis,
-    ) -> Result<Self, CursorError> {
-        let cursor = query.cursor.as_deref().map(|text| Cursor::decode(text, fingerprint)).transpose()?;
-        let order = cursor.as_ref().map(|cursor| cursor.order);
-        let order = match (order, query.order) {
-            (Some(cursor), Some(asked)) if cursor != asked => return Err(CursorError::Foreign),
-            (known, asked) => known.or(asked).unwrap_or(DEFAULT_ORDER),
-        };
-        let position = match cursor.map(|cursor| cursor.position) {
-            None | Some(Position::Start) => None,
-            Some(Position::Event(id)) => Some(id),
-            // We sealed this cursor for this query, but the query has no position of this kind.
-            Some(_) => return Err(CursorError::Foreign),
-        };
+    ) -> Result<Self, TimelineError> {
+        let (order, position) =
+            start(query.cursor.as_deref(), fingerprint, query.order, |position| match position {
+                Position::Event(id) => Some(id),
+                _ => None,
+            })?;
+        if order == Order::NewestFirst && query.wait != WaitSeconds::default() {
+            return Err(TimelineError::NewestFirstWait);
+        }
         Ok(Self { order, ids: ids(query, order, position, now), position, now })
     }
 }
@@ -125,12 +107,10 @@ fn ids(query: &EventQuery, order: Order, position: Option<EventId>, now: UnixMil
         Order::OldestFirst => newest.min(settled(now)),
     };
     let range = IdRange::new(oldest, settled)?;
-    let (first, last) = range.ends(order);
     let Some(position) = position else { return Some(range) };
     let next = behind(position, order)?;
-    let first = match order {
-        Order::NewestFirst => first.min(next),
-        Order::OldestFirst => first.max(next),
-    };
-    IdRange::walked(first, last, order)
+    match order {
+        Order::NewestFirst => IdRange::new(range.oldest, range.newest.min(next)),
+        Order::OldestFirst => IdRange::new(range.oldest.max(next), range.newest),
+    }
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use lately_keys::{Bucket, Coverage, EventId, Order, Shard, ShardCount, Stretch, Tick};
 
+use crate::lane::LanePage;
 use crate::latest::ask::{first_ask, unit_of};
-use crate::latest::pace::{LaneAsk, Pace, PageState, Reach};
+use crate::latest::pace::{Pace, PageState, Reach, later};
 use crate::latest::rank::{Rank, Ranked, ahead, behind};
 use crate::latest::span::IdRange;
 
@@ -61,13 +62,13 @@ pub(crate) struct Ask {
     pub(crate) limit: u32,
 }
 
-/// The answer of a lane.
+/// The items that a query to a lane has found.
 #[derive(Debug)]
-pub(crate) struct WaveAnswer<T> {
+pub(crate) struct LaneAnswer<T> {
     pub(crate) ask: Ask,
-    pub(crate) events: Vec<T>,
-    /// The last event that was looked at, if the query ended before its range did.
-    pub(crate) stopped_at: Option<EventId>,
+    pub(crate) found: LanePage<T>,
+    /// The coverage of the lane's source, if the query has read it as well.
+    pub(crate) coverage: Option<Arc<Coverage>>,
 }
 
 /// The number of events to ask a sparse lane for. Nobody knows how many match, so each round looks at twice as many
@@ -77,22 +78,27 @@ fn filtered_ask(rounds: u32, shards: u32, event_bytes: u32) -> u32 {
 }
 
 /// The part of a lane that is known, or the part that is known of all lanes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Known {
     Nothing,
     /// Everything up to this id, included.
-    UpTo(EventId),
+    UpTo(Rank),
     All,
+}
+
+/// A lane, and how far it was read.
+#[derive(Debug)]
+struct LaneState {
+    lane: WaveLane,
+    known: Known,
+    was_asked: bool,
 }
 
 /// Partitions that are read together.
 #[derive(Debug)]
 pub(crate) struct Wave<T> {
     order: Order,
-    lanes: Vec<WaveLane>,
-    known: Vec<Known>,
-    /// For each lane, whether it was asked.
-    asked: Vec<bool>,
+    lanes: Vec<LaneState>,
     rounds: u32,
     /// In the order of the walk.
     events: Vec<T>,
@@ -112,9 +118,7 @@ impl<T: Ranked> Wave<T> {
     pub(crate) fn new(order: Order, lanes: Vec<WaveLane>, end: EventId) -> Self {
         let mut wave = Self {
             order,
-            known: vec![Known::Nothing; lanes.len()],
-            asked: vec![false; lanes.len()],
-            lanes,
+            lanes: Vec::with_capacity(lanes.len()),
             rounds: 0,
             events: Vec::new(),
             end,
@@ -123,9 +127,7 @@ impl<T: Ranked> Wave<T> {
             fresh: None,
             began: None,
         };
-        for lane in 0..wave.lanes.len() {
-            wave.known[lane] = wave.beginning(lane);
-        }
+        lanes.into_iter().for_each(|lane| wave.push(lane));
         wave.began = wave.next_tick();
         wave
     }
@@ -136,14 +138,13 @@ impl<T: Ranked> Wave<T> {
     }
 
     pub(crate) fn lane(&self, lane: usize) -> &WaveLane {
-        &self.lanes[lane]
+        &self.lanes[lane].lane
     }
 
     /// Adds a lane. The lane may begin behind all wanted events; then it is never asked.
     pub(crate) fn push(&mut self, lane: WaveLane) {
-        self.lanes.push(lane);
-        self.asked.push(false);
-        self.known.push(self.beginning(self.last_lane()));
+        let known = self.beginning(&lane);
+        self.lanes.push(LaneState { lane, known, was_asked: false });
     }
 
     /// The lane that was added last.
@@ -153,7 +154,7 @@ impl<T: Ranked> Wave<T> {
 
     /// From now on the lane is taken to hold few of the wanted events.
     pub(crate) fn expect_few(&mut self, lane: usize) {
-        self.lanes[lane].is_sparse = true;
+        self.lanes[lane].lane.is_sparse = true;
     }
 
     pub(crate) const fn is_begun(&self) -> bool {
@@ -164,90 +165,84 @@ impl<T: Ranked> Wave<T> {
     pub(crate) fn asks(&self, wanted: usize, event_bytes: u32) -> Vec<Ask> {
         let tau = wanted.checked_sub(1).and_then(|last| self.events.get(last)).map(T::id);
         let reach = self.reach(wanted, tau, event_bytes);
-        let ask = |lane: usize| {
-            let WaveLane { ids, is_sparse, shards, ref slices, .. } = self.lanes[lane];
+        let ask = |(lane, state): (usize, &LaneState)| {
+            let WaveLane { ids, is_sparse, shards, ref slices, .. } = state.lane;
             let (first, last) = ids.ends(self.order);
-            let (from, before) = match self.known[lane] {
+            let (from, before) = match state.known {
                 Known::All => return None,
                 Known::Nothing => (first, 0),
-                Known::UpTo(frontier) => (behind(frontier, self.order)?, self.events_up_to(frontier)),
+                Known::UpTo(frontier) => (behind(frontier.id, self.order)?, self.events_up_to(frontier)),
             };
             let wanted = u32::try_from(wanted.saturating_sub(before)).unwrap_or(u32::MAX);
-            let to = match tau {
-                Some(tau) if self.rank(tau) < self.rank(last) => tau,
-                _ => last,
+            let nearer = |one: Option<EventId>, other: EventId| {
+                one.filter(|one| self.rank(*one) < self.rank(other)).unwrap_or(other)
             };
+            let to = nearer(tau, last);
             IdRange::walked(from, to, self.order)?;
-            let is_first = !self.asked[lane];
-            let LaneAsk { limit, until } = match (slices, &reach) {
+            let is_first = !state.was_asked;
+            let (limit, until) = match (slices, &reach) {
                 (Some(slices), Some(reach)) => {
                     let Stretch { start, end } = slices.stretch(from.tick(), self.order)?;
                     if !reach.includes(start) {
                         return None;
                     }
                     match slices.shared_with(start) {
-                        Some(shards) if is_sparse => LaneAsk {
-                            limit: filtered_ask(self.rounds, shards.get().into(), event_bytes),
-                            until: None,
-                        },
+                        Some(shards) if is_sparse => {
+                            (filtered_ask(self.rounds, shards.get().into(), event_bytes), None)
+                        }
                         Some(shards) => reach.ask(shards, [start, end], wanted, is_first),
-                        None => reach.ask_few(wanted),
+                        // Few events should be in this lane.
+                        None => (unit_of(event_bytes).min(wanted), None),
                     }
                 }
-                _ if is_sparse => {
-                    LaneAsk { limit: filtered_ask(self.rounds, shards.into(), event_bytes), until: None }
-                }
-                _ if is_first && before == 0 => {
-                    LaneAsk { limit: first_ask(wanted, shards.into(), event_bytes), until: None }
-                }
-                _ => LaneAsk { limit: wanted, until: None },
+                _ if is_sparse => (filtered_ask(self.rounds, shards.into(), event_bytes), None),
+                _ if is_first && before == 0 => (first_ask(wanted, shards.into(), event_bytes), None),
+                _ => (wanted, None),
             };
             let until = until.map(|until| match self.order {
                 Order::NewestFirst => EventId::first_at(until),
                 Order::OldestFirst => EventId::last_at(until),
             });
-            let to = until.filter(|until| self.rank(*until) < self.rank(to)).unwrap_or(to);
-            let ids = IdRange::walked(from, to, self.order)?;
+            let ids = IdRange::walked(from, nearer(until, to), self.order)?;
             (wanted > 0).then_some(Ask { lane, ids, limit })
         };
-        (0..self.lanes.len()).filter_map(ask).collect()
+        self.lanes.iter().enumerate().filter_map(ask).collect()
     }
 
     /// The reach of the next round; `None` if no lane has slices.
     fn reach(&self, wanted: usize, tau: Option<EventId>, event_bytes: u32) -> Option<Reach> {
-        let narrowest = self.lanes.iter().filter_map(|lane| lane.slices.as_ref());
+        let narrowest = self.lanes.iter().filter_map(|state| state.lane.slices.as_ref());
         let slice = narrowest.map(|slices| slices.coverage.most_shards().slice_ticks()).min()?;
         let at = self.next_tick()?;
         let missing = wanted.saturating_sub(self.settled().len());
-        let progress = PageState {
+        let page = PageState {
             order: self.order,
             began: self.began.unwrap_or(at),
             at,
-            fresh: self.fresh,
+            fresh: self.fresh.map_or(at, |fresh| later(fresh, at, self.order)),
             is_begun: self.is_begun(),
-            pace: self.pace,
+            per_tick: self.pace.map(|pace| pace.per_tick),
             missing: u32::try_from(missing).unwrap_or(u32::MAX),
             tau: tau.map(EventId::tick),
             event_bytes,
         };
         let found: Vec<_> = self.events.iter().map(|event| event.id().tick()).collect();
-        Some(Reach::next(progress, &found, slice))
+        Some(Reach::next(page, &found, slice))
     }
 
     /// The tick of the first id that is not known of all lanes.
     fn next_tick(&self) -> Option<Tick> {
-        let next = |(lane, known): (&WaveLane, &Known)| match *known {
+        let next = self.lanes.iter().filter_map(|state| match state.known {
             Known::All => None,
-            Known::Nothing => Some(lane.ids.ends(self.order).0),
-            Known::UpTo(frontier) => behind(frontier, self.order),
-        };
-        let next = self.lanes.iter().zip(&self.known).filter_map(next);
+            Known::Nothing => Some(state.lane.ids.ends(self.order).0),
+            Known::UpTo(frontier) => behind(frontier.id, self.order),
+        });
         next.min_by_key(|id| self.rank(*id)).map(EventId::tick)
     }
 
     /// The known part of a lane that was never asked.
-    fn beginning(&self, lane: usize) -> Known {
-        let (first, _) = self.lanes[lane].ids.ends(self.order);
+    fn beginning(&self, lane: &WaveLane) -> Known {
+        let (first, _) = lane.ids.ends(self.order);
         match ahead(first, self.order) {
             Some(ahead) => self.skipped(lane, ahead),
             None => self.until_slice(lane, first, Known::Nothing),
@@ -255,17 +250,16 @@ impl<T: Ranked> Wave<T> {
     }
 
     /// The known part of a lane that is known up to an id.
-    fn skipped(&self, lane: usize, frontier: EventId) -> Known {
+    fn skipped(&self, lane: &WaveLane, frontier: EventId) -> Known {
         match behind(frontier, self.order) {
-            Some(next) => self.until_slice(lane, next, Known::UpTo(frontier)),
+            Some(next) => self.until_slice(lane, next, Known::UpTo(self.rank(frontier))),
             None => Known::All,
         }
     }
 
     /// The known part of a lane that is known before an id: the lane holds nothing until its next slice.
-    fn until_slice(&self, lane: usize, next: EventId, before: Known) -> Known {
-        let WaveLane { slices, ids, .. } = &self.lanes[lane];
-        let Some(slices) = slices else { return before };
+    fn until_slice(&self, lane: &WaveLane, next: EventId, before: Known) -> Known {
+        let Some(slices) = &lane.slices else { return before };
         let Some(Stretch { start, .. }) = slices.stretch(next.tick(), self.order) else { return Known::All };
         if start == next.tick() {
             return before;
@@ -274,25 +268,27 @@ impl<T: Ranked> Wave<T> {
             Order::NewestFirst => EventId::last_at(start),
             Order::OldestFirst => EventId::first_at(start),
         };
-        let (_, last) = ids.ends(self.order);
+        let (_, last) = lane.ids.ends(self.order);
         if self.rank(start) > self.rank(last) {
             return Known::All;
         }
-        ahead(start, self.order).map_or(Known::All, Known::UpTo)
+        ahead(start, self.order).map_or(Known::All, |ahead| Known::UpTo(self.rank(ahead)))
     }
 
     /// Adds the answers to a round's asks.
-    pub(crate) fn absorb(&mut self, answers: Vec<WaveAnswer<T>>) {
+    pub(crate) fn absorb(&mut self, answers: Vec<LaneAnswer<T>>) {
         self.rounds += 1;
-        for WaveAnswer { ask, events, stopped_at } in answers {
-            let (_, last) = self.lanes[ask.lane].ids.ends(self.order);
+        for LaneAnswer { ask, found, .. } in answers {
+            let lane = self.lane(ask.lane);
+            let (_, last) = lane.ids.ends(self.order);
             let (_, asked) = ask.ids.ends(self.order);
-            self.asked[ask.lane] = true;
-            self.known[ask.lane] = match stopped_at.unwrap_or(asked) {
+            let known = match found.stopped_at.unwrap_or(asked) {
                 end if end == last => Known::All,
-                end => self.skipped(ask.lane, end),
+                end => self.skipped(lane, end),
             };
-            self.events.extend(events);
+            let state = &mut self.lanes[ask.lane];
+            (state.known, state.was_asked) = (known, true);
+            self.events.extend(found.items);
         }
         // Each answer is sorted already, so this merges them.
         let order = self.order;
@@ -305,7 +301,7 @@ impl<T: Ranked> Wave<T> {
         match self.frontier() {
             Known::All => &self.events,
             Known::Nothing => &[],
-            Known::UpTo(id) => &self.events[..self.events_up_to(id)],
+            Known::UpTo(frontier) => &self.events[..self.events_up_to(frontier)],
         }
     }
 
@@ -320,10 +316,10 @@ impl<T: Ranked> Wave<T> {
     pub(crate) fn edge(&self) -> WaveEdge {
         let frontier = match self.frontier() {
             Known::Nothing => None,
-            Known::UpTo(id) => Some(id),
+            Known::UpTo(frontier) => Some(frontier.id),
             Known::All => Some(self.end),
         };
-        WaveEdge { frontier, cut: self.cut, more: self.known.iter().any(|known| *known != Known::All) }
+        WaveEdge { frontier, cut: self.cut, more: self.lanes.iter().any(|state| state.known != Known::All) }
     }
 
     /// The first `wanted` events, and how many more are known.
@@ -335,22 +331,10 @@ impl<T: Ranked> Wave<T> {
 
     /// The part that is known of all lanes.
     fn frontier(&self) -> Known {
-        let mut least = Known::All;
-        for known in &self.known {
-            least = match (least, *known) {
-                (_, Known::Nothing) => return Known::Nothing,
-                (least, Known::All) => least,
-                (Known::UpTo(least), Known::UpTo(id)) if self.rank(least) < self.rank(id) => {
-                    Known::UpTo(least)
-                }
-                (_, Known::UpTo(id)) => Known::UpTo(id),
-            };
-        }
-        least
+        self.lanes.iter().map(|state| state.known).min().unwrap_or(Known::All)
     }
 
-    fn events_up_to(&self, id: EventId) -> usize {
-        let rank = self.rank(id);
+    fn events_up_to(&self, rank: Rank) -> usize {
         self.events.partition_point(|event| self.rank(event.id()) <= rank)
     }
 
@@ -378,7 +362,5 @@ pub(crate) fn bucket_end(bucket: Bucket, order: Order) -> EventId {
     }
 }
 
-#[cfg(test)]
-mod sliced;
 #[cfg(test)]
 mod tests;

@@ -61,10 +61,8 @@ pub(super) struct Loop {
 
 #[derive(Debug, Default)]
 struct LoopState {
-    /// `None` before the loop begins.
-    snapshot: Option<Snapshot>,
-    /// `None` before the loop begins, and when it is over.
-    news: Option<broadcast::Sender<Arc<News>>>,
+    /// The state for followers that join, and the news after it. `None` before the loop begins, and when it is over.
+    running: Option<(Snapshot, broadcast::Sender<Arc<News>>)>,
     is_over: bool,
     /// The topic, if it was deleted.
     deleted: Option<TopicNotFound>,
@@ -73,15 +71,15 @@ struct LoopState {
 impl Loop {
     /// Lets followers join.
     pub(super) fn begin(&self, settled: SettledPosition) {
-        let mut state = lock(&self.state);
-        state.snapshot = Some(Snapshot { settled, early: Vec::new() });
-        state.news = Some(broadcast::channel(NEWS_KEPT).0);
+        let snapshot = Snapshot { settled, early: Vec::new() };
+        lock(&self.state).running = Some((snapshot, broadcast::channel(NEWS_KEPT).0));
     }
 
     /// The state now, and the news after it; `None` if the loop is over.
     pub(super) fn join(&self) -> Option<(Snapshot, broadcast::Receiver<Arc<News>>)> {
         let state = lock(&self.state);
-        Some((state.snapshot.clone()?, state.news.as_ref()?.subscribe()))
+        let (snapshot, news) = state.running.as_ref()?;
+        Some((snapshot.clone(), news.subscribe()))
     }
 
     fn is_over(&self) -> bool {
@@ -101,13 +99,13 @@ impl Loop {
     /// Ends the loop for its followers.
     pub(super) fn stop(&self) {
         let mut state = lock(&self.state);
-        state.news = None;
+        state.running = None;
         state.is_over = true;
     }
 
     pub(super) fn publish(&self, news: News) {
         let mut state = lock(&self.state);
-        let LoopState { snapshot: Some(snapshot), news: Some(sender), .. } = &mut *state else { return };
+        let Some((snapshot, sender)) = &mut state.running else { return };
         snapshot.settled = news.settled;
         snapshot.early.extend(news.events.iter().cloned());
         snapshot.early.retain(|event| event.event.id > news.settled.id);

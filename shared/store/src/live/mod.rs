@@ -23,7 +23,6 @@
 //! | watches and notes of late events | `watch.rs` |
 //! | the open streams of a caller | `open.rs` |
 
-pub(crate) mod error;
 pub(crate) mod loops;
 pub(crate) mod message;
 pub(crate) mod open;
@@ -38,20 +37,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lately_items::Timeline;
-use lately_keys::{Cursor, CursorError, EventId, Fingerprint, Order, Position, Topic, UnixMillis};
+use lately_keys::{EventId, Order, Position, Topic, UnixMillis};
 use lately_model::{EventQuery, LiveQuery};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::limits::{NOTE_OVERLAP_MILLIS, PAGE_EVENTS, RESUMED_MILLIS, SETTLED_EVERY};
-use crate::live::error::LiveError;
+use crate::list::start;
 use crate::live::loops::{Loop, News, Snapshot};
 use crate::live::message::LiveMessage;
 use crate::live::outbox::Outbox;
-use crate::live::reader::{LateQueue, Lens, Reader};
+use crate::live::reader::{LateQueue, Lens, Reader, remove_first};
 use crate::live::window::SettledPosition;
 use crate::op::Op;
 use crate::store::Store;
+use crate::timeline::error::TimelineError;
 
 /// The follower of a timeline, for one client.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Op {
         timeline: Timeline,
         query: &LiveQuery,
         topic: Option<&Topic>,
-    ) -> Result<LiveFollower, LiveError> {
+    ) -> Result<LiveFollower, TimelineError> {
         let page = EventQuery { event_type: query.event_type.clone(), ..EventQuery::default() };
         let (stored, fingerprint) = match &timeline {
             Timeline::Topic(topic) => {
@@ -91,16 +91,19 @@ impl Op {
             Timeline::Source(source) => (None, crate::timeline::fingerprint(source, &page, topic)),
             Timeline::Feed(user) => (None, crate::feed::fingerprint(user, &page)),
         };
-        let start = query.cursor.as_deref().map(|text| start_of(text, fingerprint)).transpose()?;
+        let cursor = query.cursor.as_deref();
+        let (_, start) = start(cursor, fingerprint, Some(Order::OldestFirst), |position| match position {
+            Position::Event(id) => Some(id),
+            _ => None,
+        })?;
         let shared = Loop::of(&self.store, &timeline, stored).await?;
         let Some((snapshot, news)) = shared.join() else { return Err(shared.end()) };
         let now = self.now();
-        let resumed = start.flatten().map(EventId::at);
-        let resumed = resumed.filter(|at| *at >= now.saturating_sub(RESUMED_MILLIS));
+        let resumed = start.map(EventId::at).filter(|at| *at >= now.saturating_sub(RESUMED_MILLIS));
         let topics = self.allowed_topics().map(Into::into);
         let lens = Lens { event_type: query.event_type.clone(), topic: topic.cloned(), topics };
-        // A stream without a start begins at a position that every caller may know.
-        let position = start.unwrap_or_else(|| Some(snapshot.settled.public()));
+        // A stream without a cursor begins at a position that every caller may know.
+        let position = if cursor.is_some() { start } else { Some(snapshot.settled.public()) };
         Ok(LiveFollower {
             store: self.store.clone(),
             shared,
@@ -116,22 +119,12 @@ impl Op {
     }
 }
 
-/// The position of a cursor of an oldest-first page.
-fn start_of(text: &str, query: Fingerprint) -> Result<Option<EventId>, CursorError> {
-    let Cursor { order, position, .. } = Cursor::decode(text, query)?;
-    match (order, position) {
-        (Order::OldestFirst, Position::Start) => Ok(None),
-        (Order::OldestFirst, Position::Event(id)) => Ok(Some(id)),
-        _ => Err(CursorError::Foreign),
-    }
-}
-
 impl LiveFollower {
     /// Waits for the next message. If the future is dropped, no message is lost.
     ///
     /// # Errors
-    /// See [`LiveError`]. The follower is then at its end.
-    pub async fn next(&mut self) -> Result<LiveMessage, LiveError> {
+    /// See [`TimelineError`]. The follower is then at its end.
+    pub async fn next(&mut self) -> Result<LiveMessage, TimelineError> {
         loop {
             if let Some(message) = self.outbox.next() {
                 return Ok(message);
@@ -164,15 +157,15 @@ impl LiveFollower {
 
     /// Reads a page of settled events, up to the position at which this follower joined the loop, and then the late events
     /// that were noted meanwhile. Nothing has changed if the future is dropped.
-    async fn catch_up(&mut self) -> Result<(), LiveError> {
+    async fn catch_up(&mut self) -> Result<(), TimelineError> {
         let op = self.store.op();
         let Some(Snapshot { settled, .. }) = self.catching_up else { return Ok(()) };
         if let Some(ids) = self.outbox.missed(settled.id) {
-            let found = self.reader.read(&op, &self.outbox.lens, ids, PAGE_EVENTS).await?;
-            for event in found.events {
+            let (events, cut) = self.reader.read(&op, &self.outbox.lens, ids, PAGE_EVENTS).await?;
+            for event in events {
                 self.outbox.add(&Arc::new(event), None, settled.id);
             }
-            if let Some(cut) = found.cut {
+            if let Some(cut) = cut {
                 self.outbox.settle(SettledPosition { id: cut, is_public: true });
                 if self.outbox.is_empty() {
                     self.add_settled();
@@ -186,14 +179,16 @@ impl LiveFollower {
             let mut late = LateQueue::default();
             for timeline in self.reader.timelines() {
                 for note in op.live_notes().since(&timeline, EventId::first_of(from)).await? {
-                    late.add(&timeline, note.events.into_iter().filter(|id| *id <= settled.id));
+                    let ids = note.events.into_iter().filter(|id| *id <= settled.id);
+                    late.extend(ids.map(|id| (timeline.clone(), id)));
                 }
             }
             (self.late, self.notes_from) = (late, None);
         }
         if !self.late.is_empty() {
-            let page = self.reader.late_page(&op, &self.late).await?;
-            for event in self.late.take(page) {
+            let (events, looked_up) = self.reader.late_page(&op, &self.late).await?;
+            remove_first(&mut self.late, looked_up);
+            for event in events {
                 self.outbox.add(&Arc::new(event), Some(settled.id), settled.id);
             }
             return Ok(());
@@ -218,7 +213,7 @@ impl LiveFollower {
     }
 
     /// Joins the loop again, after more news came than it keeps for a slow client.
-    fn join_again(&mut self) -> Result<(), LiveError> {
+    fn join_again(&mut self) -> Result<(), TimelineError> {
         let (snapshot, news) = self.shared.join().ok_or_else(|| self.shared.end())?;
         self.news = news;
         self.notes_from = Some(self.heard_at.saturating_sub(NOTE_OVERLAP_MILLIS));

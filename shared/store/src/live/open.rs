@@ -12,17 +12,7 @@ use tokio::runtime::Handle;
 
 use crate::limits::OPEN_STREAMS;
 use crate::op::Op;
-
-/// Why a caller may not open a stream.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum OpenStreamError {
-    /// The caller has as many open streams as it may. The first ends after so many seconds.
-    #[error("the caller has too many open streams for {0} s")]
-    TooMany(u32),
-    /// The table could not be read or written.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
+use crate::timeline::error::TimelineError;
 
 /// One of a caller's open streams. When it is closed or dropped, the caller may open another one.
 #[derive(Debug)]
@@ -39,7 +29,7 @@ impl Op {
         &self,
         holder: &QuotaHolder,
         time: Duration,
-    ) -> Result<OpenStream, OpenStreamError> {
+    ) -> Result<OpenStream, TimelineError> {
         let now = self.now();
         let until = now.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         let is_free = Condition::no_item().or(Condition::at_most(QuotaKey::UNTIL, now.get()));
@@ -56,7 +46,7 @@ impl Op {
             }
         }
         let wait = ends.into_iter().min().unwrap_or_default().saturating_sub(now.get());
-        Err(OpenStreamError::TooMany(u32::try_from(wait.div_ceil(1_000)).unwrap_or(u32::MAX).max(1)))
+        Err(TimelineError::TooManyStreams(u32::try_from(wait.div_ceil(1_000)).unwrap_or(u32::MAX).max(1)))
     }
 }
 

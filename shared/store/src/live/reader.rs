@@ -42,14 +42,6 @@ impl Lens {
     }
 }
 
-/// The events that a reader has found.
-#[derive(Debug)]
-pub(super) struct FoundEvents {
-    pub(super) events: Vec<TimelineEvent>,
-    /// If the reader has stopped before the end of its range: the last id up to which it has looked.
-    pub(super) cut: Option<EventId>,
-}
-
 /// The reader of one timeline.
 #[derive(Debug)]
 pub(super) struct Reader {
@@ -79,35 +71,33 @@ impl Reader {
         }
     }
 
-    /// Reads at least the first events of a range, oldest first, at most `limit`. A feed's marks may be as old as
-    /// the request's directory pages.
+    /// Reads at least the first events of a range, oldest first, at most `limit`. If the reader has stopped before the end
+    /// of the range, it also returns the last id up to which it has looked. A feed's marks may be as old as the request's
+    /// directory pages.
     pub(super) async fn read(
         &mut self,
         op: &Op,
         lens: &Lens,
         ids: IdRange,
         limit: usize,
-    ) -> Result<FoundEvents, TableError> {
-        let before = ids.oldest.just_before();
-        let span = Span { order: Order::OldestFirst, ids: Some(ids), position: before, now: op.now() };
-        let nothing = Fingerprint::of("live").finish();
+    ) -> Result<(Vec<TimelineEvent>, Option<EventId>), TableError> {
         let DraftEnd { events, position, has_more } = match (&self.timeline, &self.stored) {
             (Timeline::Topic(topic), Some(stored)) => {
                 let query = EventQuery { event_type: lens.event_type.clone(), ..EventQuery::default() };
-                let mut draft: PageDraft<Event> = PageDraft::beside(0, limit, nothing, &span);
-                let ending = op.topic(topic).fill(&mut draft, stored, &query, &span).await?;
-                let DraftEnd { events, position, has_more } = draft.end(ending);
-                let of_topic = |event| TimelineEvent { topic: topic.clone(), event };
-                DraftEnd { events: events.into_iter().map(of_topic).collect(), position, has_more }
+                let end = op.topic(topic).first_events(stored, &query, Some(ids), limit, 0).await?;
+                let DraftEnd { events, position, has_more } = end;
+                DraftEnd { events: with_topic(topic, events), position, has_more }
             }
             _ => {
-                let mut draft = PageDraft::beside(0, limit, nothing, &span);
+                let (order, now) = (Order::OldestFirst, op.now());
+                let span = Span { order, ids: Some(ids), position: None, now };
+                let mut draft = PageDraft::beside(0, limit, Fingerprint::of("live").finish(), &span);
                 let ending = self.fill(op, lens, ids, &mut draft).await?;
                 draft.end(ending)
             }
         };
-        let cut = has_more.then(|| position.unwrap_or(EventId::first_of(UnixMillis::MIN)));
-        Ok(FoundEvents { events, cut })
+        let start = || ids.oldest.just_before().unwrap_or(EventId::first_of(UnixMillis::MIN));
+        Ok((events, has_more.then(|| position.unwrap_or_else(start))))
     }
 
     /// Fills a draft with the events of a source's timeline or a feed.
@@ -126,7 +116,7 @@ impl Reader {
                 reading.wave(FeedEntryKey::partition(user), ids)
             }
             Timeline::Source(source) => reading.source_wave(source, ids),
-            Timeline::Topic(_) => return Ok(PageEnd::Exhausted),
+            Timeline::Topic(_) => return Ok(PageEnd::default()),
         };
         if let Some((marks, _)) = &self.marks {
             reading.push_pulls(&mut wave, &marks.pulls, ids);
@@ -152,21 +142,25 @@ impl Reader {
         std::iter::once(self.timeline.clone()).chain(pulled).collect()
     }
 
-    /// Reads the first late events of a queue: a page of them, or slightly more.
-    pub(super) async fn late_page(&self, op: &Op, queue: &LateQueue) -> Result<LatePage, TableError> {
-        let mut page = LatePage::default();
-        let mut bytes = 0;
+    /// Reads the first late events of a queue: a page of them, or slightly more. Returns the events, and how many ids of
+    /// the queue were looked up.
+    pub(super) async fn late_page(
+        &self,
+        op: &Op,
+        queue: &LateQueue,
+    ) -> Result<(Vec<TimelineEvent>, usize), TableError> {
+        let (mut events, mut looked_up, mut bytes) = (Vec::new(), 0, 0);
         while bytes < PAGE_BYTES {
-            let mut rest = queue.0.iter().skip(page.taken).peekable();
+            let mut rest = queue.iter().skip(looked_up).peekable();
             let Some((timeline, _)) = rest.peek().copied() else { break };
             let same = rest.take_while(|(of, _)| of == timeline).take(LATE_PER_CALL);
             let ids: Vec<_> = same.map(|(_, id)| *id).collect();
-            page.taken += ids.len();
-            let events = self.late(op, timeline, &ids).await?;
-            bytes += events.iter().map(PageItem::sent_bytes).sum::<usize>();
-            page.events.extend(events);
+            looked_up += ids.len();
+            let found = self.late(op, timeline, &ids).await?;
+            bytes += found.iter().map(PageItem::sent_bytes).sum::<usize>();
+            events.extend(found);
         }
-        Ok(page)
+        Ok((events, looked_up))
     }
 
     /// The late events that a note of one of the timelines names, without those that no longer exist.
@@ -178,8 +172,7 @@ impl Reader {
     ) -> Result<Vec<TimelineEvent>, TableError> {
         if let (Timeline::Topic(topic), Some(stored)) = (noted_in, &self.stored) {
             let events = op.topic(topic).find_events(stored.settings.bucket, ids).await?;
-            let of_topic = |event| TimelineEvent { topic: topic.clone(), event };
-            return Ok(events.into_iter().map(of_topic).collect());
+            return Ok(with_topic(topic, events));
         }
         let keys: Vec<_> = match noted_in {
             Timeline::Source(source) => {
@@ -224,36 +217,17 @@ impl Reader {
 }
 
 /// The ids of late events that are to be read, with the timelines whose notes name them.
-#[derive(Debug, Default)]
-pub(super) struct LateQueue(BTreeSet<(Timeline, EventId)>);
+pub(super) type LateQueue = BTreeSet<(Timeline, EventId)>;
 
-/// The first events of a queue, and how many of its ids were looked up for them.
-#[derive(Debug, Default)]
-pub(super) struct LatePage {
-    events: Vec<TimelineEvent>,
-    taken: usize,
+/// Removes the first ids of a queue.
+pub(super) fn remove_first(queue: &mut LateQueue, count: usize) {
+    for _ in 0..count {
+        queue.pop_first();
+    }
 }
 
-impl LateQueue {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn add(&mut self, timeline: &Timeline, ids: impl IntoIterator<Item = EventId>) {
-        self.0.extend(ids.into_iter().map(|id| (timeline.clone(), id)));
-    }
-
-    /// Removes the ids of a page, and returns the page's events.
-    pub(super) fn take(&mut self, page: LatePage) -> Vec<TimelineEvent> {
-        for _ in 0..page.taken {
-            self.0.pop_first();
-        }
-        page.events
-    }
+fn with_topic(topic: &Topic, events: Vec<Event>) -> Vec<TimelineEvent> {
+    events.into_iter().map(|event| TimelineEvent { topic: topic.clone(), event }).collect()
 }
 
 fn reading<'a>(op: &'a Op, lens: &'a Lens) -> TimelineReading<'a> {

@@ -27,14 +27,14 @@ use crate::limits::{
     ASCENDING_LAG_MILLIS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_LOOKS, NOTE_OVERLAP_MILLIS, NOTES_EVERY,
     REMEMBERED_IDS, WATCH_EVERY, WINDOW_EVENTS,
 };
-use crate::live::error::LiveError;
 use crate::live::loops::{Loop, News};
-use crate::live::reader::{LateQueue, Lens, Reader};
+use crate::live::reader::{LateQueue, Lens, Reader, remove_first};
 use crate::live::recent::Recent;
 use crate::live::watch::watch;
 use crate::live::window::LiveWindow;
 use crate::op::Op;
 use crate::store::Store;
+use crate::timeline::error::TimelineError;
 use crate::topic::error::TopicError;
 
 /// The pauses between the looks at a live timeline: each until nothing has come for so long.
@@ -78,7 +78,7 @@ impl Loop {
     }
 
     /// Why the loop is over.
-    pub(super) fn end(&self) -> LiveError {
+    pub(super) fn end(&self) -> TimelineError {
         match self.deleted() {
             Some(topic) => TopicError::NotFound(topic).into(),
             None => TableError::unavailable("the timeline cannot be read").into(),
@@ -195,7 +195,7 @@ impl Looking {
         if is_due && self.read_notes(&op).await? {
             return Ok(None);
         }
-        let late = self.reader.late_page(&op, &self.late).await?;
+        let (late, looked_up) = self.reader.late_page(&op, &self.late).await?;
         let look = self.window.look(clock, newest);
         let found = match look.ids {
             Some(ids) => Some(self.reader.read(&op, &Lens::default(), ids, WINDOW_EVENTS).await?),
@@ -203,11 +203,12 @@ impl Looking {
         };
         // Nothing fails from here on. So a look that fails has changed nothing, and the next one finds the same again.
         let (before, mut events) = (self.window.settled().id, Vec::new());
-        if let Some(found) = found {
-            (events, self.has_more) = self.window.absorb(look, found.events, found.cut);
+        if let Some((found, cut)) = found {
+            (events, self.has_more) = self.window.absorb(look, found, cut);
         }
+        remove_first(&mut self.late, looked_up);
         // Two notes may name the same event, and the window may have seen it.
-        events.extend(self.late.take(late));
+        events.extend(late);
         events.retain(|event| self.remembered.insert(event.event.id));
         self.has_more |= !self.late.is_empty();
         if !events.is_empty() {
@@ -257,7 +258,8 @@ impl Looking {
                 if ahead.is_empty() {
                     handled.insert(note.id);
                 }
-                self.late.add(timeline, behind.into_iter().filter(|id| !self.remembered.contains(*id)));
+                let unsent = behind.into_iter().filter(|id| !self.remembered.contains(*id));
+                self.late.extend(unsent.map(|id| (timeline.clone(), id)));
             }
         }
         self.noted.retain(|timeline, _| self.watched.contains(timeline));

@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt};
 use lately_items::{LateNote, LateNoteKey, Timeline, WatchKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
-use lately_table::{Item, Query, TableError, entropy_u64, tick};
+use lately_table::{Item, Query, TableError};
 
 use crate::limits::{NOTED_AFTER_MILLIS, WATCH_MILLIS, WRITES_AT_ONCE};
 use crate::op::Op;
@@ -123,7 +123,7 @@ impl LiveNotes<'_> {
         let events: Vec<_> = late.iter().copied().collect();
         let put = async {
             for events in events.chunks(NOTE_EVENTS) {
-                self.op.table.put(&note(timeline, self.note_id()?, events, self.op.now())).await?;
+                self.op.table.put(&note(timeline, self.op.new_id()?, events, self.op.now())).await?;
             }
             Ok::<_, TableError>(())
         };
@@ -134,14 +134,8 @@ impl LiveNotes<'_> {
 
     /// The item of the note that tells followers that their topic, created at this time, is being deleted.
     pub(crate) fn of_end(self, topic: &Topic, created_at: UnixMillis) -> Result<Item, TableError> {
-        let note = note(&Timeline::Topic(topic.clone()), self.note_id()?, &[], self.op.now());
+        let note = note(&Timeline::Topic(topic.clone()), self.op.new_id()?, &[], self.op.now());
         Ok(note.with(LateNote::GONE, created_at.get()))
-    }
-
-    fn note_id(self) -> Result<EventId, TableError> {
-        let clock = tick(self.op.ambient()).map_err(TableError::unavailable)?;
-        let id = self.op.store.generator().next(clock, 0.into(), entropy_u64(self.op.ambient()));
-        id.map_err(TableError::unavailable)
     }
 
     /// The notes of a timeline from an id on, oldest first.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use lately_items::{EXPIRES_AT, QuotaHolder, QuotaKey};
 use lately_keys::QuotaKind;
 use lately_model::RequestsPerMinute;
-use lately_table::{TableError, Update};
+use lately_table::{Refusal, TableError, Update};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -109,13 +109,16 @@ impl QuotaHandle<'_> {
         let update = Update::of(key).add(QuotaKey::TAKEN, size).set(EXPIRES_AT, expires_at);
         let mut attempts = self.op.table.attempts();
         let updated = timeout(QUOTA_TIMEOUT, attempts.update(&update)).await;
-        let late = |_| Ok(Err(TableError::unavailable("a quota's item did not answer in time")));
-        match updated.unwrap_or_else(late)? {
+        let updated = updated.unwrap_or_else(|_| {
+            let error = TableError::unavailable("a quota's item did not answer in time");
+            Ok(Err(Refusal { error, is_range_hot: false, is_throttle: false }))
+        });
+        match updated? {
             Ok(item) => {
-                block.taken = item.number(QuotaKey::TAKEN)?;
+                block.taken = item.get(QuotaKey::TAKEN)?;
                 block.left += self.limit.saturating_sub(block.taken.saturating_sub(size)).min(size);
             }
-            Err(error) => {
+            Err(Refusal { error, .. }) => {
                 tracing::warn!(%error, size, "a quota's item cannot be written: this process permits a block by itself");
                 let size = size.min(self.limit - block.alone);
                 (block.left, block.alone) = (block.left + size, block.alone + size);

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use lately_items::{Checkpoint, ConsumerMode, Progress, Run, beginning};
+use lately_items::{Checkpoint, CommittedRun, ConsumerMode, Progress, Run, beginning};
 use lately_keys::UnixMillis;
 use lately_model::{RunSpec, SettleSeconds};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update, entropy_u64};
 
-use crate::consumer::ConsumerNotFound;
-use crate::consumer::announcement::AnnouncementHandle;
+use crate::consumer::{ConsumerNotFound, Incarnation};
 use crate::run::{RunError, RunHandle, RunsHandle};
 
 /// The next work for a consumer that produces reports.
@@ -37,20 +36,19 @@ impl RunsHandle<'_> {
     /// Begins the next run of a consumer, or continues the run that was begun. A consumer that does not exist is
     /// created at the beginning of the topic, so that its first run reports all events.
     pub async fn begin(self, spec: &RunSpec, lease: Duration) -> Result<Begun, RunError> {
-        let consumer = self.consumer;
-        self.op.topic(&consumer.topic).settings().await?;
+        self.op.topic(&self.consumer.topic).settings().await?;
         let lease = self.lease(lease);
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
-            let Some(checkpoint) = self.op.consumer(consumer).checkpoint().await? else {
+            let Some(checkpoint) = self.op.consumer(self.consumer).checkpoint().await? else {
                 let settle = SettleSeconds::default();
-                let first = Checkpoint::new(consumer, beginning(), settle, self.op.first_revision());
-                self.op.consumer(consumer).create(&first).await?;
+                let first = Checkpoint::new(self.consumer, beginning(), settle, self.op.first_revision());
+                self.op.consumer(self.consumer).create(&first).await?;
                 rounds.lose()?;
                 continue;
             };
             if checkpoint.deleting {
-                return Err(ConsumerNotFound { consumer: consumer.clone() }.into());
+                return Err(ConsumerNotFound { consumer: self.consumer.clone() }.into());
             }
             let begun = match (checkpoint.mode, checkpoint.running) {
                 (Some(ConsumerMode::Polls), _) => return Err(RunError::HasPolls),
@@ -67,17 +65,13 @@ impl RunsHandle<'_> {
 
     /// Continues the run of a consumer that was begun, if there is one.
     pub async fn resume(self, lease: Duration) -> Result<Begun, TableError> {
-        let consumer = self.consumer;
         let lease = self.lease(lease);
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
-            let checkpoint = self.op.consumer(consumer).checkpoint().await?;
-            let running = checkpoint.filter(|found| found.running.is_some() && !found.deleting);
-            let begun = match running {
-                None => Some(Begun::Nothing),
-                Some(running) => self.take_over(&running, lease).await?,
-            };
-            if let Some(begun) = begun {
+            let found = self.op.consumer(self.consumer).checkpoint().await?;
+            let running = found.filter(|found| found.running.is_some() && !found.deleting);
+            let Some(running) = running else { return Ok(Begun::Nothing) };
+            if let Some(begun) = self.take_over(&running, lease).await? {
                 return Ok(begun);
             }
             rounds.lose()?;
@@ -104,8 +98,8 @@ impl RunsHandle<'_> {
         }
         let RunLease { until, holder } = lease;
         let is_free =
-            Condition::equals("lease", run.lease.get()).and(Condition::equals("holder", run.holder));
-        let update = Update::of(&run.key()).set("lease", until.get()).set("holder", holder).only_if(is_free);
+            Condition::equals(Run::LEASE, &run.lease).and(Condition::equals(Run::HOLDER, run.holder));
+        let update = Update::of(&run.key()).set(Run::LEASE, &until).set(Run::HOLDER, holder).only_if(is_free);
         let taken = self.op.table.update(&update).await?;
         Ok(taken.then(|| Begun::Run(Box::new(Run { lease: until, holder, ..run }))))
     }
@@ -124,8 +118,8 @@ impl RunsHandle<'_> {
         }
         // The counters are read before the range is announced: an entry that is noted for an earlier announcement is
         // counted in this reading, or later.
-        let announcement = AnnouncementHandle::of(self.op, checkpoint);
-        let Some(found) = announcement.find().await? else { return Ok(None) };
+        let incarnation = Incarnation::of(self.op, checkpoint);
+        let Some(found) = incarnation.announcement().await? else { return Ok(None) };
         let run = Run {
             consumer: checkpoint.consumer.clone(),
             incarnation: checkpoint.incarnation,
@@ -149,8 +143,8 @@ impl RunsHandle<'_> {
         let transaction = Transaction::new(self.op.ambient())
             .put_if(run.encode(), Condition::no_item())
             .put_if(running.encode(), Condition::equals(REVISION, checkpoint.revision.get()))
-            .update(announcement.announcing_run(to, at));
-        let done = self.op.table.transact(&transaction).await? == Transacted::Done;
+            .update(incarnation.announcing_run(checkpoint.position, to, at));
+        let done = transaction.commit(&self.op.table).await? == Transacted::Done;
         Ok(done.then(|| Begun::Run(Box::new(run))))
     }
 }
@@ -161,22 +155,22 @@ impl RunHandle<'_> {
     pub async fn save_progress(self, progress: &Progress) -> Result<bool, TableError> {
         let Progress { object, position, events } = progress;
         let update = Update::of(&self.run.key())
-            .set("progress", object.as_str())
-            .set("progress_at", position.to_string())
-            .set("progress_events", *events)
-            .set("lease", 0_u64)
-            .only_if(self.has_lease().and(Condition::absent("attempt")));
+            .set(Progress::OBJECT, object)
+            .set(Progress::POSITION, position)
+            .set(Progress::EVENTS, events)
+            .set(Run::LEASE, 0_u64)
+            .only_if(self.has_lease().and(Condition::absent(CommittedRun::ATTEMPT)));
         self.op.table.update(&update).await
     }
 
     /// Gives a run back, unless another process has its lease by now.
     pub async fn release(self) -> Result<(), TableError> {
-        let update = Update::of(&self.run.key()).set("lease", self.op.now().get()).only_if(self.has_lease());
+        let update = Update::of(&self.run.key()).set(Run::LEASE, &self.op.now()).only_if(self.has_lease());
         self.op.table.update(&update).await.map(drop)
     }
 
     /// The condition that the run's lease is still the one that it was taken with.
     fn has_lease(self) -> Condition {
-        Condition::equals("holder", self.run.holder)
+        Condition::equals(Run::HOLDER, self.run.holder)
     }
 }

@@ -1,11 +1,9 @@
 //! The end of a run: one attempt is committed, and then the run is finished.
 
-use lately_items::{Checkpoint, CommittedRun, Run};
+use lately_items::{Checkpoint, CommittedRun, Progress, Run};
 use lately_table::{Condition, TableError, Update};
 
-use crate::consumer::ConsumerNotFound;
-use crate::consumer::is_of;
-use crate::consumer::ledger::{Ledger, LedgerHandle};
+use crate::consumer::{ConsumerNotFound, Incarnation, is_of};
 use crate::run::{RunError, RunHandle};
 
 impl RunHandle<'_> {
@@ -15,15 +13,15 @@ impl RunHandle<'_> {
         let run = self.run;
         let CommittedRun { attempt: name, events, late, bytes, committed_at } = attempt;
         let update = Update::of(&run.key())
-            .set("attempt", name.as_str())
-            .set("events", *events)
-            .set("late", *late)
-            .set("bytes", *bytes)
-            .set("committed_at", committed_at.get())
-            .remove("progress")
-            .remove("progress_at")
-            .remove("progress_events")
-            .only_if(is_of(run.incarnation).and(Condition::absent("attempt")));
+            .set(CommittedRun::ATTEMPT, name)
+            .set(CommittedRun::EVENTS, events)
+            .set(CommittedRun::LATE, late)
+            .set(CommittedRun::BYTES, bytes)
+            .set(CommittedRun::COMMITTED_AT, committed_at)
+            .remove(Progress::OBJECT)
+            .remove(Progress::POSITION)
+            .remove(Progress::EVENTS)
+            .only_if(is_of(run.incarnation).and(Condition::absent(CommittedRun::ATTEMPT)));
         if self.op.table.update(&update).await? {
             return Ok(Run { committed: Some(attempt.clone()), progress: None, ..run.clone() });
         }
@@ -53,7 +51,7 @@ impl RunHandle<'_> {
         let op = self.op.step();
         // A partition can hold entries that did not fit into the list, that lie in this run's own range, or that came
         // since. So only a look at the partition shows that all its entries are settled.
-        let settled = LedgerHandle::of(&op, Ledger::of_run(run)).settled_shards(run.touched()).await?;
+        let settled = Incarnation::of_run(&op, run).settled_shards(run.touched()).await?;
         let checkpoint = op.consumer(&run.consumer).checkpoint().await?;
         let finish = |found: &Checkpoint| {
             let is_ours = found.incarnation == run.incarnation && found.running == Some(run.to);

@@ -17,10 +17,16 @@ use lately_items::{LatePage, LatePageKey, Run};
 use lately_keys::EventId;
 use lately_table::{Condition, Corrupt, Item, Query, TableError};
 
-use crate::consumer::ledger::{Ledger, LedgerHandle, Unsettled};
-use crate::limits::{LATE_PER_PAGE, LATE_PER_RUN};
+use crate::consumer::Incarnation;
+use crate::limits::LATE_PER_RUN;
 use crate::run::RunHandle;
 use crate::run::cover::Covering;
+
+/// Late events on one page of a run's list: 32 KB, a twelfth of the largest item.
+const LATE_PER_PAGE: usize = 2_000;
+
+// 16 bytes for each id, and room for a key.
+const _: () = assert!(LATE_PER_PAGE * 16 + 1024 <= 400 * 1000);
 
 /// Why a run's late events could not be listed.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +66,7 @@ pub(super) struct Pages {
 impl Pages {
     /// Takes the next page.
     fn take(&mut self, page: &Item) -> Result<(), Corrupt> {
-        let LatePage { number, ids, last } = LatePage::decode(page)?;
+        let LatePage { page: number, ids, last } = LatePage::decode(page)?;
         if number != self.written {
             return Err(page.corrupt("a page of late events is missing"));
         }
@@ -90,7 +96,9 @@ impl RunHandle<'_> {
         for shard in run.touched() {
             let mut after = None;
             while !pages.complete && pages.ids.len() + pending.len() < LATE_PER_RUN {
-                let candidates = self.candidates(shard, after).await?;
+                // Those that lie before the run's range.
+                let op = self.op.step();
+                let candidates = Incarnation::of_run(&op, run).unsettled(shard, after, run.from).await?;
                 let ids = pages.without_written(candidates.ids);
                 for (covering, ids) in self.by_run(&mut covering, ids).await? {
                     let Some(covering) = covering else {
@@ -123,10 +131,9 @@ impl RunHandle<'_> {
     /// The pages of a run's list that are written. A run that looks at no partition has no pages, and its list is
     /// complete.
     pub(super) async fn late_pages(self) -> Result<Pages, TableError> {
-        let run = self.run;
-        let mut pages = Pages { complete: run.touched().is_empty(), ..Pages::default() };
-        let mut query = Query::partition(run.consumer.to_string())
-            .begins_with(LatePageKey::prefix_of(run.to))
+        let mut pages = Pages { complete: self.run.touched().is_empty(), ..Pages::default() };
+        let mut query = Query::partition(self.run.consumer.to_string())
+            .begins_with(LatePageKey::prefix_of(self.run.to))
             .consistent(true);
         while !pages.complete {
             let step = self.op.step();
@@ -149,21 +156,14 @@ impl RunHandle<'_> {
         pages: &mut Pages,
         mut pending: Vec<EventId>,
     ) -> Result<Vec<EventId>, TableError> {
-        let run = self.run;
         let rest = pending.split_off(pending.len().min(LATE_PER_PAGE));
-        let key = LatePageKey::new(run.consumer.clone(), run.to, pages.written);
-        let item = key.map(|key| key.item(run.incarnation, &pending, rest.is_empty()));
+        let key = LatePageKey::new(self.run.consumer.clone(), self.run.to, pages.written);
+        let item = key.map(|key| key.item(self.run.incarnation, &pending, rest.is_empty()));
         let item = item.ok_or_else(|| TableError::unavailable("a run has too many pages of late events"))?;
         let put = self.op.step().table.put_if(&item, &Condition::no_item()).await?;
         pages.take(put.in_the_way()?.as_ref().unwrap_or(&item))?;
         pending.extend(rest);
         Ok(pages.without_written(pending))
-    }
-
-    /// The next candidates of a partition that lie before the run's range.
-    async fn candidates(self, shard: u8, after: Option<EventId>) -> Result<Unsettled, TableError> {
-        let run = self.run;
-        LedgerHandle::of(&self.op.step(), Ledger::of_run(run)).unsettled(shard, after, run.from).await
     }
 
     /// Ids by the run that covers them; `None` for those that no run covers.
@@ -172,10 +172,10 @@ impl RunHandle<'_> {
         covering: &mut Covering,
         ids: Vec<EventId>,
     ) -> Result<Vec<(Option<Run>, Vec<EventId>)>, TableError> {
-        let run = self.run;
         let mut by_run: BTreeMap<Option<EventId>, (Option<Run>, Vec<EventId>)> = BTreeMap::new();
         for id in ids {
-            let found = covering.run_of(&self.op.step(), &run.consumer, run.incarnation, id).await?;
+            let found =
+                covering.run_of(&self.op.step(), &self.run.consumer, self.run.incarnation, id).await?;
             let group = by_run.entry(found.map(|found| found.to));
             group.or_insert_with(|| (found.cloned(), Vec::new())).1.push(id);
         }
@@ -184,9 +184,8 @@ impl RunHandle<'_> {
 
     /// Marks entries as settled by the run that ends at an id.
     pub(super) async fn settle_by(self, ids: &[EventId], to: EventId) -> Result<(), TableError> {
-        let run = self.run;
         for ids in ids.chunks(LATE_PER_PAGE) {
-            LedgerHandle::of(&self.op.step(), Ledger::of_run(run)).settle(ids, &to.to_string()).await?;
+            Incarnation::of_run(&self.op.step(), self.run).settle(ids, &to.to_string()).await?;
         }
         Ok(())
     }

@@ -29,17 +29,16 @@ impl RunsHandle<'_> {
 
     /// A page of a consumer's runs, newest first.
     pub async fn list(self, query: &ListQuery) -> Result<RunList, ConsumerError> {
-        let consumer = self.consumer;
-        let list = Fingerprint::of("runs").text(&consumer.to_string()).finish();
+        let list = Fingerprint::of("runs").text(&self.consumer.to_string()).finish();
         let pager = Pager { list, order: Order::NewestFirst };
-        let after = pager.after(query, |position| match position {
+        let after = pager.after(query.cursor.as_deref(), |position| match position {
             Position::Event(to) => Some(Item::at(&self.key(to))),
             _ => None,
         })?;
-        self.op.topic(&consumer.topic).settings().await?;
-        let checkpoint = self.op.consumer(consumer).checkpoint().await?;
-        existing(checkpoint, consumer)?;
-        let runs = Query::partition(consumer.to_string())
+        self.op.topic(&self.consumer.topic).settings().await?;
+        let checkpoint = self.op.consumer(self.consumer).checkpoint().await?;
+        existing(checkpoint, self.consumer)?;
+        let runs = Query::partition(self.consumer.to_string())
             .begins_with(RunKey::PREFIX)
             .start(after)
             .backward(true)

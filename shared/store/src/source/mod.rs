@@ -155,7 +155,7 @@ impl SourceHandle<'_> {
             // The item alone has filled the query.
             Some(_) if is_cut => op.lane_page(&range.query().limit(wanted), TimelineEntry::decode).await?,
             next => {
-                let next = next.map(|next| next.parsed::<SortKey>("sk")).transpose()?;
+                let next = next.map(|next| next.get::<SortKey>("sk")).transpose()?;
                 LanePage::of(entries, next.map(SortKey::id), TimelineEntry::decode)?
             }
         };

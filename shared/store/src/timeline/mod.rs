@@ -8,49 +8,25 @@
 //! - **Reading** (`reading.rs`): sends the queries of a round together, until the page is exact and full.
 //! - **Pointer** (`pointer.rs`): turns entries into events.
 
+pub(crate) mod error;
 pub(crate) mod filter;
 mod pointer;
 pub(crate) mod reading;
 
-use lately_keys::{
-    CursorError, EventId, EventType, Fingerprint, FingerprintBuilder, Source, Topic, UnixMillis,
-};
+use lately_items::{TimelineEntry, place_at_source, places_at_source};
+use lately_keys::{EventId, EventType, Fingerprint, FingerprintBuilder, Source, Topic, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
 use lately_table::TableError;
 
 use crate::latest::page::{PageDraft, PageEnd};
-use crate::latest::span::{NewestFirstWait, Span};
+use crate::latest::span::Span;
 use crate::limits::WAITED_FOR_SECONDS;
-use crate::live::open::OpenStreamError;
 use crate::op::Op;
+use crate::timeline::error::TimelineError;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::TimelineReading;
 use crate::wait::{is_empty, page_or_wait, wait_for};
-use lately_items::{TimelineEntry, place_at_source, places_at_source};
-
-/// Why a source's timeline or a feed could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum TimelineError {
-    /// The cursor cannot be read, or belongs to another query.
-    #[error(transparent)]
-    Cursor(#[from] CursorError),
-    /// The page cannot wait.
-    #[error(transparent)]
-    Wait(#[from] NewestFirstWait),
-    /// The caller has as many open streams and waiting pages as it may.
-    #[error(transparent)]
-    Open(#[from] OpenStreamError),
-    /// The time of the event to wait for has not come.
-    #[error("the event is in the future")]
-    InFuture,
-    /// The event to wait for was not visible in time.
-    #[error("the event is not visible yet")]
-    NotYetVisible,
-    /// The table could not be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
 
 /// The timeline of one source, in one request.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +46,9 @@ impl TimelineHandle<'_> {
     /// A page of a source's timeline. It shows only events of topics that the caller may see.
     pub async fn page(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
         let read = |op: Op| async move { op.timeline(self.source).read(query).await };
-        page_or_wait(self.op, query.page.wait, read, is_empty).await
+        let page = page_or_wait(self.op, query.page.wait, read, is_empty).await?;
+        self.op.show(page.events.len());
+        Ok(page)
     }
 
     async fn read(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
@@ -81,14 +59,12 @@ impl TimelineHandle<'_> {
         let fingerprint = fingerprint(self.source, query, topic.as_ref());
         let filter = Filter::of(self.op, query, topic.as_ref());
         let (span, mut draft) = begin_page(query, fingerprint, filter.now)?;
-        let Some(ids) = span.ids else { return Ok(draft.finish(PageEnd::Exhausted)) };
+        let Some(ids) = span.ids else { return Ok(draft.finish(PageEnd::default())) };
         let consistent = is_consistent(query, *wait_for);
         let mut reading = TimelineReading { consistent, ..TimelineReading::new(self.op, filter, span.order) };
         let mut wave = reading.source_wave(self.source, ids);
         let ending = reading.fill(&mut wave, &mut draft).await?;
-        let page = draft.finish(ending);
-        self.op.show(page.events.len());
-        Ok(page)
+        Ok(draft.finish(ending))
     }
 
     /// True if a source lists an event, and the client may see it.
@@ -116,7 +92,6 @@ pub(crate) fn begin_page(
     now: UnixMillis,
 ) -> Result<(Span, PageDraft<TimelineEvent>), TimelineError> {
     let span = Span::new(query, fingerprint, now)?;
-    span.may_wait(query)?;
     Ok((span, PageDraft::new(query.limit, fingerprint, &span)))
 }
 

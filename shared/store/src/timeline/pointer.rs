@@ -116,7 +116,7 @@ impl TimelineReading<'_> {
             }
             self.budget.count(None);
             for item in self.op.table.get_many(&missing, *consistent).await? {
-                let id = item.parsed::<SortKey>("sk")?.id();
+                let id = item.get::<SortKey>("sk")?.id();
                 followed.insert(id, unless_over(&item, self.filter.now)?);
             }
         }

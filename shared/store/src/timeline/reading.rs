@@ -17,9 +17,9 @@ use lately_table::TableError;
 
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::page::{Budget, PageDraft, PageEnd};
-use crate::latest::round::{LaneAnswer, WaveReader};
+use crate::latest::round::WaveReader;
 use crate::latest::span::IdRange;
-use crate::latest::wave::{Ask, Slices, Wave, WaveAnswer, WaveLane};
+use crate::latest::wave::{Ask, LaneAnswer, Slices, Wave, WaveLane};
 use crate::limits::EXPECTED_EVENT_BYTES;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
@@ -139,15 +139,12 @@ impl<'a> TimelineReading<'a> {
             if let Some(ending) = draft.take(resolved.events, rest, edge) {
                 return Ok(ending);
             }
-            if draft.missing() == 0 {
-                return Ok(PageEnd::Full { more: false });
-            }
-            if rest == 0 && !edge.more {
-                return Ok(PageEnd::Exhausted);
+            if draft.missing() == 0 || rest == 0 && !edge.more {
+                return Ok(PageEnd::default());
             }
             if rest > 0 && self.is_spent() {
                 let last = taken.checked_sub(1).and_then(|last| wave.settled().get(last));
-                return Ok(PageEnd::Cut { at: last.map(|last| last.id) });
+                return Ok(PageEnd { more: true, at: last.map(|last| last.id) });
             }
         }
     }
@@ -162,22 +159,15 @@ impl<'a> TimelineReading<'a> {
         LaneRange { partition, ids, order: self.order, consistent: self.consistent }
     }
 
-    /// The answer of a lane, with only the entries that the page can show.
-    fn answer(
-        &self,
-        wave: &mut Wave<TimelineEntry>,
-        ask: Ask,
-        found: LanePage<TimelineEntry>,
-    ) -> WaveAnswer<TimelineEntry> {
-        let stopped_at = found.stopped_at.map(|id| self.place_of(id, ask, &found.items));
+    /// Drops the entries of an answer that the page does not show.
+    fn hide(&self, wave: &mut Wave<TimelineEntry>, ask: Ask, found: &mut LanePage<TimelineEntry>) {
+        found.stopped_at = found.stopped_at.map(|id| self.place_of(id, ask, &found.items));
         let looked_at = found.items.len();
         // A source also lists events of topics that do not fan out. A feed does not show them.
-        let shown = |entry: &TimelineEntry| self.filter.takes(entry) && (!self.is_feed || entry.fans_out);
-        let events: Vec<_> = found.items.into_iter().filter(shown).collect();
-        if events.is_empty() && looked_at > 0 {
+        found.items.retain(|entry| self.filter.takes(entry) && (!self.is_feed || entry.fans_out));
+        if found.items.is_empty() && looked_at > 0 {
             wave.expect_few(ask.lane);
         }
-        WaveAnswer { ask, events, stopped_at }
     }
 
     /// The id up to which a lane is known after its query ended at the entry `last`. The page's cursor may contain this
@@ -231,14 +221,13 @@ impl WaveReader for TimelineReading<'_> {
         Ok(LaneAnswer { ask, found, coverage: Some(coverage) })
     }
 
-    fn add(&mut self, wave: &mut Wave<TimelineEntry>, answers: Vec<LaneAnswer<TimelineEntry>>) -> bool {
+    fn add(&mut self, wave: &mut Wave<TimelineEntry>, mut answers: Vec<LaneAnswer<TimelineEntry>>) -> bool {
         let mut opened = Vec::new();
-        let mut absorbed = Vec::with_capacity(answers.len());
-        for LaneAnswer { ask, found, coverage } in answers {
-            opened.extend(coverage.map(|coverage| (ask.lane, coverage)));
-            absorbed.push(self.answer(wave, ask, found));
+        for LaneAnswer { ask, found, coverage } in &mut answers {
+            opened.extend(coverage.take().map(|coverage| (ask.lane, coverage)));
+            self.hide(wave, *ask, found);
         }
-        wave.absorb(absorbed);
+        wave.absorb(answers);
         let before = wave.last_lane();
         for (lane, coverage) in opened {
             if let Some(source) = self.unopened.remove(&lane) {

@@ -55,12 +55,11 @@ impl TopicHandle<'_> {
 
     /// Applies a change to the topic, or creates the topic with the change.
     async fn ensure(self, change: &TopicChange) -> Result<(StoredTopic, bool), PutTopicError> {
-        let topic = self.topic;
         let mut rounds = Rounds::of(&self.op.table, "the topic");
         let (stored, created) = loop {
             let found = self.find().await?;
             if found.is_some_and(|found| found.is_being_deleted(self.op.now())) {
-                return Err(PutTopicError::BeingDeleted(topic.clone()));
+                return Err(PutTopicError::BeingDeleted(self.topic.clone()));
             }
             let known = found.filter(|found| found.deleting.is_none());
             let wanted = match known {
@@ -99,7 +98,7 @@ impl TopicHandle<'_> {
                 }
                 _ => {
                     let replaced = found.map(|found| found.revision);
-                    self.op.table.put_revised(&wanted.encode(topic), replaced).await? == Guarded::Written
+                    self.op.table.revised(replaced).put(&wanted.encode(self.topic)).await? == Guarded::Written
                 }
             };
             if is_written {
@@ -148,10 +147,7 @@ impl TopicHandle<'_> {
         match self.ensure(&TopicChange::default()).await {
             Ok((stored, _)) => Ok(stored.settings),
             Err(PutTopicError::Table(error)) => Err(error),
-            Err(error @ PutTopicError::BeingDeleted(_)) => Err(TableError::unavailable(error)),
-            Err(PutTopicError::Refused(fault)) => {
-                Err(TableError::unavailable(format!("the default settings were refused: {fault}")))
-            }
+            Err(error) => Err(TableError::unavailable(error)),
         }
     }
 
@@ -178,13 +174,12 @@ impl TopicHandle<'_> {
     }
 
     async fn view_of(self, stored: StoredTopic) -> Result<TopicView, TableError> {
-        let topic = self.topic;
-        let range = DirectoryRange::all(topic.clone(), stored.settings.bucket, Order::NewestFirst);
+        let range = DirectoryRange::all(self.topic.clone(), stored.settings.bucket, Order::NewestFirst);
         let page = Directory::of(self.op, range.topic()).read(&range).await?;
         let view =
             |entry: &DirectoryEntry| BucketView { label: entry.bucket, shards: entry.coverage.most_shards() };
         Ok(TopicView {
-            topic: topic.clone(),
+            topic: self.topic.clone(),
             settings: stored.settings,
             created_at: stored.created_at,
             retention_change: None,
@@ -199,7 +194,7 @@ impl TopicsHandle<'_> {
     pub async fn list(self, query: &ListQuery) -> Result<TopicList, ListError> {
         let own = self.op.allowed_topics();
         let pager = Pager { list: Fingerprint::of("topics").finish(), order: Order::OldestFirst };
-        let after = pager.after(query, |position| match position {
+        let after = pager.after(query.cursor.as_deref(), |position| match position {
             Position::Topic(topic) => Some(topic),
             _ => None,
         })?;
@@ -241,7 +236,7 @@ impl TopicsHandle<'_> {
         let keys: Vec<_> = wanted.into_iter().map(StoredTopic::key).collect();
         let items = self.op.table.get_many(&keys, false).await?;
         self.op.table.meter().round();
-        let listed = items.iter().filter(|item| !item.has("deleting"));
+        let listed = items.iter().filter(|item| !item.has(StoredTopic::DELETING));
         let mut topics = listed.map(StoredTopic::summary).collect::<Result<Vec<_>, _>>()?;
         topics.sort_unstable_by(|one, other| one.topic.cmp(&other.topic));
         let more = topics.len() > usize::from(limit.get());

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{Backlog, BacklogItem, BacklogKey, DeferredEvent, DeferredTopic, StepName};
 use lately_keys::{EventId, TableKey};
-use lately_table::{Condition, PutIf, Query, Rounds, TableError, entropy_u64, tick};
+use lately_table::{Condition, Item, PutIf, Query, Rounds, TableError, entropy_u64, tick};
 
 use crate::limits::{BACKLOG_EVENTS_PER_STEP, WRITES_AT_ONCE};
 use crate::op::Op;
@@ -133,8 +133,8 @@ impl BacklogQueue<'_> {
             .iter()
             .map(async |item| self.op.table.delete_if(item.key.encode(), &is_unchanged(item)).await)
             .collect();
-        let deleted: Vec<bool> = stream::iter(deletes).buffered(WRITES_AT_ONCE).try_collect().await?;
-        Ok(makes_next && deleted.iter().all(|is_deleted| *is_deleted))
+        let kept: Vec<Option<Item>> = stream::iter(deletes).buffered(WRITES_AT_ONCE).try_collect().await?;
+        Ok(makes_next && kept.iter().all(Option::is_none))
     }
 
     /// Puts an item with its next step. Returns false if another step has changed or deleted the item.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{BegunKey, JobStep, Step, StepName};
+use lately_items::{BegunKey, JobStep, Record, Step, StepName};
 use lately_keys::{Key, UnixMillis};
 use lately_table::{Condition, Item, PutIf, TableError, Transaction};
 
@@ -73,7 +73,7 @@ impl Queue<'_> {
             (Some(is_stored), Next::Finish(receipt, other)) => {
                 let both = Transaction::new(self.op.ambient());
                 let both = both.put_if(receipt.encode(), is_stored).put(other);
-                table.transact(&both).await.map(drop)
+                both.commit(table).await.map(drop)
             }
             (Some(is_stored), _) => table.delete_if(step.key(), &is_stored).await.map(drop),
             (None, Next::Again(next)) => {

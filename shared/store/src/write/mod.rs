@@ -65,7 +65,12 @@ impl TopicHandle<'_> {
             return Ok(Written { events, replayed: false });
         };
 
-        let request = KeyedRequest::of(self.op, self.topic, stored.created_at, &idempotency);
+        let request = KeyedRequest {
+            op: self.op,
+            topic: self.topic,
+            created_at: stored.created_at,
+            idempotency: &idempotency,
+        };
         let earlier = match checked {
             // A retry may come so late that its times would be refused now. The time of the first request counts.
             Err(error) => request.recorded().await?.ok_or(error)?,
@@ -98,14 +103,16 @@ impl TopicHandle<'_> {
 
 /// Refuses events whose times are not allowed.
 fn check_times(events: &[NewEvent], may_import: bool, times: AcceptedTimes) -> Result<(), WriteError> {
-    let indices = |refused: &dyn Fn(UnixMillis) -> bool| -> Vec<usize> {
-        let at = events.iter().enumerate().filter_map(|(index, event)| Some((index, event.at?)));
-        at.filter(|(_, at)| refused(*at)).map(|(index, _)| index).collect()
-    };
-    let imports = indices(&|at| times.is_import(at));
+    let imports = indices(events, |at| times.is_import(at));
     if !may_import && !imports.is_empty() {
         return Err(WriteError::ImportNotAllowed(imports));
     }
-    let indices = indices(&|at| matches!(times.check(at), Err(AtError::Expired)));
-    if indices.is_empty() { Ok(()) } else { Err(WriteError::TooOld(indices)) }
+    let expired = indices(events, |at| matches!(times.check(at), Err(AtError::Expired)));
+    if expired.is_empty() { Ok(()) } else { Err(WriteError::TooOld(expired)) }
+}
+
+/// The events that name a refused time.
+pub(crate) fn indices(events: &[NewEvent], is_refused: impl Fn(UnixMillis) -> bool) -> Vec<usize> {
+    let refused = events.iter().enumerate().filter(|(_, event)| event.at.is_some_and(&is_refused));
+    refused.map(|(index, _)| index).collect()
 }

@@ -10,11 +10,11 @@ use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event;
 use lately_items::{Acceptance, DirectoryEntry, EventKey, StoredTopic, oldest_kept};
-use lately_keys::{Bucket, Coverage, EventId, EventType, Tick, Topic, UnixMillis};
+use lately_keys::{Bucket, Coverage, EventId, EventType, Topic, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{Event, NewEvent, TopicSettings};
 use lately_table::limits::BATCHES_AT_ONCE;
-use lately_table::{Item, TableError, tick};
+use lately_table::{Item, TableError, entropy_u64, tick};
 
 use crate::directory::Directory;
 use crate::directory::shards::BucketCoverage;
@@ -57,9 +57,7 @@ impl<'a> EventWriter<'a> {
         let floor = stored.changing.map_or(UnixMillis::MIN, |changing| changing.floor);
         Self { floor, ..self }
     }
-}
 
-impl<'w> EventWriter<'w> {
     /// Gives each event its id, a new one or a given one, and its item. The directory covers all the events when this
     /// returns. The items store how the request was accepted.
     pub(crate) async fn place(
@@ -67,7 +65,7 @@ impl<'w> EventWriter<'w> {
         events: Vec<NewEvent>,
         ids: Option<Vec<EventId>>,
         acceptance: Acceptance,
-    ) -> Result<PlacedEvents<'w>, WriteError> {
+    ) -> Result<PlacedEvents<'a>, WriteError> {
         let settings = self.settings;
         let topic = self.topic;
         let bucket = |at| Bucket::containing(settings.bucket, at);
@@ -77,25 +75,25 @@ impl<'w> EventWriter<'w> {
         let expected = expected.filter(|_| ids.is_none());
         let (erased, _) =
             try_join(self.op.erasures().known_erased_actors(), self.cover_all(expected)).await?;
-        let drafts = self.drafts(&events, ids.as_deref())?;
-        let mut refused = events.iter().zip(&drafts);
-        if let Some((event, _)) = refused.find(|(event, draft)| erased.value.cover(&event.actor, draft.at()))
-        {
+        let are_new = ids.is_none();
+        let ids = ids.map_or_else(|| self.new_ids(&events), Ok)?;
+        let mut refused = events.iter().zip(&ids);
+        if let Some((event, _)) = refused.find(|(event, id)| erased.value.cover(&event.actor, id.at())) {
             return Err(ActorIsBeingErased { actor: event.actor.clone() }.into());
         }
-        let needed = events.iter().zip(&drafts).map(|(event, draft)| (bucket(draft.at()), &event.event_type));
+        let needed = events.iter().zip(&ids).map(|(event, id)| (bucket(id.at()), &event.event_type));
         let entries = self.cover_all(needed).await?;
 
         let now = self.op.now();
         let mut too_old = Vec::new();
         let mut placed = Vec::with_capacity(events.len());
-        for (index, (event, draft)) in events.into_iter().zip(drafts).enumerate() {
-            let entry = &entries[&bucket(draft.at()).first()];
-            let is_past = settings.retention_days.is_some_and(|days| draft.at() < oldest_kept(days, now));
-            if is_past || draft.at() < self.floor {
+        for (index, (event, id)) in events.into_iter().zip(ids).enumerate() {
+            let entry = &entries[&bucket(id.at()).first()];
+            let is_past = settings.retention_days.is_some_and(|days| id.at() < oldest_kept(days, now));
+            if is_past || id.at() < self.floor {
                 too_old.push(index);
             }
-            let id = draft.id(&entry.coverage);
+            let id = if are_new { in_shard_of(id, &entry.coverage) } else { id };
             let key = EventKey::new(topic.clone(), settings.bucket, id);
             let accepted = acceptance.letters(&event);
             let event = Event::of(event, id);
@@ -108,43 +106,30 @@ impl<'w> EventWriter<'w> {
         }
     }
 
-    fn drafts(self, events: &[NewEvent], ids: Option<&[EventId]>) -> Result<Vec<EventDraft>, TableError> {
-        if let Some(ids) = ids {
-            return Ok(ids.iter().copied().map(EventDraft::Given).collect());
-        }
-        let clock = tick(self.op.ambient()).map_err(TableError::unavailable)?;
+    /// New ids, whose shard is not known yet.
+    fn new_ids(self, events: &[NewEvent]) -> Result<Vec<EventId>, TableError> {
+        let ambient = self.op.ambient();
+        let clock = tick(ambient).map_err(TableError::unavailable)?;
         let latest = clock.at().saturating_add(FUTURE_SECONDS * 1000);
-        let draft = |event: &NewEvent| {
-            let entropy = self.op.ambient().entropy();
-            match event.at {
-                Some(at) => {
-                    Ok(EventDraft::New { tick: EventId::import(at, 0.into(), entropy).tick(), entropy })
-                }
-                None => {
-                    let id = self
-                        .op
-                        .store
-                        .generator()
-                        .next(clock, 0.into(), 0)
-                        .map_err(TableError::unavailable)?;
-                    // If the clock once stood far ahead, the ids continue from there and must not be used.
-                    if id.at() > latest {
-                        return Err(TableError::unavailable("this process's ids run ahead of its clock"));
-                    }
-                    Ok(EventDraft::New { tick: id.tick(), entropy })
-                }
+        let id = |event: &NewEvent| {
+            if let Some(at) = event.at {
+                return Ok(EventId::import(at, 0.into(), ambient.entropy()));
             }
+            let id = self.op.store.generator().next(clock, 0.into(), entropy_u64(ambient));
+            // If the clock once stood far ahead, the ids continue from there and must not be used.
+            id.map_err(TableError::unavailable).and_then(|id| match id.at() > latest {
+                true => Err(TableError::unavailable("this process's ids run ahead of its clock")),
+                false => Ok(id),
+            })
         };
-        events.iter().map(draft).collect()
+        events.iter().map(id).collect()
     }
 
     /// Covers buckets and types. Returns the entries by the first moments of their buckets.
-    async fn cover_all<'a>(
+    async fn cover_all<'e>(
         self,
-        needed: impl Iterator<Item = (Bucket, &'a EventType)>,
+        needed: impl Iterator<Item = (Bucket, &'e EventType)>,
     ) -> Result<BTreeMap<UnixMillis, Arc<DirectoryEntry>>, TableError> {
-        let settings = self.settings;
-        let topic = self.topic;
         let mut types: BTreeMap<UnixMillis, (Bucket, BTreeSet<EventType>)> = BTreeMap::new();
         for (bucket, event_type) in needed {
             let (_, types) = types.entry(bucket.first()).or_insert_with(|| (bucket, BTreeSet::new()));
@@ -155,7 +140,7 @@ impl<'w> EventWriter<'w> {
         let covers: Vec<_> = types
             .into_iter()
             .map(|(first, (bucket, types))| async move {
-                let entry = Directory::of(self.op, topic).cover(settings, bucket, &types).await?;
+                let entry = Directory::of(self.op, self.topic).cover(self.settings, bucket, &types).await?;
                 Ok((first, entry))
             })
             .collect();
@@ -163,36 +148,14 @@ impl<'w> EventWriter<'w> {
     }
 
     /// The coverage of an event's bucket.
-    pub(crate) const fn bucket(&self, entry: &DirectoryEntry) -> BucketCoverage<'w> {
+    pub(crate) const fn bucket(&self, entry: &DirectoryEntry) -> BucketCoverage<'a> {
         let directory = Directory::of(self.op, self.topic);
         BucketCoverage { directory, bucket: entry.bucket, max_shards: self.settings.max_shards }
     }
 }
 
-/// An id without its shard. The shard follows from the id's time and the coverage of its bucket.
-#[derive(Clone, Copy, Debug)]
-enum EventDraft {
-    Given(EventId),
-    New { tick: Tick, entropy: u128 },
-}
-
-impl EventDraft {
-    fn at(self) -> UnixMillis {
-        match self {
-            Self::Given(id) => id.at(),
-            Self::New { tick, .. } => tick.at(),
-        }
-    }
-
-    fn id(self, coverage: &Coverage) -> EventId {
-        match self {
-            Self::Given(id) => id,
-            Self::New { tick, entropy } => EventId::new(tick, coverage.shard_at(tick), low_half(entropy)),
-        }
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the low half is what is wanted")]
-const fn low_half(entropy: u128) -> u64 {
-    entropy as u64
+/// A new id with its shard, which follows from the id's time and the coverage of its bucket.
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
+fn in_shard_of(id: EventId, coverage: &Coverage) -> EventId {
+    EventId::new(id.tick(), coverage.shard_at(id.tick()), id.as_uuid().as_u128() as u64)
 }

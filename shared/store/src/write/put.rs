@@ -112,7 +112,7 @@ impl PlacedEvents<'_> {
         let mut attempts = op.table.attempts();
         loop {
             attempts.start_round();
-            let faults = match op.table.transact(&transaction).await? {
+            let faults = match transaction.commit(&op.table).await? {
                 Transacted::Done => return Ok(true),
                 Transacted::Cancelled { faults, .. } => faults,
             };
@@ -143,7 +143,7 @@ impl PlacedEvents<'_> {
         let until = op.now().get() / 1000 + OWN_ENTRY_SECONDS;
         let own = entry.before_fan_out(settings.bucket, &user, op.store.feeds().retention, until);
         // Fan-out may have been faster; then its entry stays.
-        if let Err(error) = op.table.try_put_if(&own, &Condition::no_item()).await {
+        if let Err(error) = op.table.once().put_if(&own, &Condition::no_item()).await {
             tracing::warn!(%error, "an own post is not in its feed yet");
         }
     }

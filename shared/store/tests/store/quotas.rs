@@ -10,7 +10,7 @@ use lately_items::QuotaHolder;
 use lately_keys::{Order, QuotaKind};
 use lately_model::{Event, Page, RequestsPerMinute, WaitSeconds};
 use lately_rig::{connection, simulate};
-use lately_store::{Cost, LatestError, OpenStreamError, QuotaError, Store, Waiter};
+use lately_store::{Cost, QuotaError, Store, TimelineError, Waiter};
 
 use crate::support::{World, change, engine, items, pass, query, seeds, start, store, topic};
 
@@ -187,7 +187,11 @@ async fn without_its_item_a_process_permits_the_limit_by_itself() {
 }
 
 /// The first page that waits for an event of the topic `posts`, as one of the caller's.
-async fn wait_for_event(store: &Store, reads: Option<u32>, seconds: u8) -> Result<Page<Event>, LatestError> {
+async fn wait_for_event(
+    store: &Store,
+    reads: Option<u32>,
+    seconds: u8,
+) -> Result<Page<Event>, TimelineError> {
     let waiter = Waiter { holder: holder(), reads: reads.map(limit) };
     let mut query = query(10);
     query.order = Some(Order::OldestFirst);
@@ -216,7 +220,7 @@ async fn a_caller_has_at_most_ten_pages_that_wait_and_streams() {
     let pages = join_all((0..10).map(|_| wait_for_event(&store, None, 20))).await;
     let (waited, refused): (Vec<_>, Vec<_>) = pages.into_iter().partition(Result::is_ok);
     assert_eq!(waited.len(), 9);
-    assert!(matches!(refused[..], [Err(LatestError::Open(OpenStreamError::TooMany(20)))]), "{refused:?}");
+    assert!(matches!(refused[..], [Err(TimelineError::TooManyStreams(20))]), "{refused:?}");
     drop(stream);
     pass(Duration::from_secs(1)).await;
     // The pages no longer count when they are answered.

@@ -16,7 +16,7 @@ use lately_engine::fault::{Fault, Faults, Target, Throttle};
 use lately_engine::{Engine, Lag, Operation, Options};
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, NewEvent, Page, PageSize, TimeRange};
-use lately_store::{LatestError, Store, WriteError};
+use lately_store::{Store, TimelineError, WriteError};
 
 use crate::support::{
     World, assert_directory_held, change, engine, event, ids, pass, query, seeds, store, stored, submission,
@@ -196,7 +196,7 @@ impl<'a> Walk<'a> {
             let known = self.simulation.acknowledged.borrow().len();
             match self.store.op().topic(&self.simulation.topic).latest(&self.query).await {
                 Ok(page) => break (asked, known, page),
-                Err(LatestError::Table(error)) => {
+                Err(TimelineError::Table(error)) => {
                     failed += 1;
                     assert!(failed < 5, "{error}");
                 }

@@ -97,19 +97,19 @@ impl Retention<'_> {
         self.op.table.meter().items(page.read);
         let changes: Vec<_> = page.items.iter().map(|item| self.restamp_event(item, step)).collect();
         stream::iter(changes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
-        let stopped_at = page.next.map(|key| key.parsed::<SortKey>("sk")).transpose()?.map(SortKey::id);
+        let stopped_at = page.next.map(|key| key.get::<SortKey>("sk")).transpose()?.map(SortKey::id);
         Ok((page.read, stopped_at.map(|after| RetentionPlace { after: Some(after), ..place })))
     }
 
     /// Gives an event another expiry, or deletes it if it is past the retention.
     async fn restamp_event(&self, item: &Item, step: &RetentionStep) -> Result<(), TableError> {
-        let id = item.parsed::<SortKey>("sk")?.id();
+        let id = item.get::<SortKey>("sk")?.id();
         let now = self.op.now();
         let is_past = step.days.is_some_and(|days| id.at() < oldest_kept(days, now));
         if is_past || id.at() < step.floor || item.is_over(now)? {
             return self.op.table.delete(item.key()?).await;
         }
-        stamp_event(self.op, item.key()?, item.optional_number(EXPIRES_AT)?, id, step.days).await
+        stamp_event(self.op, item.key()?, item.optional(EXPIRES_AT)?, id, step.days).await
     }
 }
 

@@ -1,5 +1,7 @@
 //! Waves of a few lanes over a simulated table, which answers as DynamoDB does: up to the limit, or up to one megabyte.
 
+mod sliced;
+
 use lately_keys::{BucketWidth, Shard, Tick, UnixMillis};
 use lately_model::Event;
 use proptest::prelude::*;
@@ -87,7 +89,7 @@ impl Case {
     }
 
     /// Answers a round as DynamoDB does; `answered` is the number of answers so far.
-    fn answer(&self, asks: Vec<Ask>, answered: &mut usize) -> Vec<WaveAnswer<Event>> {
+    fn answer(&self, asks: Vec<Ask>, answered: &mut usize) -> Vec<LaneAnswer<Event>> {
         let shelves = self.shelves();
         let answer = |ask: Ask| {
             let megabyte = self.megabytes[*answered % self.megabytes.len()];
@@ -97,21 +99,21 @@ impl Case {
             let looked_at = range.len().min(ask.limit.min(megabyte) as usize);
             // At the limit DynamoDB stops without looking for more.
             let stopped = looked_at == ask.limit as usize || looked_at < range.len();
-            WaveAnswer {
-                ask,
-                stopped_at: if stopped { range[..looked_at].last().map(|(event, _)| event.id) } else { None },
-                events: range[..looked_at]
-                    .iter()
-                    .filter(|(_, matches)| *matches)
-                    .map(|(event, _)| event.clone())
-                    .collect(),
-            }
+            let stopped_at = range[..looked_at].last().filter(|_| stopped).map(|(event, _)| event.id);
+            let matching = range[..looked_at].iter().filter(|(_, matches)| *matches);
+            lane_answer(ask, matching.map(|(event, _)| event.clone()).collect(), stopped_at)
         };
         asks.into_iter().map(answer).collect()
     }
 }
 
-pub(super) fn event(id: EventId) -> Event {
+/// The answer of a lane.
+fn lane_answer(ask: Ask, items: Vec<Event>, stopped_at: Option<EventId>) -> LaneAnswer<Event> {
+    let found = LanePage { read: items.len(), items, bytes: 0, stopped_at };
+    LaneAnswer { ask, found, coverage: None }
+}
+
+fn event(id: EventId) -> Event {
     let (event_type, actor) = ("note".parse().unwrap(), "ada".parse().unwrap());
     Event { id, event_type, actor, subject: None, data: None }
 }

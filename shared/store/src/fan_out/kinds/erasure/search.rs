@@ -241,7 +241,7 @@ impl Search<'_> {
         let found = op.table.query(&query).await?;
         op.table.meter().items(found.read);
         let keys = found.items.iter().map(Item::key_as).collect::<Result<_, _>>()?;
-        at.behind = found.next.map(|key| key.parsed::<SortKey>("sk")).transpose()?.map(SortKey::id);
+        at.behind = found.next.map(|key| key.get::<SortKey>("sk")).transpose()?.map(SortKey::id);
         at.shard = shard;
         if at.behind.is_none() {
             match shards.iter().copied().filter(|other| *other > shard).min() {
@@ -281,7 +281,7 @@ impl Search<'_> {
             issues.extend(issue.filter(|key| !issues.contains(key)));
         }
         for issue in op.table.get_parts(&issues, "pk, sk, opened_by").await? {
-            if issue.optional_text(OPENED_BY)? == Some(actor.as_str()) {
+            if issue.optional(OPENED_BY)?.as_ref() == Some(actor) {
                 next.listed.issues.push(issue.key()?);
             }
         }

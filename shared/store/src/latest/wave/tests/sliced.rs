@@ -9,7 +9,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::latest::pace::Pace;
-use crate::latest::wave::tests::event;
 
 fn bucket() -> Bucket {
     "2026-03-14T12".parse().unwrap()
@@ -63,7 +62,7 @@ impl Shelves {
         ask: Ask,
         order: Order,
         megabyte: u32,
-    ) -> (WaveAnswer<Event>, usize) {
+    ) -> (LaneAnswer<Event>, usize) {
         let shard: usize = wave.lane(ask.lane).partition.parse().unwrap();
         let held = &self.held[shard];
         let newest = held.partition_point(|id| *id > ask.ids.newest.min(self.landed));
@@ -76,7 +75,7 @@ impl Shelves {
         let stopped = looked_at == ask.limit as usize || looked_at < range.len();
         range.truncate(looked_at);
         let stopped_at = range.last().copied().filter(|_| stopped);
-        (WaveAnswer { ask, events: range.into_iter().map(event).collect(), stopped_at }, looked_at)
+        (lane_answer(ask, range.into_iter().map(event).collect(), stopped_at), looked_at)
     }
 }
 

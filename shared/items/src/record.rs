@@ -1,0 +1,142 @@
+//! The declaration of records: [`record!`] makes a struct from its attributes, and reads and writes them.
+//!
+//! ```text
+//! record! {
+//!     /// A follow as the user's partition holds it.
+//!     pub struct FollowEdge {
+//!         /// The followed source.
+//!         pub source: Source = of_key,                     a field of the item's key, a `FollowKey`
+//!         /// When the follow began.
+//!         pub since: UnixMillis = required("since"),       the attribute `since`
+//!     }
+//!     key FollowKey
+//! }
+//! ```
+//!
+//! A field is one of these:
+//!
+//! | field | is stored as |
+//! | --- | --- |
+//! | `required("since")` | an attribute |
+//! | `optional("user")` | an attribute, if the `Option` is not empty |
+//! | `flag("last")` | an attribute, if the `bool` is true |
+//! | `list("keys")` | an attribute, if the list is not empty |
+//! | `part` | the attributes of another record |
+//! | `part_if("batch")` | the attributes of another record, if the `Option` is not empty; then the item has this attribute |
+//! | `key` | the item's key |
+//! | `of_key` | the field of the same name of the item's key, whose type is named after the struct |
+//!
+//! `required(SINCE = "since")` also makes `SINCE` a constant of the struct, for conditions and updates. A struct of another
+//! crate is declared without its types: `record! { RunSpec { group_by: required("group_by"), sum: optional("sum"), } }`.
+
+use crate::item::{Corrupt, Item};
+
+/// A struct whose fields are attributes of an item.
+pub trait Record: Sized {
+    /// An item with the attributes of the record.
+    fn add_to(&self, item: Item) -> Item;
+
+    /// The record of an item.
+    ///
+    /// # Errors
+    /// If the item has another form.
+    fn decode(item: &Item) -> Result<Self, Corrupt>;
+}
+
+/// Declares a record: the documentation of this file shows how.
+macro_rules! record {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $(
+                $(#[$doc:meta])*
+                $vis:vis $field:ident: $type:ty = $kind:ident $(($($constant:ident =)? $attribute:literal))?,
+            )*
+        }
+        $(key $key:ident)?
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$doc])* $vis $field: $type,)*
+        }
+
+        impl $name {
+            $($($(
+                #[doc = concat!("The attribute of `", stringify!($field), "`.")]
+                pub const $constant: &str = $attribute;
+            )?)?)*
+
+            #[doc = concat!("The `", stringify!($name), "` of an item.")]
+            ///
+            /// # Errors
+            /// If the item has another form.
+            pub fn decode(item: &$crate::Item) -> Result<Self, $crate::Corrupt> {
+                $crate::Record::decode(item)
+            }
+        }
+
+        record! { $name { $($field: $kind $(($attribute))?,)* } $(key $key)? }
+    };
+
+    ($name:ident { $($field:ident: $kind:ident $(($attribute:literal))?,)* } $(key $key:ident)?) => {
+        impl $crate::Record for $name {
+            fn add_to(&self, item: $crate::Item) -> $crate::Item {
+                $(let item = record!(@write item, &self.$field, $kind $($attribute)?);)*
+                item
+            }
+
+            fn decode(item: &$crate::Item) -> Result<Self, $crate::Corrupt> {
+                $(let key: $key = item.key_as()?;)?
+                Ok(Self { $($field: record!(@read item, key, $field, $kind $($attribute)?),)* })
+            }
+        }
+    };
+
+    (@write $item:ident, $value:expr, required $name:literal) => { $item.with($name, $value) };
+    (@write $item:ident, $value:expr, optional $name:literal) => { $item.with_some($name, $value.as_ref()) };
+    (@write $item:ident, $value:expr, flag $name:literal) => { $item.with_flag($name, *$value) };
+    (@write $item:ident, $value:expr, list $name:literal) => { $item.with_list($name, $value) };
+    (@write $item:ident, $value:expr, part) => { $crate::Record::add_to($value, $item) };
+    (@write $item:ident, $value:expr, part_if $name:literal) => {
+        match $value {
+            Some(part) => $crate::Record::add_to(part, $item),
+            None => $item,
+        }
+    };
+    (@write $item:ident, $value:expr, key) => { $item };
+    (@write $item:ident, $value:expr, of_key) => { $item };
+
+    (@read $item:ident, $key:ident, $field:ident, required $name:literal) => { $item.get($name)? };
+    (@read $item:ident, $key:ident, $field:ident, optional $name:literal) => { $item.optional($name)? };
+    (@read $item:ident, $key:ident, $field:ident, flag $name:literal) => { $item.flag($name) };
+    (@read $item:ident, $key:ident, $field:ident, list $name:literal) => {
+        $item.optional($name)?.unwrap_or_default()
+    };
+    (@read $item:ident, $key:ident, $field:ident, part) => { $crate::Record::decode($item)? };
+    (@read $item:ident, $key:ident, $field:ident, part_if $name:literal) => {
+        match $item.has($name) {
+            true => Some($crate::Record::decode($item)?),
+            false => None,
+        }
+    };
+    (@read $item:ident, $key:ident, $field:ident, key) => { $item.key_as()? };
+    (@read $item:ident, $key:ident, $field:ident, of_key) => { $key.$field };
+}
+pub(crate) use record;
+
+/// Declares records that are stored as a map within an attribute, perhaps with a condition that they must meet.
+macro_rules! maps {
+    ($($record:ident $(if $condition:expr)?;)*) => {$(
+        impl $crate::Attribute for $record {
+            fn write(&self) -> $crate::attribute::AttributeValue {
+                $crate::attribute::AttributeValue::M(self.add_to($crate::Item::new()).into_attributes())
+            }
+
+            fn read(map: &$crate::attribute::AttributeValue) -> Option<Self> {
+                Self::decode(&map.as_m().ok()?.clone().into()).ok()$(.filter($condition))?
+            }
+        }
+    )*};
+}
+pub(crate) use maps;
