@@ -278,6 +278,16 @@ mod tests {
         assert_eq!(is_keyed(&item), Ok(true));
         let end = id.at().saturating_add(24 * 60 * 60 * 1000);
         assert_eq!(unless_over(&item, end), Ok(None));
-        assert_eq!(unless_over(&item, end.saturating_sub(1)), Ok(Some(event)));
+        assert_eq!(unless_over(&item, end.saturating_sub(1)), Ok(Some(event.clone())));
+
+        let event = Event { subject: None, data: None, ..event };
+        let views = Views { actor: false, subject: false, event_type: false };
+        let settings = TopicSettings { retention_days: None, fan_out: false, views, ..settings };
+        let item = Item::from([("pk", "EVENTS#posts#2024-07-12#SHARD126"), ("sk", inverted)])
+            .with("t", "note")
+            .with("a", "ada")
+            .with("v", "p");
+        let entry = DirectoryEntry { types: BucketTypes::NotKept, ..entry };
+        assert_eq!(encode(&event, &key, &entry, &settings, ["p", ""]), item, "an event without views");
     }
 }

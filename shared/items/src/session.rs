@@ -257,5 +257,6 @@ mod tests {
         assert_eq!(encode(&session, hash), expected);
         assert_eq!(decode(&expected), Ok(session));
         assert_eq!(stored_hash(&expected), Ok(hash));
+        decode(&expected.with("reads_per_minute", 0_u64)).expect_err("an invalid limit is not read as none");
     }
 }

@@ -533,13 +533,6 @@ proptest! {
         }
     }
 
-    #[test]
-    fn any_text_is_a_key_or_none(pk in "\\PC{0,60}", sk in "\\PC{0,60}") {
-        if let Some(key) = AnyKey::decode(&pk, &sk) {
-            prop_assert_eq!(key.encode(), Key { pk, sk });
-        }
-    }
-
     /// Sort keys sort newest first within a partition; labels of one width sort as time across buckets.
     #[test]
     fn order_of_keys_is_order_of_time_reversed(

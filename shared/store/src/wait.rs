@@ -183,12 +183,6 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_item_that_is_there_is_found_at_once() {
-        let (looks, seen) = looks(7, Duration::from_secs(10), Duration::ZERO).await;
-        assert_eq!((looks, seen), (vec![0], Some(())));
-    }
-
-    #[tokio::test(start_paused = true)]
     async fn pauses_double_up_to_a_limit_and_shrink_at_most_by_half() {
         // The shortest possible pauses: 25, 50, 100 … 400 ms.
         let (earliest, seen) = looks(0, Duration::from_secs(10), Duration::from_millis(1_300)).await;

@@ -153,24 +153,6 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_told_early_and_not_again() {
-        let mut window = LiveWindow::new(line(START));
-        let event = id(START + 100, 1);
-        let look = |window: &LiveWindow, now| window.look(line(now), EventId::last_of(at(now + 5_000)));
-        let first = look(&window, START + 200);
-        assert_eq!(window.absorb(first, vec![event], None), (vec![event], false));
-        for now in [START + 300, START + 2_500] {
-            let again = look(&window, now);
-            assert_eq!(window.absorb(again, vec![event], None), (vec![], false));
-        }
-        assert!(window.early.is_empty() && window.settled().id == line(START + 2_500));
-        assert_eq!(
-            look(&window, START + 2_600).ids.unwrap().oldest,
-            window.settled().id.just_after().unwrap()
-        );
-    }
-
-    #[test]
     fn a_crowded_window_tells_settled_events_only_until_the_rate_falls() {
         let mut window = LiveWindow::new(line(START));
         let landed: BTreeMap<_, _> = (0..2_000).map(|n| (id(START + n, 1), START + n)).collect();

@@ -7,18 +7,31 @@ use std::time::Duration;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle, When};
 use lately_keys::EventId;
-use lately_model::{EventQuery, FeedQuery, NewEvent};
-use lately_store::{FeedSettings, WriteError};
+use lately_model::NewEvent;
+use lately_store::{FeedSettings, Submission, WriteError};
 
 use crate::faults::keyed;
-use crate::listed::user;
+use crate::listed::{feed_of, user};
 use crate::scene::{MINUTE, Scene};
-use crate::support::{event, ids, in_two_shards, pass, store, stored, submission};
+use crate::support::{event, ids, in_two_shards, pass, post, store, stored, submission};
 
 /// Events of these ages, in milliseconds. `None` is an event without a time from the client.
 fn aged(scene: &Scene, ages: &[Option<u64>]) -> Vec<NewEvent> {
     let at = |age: &Option<u64>| age.map(|age| scene.world.now().saturating_sub(age));
     ages.iter().map(|age| NewEvent { at: at(age), ..event("note", None) }).collect()
+}
+
+/// Writes with a process that dies before its n-th call to a target. Returns the events that are stored.
+async fn written_before(scene: &Scene, n: u64, calls: Target, request: &Submission) -> Vec<EventId> {
+    let client = scene.engine.client_with(Faults::default().nth(n, calls, Fault::Crash(Moment::Before)));
+    let victim = store(client.client(), &scene.world);
+    assert!(client.run(victim.op().topic(&scene.posts).write(request.clone())).await.is_none());
+    stored(&scene.engine, &scene.posts).await
+}
+
+/// The calls that mark a request as done, when all of its events are written.
+fn marks() -> Target {
+    Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#")
 }
 
 /// The entries of a source's timeline that are marked as imports.
@@ -30,20 +43,12 @@ async fn imports(scene: &Scene) -> BTreeSet<EventId> {
 #[tokio::test(start_paused = true)]
 async fn a_post_that_a_late_retry_finishes_is_a_post() {
     let ages = [None, Some(30_000), Some(61_000)];
-    for (count, calls) in [(1, 4), (3, 4)] {
+    for count in [1, 3] {
         let mut scene = Scene::followed().await;
         let request = keyed("k", aged(&scene, &ages[..count]));
         // The process dies after the request is recorded, and before any event is written.
-        let died =
-            Faults::default().nth(1, Target::writes().partition("EVENTS#"), Fault::Crash(Moment::Before));
-        let client = scene.engine.client_with(died);
-        assert!(
-            client
-                .run(store(client.client(), &scene.world).op().topic(&scene.posts).write(request.clone()))
-                .await
-                .is_none()
-        );
-        assert!(stored(&scene.engine, &scene.posts).await.is_empty(), "{calls}");
+        let there = written_before(&scene, 1, Target::writes().partition("EVENTS#"), &request).await;
+        assert_eq!(there, []);
         pass(10 * MINUTE).await;
         let written = scene.store.op().topic(&scene.posts).write(request).await.unwrap();
         scene.settle().await;
@@ -67,16 +72,15 @@ async fn the_landing_time_does_not_decide_import_or_post() {
         Fault::Throttle(Throttle::Account),
     );
     let slow = store(scene.engine.client_with(slow).client(), &scene.world);
-    let post = slow.op().topic(&scene.posts).write(submission(aged(&scene, &[Some(59_900)]))).await.unwrap();
+    let posted = post(&slow, &scene.posts, aged(&scene, &[Some(59_900)])).await;
     scene.settle().await;
-    assert_eq!((scene.shown("bob").await, imports(&scene).await), (ids(&post.events), [].into()));
+    assert_eq!((scene.shown("bob").await, imports(&scene).await), (posted.clone(), [].into()));
 
     pass(Duration::from_millis(2_999 - (scene.world.now().get() % 1_000))).await;
-    let import =
-        scene.store.op().topic(&scene.posts).write(submission(aged(&scene, &[Some(60_500)]))).await.unwrap();
+    let import = post(&scene.store, &scene.posts, aged(&scene, &[Some(60_500)])).await;
     scene.settle().await;
-    assert_eq!(scene.shown("bob").await, ids(&post.events));
-    assert_eq!(imports(&scene).await, ids(&import.events).into_iter().collect());
+    assert_eq!(scene.shown("bob").await, posted);
+    assert_eq!(imports(&scene).await, import.into_iter().collect());
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,13 +90,7 @@ async fn a_retry_brings_no_deleted_event_back() {
             let scene = Scene::new(FeedSettings::default()).await;
             let events: Vec<_> = (0..count).map(|n| event("note", Some(n.to_string()))).collect();
             let request = keyed("k", events);
-            // The process dies after all events are written, and before the request is marked as done.
-            let marks = Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#");
-            let client =
-                scene.engine.client_with(Faults::default().nth(1, marks, Fault::Crash(Moment::Before)));
-            let victim = store(client.client(), &scene.world);
-            assert!(client.run(victim.op().topic(&scene.posts).write(request.clone())).await.is_none());
-            let mut left = stored(&scene.engine, &scene.posts).await;
+            let mut left = written_before(&scene, 1, marks(), &request).await;
             assert_eq!(left.len(), count);
             let deleted = left.remove(count / 2);
             let by = whose.map(|name| name.parse().unwrap());
@@ -115,11 +113,7 @@ async fn a_retry_writes_missing_events_but_no_deleted_ones() {
     let scene = Scene::new(FeedSettings::default()).await;
     let events: Vec<_> = (0..60).map(|n| event("note", Some(n.to_string()))).collect();
     let request = keyed("k", events);
-    let batches = Target::operation(Operation::BatchWriteItem);
-    let client = scene.engine.client_with(Faults::default().nth(3, batches, Fault::Crash(Moment::Before)));
-    let victim = store(client.client(), &scene.world);
-    assert!(client.run(victim.op().topic(&scene.posts).write(request.clone())).await.is_none());
-    let there = stored(&scene.engine, &scene.posts).await;
+    let there = written_before(&scene, 3, Target::operation(Operation::BatchWriteItem), &request).await;
     assert!(!there.is_empty() && there.len() < 60, "{}", there.len());
     for id in &there[..2] {
         scene.store.op().topic(&scene.posts).delete_event(*id, None).await.unwrap();
@@ -138,12 +132,7 @@ async fn a_deletion_wins_over_a_concurrent_retry() {
         for moment in [Moment::Before, Moment::After] {
             let scene = Scene::new(FeedSettings::default()).await;
             let request = keyed("k", vec![event("note", None)]);
-            let marks = Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#");
-            let client =
-                scene.engine.client_with(Faults::default().nth(1, marks, Fault::Crash(Moment::Before)));
-            let victim = store(client.client(), &scene.world);
-            assert!(client.run(victim.op().topic(&scene.posts).write(request.clone())).await.is_none());
-            let id = stored(&scene.engine, &scene.posts).await[0];
+            let id = written_before(&scene, 1, marks(), &request).await[0];
             // The retry, and then the deletion, stalls in one of its calls while the other one runs.
             let stall = Stall { call, moment, time: Duration::from_secs(2) };
             let network = |stall| Network { seed: 1, longest: Duration::from_millis(3), stall };
@@ -162,14 +151,6 @@ async fn a_deletion_wins_over_a_concurrent_retry() {
             }
         }
     }
-}
-
-/// The events that a user finds in the user's own feed.
-async fn page(scene: &Scene, who: &str) -> Vec<EventId> {
-    let page = EventQuery { consistent: true, ..EventQuery::default() };
-    let query = FeedQuery { page, wait_for: None };
-    let page = scene.store.op().feed(&user(who)).page(&query).await.unwrap();
-    page.page.events.iter().map(|event| event.event.id).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,7 +176,7 @@ async fn an_own_feed_that_is_written_late_shows_no_deleted_event() {
         };
         let (posted, ()) = futures_util::future::join(post, meanwhile).await;
         let shown = if landed { Vec::new() } else { ids(&posted.unwrap().events) };
-        assert_eq!(page(&scene, "ada").await, shown);
+        assert_eq!(feed_of(&scene.store, &user("ada")).await, shown);
         scene.settle().await;
         // An entry that the late write left expires.
         pass(25 * 60 * MINUTE).await;

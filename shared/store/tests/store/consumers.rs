@@ -12,7 +12,7 @@ use lately_model::{NewEvent, RunSpec};
 use lately_store::{Begun, CommittedRun, FanOutOutcome, LookUp, Run, Store};
 
 use crate::scene::{fan_out, key};
-use crate::support::{Item, TABLE, World, change, event, ids, items, pass, start_with, submission, topic};
+use crate::support::{Item, TABLE, World, change, event, ids, items, pass, post, start_with, topic};
 
 /// The length of a run's lease.
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
@@ -54,14 +54,7 @@ impl Rig {
         let mut written = Vec::new();
         for n in (0..count).step_by(500) {
             let batch = vec![NewEvent { at, ..event("note", None) }; (count - n).min(500)];
-            written.extend(ids(&self
-                .store
-                .op()
-                .topic(&topic("billing"))
-                .write(submission(batch))
-                .await
-                .unwrap()
-                .events));
+            written.extend(post(&self.store, &topic("billing"), batch).await);
         }
         written
     }
@@ -112,8 +105,6 @@ impl Rig {
 pub(crate) struct Files {
     /// The events of each run, by the end of its range.
     pub(crate) files: BTreeMap<EventId, BTreeSet<EventId>>,
-    /// The events of each attempt, by its name.
-    pub(crate) attempts: BTreeMap<String, BTreeSet<EventId>>,
     /// The number of look-ups so far.
     pub(crate) looks: usize,
 }

@@ -5,19 +5,11 @@ use std::time::Duration;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::stream::SequenceNumber;
-use lately_keys::EventId;
-use lately_store::{FeedSettings, GetEventError, Store};
+use lately_store::{FeedSettings, GetEventError};
 
 use crate::listed::put;
 use crate::scene::{Scene, fan_out};
-use crate::support::{
-    Item, TABLE, change, event, ids, items, pass, query, start, store, submission, topic, with_posts,
-};
-
-async fn post(store: &Store, name: &str) -> EventId {
-    let written = store.op().topic(&topic(name)).write(submission(vec![event("note", None)])).await.unwrap();
-    written.events[0].id
-}
+use crate::support::{Item, TABLE, event, ids, items, pass, post, query, store, submission, with_posts};
 
 #[tokio::test(start_paused = true)]
 async fn a_walk_continues_across_deleted_events() {
@@ -38,35 +30,9 @@ async fn a_walk_continues_across_deleted_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crash_leaves_topics_and_events_whole_or_absent() {
-    for moment in [Moment::Before, Moment::After] {
-        for call in 1..=4 {
-            let (world, engine, whole) = start(call);
-            let posts = topic("posts");
-            let faults = || Faults::default().nth(call, Target::any(), Fault::Crash(moment));
-
-            let dying = engine.client_with(faults());
-            let put = store(dying.client(), &world);
-            drop(dying.run(put.op().topic(&posts).put(&change("{}"))).await);
-            let (view, _) = whole.op().topic(&posts).put(&change("{}")).await.unwrap();
-            assert_eq!(view.settings, change("{}").create().unwrap());
-
-            let id = post(&whole, "posts").await;
-            let dying = engine.client_with(faults());
-            let delete = store(dying.client(), &world);
-            drop(dying.run(delete.op().topic(&posts).delete_event(id, None)).await);
-            whole.op().topic(&posts).delete_event(id, None).await.unwrap();
-            assert!(matches!(whole.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
-            // The topic, its bucket's entry, and the entry in the actor's feed, which fan-out removes, are left.
-            assert_eq!(items(&engine).await.len(), 3);
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_deletion_with_a_lost_response_succeeds() {
     let (world, engine, whole, posts) = with_posts("{}").await;
-    let id = post(&whole, "posts").await;
+    let id = post(&whole, &posts, vec![event("note", None)]).await[0];
     let lost = Fault::Timeout(Moment::After);
     let faults = Faults::default().nth(1, Target::operation(Operation::DeleteItem), lost);
     let faulty = store(engine.client_with(faults).client(), &world);
@@ -81,7 +47,7 @@ async fn a_deletion_with_a_lost_response_succeeds() {
 async fn a_clock_that_jumped_back_gives_no_future_ids() {
     let (world, _, store, posts) = with_posts("{}").await;
     world.shift(Duration::from_secs(3600));
-    post(&store, "posts").await;
+    post(&store, &posts, vec![event("note", None)]).await;
     world.shift(Duration::ZERO);
     let refused = store.op().topic(&posts).write(submission(vec![event("note", None)])).await;
     assert!(matches!(refused, Err(lately_store::WriteError::Table(_))));
@@ -91,7 +57,7 @@ async fn a_clock_that_jumped_back_gives_no_future_ids() {
 async fn an_attempt_that_arrives_after_the_deletion_brings_nothing_back() {
     for records_at_once in [1, 100] {
         let Scene { engine, store, posts, .. } = Scene::new(FeedSettings::default()).await;
-        let id = post(&store, "posts").await;
+        let id = post(&store, &posts, vec![event("note", None)]).await[0];
         let is_event = |item: &Item| item["pk"].as_s().unwrap().starts_with("EVENTS#");
         let attempt = items(&engine).await.into_iter().find(is_event).unwrap();
         pass(Duration::from_secs(3)).await;

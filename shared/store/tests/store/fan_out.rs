@@ -8,12 +8,8 @@ use lately_model::{Backfill, NewEvent, RetentionDays, SourceMode};
 use lately_store::{FeedSettings, Record};
 
 use crate::listed::{source, user};
-use crate::scene::{MINUTE, Scene, about, fan_out, markers, small_jobs};
-use crate::support::{Item, change, event, pass, store, submission, topic};
-
-fn of_bytes(bytes: usize) -> NewEvent {
-    event("note", Some(format!("\"{}\"", "x".repeat(bytes - 2))))
-}
+use crate::scene::{MINUTE, Scene, about, fan_out, markers};
+use crate::support::{Item, change, event, pass, post, store, topic};
 
 #[tokio::test(start_paused = true)]
 async fn a_single_post_is_in_its_authors_feed_at_once() {
@@ -35,7 +31,7 @@ async fn a_busy_own_feed_neither_fails_nor_delays_the_post() {
     let faults = Faults::default().rule(feeds, When::Always, Fault::Throttle(Throttle::TableKeyRange));
     let store = store(scene.engine.client_with(faults).client(), &scene.world);
     let before = scene.world.now();
-    store.op().topic(&scene.posts).write(submission(vec![event("note", None)])).await.unwrap();
+    post(&store, &scene.posts, vec![event("note", None)]).await;
     assert_eq!(
         (scene.shown("ada").await, scene.world.now()),
         (vec![], before),
@@ -57,37 +53,6 @@ async fn an_event_without_views_has_no_entries() {
         (outcome.cost.calls, outcome.cost.read_units.halves, outcome.cost.write_units.halves),
         (2, 4, 0)
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_entry_costs_one_write_unit_whatever_its_events_size() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    let long = "u".repeat(128);
-    scene.follow(&long, "actor:ada", 0).await;
-    scene.follow(&long, &format!("subject:{long}"), 0).await;
-    scene.settle().await;
-    let (mut copies, mut pointers) = (0, 0);
-    for bytes in (600..900).step_by(3).chain([1_000, 1_024, 4_096, 100_000, 262_000]) {
-        let large = NewEvent { subject: Some(long.parse().unwrap()), ..of_bytes(bytes) };
-        scene.post(&scene.posts.clone(), vec![large]).await;
-        let outcomes = scene.settle().await;
-        let (written, units) = outcomes.iter().fold((0, 0), |(items, halves), outcome| {
-            (items + outcome.written_items, halves + outcome.cost.write_units.halves)
-        });
-        assert_eq!((written, units), (4, 8), "two sources and two feeds, at a unit each");
-        let (_, entry) = scene.feed(&long).await.remove(0);
-        assert_ne!(entry.contains_key("d"), entry.contains_key("w"));
-        if entry.contains_key("d") {
-            copies += 1
-        } else {
-            pointers += 1
-        }
-        assert!(
-            copies > 0 && (pointers == 0 || entry.contains_key("w")),
-            "small events are copied, and larger ones have pointers"
-        );
-    }
-    assert!(copies > 20 && pointers > 20, "{copies} copies, {pointers} pointers");
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,19 +81,6 @@ async fn entries_expire_with_their_event_or_sooner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_expiration_costs_fan_out_nothing() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    let day = topic("day");
-    scene.store.op().topic(&day).put(&change(r#"{"retention_days":1}"#)).await.unwrap();
-    scene.post(&day, vec![event("note", None)]).await;
-    scene.settle().await;
-    pass(25 * 60 * MINUTE).await;
-    assert!(scene.engine.expire(100).unwrap() > 0);
-    let outcomes = scene.settle().await;
-    assert_eq!(outcomes.iter().map(|outcome| outcome.cost.calls).sum::<u64>(), 0);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_follow_backfills_the_latest_events_that_fan_out() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     let mut posted = Vec::new();
@@ -152,40 +104,6 @@ async fn a_follow_backfills_the_latest_events_that_fan_out() {
     scene.follow("far", "actor:ada", 2).await;
     scene.settle().await;
     assert_eq!(scene.shown("far").await, posted[..2]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_source_with_too_many_followers_is_pulled_from_then_on() {
-    let mut scene = Scene::new(FeedSettings { fan_out_limit: 5, ..small_jobs() }).await;
-    for n in 0..5 {
-        scene.follow(&format!("u{n}"), "actor:ada", 0).await;
-    }
-    scene.settle().await;
-    let mode = async |scene: &Scene| scene.store.op().source(&source("actor:ada")).view().await.unwrap().mode;
-    assert_eq!(mode(&scene).await, SourceMode::Push);
-    let pushed = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
-    scene.follow("u5", "actor:ada", 0).await;
-    let outcomes = scene.settle().await;
-    assert_eq!(mode(&scene).await, SourceMode::Pull);
-    assert_eq!(outcomes.iter().map(|outcome| outcome.promotions).sum::<u64>(), 1);
-    assert!(
-        outcomes.iter().map(|outcome| outcome.jobs).sum::<u64>() >= 2,
-        "a job of the event, and one of the promotion"
-    );
-    pass(Duration::from_millis(1)).await;
-    scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
-    scene.settle().await;
-    assert_eq!(scene.listed("actor:ada").await.len(), 2);
-    assert_eq!(markers(&scene).await.len(), 6);
-    for n in 0..5 {
-        assert_eq!(scene.shown(&format!("u{n}")).await, pushed);
-    }
-    // A user who follows later gets a marker, and the marker of a user who leaves is removed.
-    scene.follow("late", "actor:ada", 1).await;
-    scene.store.op().user(&user("u0")).unfollow(&source("actor:ada")).await.unwrap();
-    scene.settle().await;
-    let markers = markers(&scene).await;
-    assert!(markers.len() == 6 && markers.contains("late") && !markers.contains("u0"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -235,32 +153,6 @@ async fn a_bad_record_does_not_stop_the_others_of_its_batch() {
     assert_eq!((outcome.failed, outcome.failures), (Some(sequence), 1));
     assert_eq!(scene.listed("actor:ada").await.len(), posted.len() - 1);
     assert_eq!(scene.feed("ada").await.len(), posted.len() - 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_record_with_a_missing_part_fails_alone() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
-    let whole: serde_json::Value = serde_json::from_str(&scene.news()).unwrap();
-    let last = whole["Records"].as_array().unwrap().len() - 2;
-    assert!(whole["Records"][last]["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap().starts_with("EVENTS#"));
-    for path in ["eventName", "dynamodb/Keys", "dynamodb/NewImage", "dynamodb/ApproximateCreationDateTime"] {
-        let mut cut = whole.clone();
-        let mut place = &mut cut["Records"][last];
-        let (parents, name) =
-            path.rsplit_once('/').map_or((None, path), |(parent, name)| (Some(parent), name));
-        if let Some(parent) = parents {
-            place = &mut place[parent];
-        }
-        place.as_object_mut().unwrap().remove(name);
-        let outcome = fan_out(&scene.store, &cut.to_string()).await;
-        assert_eq!(outcome.failures, 1, "without {path}");
-        assert_eq!(
-            outcome.failed.as_deref(),
-            whole["Records"][last]["dynamodb"]["SequenceNumber"].as_str(),
-            "without {path}"
-        );
-    }
     assert!(Record::batch(b"{}").is_err() && Record::batch(b"[1").is_err());
 }
 
@@ -321,31 +213,6 @@ async fn only_unprocessed_entries_of_a_call_are_retried() {
     for n in 0..40 {
         assert_eq!(scene.shown(&format!("u{n}")).await, posted);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_record_out_of_time_fails_and_succeeds_when_redelivered() {
-    let mut scene = Scene::followed().await;
-    let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
-    let news = scene.news();
-    let feeds = Target::writes().partition("FEED#bob");
-    let faults = Faults::default().rule(feeds, When::Always, Fault::Throttle(Throttle::Account));
-    let hindered = store(scene.engine.client_with(faults).client(), &scene.world);
-    let outcome =
-        hindered.op_within(Duration::from_secs(9)).fan_out(&Record::batch(news.as_bytes()).unwrap()).await;
-    assert_eq!((outcome.failures, scene.shown("bob").await), (1, vec![]));
-    fan_out(&scene.store, &news).await;
-    assert_eq!(scene.shown("bob").await, posted);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_futures_of_fan_out_and_follows_are_send() {
-    fn moves<T: Send>(_: &T) {}
-    let scene = Scene::new(FeedSettings::default()).await;
-    let (bob, ada) = (user("bob"), source("actor:ada"));
-    moves(&scene.store.op_within(MINUTE).fan_out(&[]));
-    moves(&scene.store.op().user(&bob).follow(&ada, Backfill::default()));
-    moves(&scene.store.op().user(&bob).unfollow(&ada));
 }
 
 #[tokio::test(start_paused = true)]

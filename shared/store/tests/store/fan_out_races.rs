@@ -7,41 +7,48 @@ use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle};
 use lately_keys::EventId;
 use lately_model::{Backfill, SourceMode};
-use lately_store::{FanOutOutcome, FeedSettings, Store};
+use lately_store::{FeedSettings, Store};
 
 use crate::listed::{source, user};
 use crate::scene::{Scene, fan_out, markers, small_jobs};
 use crate::support::{event, pass, store};
 
-/// Batch writes to bob's feed.
-fn to_bobs_feed() -> Target {
-    Target::operation(Operation::BatchWriteItem).partition("FEED#bob")
+/// The n-th batch write to bob's feed.
+fn to_bobs_feed(n: u64) -> (Target, u64) {
+    (Target::operation(Operation::BatchWriteItem).partition("FEED#bob"), n)
 }
 
-/// Hands records to a process whose n-th call to a target has to wait, and does something else meanwhile.
+/// The number of attempts of a call that fail, so that something else is surely done before the call.
+const WAITS: u64 = 6;
+
+/// Hands records to a process whose n-th call to a target has to wait, and does something else meanwhile. If the process
+/// dies after that call, the records are delivered again.
 async fn hindered(
     scene: &mut Scene,
-    calls: Target,
-    n: u64,
+    (calls, n): (Target, u64),
+    dies: bool,
     news: &str,
     meanwhile: impl AsyncFnOnce(&mut Scene),
 ) {
-    let outcome = hindered_by(scene, waiting(&calls, n), news, meanwhile).await;
-    assert_eq!(outcome.unwrap().failed, None);
-    scene.settle().await;
-}
-
-/// Does the same, but the process dies after that call. Then the records are delivered again.
-async fn hindered_to_death(
-    scene: &mut Scene,
-    calls: Target,
-    n: u64,
-    news: &str,
-    meanwhile: impl AsyncFnOnce(&mut Scene),
-) {
-    let faults = waiting(&calls, n).nth(n + WAITS, calls, Fault::Crash(Moment::After));
-    assert_eq!(hindered_by(scene, faults, news, meanwhile).await, None, "it died");
-    assert_eq!(fan_out(&scene.store, news).await.failed, None);
+    let throttled = |faults: Faults, n| faults.nth(n, calls.clone(), Fault::Throttle(Throttle::Account));
+    let mut faults = (n..n + WAITS).fold(Faults::default(), throttled);
+    if dies {
+        faults = faults.nth(n + WAITS, calls, Fault::Crash(Moment::After));
+    }
+    let client = scene.engine.client_with(faults);
+    let slow = store(client.client(), &scene.world).with_feeds(scene.settings);
+    let meanwhile = async {
+        // Time passes only while the other process waits.
+        pass(Duration::from_millis(1)).await;
+        meanwhile(scene).await;
+    };
+    let (outcome, ()) = futures_util::future::join(client.run(fan_out(&slow, news)), meanwhile).await;
+    assert_eq!(outcome.is_none(), dies);
+    let outcome = match outcome {
+        Some(outcome) => outcome,
+        None => fan_out(&scene.store, news).await,
+    };
+    assert_eq!(outcome.failed, None);
     scene.settle().await;
 }
 
@@ -56,69 +63,29 @@ async fn about_to_push(scene: &mut Scene) -> (Vec<EventId>, String) {
     (posted, scene.news())
 }
 
-/// The number of attempts of a call that fail, so that something else is surely done before the call.
-const WAITS: u64 = 6;
-
-fn waiting(calls: &Target, n: u64) -> Faults {
-    (n..n + WAITS)
-        .fold(Faults::default(), |faults, n| faults.nth(n, calls.clone(), Fault::Throttle(Throttle::Account)))
-}
-
-async fn hindered_by(
-    scene: &mut Scene,
-    faults: Faults,
-    news: &str,
-    meanwhile: impl AsyncFnOnce(&mut Scene),
-) -> Option<FanOutOutcome> {
-    let client = scene.engine.client_with(faults);
-    let slow = store(client.client(), &scene.world).with_feeds(scene.settings);
-    let meanwhile = async {
-        // Time passes only while the other process waits.
-        pass(Duration::from_millis(1)).await;
-        meanwhile(scene).await;
-    };
-    futures_util::future::join(client.run(fan_out(&slow, news)), meanwhile).await.0
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_unfollow_during_a_push_leaves_no_entry() {
-    for settings in [FeedSettings::default(), small_jobs()] {
-        let mut scene = Scene::new(settings).await;
-        for who in ["bob", "cy"] {
-            scene.follow(who, "actor:ada", 0).await;
-        }
-        scene.settle().await;
-        let (posted, news) = about_to_push(&mut scene).await;
-        hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
-            scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
-            scene.settle().await;
-        })
-        .await;
-        assert_eq!((scene.shown("bob").await, scene.shown("cy").await), (vec![], posted));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_unfollow_during_a_crashing_push_leaves_no_entry() {
     // If bob is the only follower, nobody follows when the event is pushed again.
     for (settings, others) in
         [(FeedSettings::default(), 0), (FeedSettings::default(), 1), (small_jobs(), 0), (small_jobs(), 1)]
     {
-        let mut scene = Scene::new(settings).await;
-        let others = &["cy"][..others];
-        for who in ["bob"].iter().chain(others) {
-            scene.follow(who, "actor:ada", 0).await;
-        }
-        scene.settle().await;
-        let (posted, news) = about_to_push(&mut scene).await;
-        hindered_to_death(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
-            scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
+        for dies in [false, true] {
+            let mut scene = Scene::new(settings).await;
+            let others = &["cy"][..others];
+            for who in ["bob"].iter().chain(others) {
+                scene.follow(who, "actor:ada", 0).await;
+            }
             scene.settle().await;
-        })
-        .await;
-        assert_eq!(scene.shown("bob").await, []);
-        for other in others {
-            assert_eq!(scene.shown(other).await, posted);
+            let (posted, news) = about_to_push(&mut scene).await;
+            hindered(&mut scene, to_bobs_feed(1), dies, &news, async |scene| {
+                scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
+                scene.settle().await;
+            })
+            .await;
+            assert_eq!(scene.shown("bob").await, []);
+            for other in others {
+                assert_eq!(scene.shown(other).await, posted);
+            }
         }
     }
 }
@@ -130,7 +97,7 @@ async fn an_event_deleted_during_its_push_does_not_come_back() {
         scene.follow("bob", "actor:ada", 0).await;
         scene.settle().await;
         let (posted, news) = about_to_push(&mut scene).await;
-        hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
+        hindered(&mut scene, to_bobs_feed(1), false, &news, async |scene| {
             scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
             scene.settle().await;
         })
@@ -142,33 +109,20 @@ async fn an_event_deleted_during_its_push_does_not_come_back() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_deleted_during_a_backfill_does_not_come_back() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
-    scene.settle().await;
-    scene.follow("bob", "actor:ada", 9).await;
-    let news = scene.news();
-    hindered(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
-        scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
+    for dies in [false, true] {
+        let mut scene = Scene::new(FeedSettings::default()).await;
+        let posted = scene.post(&scene.posts.clone(), vec![event("note", None); 2]).await;
         scene.settle().await;
-    })
-    .await;
-    assert_eq!(scene.shown("bob").await, []);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_backfill_that_dies_before_its_check_leaves_no_deleted_event() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    let posted = scene.post(&scene.posts.clone(), vec![event("note", None); 2]).await;
-    scene.settle().await;
-    scene.follow("bob", "actor:ada", 9).await;
-    let news = scene.news();
-    // The backfill has read the entries when an event is deleted, and dies after it has written them.
-    hindered_to_death(&mut scene, to_bobs_feed(), 1, &news, async |scene| {
-        scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
-        scene.settle().await;
-    })
-    .await;
-    assert_eq!(scene.shown("bob").await, posted[1..]);
+        scene.follow("bob", "actor:ada", 9).await;
+        let news = scene.news();
+        // The backfill has read the entries when an event is deleted, and may die after it has written them.
+        hindered(&mut scene, to_bobs_feed(1), dies, &news, async |scene| {
+            scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
+            scene.settle().await;
+        })
+        .await;
+        assert_eq!(scene.shown("bob").await, posted[1..]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,7 +137,7 @@ async fn a_backfill_that_dies_after_the_unfollow_leaves_nothing() {
     assert_eq!(fan_out(&scene.store, &first).await.deliveries, 2);
     let second = scene.news();
     // The second step has read the entries when the cleanup runs and an event is deleted.
-    hindered_to_death(&mut scene, to_bobs_feed(), 1, &second, async |scene| {
+    hindered(&mut scene, to_bobs_feed(1), true, &second, async |scene| {
         scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
         scene.store.op().topic(&scene.posts).delete_event(posted[3], None).await.unwrap();
         scene.settle().await;
@@ -201,7 +155,7 @@ async fn a_follow_during_the_cleanup_misses_nothing() {
     scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     let news = scene.news();
     // The first write is that of the pull marker.
-    hindered(&mut scene, to_bobs_feed(), 2, &news, async |scene| {
+    hindered(&mut scene, to_bobs_feed(2), false, &news, async |scene| {
         scene.follow("bob", "actor:ada", 1).await;
         scene.settle().await;
     })
@@ -224,7 +178,7 @@ async fn half_visibly(scene: &mut Scene, late: &str, act: impl AsyncFnOnce(&Stor
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_half_visible_follow_is_backfilled() {
+async fn half_visible_follows_are_backfilled_and_cleaned_up() {
     // The late part is the edge, or everything in the follower's shard.
     for late in ["USER#bob", "FOLLOWERS#"] {
         let mut scene = Scene::new(FeedSettings::default()).await;
@@ -236,17 +190,6 @@ async fn a_half_visible_follow_is_backfilled() {
         })
         .await;
         assert_eq!(scene.shown("bob").await, posted, "{late} is late");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_half_visible_unfollow_is_cleaned_up() {
-    for late in ["USER#bob", "FOLLOWERS#"] {
-        let mut scene = Scene::new(FeedSettings::default()).await;
-        scene.follow("bob", "actor:ada", 0).await;
-        let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
-        scene.settle().await;
-        assert_eq!(scene.shown("bob").await, posted);
         half_visibly(&mut scene, late, async |store| {
             store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
         })
@@ -291,10 +234,7 @@ async fn an_unfollow_during_a_promotion_leaves_no_pull_marker() {
             scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
             scene.settle().await;
         };
-        match dies {
-            true => hindered_to_death(&mut scene, to_bobs_feed(), 1, &news, unfollow).await,
-            false => hindered(&mut scene, to_bobs_feed(), 1, &news, unfollow).await,
-        }
+        hindered(&mut scene, to_bobs_feed(1), dies, &news, unfollow).await;
         assert_eq!(markers(&scene).await, BTreeSet::from(["cy".to_owned()]));
     }
 }
@@ -307,7 +247,7 @@ async fn a_follow_in_a_new_shard_during_a_promotion_pulls() {
     scene.follow("u1", "actor:ada", 0).await;
     let news = scene.news();
     let begins = Target::operation(Operation::UpdateItem).partition("SOURCE#");
-    hindered(&mut scene, begins, 1, &news, async |scene| {
+    hindered(&mut scene, (begins, 1), false, &news, async |scene| {
         let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
         let faults = Faults::default().nth(1, busy, Fault::Throttle(Throttle::TableKeyRange));
         let store = store(scene.engine.client_with(faults).client(), &scene.world);

@@ -296,20 +296,3 @@ async fn a_batch_without_a_known_write_is_unavailable() {
     assert!(numbers(&engine, &topic).await.is_empty());
     assert!(world.now().get() - began.get() <= 8_000, "the write gives up within its time");
 }
-
-#[tokio::test(start_paused = true)]
-async fn pages_read_through_faults_are_complete() {
-    let (world, engine, topic) = world(1).await;
-    let plain = store(engine.client(), &world);
-    plain.op().topic(&topic).write(submission(numbered(0, 150))).await.unwrap();
-    let expected = read(&plain, &topic).await;
-    let mut failed = 0;
-    for seed in seeds(40) {
-        let client = engine.client_with(storm(seed.0, 0.1));
-        match store(client.client(), &world).op().topic(&topic).latest(&query(200)).await {
-            Ok(page) => assert_eq!(ids(&page.events), expected),
-            Err(_) => failed += 1,
-        }
-    }
-    assert!(failed <= 1, "{failed} of 40 pages failed");
-}

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::{Engine, Operation, Options};
@@ -13,7 +12,7 @@ use lately_model::{Backfill, ListQuery, PageSize};
 use lately_store::limits::CROWDED_SHARD;
 use lately_store::{FollowError, Store};
 
-use crate::listed::{pull, put, source, user};
+use crate::listed::{pull, put, source, source_item, user};
 use crate::scene::key;
 use crate::support::{Item, World, engine, items, pass, seeds, start, store};
 
@@ -137,30 +136,33 @@ async fn lists_give_each_follow_once_at_every_page_size() {
 }
 
 /// Follows a source that has `followers` followers; the first three attempts fail. Returns the source's shards.
-async fn shards_after(fault: Fault, followers: u64) -> u16 {
+async fn shards_after(fault: Fault, at: &str, followers: u64) -> u16 {
     let world = World::new(1);
     let engine = engine(&world, Options::default());
     for n in 0..followers {
         follow(&store(engine.client(), &world), &format!("u{n}"), "actor:ada").await.unwrap();
     }
-    let counts = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
-    let faults = Faults::default().rule(counts, When::First(3), fault);
+    let busy = Target::operation(Operation::TransactWriteItems).partition(at);
+    let faults = Faults::default().rule(busy, When::First(3), fault);
     follow(&store(engine.client_with(faults).client(), &world), "bob", "actor:ada").await.unwrap();
     assert_eq!(Follows::read(&engine).await.agree(), usize::try_from(followers).unwrap() + 1);
     shards_of(&items(&engine).await, &source("actor:ada"))
 }
 
 #[tokio::test(start_paused = true)]
-async fn busy_counts_double_the_follower_shards() {
-    let throttled = shards_after(Fault::Throttle(Throttle::TableKeyRange), 0).await;
-    assert!((2..=8).contains(&throttled), "{throttled}");
-    let crowded = shards_after(Fault::TransactionConflict, CROWDED_SHARD).await;
-    assert!((2..=8).contains(&crowded), "{crowded}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn conflicts_among_few_followers_do_not_spread_them() {
-    assert_eq!(shards_after(Fault::TransactionConflict, 3).await, 1);
+async fn only_busy_counts_of_many_followers_spread_them() {
+    let (throttled, conflict) = (Fault::Throttle(Throttle::TableKeyRange), Fault::TransactionConflict);
+    for (fault, at, followers, is_spread) in [
+        (throttled, "FOLLOWERS#", 0, true),
+        (conflict.clone(), "FOLLOWERS#", CROWDED_SHARD, true),
+        (conflict.clone(), "FOLLOWERS#", 3, false),
+        // The user's own edge is busy.
+        (conflict, "USER#", 0, false),
+    ] {
+        let shards = shards_after(fault.clone(), at, followers).await;
+        let expected = if is_spread { 2..=8 } else { 1..=1 };
+        assert!(expected.contains(&shards), "{fault:?} at {at}: {shards} shards");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,16 +179,6 @@ async fn follow_loops_of_few_users_do_not_spread_the_followers() {
         }
     });
     futures_util::future::join_all(users.collect::<Vec<_>>()).await;
-    assert_eq!(shards_of(&items(&engine).await, &source("actor:ada")), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_busy_edge_does_not_spread_the_followers() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let edge = Target::operation(Operation::TransactWriteItems).partition("USER#");
-    let faults = Faults::default().rule(edge, When::First(3), Fault::TransactionConflict);
-    follow(&store(engine.client_with(faults).client(), &world), "bob", "actor:ada").await.unwrap();
     assert_eq!(shards_of(&items(&engine).await, &source("actor:ada")), 1);
 }
 
@@ -230,17 +222,7 @@ async fn through_any_fault_a_follower_is_counted_once() {
 async fn a_feed_pulls_at_most_a_hundred_sources() {
     let (world, engine, store) = start(1);
     let id = lately_keys::EventId::first_of(world.now());
-    let key = SourceItemKey { source: source("actor:ada") }.encode();
-    let pulled = [
-        ("pk", key.pk),
-        ("sk", key.sk),
-        ("mode", "pull".to_owned()),
-        ("promotion", id.to_string()),
-        ("pull_from", id.to_string()),
-    ];
-    let pulled: Item =
-        pulled.into_iter().map(|(name, text)| (name.to_owned(), AttributeValue::S(text))).collect();
-    put(&engine.client(), [pulled]).await;
+    put(&engine.client(), [source_item(&source("actor:ada"), id)]).await;
     let marker = |n: usize| pull(&user("bob"), &source(&format!("subject:s{n}")), id);
     put(&engine.client(), (0..99).map(marker)).await;
     follow(&store, "bob", "actor:ada").await.unwrap();

@@ -1,6 +1,6 @@
 //! Hot buckets get more shards by themselves, as many as they need, and no more than they may have.
 
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -12,14 +12,9 @@ use lately_store::Store;
 use tokio::task::JoinSet;
 
 use crate::support::{
-    Item, World, assert_directory_held, change, coverage, engine, event, items, pass, query, seeds, store,
-    submission, topic, with_posts,
+    Item, World, assert_directory_held, change, coverage, engine, event, items, pass, post, query, seeds,
+    store, submission, topic, with_posts,
 };
-
-/// Here a partition takes 200 writes a second, and a topic is offered five times as many.
-const WRITES_A_SECOND: u32 = 200;
-const OFFERED_A_SECOND: u32 = 5 * WRITES_A_SECOND;
-const SECONDS: usize = 3;
 
 /// The shards of a topic's buckets, newest first.
 async fn shards(engine: &Engine, world: &World, topic: &Topic) -> Vec<u16> {
@@ -28,7 +23,7 @@ async fn shards(engine: &Engine, world: &World, topic: &Topic) -> Vec<u16> {
 }
 
 async fn write(store: &Store, topic: &Topic) {
-    store.op().topic(topic).write(submission(vec![event("note", None)])).await.unwrap();
+    post(&store, topic, vec![event("note", None)]).await;
 }
 
 /// Throttles the first puts of events.
@@ -37,42 +32,57 @@ fn refused(puts: u64, why: Throttle) -> Faults {
     Faults::default().rule(puts_of_events, When::First(puts), Fault::Throttle(why))
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_bucket_grows_to_the_load_that_it_gets() {
-    let world = World::new(1);
-    let limits = PartitionLimits {
-        write_units: WRITES_A_SECOND,
-        read_units: 3 * WRITES_A_SECOND,
-        ..PartitionLimits::default()
-    };
-    let engine = engine(&world, Options { partitions: Some(limits), ..Options::default() });
-    let store = store(engine.client(), &world);
-    let topic = topic("posts");
-    store.op().topic(&topic).put(&change("{}")).await.unwrap();
+/// A topic that began with one shard, after some load.
+struct Loaded {
+    world: World,
+    engine: Engine,
+    store: Store,
+    topic: Topic,
+    /// For each second, the writes that were accepted.
+    accepted: BTreeMap<u64, u32>,
+    given_up: u32,
+}
 
-    let accepted = Arc::new(Mutex::new([0_u32; SECONDS]));
-    let mut writers = JoinSet::new();
+/// Sends writes to a topic whose partitions take `limit` writes a second: `at_once` at the same time, and then `a_second`
+/// each second.
+async fn load(limit: u32, at_once: u32, a_second: u32, seconds: u32) -> Loaded {
+    let world = World::new(1);
+    let limits = PartitionLimits { write_units: limit, read_units: 3 * limit, ..PartitionLimits::default() };
+    let engine = engine(&world, Options { partitions: Some(limits), ..Options::default() });
+    let (store, topic) = (store(engine.client(), &world), topic("posts"));
+    store.op().topic(&topic).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
     let begun = world.now().get();
-    for _ in 0..SECONDS * 100 {
-        for _ in 0..OFFERED_A_SECOND / 100 {
-            let (store, topic, accepted) = (store.clone(), topic.clone(), Arc::clone(&accepted));
+    let mut writers = JoinSet::new();
+    let mut begin = |count: u32| {
+        for _ in 0..count {
+            let (store, topic) = (store.clone(), topic.clone());
             writers.spawn(async move {
-                write(&store, &topic).await;
-                let second = usize::try_from((store.now().get() - begun) / 1000).unwrap();
-                if let Some(accepted) = accepted.lock().unwrap().get_mut(second) {
-                    *accepted += 1;
-                }
+                let written = store.op().topic(&topic).write(submission(vec![event("note", None)])).await;
+                (written.is_ok(), (store.now().get() - begun) / 1000)
             });
         }
-        pass(Duration::from_millis(10)).await;
+    };
+    begin(at_once);
+    for _ in 0..seconds * 50 {
+        pass(Duration::from_millis(20)).await;
+        begin(a_second / 50);
     }
-    // No write fails; throttled writes wait.
-    while let Some(written) = writers.join_next().await {
-        written.unwrap();
+    let (mut accepted, mut given_up) = (BTreeMap::new(), 0);
+    while let Some(ended) = writers.join_next().await {
+        match ended.unwrap() {
+            (true, second) => *accepted.entry(second).or_default() += 1,
+            (false, _) => given_up += 1,
+        }
     }
-    let accepted = *accepted.lock().unwrap();
-    assert!(accepted[SECONDS - 1] >= 4 * WRITES_A_SECOND, "{accepted:?}");
-    let shards = shards(&engine, &world, &topic).await[0];
+    Loaded { world, engine, store, topic, accepted, given_up }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bucket_grows_to_the_load_that_it_gets() {
+    // Five times as many writes as one partition takes. No write fails; throttled writes wait.
+    let loaded = load(200, 0, 1_000, 3).await;
+    assert!(loaded.accepted[&2] >= 800 && loaded.given_up == 0, "{:?}", loaded.accepted);
+    let shards = shards(&loaded.engine, &loaded.world, &loaded.topic).await[0];
     assert!((8..=16).contains(&shards), "{shards} shards for the writes of five");
 }
 
@@ -111,7 +121,7 @@ async fn a_wide_bucket_grows_only_if_the_shard_that_refuses_has_taken_many_write
         plain.op().topic(&topic).put(&change(r#"{"min_shards":32,"max_shards":256}"#)).await.unwrap();
         // Events of one moment are in one shard.
         for _ in 0..written / 200 {
-            plain.op().topic(&topic).write(submission(vec![event("note", None); 200])).await.unwrap();
+            post(&plain, &topic, vec![event("note", None); 200]).await;
         }
         let throttled = engine.client_with(refused(3, Throttle::TableKeyRange));
         write(&store(throttled.client(), &world), &topic).await;
@@ -142,38 +152,6 @@ async fn processes_that_are_throttled_together_double_once() {
         assert_eq!(shards(&engine, &world, &topic).await, [2]);
         assert_directory_held(&engine);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_late_process_learns_the_number_of_shards() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let topic = topic("posts");
-    let late_client = engine.client_with(Faults::default().rule(
-        Target::operation(Operation::PutItem).partition("EVENTS#"),
-        When::Nth(2),
-        Fault::Throttle(Throttle::TableKeyRange),
-    ));
-    let late = store(late_client.client(), &world);
-    late.op().topic(&topic).put(&change("{}")).await.unwrap();
-    write(&late, &topic).await;
-
-    let early_client = engine.client_with(refused(1, Throttle::TableKeyRange));
-    write(&store(early_client.client(), &world), &topic).await;
-    assert_eq!(shards(&engine, &world, &topic).await, [2]);
-
-    // The late process's second write is refused while it knows of one shard. By now the bucket has two.
-    write(&late, &topic).await;
-    assert_eq!(shards(&engine, &world, &topic).await, [2]);
-    pass(Duration::from_millis(256)).await;
-    let mut shards = Vec::new();
-    for _ in 0..2 {
-        pass(Duration::from_millis(256)).await;
-        let written = late.op().topic(&topic).write(submission(vec![event("note", None)])).await.unwrap();
-        shards.push(written.events[0].id.shard().get());
-    }
-    shards.sort_unstable();
-    assert_eq!(shards, [0, 1]);
 }
 
 /// Grows a topic's newest bucket. For each doubling, writes are refused once each, until one of them lies in a shard of
@@ -214,21 +192,6 @@ async fn newest(engine: &Engine, world: &World, topic: &Topic) -> Coverage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grown_bucket_keeps_its_stored_form() {
-    let (world, engine, _, topic) = with_posts("{}").await;
-    pass(Duration::from_millis(250)).await;
-    let client = engine.client_with(refused(1, Throttle::TableKeyRange));
-    write(&store(client.client(), &world), &topic).await;
-    let entry =
-        items(&engine).await.into_iter().find(|item| item["sk"].as_s().unwrap().starts_with("BUCKET#"));
-    let entry = entry.unwrap();
-    // The world begins at noon, and the spread begins with the refused event.
-    assert_eq!(entry["base"].as_n().unwrap(), "1");
-    assert_eq!(entry["spreads"].as_s().unwrap(), "43200250-43260249:2");
-    assert_eq!(entry.len(), 4, "{entry:?}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_quiet_topic_has_its_base_again_after_a_minute() {
     let (world, engine, _, topic) = with_posts(r#"{"fan_out":false}"#).await;
     grow(&engine, &world, &topic, 3).await;
@@ -254,12 +217,12 @@ async fn a_busy_topic_keeps_the_shards_that_its_rate_needs() {
     // Two processes look after the topic.
     let stores = [0, 1].map(|_| store(engine.client(), &world));
     let (mut events, mut calls, mut written, mut read) = (0, 0, 0, 0);
-    for slot in 0..30 * 100 {
-        pass(Duration::from_millis(10)).await;
+    for slot in 0..30 * 50 {
+        pass(Duration::from_millis(20)).await;
         let op = stores[slot % 2].op();
-        op.topic(&topic).write(submission(vec![event("note", None); 12])).await.unwrap();
+        op.topic(&topic).write(submission(vec![event("note", None); 24])).await.unwrap();
         let cost = op.cost();
-        events += 12;
+        events += 24;
         calls += cost.calls;
         written += cost.write_units.halves / 2;
         read += cost.read_units.halves / 2;
@@ -268,7 +231,7 @@ async fn a_busy_topic_keeps_the_shards_that_its_rate_needs() {
     assert_eq!(coverage.shards_at(world.now()).get(), 2);
     assert!(coverage.spread_until(world.now()).unwrap() > until.saturating_add(50_000));
     // Looking after the spread costs little beside the writes. Each process reads the erasures every two seconds.
-    let looking = (calls - events / 12, written - events, read);
+    let looking = (calls - events / 24, written - events, read);
     assert!(looking.0 <= 40 + 30 && looking.1 <= 4 && looking.2 <= events / 100, "{looking:?} of {events}");
     assert_directory_held(&engine);
 }
@@ -304,24 +267,7 @@ async fn a_new_bucket_begins_with_the_shards_of_the_end_of_the_last() {
 
 #[tokio::test(start_paused = true)]
 async fn a_burst_is_paid_for_only_where_it_was() {
-    // Here a partition takes 50 writes a second, and the topic gets 1,000 a second for three seconds.
-    let world = World::new(1);
-    let limits = PartitionLimits { write_units: 50, ..PartitionLimits::default() };
-    let engine = engine(&world, Options { partitions: Some(limits), ..Options::default() });
-    let topic = topic("posts");
-    let store = store(engine.client(), &world);
-    store.op().topic(&topic).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
-    let mut writers = JoinSet::new();
-    for _ in 0..300 {
-        for _ in 0..10 {
-            let (store, topic) = (store.clone(), topic.clone());
-            writers.spawn(async move { write(&store, &topic).await });
-        }
-        pass(Duration::from_millis(10)).await;
-    }
-    while let Some(written) = writers.join_next().await {
-        written.unwrap();
-    }
+    let Loaded { world, engine, store, topic, .. } = load(50, 0, 1_000, 3).await;
     assert!(shards(&engine, &world, &topic).await[0] >= 8);
     for _ in 0..120 {
         pass(Duration::from_secs(1)).await;
@@ -335,44 +281,16 @@ async fn a_burst_is_paid_for_only_where_it_was() {
     assert_directory_held(&engine);
 }
 
-/// Sends writes to a topic of one shard: `at_once` at the same time, and then `a_second` each second. Returns the
-/// shards that the bucket has in the end, and the number of writes that failed.
-async fn offered(at_once: u32, a_second: u32, seconds: u32) -> (u16, u32) {
-    let world = World::new(1);
-    let limits = PartitionLimits { write_units: 100, read_units: 300, ..PartitionLimits::default() };
-    let engine = engine(&world, Options { partitions: Some(limits), ..Options::default() });
-    let store = store(engine.client(), &world);
-    let topic = topic("posts");
-    store.op().topic(&topic).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
-    let mut writers = JoinSet::new();
-    let mut begin = |count: u32| {
-        for _ in 0..count {
-            let (store, topic) = (store.clone(), topic.clone());
-            writers.spawn(async move {
-                store.op().topic(&topic).write(submission(vec![event("note", None)])).await.is_err()
-            });
-        }
-    };
-    begin(at_once);
-    for _ in 0..seconds * 50 {
-        pass(Duration::from_millis(20)).await;
-        begin(a_second / 50);
-    }
-    let mut given_up = 0;
-    while let Some(failed) = writers.join_next().await {
-        given_up += u32::from(failed.unwrap());
-    }
-    (shards(&engine, &world, &topic).await[0], given_up)
-}
-
 #[tokio::test(start_paused = true)]
 async fn throttled_bursts_do_not_grow_a_bucket_beyond_its_need() {
     // Here a partition takes 100 writes a second. A spread that is too wide costs readers little, for a minute.
     for (at_once, a_second, seconds, most) in [(200, 50, 3, 16), (200, 150, 3, 32), (100, 250, 4, 32)] {
-        let (shards, given_up) = offered(at_once, a_second, seconds).await;
+        let loaded = load(100, at_once, a_second, seconds).await;
+        let shards = shards(&loaded.engine, &loaded.world, &loaded.topic).await[0];
         assert!(
-            shards <= most && given_up == 0,
-            "{at_once} at once, {a_second} a second: {shards} shards, {given_up} failed"
+            shards <= most && loaded.given_up == 0,
+            "{at_once} at once, {a_second} a second: {shards} shards, {} failed",
+            loaded.given_up
         );
     }
 }

@@ -9,7 +9,7 @@ use lately_model::Event;
 use lately_store::{ImportError, Store, TopicError, WriteError};
 
 use crate::support::{
-    Item, TABLE, assert_directory_held, event, ids, items, query, store, stored, submission,
+    Item, TABLE, assert_directory_held, event, ids, items, post, query, store, stored,
     with_a_fault_at_each_call, with_posts,
 };
 
@@ -88,7 +88,7 @@ async fn a_bucket_gets_the_imports_shards_and_never_loses_any() {
     // Another process, which remembers the earlier number of shards.
     let other = store(engine.client(), &world);
     for store in [&live, &other] {
-        store.op().topic(&topic).write(submission(vec![old.clone()])).await.unwrap();
+        post(&store, &topic, vec![old.clone()]).await;
     }
     assert_eq!(shards(&live, &topic).await, [1]);
     live.op().topic(&topic).import(count(4), past(50, 4)).await.unwrap();

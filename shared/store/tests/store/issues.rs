@@ -8,14 +8,13 @@ mod telling;
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Target};
-use lately_engine::{Lag, Operation, Options};
 use lately_model::Precondition;
 use lately_store::{ChangeIssueError, Cost};
 
-use self::support::{ada, asking, change, changing, new, now, number, open, repository, stored, told};
-use crate::support::{World, engine, pass, seeds, start, store};
+use self::support::{ada, asking, change, changing, new, now, number, open, repository, stored};
+use crate::support::{pass, start, store};
 
 /// The cost of a write that also reads.
 fn paid(cost: Cost) -> (u64, String, String) {
@@ -126,59 +125,4 @@ async fn a_lost_race_is_told_apart_from_a_busy_item() {
             assert_eq!(told.unwrap().revision, opened.revision.next());
         }
     }
-}
-
-/// The change that makes the number in the title one higher.
-fn incremented(issue: &lately_model::Issue) -> Option<lately_model::IssueChange> {
-    let count: u64 = issue.title.as_str().parse().unwrap();
-    Some(changing(&format!(r#"{{"title":"{}"}}"#, count + 1)))
-}
-
-#[tokio::test(start_paused = true)]
-async fn no_update_of_sixteen_writers_of_an_issue_is_lost() {
-    for seed in seeds(8) {
-        let world = World::new(seed.0);
-        let engine = engine(&world, Options::default());
-        open(&store(engine.client(), &world), r#"{"title":"0"}"#).await;
-        let clients: Vec<_> = (0..16)
-            .map(|writer| engine.client_with(Faults::seeded(seed.0 ^ writer << 32).interleaved(4)))
-            .collect();
-        let stores: Vec<_> = clients.iter().map(|client| store(client.client(), &world)).collect();
-        for round in 1..=2_u64 {
-            let counts = join_all(stores.iter().map(async |store| {
-                let issue =
-                    store.op().issue(&number(1)).update_with_retry(&ada(), incremented).await.unwrap();
-                issue.title.as_str().parse::<u64>().unwrap()
-            }));
-            let mut counts = counts.await;
-            counts.sort_unstable();
-            assert_eq!(
-                counts,
-                ((round - 1) * 16 + 1..=round * 16).collect::<Vec<_>>(),
-                "each writer has its own count"
-            );
-        }
-        assert_eq!(told(&engine).await.len(), 33, "each state has one event");
-        let op = stores[0].op();
-        let same = op.issue(&number(1)).update_with_retry(&ada(), |_| None).await.unwrap();
-        let cost = op.cost();
-        assert_eq!((same.title.as_str(), cost.calls), ("32", 1), "nothing is written");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_change_by_a_stale_revision_is_refused() {
-    let world = World::new(1);
-    let lag = Lag { seed: 1, table: Duration::from_secs(2), index: Duration::ZERO, behind: 1.0 };
-    let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
-    let store = store(engine.client(), &world);
-    let opened = open(&store, r#"{"title":"t"}"#).await;
-    pass(Duration::from_secs(3)).await;
-    let changed = change(&store, 1, r#"{"title":"x"}"#, opened.revision).await.unwrap();
-    let stale = store.op().issue(&number(1)).get(false).await.unwrap();
-    assert_eq!(stale, opened);
-    let refused = change(&store, 1, r#"{"title":"y"}"#, stale.revision).await;
-    assert!(matches!(refused, Err(ChangeIssueError::Mismatch(Some(there))) if there == changed.revision));
-    pass(Duration::from_secs(3)).await;
-    assert_eq!(store.op().issue(&number(1)).get(false).await.unwrap(), changed);
 }

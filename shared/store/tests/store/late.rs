@@ -78,18 +78,6 @@ async fn events_that_land_a_minute_before_their_run_are_not_noted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_behind_its_run_is_noted_even_much_later() {
-    let (mut rig, mut files) = reported().await;
-    let id = rig.write(HOUR).await;
-    for _ in 0..3 {
-        pass(HOUR).await;
-        report(&rig.store, &mut files).await;
-    }
-    rig.tell().await;
-    assert_eq!(rig.unsettled().await, [id].into());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_repeated_record_is_counted_until_its_event_is_settled() {
     let (mut rig, mut files) = reported().await;
     let id = rig.write(HOUR).await;

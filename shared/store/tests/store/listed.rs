@@ -7,9 +7,10 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
 use lately_items::{EventKey, FeedEntryKey, FollowKey, PullMarkerKey, SourceEntryKey, SourceItemKey};
 use lately_keys::{BucketWidth, EventId, Key, Shard, Source, TableKey, Tick, UnixMillis, User};
-use lately_model::{Event, TimelineEvent};
+use lately_model::{Event, EventQuery, FeedQuery, SourceQuery, TimelineEvent};
+use lately_store::Store;
 
-use crate::support::{Item, TABLE};
+use crate::support::{Item, TABLE, query};
 
 pub(crate) fn user(name: &str) -> User {
     name.parse().unwrap()
@@ -28,12 +29,18 @@ pub(crate) fn text(text: impl Into<String>) -> AttributeValue {
     AttributeValue::S(text.into())
 }
 
-fn number(number: u64) -> AttributeValue {
+pub(crate) fn number(number: impl ToString) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
 
 pub(crate) fn keyed(key: Key) -> Item {
     Item::from([("pk".to_owned(), text(key.pk)), ("sk".to_owned(), text(key.sk))])
+}
+
+/// An item of a key with some attributes.
+pub(crate) fn item<const N: usize>(key: &impl TableKey, attributes: [(&str, AttributeValue); N]) -> Item {
+    let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value));
+    attributes.chain(keyed(key.encode())).collect()
 }
 
 /// An event, with the form of its entries.
@@ -74,6 +81,11 @@ impl Listed {
         let event = &self.told.event;
         let actor = Source::Actor(event.actor.clone());
         [actor].into_iter().chain(event.subject.clone().map(Source::Subject)).collect()
+    }
+
+    /// True if the event has not expired.
+    pub(crate) fn is_there(&self, now: UnixMillis) -> bool {
+        self.expires_at.is_none_or(|seconds| seconds > now.get() / 1000)
     }
 
     fn entry(&self, key: Key) -> Item {
@@ -151,6 +163,23 @@ pub(crate) fn follow(user: &User, source: &Source, since: UnixMillis) -> Item {
     item.insert("n".to_owned(), number(0));
     item.insert("since".to_owned(), number(since.get()));
     item
+}
+
+/// All events that a user finds in a feed of one page.
+pub(crate) async fn feed_of(store: &Store, who: &User) -> Vec<EventId> {
+    let page = EventQuery { consistent: true, ..query(200) };
+    let page = store.op().feed(who).page(&FeedQuery { page, wait_for: None }).await.unwrap().page;
+    assert!(!page.has_more);
+    page.events.iter().map(|event| event.event.id).collect()
+}
+
+/// All events of a source's timeline of one page.
+pub(crate) async fn timeline_of(store: &Store, source: &Source) -> Vec<EventId> {
+    let page = EventQuery { consistent: true, ..query(200) };
+    let query = SourceQuery { page, topic: None, wait_for: None };
+    let page = store.op().timeline(source).page(&query).await.unwrap();
+    assert!(!page.has_more);
+    page.events.iter().map(|event| event.event.id).collect()
 }
 
 pub(crate) async fn put(client: &Client, items: impl IntoIterator<Item = Item>) {

@@ -1,6 +1,5 @@
 //! Live timelines: early, late and settled events, resumption, sharing, and the prices of followers.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -9,11 +8,11 @@ use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
 use lately_items::{AnyKey, Timeline};
 use lately_keys::{EventId, Topic};
 use lately_model::{EventQuery, FeedQuery, LiveQuery, NewEvent, SourceQuery};
-use lately_store::{FeedSettings, LiveFollower, LiveMessage, Store, Tally, TimelineError, TopicError, Units};
+use lately_store::{FeedSettings, LiveFollower, LiveMessage, Store, Tally, Units};
 
 use crate::listed::{source, user};
 use crate::scene::{Scene, about};
-use crate::support::{World, change, event, ids, items, pass, query, store, submission, with_posts};
+use crate::support::{World, event, ids, items, pass, post, query, store, with_posts};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -45,44 +44,15 @@ async fn posts() -> (World, Store, Topic) {
     (world, store, posts)
 }
 
-async fn post(store: &Store, topic: &Topic, event: NewEvent) -> EventId {
-    store.op().topic(topic).write(submission(vec![event])).await.unwrap().events[0].id
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_event_is_told_within_a_tenth_of_a_second_of_a_busy_topic_and_once() {
     let (_, store, posts) = posts().await;
     let mut follower = follow(&store, &Timeline::Topic(posts.clone()), None).await;
     assert_eq!(told(&mut follower, SECOND).await, []);
-    let first = post(&store, &posts, event("note", None)).await;
+    let first = post(&store, &posts, vec![event("note", None)]).await[0];
     assert_eq!(marks(&told(&mut follower, Duration::from_millis(120)).await), [('+', first)]);
-    let second = post(&store, &posts, event("note", None)).await;
+    let second = post(&store, &posts, vec![event("note", None)]).await[0];
     assert_eq!(marks(&told(&mut follower, 20 * SECOND).await), [('+', second)]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_cut_follower_continues_with_the_last_cursor_and_misses_nothing() {
-    let (_, store, posts) = posts().await;
-    let timeline = Timeline::Topic(posts.clone());
-    let mut follower = follow(&store, &timeline, None).await;
-    let first = post(&store, &posts, event("note", None)).await;
-    let before = told(&mut follower, 5 * SECOND).await;
-    assert_eq!(marks(&before), [('+', first)]);
-    drop(follower);
-    let mut away = Vec::new();
-    for _ in 0..450 {
-        away.push(post(&store, &posts, event("note", None)).await);
-    }
-    pass(60 * SECOND).await;
-    let mut follower = follow(&store, &timeline, Some(&before[0].2)).await;
-    let after = told(&mut follower, SECOND).await;
-    assert_eq!(after.iter().map(|(_, id, _)| *id).filter(|id| *id != first).collect::<Vec<_>>(), away);
-    // A live cursor is a page's cursor, and the other way round.
-    let page = EventQuery { cursor: Some(after[100].2.clone()), ..query(2) };
-    let page = store.op().topic(&posts).latest(&page).await.unwrap();
-    assert_eq!(ids(&page.events), [after[101].1, after[102].1]);
-    let mut follower = follow(&store, &timeline, page.next.as_deref()).await;
-    assert_eq!(told(&mut follower, SECOND).await[0].1, after[103].1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,80 +95,6 @@ async fn late_events_are_told_as_late_on_topics_timelines_and_feeds() {
     assert_eq!(all, [vec![('~', import)], of_ada, vec![('~', slow)], vec![('~', log)]]);
     // Redelivered records tell nothing twice.
     assert!(all_told(&mut followers, 20 * SECOND).await.iter().all(Vec::is_empty));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_client_that_connects_again_gets_the_late_events_of_its_absence() {
-    let mut scene = Scene::followed().await;
-    let posts = scene.posts.clone();
-    let timelines =
-        [Timeline::Topic(posts.clone()), Timeline::Source(source("actor:ada")), Timeline::Feed(user("bob"))];
-    let mut cursors = Vec::new();
-    for timeline in &timelines {
-        let mut follower = follow(&scene.store, timeline, None).await;
-        told(&mut follower, 20 * SECOND).await;
-        cursors.push(follower.cursor());
-    }
-    // The connections are cut. An event is written, and handled seconds later; another one is an import.
-    let slow = scene.post(&posts, vec![about("x")]).await[0];
-    pass(4 * SECOND).await;
-    let hour_ago = scene.world.now().saturating_sub(3_600_000);
-    let import = scene.post(&posts, vec![NewEvent { at: Some(hour_ago), ..about("x") }]).await[0];
-    scene.settle().await;
-    pass(SECOND).await;
-    for (timeline, cursor) in timelines.iter().zip(&cursors) {
-        // Another process has neither the loop nor its memory.
-        let other = store(scene.engine.client(), &scene.world);
-        let mut follower = follow(&other, timeline, Some(cursor)).await;
-        let told: BTreeSet<_> = marks(&told(&mut follower, 10 * SECOND).await).into_iter().collect();
-        let expected = match timeline {
-            // An import is in no feed.
-            Timeline::Feed(_) => BTreeSet::from([('+', slow)]),
-            _ => BTreeSet::from([('+', slow), ('~', import)]),
-        };
-        assert_eq!(told, expected, "{timeline}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_stream_ends_with_its_topic_and_its_cursor_misses_nothing_of_the_next_topic() {
-    let mut scene = Scene::new(FeedSettings::default()).await;
-    let posts = scene.posts.clone();
-    let timeline = Timeline::Topic(posts.clone());
-    scene.post(&posts, vec![event("note", None)]).await;
-    scene.settle().await;
-    let mut follower = follow(&scene.store, &timeline, None).await;
-    // An idle stream looks most rarely.
-    told(&mut follower, 60 * SECOND).await;
-    let page = scene.store.op().topic(&posts).latest(&query(1)).await.unwrap();
-    // Another process deletes the topic, as on AWS.
-    let other = store(scene.engine.client(), &scene.world);
-    other.op().topic(&posts).delete().await.unwrap();
-    let begun = scene.world.now();
-    let error = loop {
-        match follower.next().await {
-            Ok(LiveMessage::Settled { .. }) => {}
-            Ok(other) => panic!("{other:?}"),
-            Err(error) => break error,
-        }
-    };
-    assert!(matches!(error, TimelineError::Topic(TopicError::NotFound(_))), "{error}");
-    let waited = scene.world.now().get() - begun.get();
-    assert!(waited <= 2_000, "{waited}");
-    scene.settle().await;
-    pass(60 * SECOND).await;
-
-    // The name is used again, with other buckets, and has an import older than the cursors.
-    other.op().topic(&posts).put(&change(r#"{"bucket":"hour"}"#)).await.unwrap();
-    let hour_ago = scene.world.now().saturating_sub(3_600_000);
-    let import = scene.post(&posts, vec![NewEvent { at: Some(hour_ago), ..event("note", None) }]).await[0];
-    let new = scene.post(&posts, vec![event("note", None)]).await[0];
-    pass(3 * SECOND).await;
-    let mut again = follow(&scene.store, &timeline, Some(&follower.cursor())).await;
-    assert_eq!(marks(&told(&mut again, 5 * SECOND).await), [('+', import), ('+', new)]);
-    let page = EventQuery { cursor: page.newer, ..query(5) };
-    let page = other.op().topic(&posts).latest(&page).await.unwrap();
-    assert_eq!(ids(&page.events), [import, new]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -249,21 +145,6 @@ async fn a_limited_caller_sees_only_its_topics_and_filters_apply() {
     assert_eq!(marks(&told(&mut of_posts, SECOND).await), [('+', shown)]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_slow_client_catches_up_from_the_table() {
-    let (_, store, posts) = posts().await;
-    let mut follower = follow(&store, &Timeline::Topic(posts.clone()), None).await;
-    let mut posted = Vec::new();
-    for _ in 0..300 {
-        posted.push(post(&store, &posts, event("note", None)).await);
-        pass(Duration::from_millis(200)).await;
-    }
-    assert_eq!(
-        told(&mut follower, SECOND).await.into_iter().map(|(_, id, _)| id).collect::<Vec<_>>(),
-        posted
-    );
-}
-
 #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
 fn units(units: Units) -> f64 {
     units.halves as f64 / 2.0
@@ -276,7 +157,7 @@ async fn the_settled_position_is_told_every_fifteen_seconds_also_while_events_fl
     let writer = async {
         for n in 0..400_u64 {
             pass(Duration::from_millis(if n < 200 { 150 } else { 300 })).await;
-            post(&store, &posts, event("note", None)).await;
+            post(&store, &posts, vec![event("note", None)]).await;
         }
         pass(120 * SECOND).await;
     };
@@ -334,7 +215,7 @@ async fn a_follower_of_an_event_a_second_costs_at_most_seven_read_units_a_second
     let mut follower = follow(&store, &Timeline::Topic(posts.clone()), None).await;
     let mut spent = 0.0;
     for _ in 0..100 {
-        post(&store, &posts, event("note", None)).await;
+        post(&store, &posts, vec![event("note", None)]).await;
         let Tally { .. } = store.take_tally();
         assert_eq!(told(&mut follower, SECOND).await.len(), 1);
         spent += units(store.take_tally().cost.read_units);

@@ -12,7 +12,7 @@ use lately_store::Store;
 
 use crate::listed::put;
 use crate::support::{
-    Item, World, change, engine, event, ids, pass, query, seeds, store, stored, submission, topic,
+    Item, World, change, engine, event, ids, pass, post, query, seeds, store, stored, topic,
 };
 
 /// The longest time from an event's id until every read shows the event, in milliseconds.
@@ -72,7 +72,7 @@ async fn polling_from_newer_gets_every_event() {
         let engine = engine(&world, Options { lag: (behind > 0).then_some(lag), ..Options::default() });
         let first = store(engine.client(), &world);
         first.op().topic(&topic("posts")).put(&change(r#"{"min_shards":4}"#)).await.unwrap();
-        first.op().topic(&topic("posts")).write(submission(vec![event("note", None)])).await.unwrap();
+        post(&first, &topic("posts"), vec![event("note", None)]).await;
         pass(Duration::from_secs(5)).await;
 
         let done = Cell::new(false);

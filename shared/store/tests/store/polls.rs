@@ -11,7 +11,7 @@ use lately_store::limits::CONSUMERS;
 use lately_store::{Begun, ConsumerError, Cost, RunError, Store};
 
 use crate::consumers::{LEASE, Rig, SETTLED, nightly};
-use crate::support::{World, event, ids, pass, store, submission, topic, with_a_fault_at_each_call};
+use crate::support::{World, event, ids, pass, post, store, topic, with_a_fault_at_each_call};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -96,7 +96,7 @@ async fn a_batch_that_outgrew_a_page_is_cut_under_another_token() {
     let mut written = BTreeSet::new();
     for n in 0..2 {
         let batch: Vec<_> = (0..11).map(|m| large(1_000 * (11 * n + m), &rig.world)).collect();
-        written.extend(ids(&rig.store.op().topic(&billing).write(submission(batch)).await.unwrap().events));
+        written.extend(post(&rig.store, &billing, batch).await);
     }
     pass(SETTLED).await;
     rig.tell().await;
@@ -106,7 +106,7 @@ async fn a_batch_that_outgrew_a_page_is_cut_under_another_token() {
     // Other events land between events that were given and not committed.
     let among = |event: &Event| world_ago(&rig.world, event.at()) - 1;
     let batch: Vec<_> = first.events[1..4].iter().map(|event| large(among(event), &rig.world)).collect();
-    written.extend(ids(&rig.store.op().topic(&billing).write(submission(batch)).await.unwrap().events));
+    written.extend(post(&rig.store, &billing, batch).await);
     rig.tell().await;
     let again = poll(&rig.store, limit(100)).await;
     assert_eq!(again.events.len(), 9);

@@ -8,7 +8,7 @@ use lately_model::NewEvent;
 use lately_store::{Cost, Store};
 
 use crate::faults::keyed;
-use crate::support::{change, event, pass, query, start, submission, topic};
+use crate::support::{change, event, pass, post, query, start, submission, topic};
 
 /// An event of 512 bytes as stored, in a shard with a number of two digits; of one byte less with one digit.
 fn of_512_bytes(topic: &Topic) -> NewEvent {
@@ -21,7 +21,7 @@ fn of_512_bytes(topic: &Topic) -> NewEvent {
 async fn fill(store: &Store, topic: &Topic, events: usize) {
     let event = of_512_bytes(topic);
     for batch in vec![event; events].chunks(500) {
-        store.op().topic(topic).write(submission(batch.to_vec())).await.unwrap();
+        post(&store, topic, batch.to_vec()).await;
     }
 }
 
@@ -44,7 +44,7 @@ async fn one_write_is_one_call_and_one_unit_per_place() {
     ] {
         let topic = topic(name);
         store.op().topic(&topic).put(&change(settings)).await.unwrap();
-        store.op().topic(&topic).write(submission(vec![of_512_bytes(&topic)])).await.unwrap();
+        post(&store, &topic, vec![of_512_bytes(&topic)]).await;
         let op = store.op();
         op.topic(&topic).write(submission(vec![of_512_bytes(&topic)])).await.unwrap();
         let paid = op.cost();
@@ -77,11 +77,14 @@ async fn only_requests_with_a_key_pay_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_costs_two_writes_of_its_record_and_its_retry_one_call() {
+async fn a_batch_costs_a_call_for_25_events_and_a_key_its_record() {
     let (_, _, store) = start(1);
     let topic = topic("posts");
     store.op().topic(&topic).put(&change("{}")).await.unwrap();
     fill(&store, &topic, 1).await;
+    let op = store.op();
+    op.topic(&topic).write(submission(vec![of_512_bytes(&topic); 500])).await.unwrap();
+    assert_eq!(op.cost().of_write(), "write_units=500.0, calls=20");
     // The record has 16 bytes for each event: the ids of 25 events fit into one unit, those of 500 need seven more.
     for (events, first) in [
         (1, "write_units=4.0, calls=4"),
@@ -96,17 +99,6 @@ async fn a_key_costs_two_writes_of_its_record_and_its_retry_one_call() {
             assert_eq!(op.cost().of_write(), paid, "{events} events");
         }
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_batch_costs_a_call_for_25_events() {
-    let (_, _, store) = start(1);
-    let topic = topic("posts");
-    store.op().topic(&topic).put(&change("{}")).await.unwrap();
-    fill(&store, &topic, 1).await;
-    let op = store.op();
-    op.topic(&topic).write(submission(vec![of_512_bytes(&topic); 500])).await.unwrap();
-    assert_eq!(op.cost().of_write(), "write_units=500.0, calls=20");
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use lately_keys::{EventId, Topic, UnixMillis};
 use lately_model::{Event, NewEvent};
 use lately_store::{Cost, Store, TopicError};
 
-use crate::support::{World, event, ids, pass, seeds, stored, submission, topic, with_posts};
+use crate::support::{World, event, ids, pass, post, seeds, stored, submission, topic, with_posts};
 
 /// DynamoDB's unit of consistent reading, in bytes.
 const UNIT: u64 = 4 * 1024;
@@ -50,7 +50,7 @@ async fn a_continued_range_has_each_event_once_in_order() {
                 let ago = random.u64(..40) * 900_000 + random.u64(..900_000);
                 past(&world, random.usize(1..3_000), ago)
             });
-            store.op().topic(&posts).write(submission(batch.collect())).await.unwrap();
+            post(&store, &posts, batch.collect()).await;
             pass(Duration::from_secs(random.u64(..4_000))).await;
         }
         let all = stored(&engine, &posts).await;
@@ -80,7 +80,7 @@ async fn shards_with_full_pages_are_read_to_their_end() {
     let (world, engine, store, posts) = with_posts(r#"{"min_shards":4}"#).await;
     for _ in 0..6 {
         let batch = (0..10).map(|n| past(&world, 200_000, n));
-        store.op().topic(&posts).write(submission(batch.collect())).await.unwrap();
+        post(&store, &posts, batch.collect()).await;
     }
     let (events, cost) = read(&store, &posts, beginning(), end()).await;
     assert_eq!(ids(&events), stored(&engine, &posts).await);
@@ -94,7 +94,7 @@ async fn many_shards_are_read_with_one_call_each() {
     let (world, engine, store, posts) = with_posts(r#"{"min_shards":256,"max_shards":256}"#).await;
     for _ in 0..4 {
         let batch = (0..500).map(|n| past(&world, 3_000, n));
-        store.op().topic(&posts).write(submission(batch.collect())).await.unwrap();
+        post(&store, &posts, batch.collect()).await;
     }
     let mut range = store.op().topic(&posts).range(beginning(), end()).await.unwrap();
     let mut found = Vec::new();
@@ -107,50 +107,10 @@ async fn many_shards_are_read_with_one_call_each() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn older_events_do_not_change_the_price_of_a_range() {
-    let mut prices = Vec::new();
-    for older in [0, 20] {
-        let (world, _engine, store, posts) = with_posts(r#"{"min_shards":4,"bucket":"quarter-hour"}"#).await;
-        // Events of the day before, in many buckets, and many in each.
-        for n in 0..older {
-            let batch = (0..500).map(|_| past(&world, 100, 86_400_000 + n * 900_000));
-            store.op().topic(&posts).write(submission(batch.collect())).await.unwrap();
-        }
-        let after = EventId::last_of(world.now());
-        pass(Duration::from_secs(1)).await;
-        for _ in 0..2 {
-            let batch = (0..500).map(|_| event("note", Some(format!("\"{}\"", "x".repeat(880)))));
-            store.op().topic(&posts).write(submission(batch.collect())).await.unwrap();
-            pass(Duration::from_millis(1)).await;
-        }
-        let (events, cost) = read(&store, &posts, after, EventId::last_of(world.now())).await;
-        assert_eq!(events.len(), 1_000);
-        // One call for the directory, and one for each of the four shards.
-        assert_eq!((cost.calls, cost.rounds), (5, 1), "{cost:?}");
-        let bytes = events.iter().map(|event| stored_bytes(event) as u64).sum::<u64>();
-        let floor = bytes.div_ceil(UNIT);
-        assert!((floor..=floor + 5).contains(&(cost.read_units.halves / 2)), "{floor} and {cost:?}");
-        prices.push(cost.read_units);
-    }
-    let [few, many] = prices[..] else { panic!() };
-    assert!(
-        few.halves.abs_diff(many.halves) <= 2 * 4,
-        "events spread at random over four shards: {few} and {many}"
-    );
-}
-
-/// The size of an event's item as DynamoDB counts it, in a partition of a quarter-hour of `posts`.
-fn stored_bytes(event: &Event) -> usize {
-    let key = "EVENTS#posts#2026-03-14T12:00#SHARD0".len() + 36 + "pksk".len();
-    let data = event.data.as_ref().map_or(0, |data| 1 + data.as_str().len());
-    key + "t".len() + "note".len() + "a".len() + "ada".len() + "v".len() + "asf".len() + data
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_range_has_no_event_past_its_retention() {
     let (world, _engine, store, posts) = with_posts(r#"{"retention_days":2,"bucket":"hour"}"#).await;
     for hours in 0..40 {
-        store.op().topic(&posts).write(submission(vec![past(&world, 1, hours * 3_600_000)])).await.unwrap();
+        post(&store, &posts, vec![past(&world, 1, hours * 3_600_000)]).await;
     }
     pass(Duration::from_secs(86_400)).await;
     let (events, _) = read(&store, &posts, beginning(), end()).await;

@@ -1,35 +1,21 @@
 //! Report runs: begun once, continued by any invocation, committed by one attempt, finished by any invocation.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Target, When};
 use lately_items::{AnyKey, LateEventKey};
-use lately_keys::{EventId, Key, TableKey, Tick};
+use lately_keys::{EventId, Tick};
 use lately_model::{GroupBy, RunSpec};
 use lately_store::{Begun, Progress, Run, RunError, Store};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report_later};
+use crate::listed::{item, number, put};
 use crate::scene::{fan_out, key};
-use crate::support::{TABLE, items, pass, seeds, store, with_a_fault_at_each_call};
-
-/// A program can move the futures of a run between its threads.
-#[tokio::test(start_paused = true)]
-async fn a_runs_futures_can_be_sent() {
-    fn sent<T: Send>(future: T) -> T {
-        future
-    }
-    let rig = Rig::new().await;
-    pass(Duration::from_secs(11)).await;
-    let run = begin(&rig.store).await;
-    let store = &rig.store;
-    sent(store.op().run(&run).late_ids(&mut Files::default())).await.unwrap();
-    sent(store.op().run(&run).finish()).await.unwrap_err();
-}
+use crate::support::{TABLE, items, pass, seeds, store};
 
 #[tokio::test(start_paused = true)]
 async fn one_invocation_has_the_run_until_its_lease_ends() {
@@ -207,19 +193,9 @@ async fn overlapping_attempts_report_the_same_late_events() {
 /// Puts entries into the ledger as fan-out does, and counts them.
 async fn note(rig: &Rig, run: &Run, ids: &[EventId]) {
     let client = rig.engine.client();
-    let incarnation = AttributeValue::N(run.incarnation.to_string());
-    for ids in ids.chunks(25) {
-        let request = |id: &EventId| {
-            let Key { pk, sk } = LateEventKey { consumer: nightly(), id: *id }.encode();
-            let put = PutRequest::builder()
-                .item("pk", AttributeValue::S(pk))
-                .item("sk", AttributeValue::S(sk))
-                .item("incarnation", incarnation.clone());
-            WriteRequest::builder().put_request(put.build().unwrap()).build()
-        };
-        let batch = ids.iter().map(request).collect();
-        client.batch_write_item().request_items(TABLE, batch).send().await.unwrap();
-    }
+    let incarnation = || [("incarnation", number(run.incarnation))];
+    let entry = |id: &EventId| item(&LateEventKey { consumer: nightly(), id: *id }, incarnation());
+    put(&client, ids.iter().map(entry)).await;
     let one = AttributeValue::N("1".to_owned());
     let counters: Vec<_> = (0..16).map(|shard| format!("l{shard} :one")).collect();
     client
@@ -253,69 +229,6 @@ async fn a_run_rechecks_entries_that_an_earlier_run_left() {
         rig.store.op().run(&run).finish().await.unwrap();
     }
     assert_eq!(files.reported(), ids.into_iter().collect());
-}
-
-/// Reports with a store that meets the faults; once it has died, another store takes over. Returns the files, the
-/// written events, and whether a fault occurred.
-async fn story(faults: Faults) -> (Files, BTreeSet<EventId>, bool) {
-    let mut rig = Rig::new().await;
-    let victim = rig.engine.client_with(faults);
-    let victims = store(victim.client(), &rig.world);
-    // Files outlive the process that wrote them.
-    let files = Mutex::new(Files::default());
-    let mut written = BTreeSet::new();
-    let mut died = false;
-    for n in 0..3 {
-        written.extend(rig.write_many(3, Duration::ZERO).await);
-        if n == 1 {
-            // These events are an hour old, so they are late.
-            written.extend(rig.write_many(3, Duration::from_secs(3_600)).await);
-            rig.tell().await;
-        }
-        pass(SETTLED).await;
-        if died || victim.run(report_attempt(&victims, &files, "victim")).await.is_none() {
-            died = true;
-            pass(LEASE).await;
-            report_attempt(&rig.store, &files, "heir").await;
-        }
-        rig.tell().await;
-    }
-    pass(SETTLED).await;
-    report_attempt(&rig.store, &files, "last").await;
-    assert!(rig.unsettled().await.is_empty());
-    (files.into_inner().unwrap(), written, !victim.injected().is_empty())
-}
-
-/// Does a run as a reporter does. An attempt's file has a private name; the file of the committed attempt becomes
-/// final.
-async fn report_attempt(store: &Store, files: &Mutex<Files>, name: &str) {
-    let mut run = begin(store).await;
-    if run.committed.is_none() {
-        let mut earlier = files.lock().unwrap().clone();
-        let found = read(store, &run, &mut earlier).await;
-        let name = format!("{name} {}", store.now());
-        files.lock().unwrap().attempts.insert(name.clone(), found.into_iter().collect());
-        run = store.op().run(&run).commit(&attempt(&name, store.now())).await.unwrap();
-    }
-    let mut files_now = files.lock().unwrap().clone();
-    let winner = &run.committed.as_ref().unwrap().attempt;
-    let file = files_now.attempts[winner].clone();
-    let before = files_now.files.insert(run.to, file.clone());
-    assert!(before.is_none_or(|before| before == file), "a final file never changes");
-    *files.lock().unwrap() = files_now;
-    store.op().run(&run).finish().await.unwrap();
-}
-
-#[test]
-fn a_fault_at_any_call_leaves_each_event_reported_once() {
-    for fault in [Fault::Crash, Fault::Timeout] {
-        let calls = with_a_fault_at_each_call(fault, async |call, faults| {
-            let (files, written, hit) = story(faults).await;
-            assert_eq!(files.reported(), written, "{call}");
-            hit
-        });
-        assert!(calls > 40, "{calls} calls");
-    }
 }
 
 #[tokio::test(start_paused = true)]

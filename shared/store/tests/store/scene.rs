@@ -11,7 +11,7 @@ use lately_model::{Backfill, NewEvent};
 use lately_store::{FanOutOutcome, FeedSettings, Record, Store};
 
 use crate::listed::{source, user};
-use crate::support::{Item, TABLE, World, change, engine, event, items, store, submission, topic};
+use crate::support::{Item, TABLE, World, change, engine, event, items, post, store, topic};
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
@@ -53,17 +53,12 @@ impl Scene {
     }
 
     pub(crate) async fn follow(&self, who: &str, what: &str, backfill: u16) {
-        self.store
-            .op()
-            .user(&user(who))
-            .follow(&source(what), Backfill::new(backfill).unwrap())
-            .await
-            .unwrap();
+        let backfill = Backfill::new(backfill).unwrap();
+        self.store.op().user(&user(who)).follow(&source(what), backfill).await.unwrap();
     }
 
     pub(crate) async fn post(&self, topic: &Topic, events: Vec<NewEvent>) -> Vec<EventId> {
-        let written = self.store.op().topic(topic).write(submission(events)).await.unwrap();
-        written.events.iter().map(|event| event.id).collect()
+        post(&self.store, topic, events).await
     }
 
     pub(crate) fn has_news(&self) -> bool {

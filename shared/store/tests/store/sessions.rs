@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle};
 use lately_engine::{Lag, Operation, Options};
-use lately_items::{SessionKey, TokenHash};
-use lately_keys::{SessionId, TableKey};
+use lately_items::TokenHash;
+use lately_keys::SessionId;
 use lately_model::{NewSession, Session, SessionQuery};
 use lately_store::{SessionError, Store};
 
-use crate::support::{TABLE, World, engine, items, pass, start, store};
+use crate::support::{World, engine, items, pass, start, store};
 
 const HASH: [u8; 32] = [7; 32];
 
@@ -66,25 +65,6 @@ async fn a_session_has_its_requested_properties_until_it_ends() {
     engine.expire(10).unwrap();
     assert_eq!(items(&engine).await.len(), 0);
     assert_eq!((found(&store, HASH).await, by_id(&store, session.id).await), (None, None));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_table_holds_hashes_and_no_tokens() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    store(engine.client(), &world).op().sessions().create(&hour(), HASH.into()).await.unwrap();
-    let items = items(&engine).await;
-    let [item] = &*items.iter().filter(|item| item.contains_key("scopes")).collect::<Vec<_>>() else {
-        panic!()
-    };
-    assert_eq!(item["pk"].as_s().unwrap(), &format!("SESSION#{}", "07".repeat(32)));
-    let names: Vec<_> = items.iter().filter_map(|item| item.get("hash")).collect();
-    assert_eq!(items.len(), 3);
-    assert!(names.iter().all(|hash| hash.as_s().unwrap() == &"07".repeat(32)) && names.len() == 2);
-    let mut names: Vec<_> = item.keys().map(String::as_str).collect();
-    names.sort_unstable();
-    let known = ["created_at", "expires_at", "gsi1pk", "gsi1sk", "pk", "scopes", "sk", "topics", "user"];
-    assert_eq!(names, known);
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,19 +159,4 @@ async fn a_retried_creation_makes_one_session() {
         victim.op().sessions().revoke(session.id).await.unwrap();
         assert_eq!(found(&victim, hash).await, None);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn limits_are_stored_and_an_invalid_limit_is_not_read_as_none() {
-    let (_, engine, store) = start(1);
-    let limited = new(r#"{"user":"ada","scopes":["read"],"ttl_seconds":60,"writes_per_minute":600}"#);
-    let session = store.op().sessions().create(&limited, HASH.into()).await.unwrap();
-    assert_eq!(session.limits, limited.limits);
-    assert_eq!(found(&store, HASH).await, Some(session));
-    let key = SessionKey { hash: HASH.into() }.encode();
-    let update =
-        engine.client().update_item().table_name(TABLE).update_expression("SET reads_per_minute = :zero");
-    let update = update.key("pk", AttributeValue::S(key.pk)).key("sk", AttributeValue::S(key.sk));
-    update.expression_attribute_values(":zero", AttributeValue::N("0".to_owned())).send().await.unwrap();
-    store.op().sessions().find(HASH.into()).await.unwrap_err();
 }

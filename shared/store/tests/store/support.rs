@@ -88,6 +88,11 @@ pub(crate) fn submission(events: Vec<NewEvent>) -> Submission {
     Submission { may_import: true, ..Submission::new(events) }
 }
 
+/// Writes events. Returns their ids.
+pub(crate) async fn post(store: &Store, topic: &Topic, events: Vec<NewEvent>) -> Vec<EventId> {
+    ids(&store.op().topic(topic).write(submission(events)).await.unwrap().events)
+}
+
 pub(crate) fn query(limit: u16) -> EventQuery {
     EventQuery { limit: PageSize::new(limit).unwrap(), ..EventQuery::default() }
 }

@@ -4,7 +4,7 @@ use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
 use lately_store::{Store, Tally};
 
-use crate::support::{event, store, submission, topic, with_posts};
+use crate::support::{event, post, store, submission, topic, with_posts};
 
 /// A store with the topic `posts`, whose calls meet faults.
 async fn faulty(faults: Faults) -> Store {
@@ -29,12 +29,22 @@ async fn an_operations_cost_is_counted_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn throttles_and_doubled_shards_are_counted() {
+async fn throttles_and_doubled_shards_are_counted_and_other_failures_are_not() {
+    let batch = || Target::operation(Operation::BatchWriteItem);
     let hot = Fault::Throttle(Throttle::TableKeyRange);
-    let store = faulty(Faults::default().rule(puts(), When::First(2), hot)).await;
-    store.op().topic(&topic("posts")).write(submission(vec![event("note", None)])).await.unwrap();
-    let Tally { throttles, throttles_given_up, shards_doubled, .. } = store.take_tally();
-    assert_eq!((throttles, throttles_given_up, shards_doubled), (2, 0, 1));
+    for (calls, times, fault, events, throttles, shards_doubled) in [
+        (puts(), 2, hot, 1, 2, 1),
+        (puts(), 1, Fault::InternalServerError, 1, 0, 0),
+        (puts(), 1, Fault::TransactionConflict, 1, 0, 0),
+        (batch(), 1, Fault::Unprocessed(1.0), 3, 1, 0),
+    ] {
+        let store = faulty(Faults::default().rule(calls, When::First(times), fault.clone())).await;
+        post(&store, &topic("posts"), vec![event("note", None); events]).await;
+        let tally = store.take_tally();
+        assert!(tally.cost.calls > times, "the write was retried");
+        let counted = (tally.throttles, tally.throttles_given_up, tally.shards_doubled);
+        assert_eq!(counted, (throttles, 0, shards_doubled), "{fault:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -45,24 +55,4 @@ async fn a_failed_operation_is_counted_with_its_cost() {
     let tally = store.take_tally();
     assert_eq!((tally.throttles_given_up, tally.shards_doubled), (1, 0));
     assert!(tally.throttles >= 5 && tally.cost.calls > tally.throttles, "{tally:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn conflicts_and_failures_are_not_counted_as_throttles() {
-    for fault in [Fault::InternalServerError, Fault::TransactionConflict] {
-        let store = faulty(Faults::default().rule(puts(), When::First(1), fault)).await;
-        store.op().topic(&topic("posts")).write(submission(vec![event("note", None)])).await.unwrap();
-        let Tally { cost, throttles, throttles_given_up, .. } = store.take_tally();
-        assert!(cost.calls > 2, "the write was retried");
-        assert_eq!((throttles, throttles_given_up), (0, 0));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn unprocessed_items_of_a_batch_count_as_a_throttle() {
-    let batch = Target::operation(Operation::BatchWriteItem);
-    let store = faulty(Faults::default().rule(batch, When::First(1), Fault::Unprocessed(1.0))).await;
-    let events = (0..3).map(|_| event("note", None)).collect();
-    store.op().topic(&topic("posts")).write(submission(events)).await.unwrap();
-    assert_eq!(store.take_tally().throttles, 1);
 }

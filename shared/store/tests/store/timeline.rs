@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use lately_engine::{Engine, Lag, Options};
-use lately_keys::{Cursor, EventId, Fingerprint, Order, Source, Topic, UnixMillis};
-use lately_model::{EventQuery, Page, PageSize, SourceQuery, TimeRange, TimelineEvent};
+use lately_engine::{Lag, Options};
+use lately_keys::{Cursor, EventId, Fingerprint, Order, Source};
+use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
 use lately_store::{Cost, Store, TimelineError};
 
 use crate::listed::{Listed, id, put, source};
-use crate::support::{Item, World, engine, pass, query, seeds, start, store, topic};
+use crate::support::{Item, World, engine, pass, query, start, store, topic};
 
 fn source_query(limit: u16) -> SourceQuery {
     SourceQuery { page: query(limit), ..SourceQuery::default() }
@@ -26,99 +26,6 @@ fn ada() -> Source {
 
 fn told(page: &Page<TimelineEvent>) -> Vec<EventId> {
     page.events.iter().map(|event| event.event.id).collect()
-}
-
-/// The events that a source lists, oldest first, and those of them that no longer exist.
-struct Timeline {
-    listed: Vec<Listed>,
-    gone: Vec<EventId>,
-}
-
-impl Timeline {
-    async fn some(rng: &mut fastrand::Rng, engine: &Engine, now: UnixMillis) -> Self {
-        let span = [1, 50, 100_000][rng.usize(..3)];
-        let count = rng.u64(..150);
-        let some = |number| {
-            let mut one = Listed::new(id(now.saturating_sub(3_000 + rng.u64(..span)), number), "ada", None);
-            one.told.event.event_type = ["note", "like"][rng.usize(..2)].parse().unwrap();
-            one.told.topic = ["posts", "likes"][rng.usize(..2)].parse().unwrap();
-            one.fans_out = rng.bool();
-            let second = now.get() / 1000;
-            one.expires_at = [None, None, Some(second), Some(second + 60)][rng.usize(..4)];
-            one.points = rng.u8(..4) == 0;
-            one
-        };
-        let mut listed: Vec<_> = (0..count).map(some).collect();
-        listed.sort_by_key(Listed::id);
-        let gone: Vec<_> = listed.iter().filter(|one| one.points && rng.bool()).map(Listed::id).collect();
-        put(&engine.client(), listed.iter().flat_map(Listed::at_sources)).await;
-        let there = listed.iter().filter(|one| one.points && !gone.contains(&one.id()));
-        put(&engine.client(), there.map(Listed::event)).await;
-        Self { listed, gone }
-    }
-
-    fn shown(&self, query: &SourceQuery, topics: Option<&[Topic]>, now: UnixMillis) -> Vec<TimelineEvent> {
-        let TimeRange { from, to } = query.page.range;
-        let shown = self.listed.iter().filter(|one| {
-            let TimelineEvent { topic, event } = &one.told;
-            !self.gone.contains(&event.id)
-                && one.expires_at.is_none_or(|seconds| seconds > now.get() / 1000)
-                && from.is_none_or(|from| event.at() >= from)
-                && to.is_none_or(|to| event.at() < to)
-                && query.page.event_type.as_ref().is_none_or(|wanted| *wanted == event.event_type)
-                && query.topic.as_ref().is_none_or(|wanted| wanted == topic)
-                && topics.is_none_or(|topics| topics.contains(topic))
-        });
-        let mut shown: Vec<_> = shown.map(|one| one.told.clone()).collect();
-        if query.page.order != Some(Order::OldestFirst) {
-            shown.reverse();
-        }
-        shown
-    }
-}
-
-fn some_query(rng: &mut fastrand::Rng, now: UnixMillis) -> SourceQuery {
-    let mut time = || (rng.u8(..4) == 0).then(|| now.saturating_sub(3_000 + rng.u64(..60)));
-    let (one, other) = (time(), time());
-    let range = TimeRange::new(one, other).or_else(|_| TimeRange::new(other, one)).unwrap();
-    let page = EventQuery {
-        limit: PageSize::new([1, 3, 20, 200][rng.usize(..4)]).unwrap(),
-        order: [None, Some(Order::NewestFirst), Some(Order::OldestFirst)][rng.usize(..3)],
-        cursor: None,
-        range,
-        event_type: (rng.u8(..3) == 0).then(|| "like".parse().unwrap()),
-        consistent: rng.bool(),
-        ..EventQuery::default()
-    };
-    SourceQuery { page, topic: (rng.u8(..3) == 0).then(|| topic("likes")), wait_for: None }
-}
-
-#[tokio::test(start_paused = true)]
-async fn pages_of_every_size_in_both_orders_show_everything_once() {
-    for seed in seeds(40) {
-        let mut rng = fastrand::Rng::with_seed(seed.0);
-        let (world, engine, store) = start(seed.0);
-        let timeline = Timeline::some(&mut rng, &engine, world.now()).await;
-        let only = [topic("posts")];
-        for _ in 0..6 {
-            let mut query = some_query(&mut rng, world.now());
-            let topics = (rng.u8(..4) == 0).then_some(&only[..]);
-            let expected = timeline.shown(&query, topics, world.now());
-            let mut shown = Vec::new();
-            loop {
-                let page = store.op().limited_to(topics).timeline(&ada()).page(&query).await.unwrap();
-                let limit = usize::from(query.page.limit.get());
-                assert!(page.events.len() <= limit && (page.events.len() == limit || !page.has_more));
-                shown.extend(page.events);
-                assert!(shown.len() <= expected.len());
-                if !page.has_more {
-                    break;
-                }
-                query.page.cursor = page.next;
-            }
-            assert_eq!(shown, expected, "{query:?} {topics:?}");
-        }
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,16 +99,6 @@ async fn a_waiting_page_shows_the_event_even_from_stale_replicas() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_waits_at_most_five_seconds_for_an_event() {
-    let (world, _, store) = start(1);
-    let begun = tokio::time::Instant::now();
-    let query = SourceQuery { wait_for: Some(id(world.now(), 1)), ..source_query(10) };
-    let read = store.op().timeline(&ada()).page(&query).await;
-    assert!(matches!(read, Err(TimelineError::NotYetVisible)));
-    assert_eq!(begun.elapsed(), Duration::from_secs(5));
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_event_that_cannot_come_is_not_waited_for() {
     let (world, engine, store) = start(1);
     let old = Listed::new(id(world.now().saturating_sub(120_001), 1), "ada", None);
@@ -251,29 +148,4 @@ async fn a_cursor_is_only_valid_for_its_source_and_filters() {
     }
     let none = page(&store, &SourceQuery::parse("month=2026-02").unwrap()).await.0;
     assert_eq!((none.events.len(), none.has_more), (0, false));
-}
-
-#[tokio::test(start_paused = true)]
-async fn expired_and_deleted_events_do_not_end_a_page_early() {
-    let (world, engine, store) = start(1);
-    let listed = |number: u64| {
-        let mut one = Listed::new(id(world.now().saturating_sub(3_000 + number), number), "ada", None);
-        one.expires_at = (number < 2_000 && number.is_multiple_of(2)).then(|| world.now().get() / 1000);
-        one.points = number < 2_000 && !number.is_multiple_of(2);
-        one
-    };
-    let listed: Vec<_> = (0..2_010).map(listed).collect();
-    put(&engine.client(), listed.iter().flat_map(Listed::at_sources)).await;
-    let mut query = source_query(10);
-    let mut shown = Vec::new();
-    loop {
-        let (page, cost) = page(&store, &query).await;
-        assert!(page.has_more || page.events.len() == 10, "{cost:?}");
-        shown.extend(told(&page));
-        query.page.cursor = page.next;
-        if query.page.cursor.is_none() || shown.len() == 10 {
-            break;
-        }
-    }
-    assert_eq!(shown, listed[2_000..].iter().map(Listed::id).collect::<Vec<_>>());
 }

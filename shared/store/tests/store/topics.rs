@@ -11,7 +11,7 @@ use lately_model::{EventQuery, NewEvent};
 use lately_store::{GetEventError, Store, WriteError};
 
 use crate::support::{
-    World, assert_directory_held, change, engine, event, ids, items, pass, query, seeds, start, store,
+    World, assert_directory_held, change, engine, event, ids, items, pass, post, query, seeds, start, store,
     stored, submission, topic, with_posts,
 };
 
@@ -122,9 +122,9 @@ async fn an_event_past_its_retention_is_hidden_before_its_removal() {
     for query in &queries {
         assert_eq!(found(&store, &posts, query.clone()).await, 0, "{query:?}");
     }
-    pass(Duration::from_millis(500)).await;
     assert!(matches!(store.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
     assert_eq!(stored(&engine, &posts).await, [id], "TTL has not removed the event yet");
+    pass(Duration::from_millis(500)).await;
     assert_eq!(engine.expire(10).unwrap(), 2, "the event, and its entry in the actor's feed");
     assert!(stored(&engine, &posts).await.is_empty());
     assert_eq!(expiries(&engine, "TOPIC#").await.len(), 1, "the directory's entry stays for a month");
@@ -133,10 +133,10 @@ async fn an_event_past_its_retention_is_hidden_before_its_removal() {
 #[tokio::test(start_paused = true)]
 async fn an_event_has_the_retention_that_its_topic_has_when_it_is_written() {
     let (world, engine, store, posts) = with_posts(r#"{"retention_days":1}"#).await;
-    store.op().topic(&posts).write(submission(vec![event("note", None)])).await.unwrap();
+    post(&store, &posts, vec![event("note", None)]).await;
     let began = world.now();
     store.op().topic(&posts).put(&change(r#"{"retention_days":null}"#)).await.unwrap();
-    store.op().topic(&posts).write(submission(vec![event("note", None)])).await.unwrap();
+    post(&store, &posts, vec![event("note", None)]).await;
     let expiries_of_events: BTreeSet<_> = expiries(&engine, "EVENTS#").await.into_iter().collect();
     assert_eq!(expiries_of_events, BTreeSet::from([None, Some(1_773_489_600 + 86_400)]));
     assert_eq!(expiries(&engine, "TOPIC#posts").await, [None], "the bucket's entry outlives its events");
@@ -156,17 +156,19 @@ async fn concurrent_writers_keep_a_buckets_types_within_their_bound() {
     // Each process knows the directory's entry with one type.
     let processes: Vec<_> = (0..6).map(|_| store(engine.client(), &world)).collect();
     for process in &processes {
-        process.op().topic(&posts).write(submission(vec![event("first", None)])).await.unwrap();
+        post(&process, &posts, vec![event("first", None)]).await;
     }
     for (n, process) in processes.iter().enumerate() {
         let new = (0..60).map(|m| event(&format!("t{n}.{m}"), None)).collect();
-        process.op().topic(&posts).write(submission(new)).await.unwrap();
+        post(&process, &posts, new).await;
     }
     let listed =
         items(&engine).await.iter().filter_map(|item| Some(item.get("types")?.as_ss().unwrap().len())).max();
     assert!((100..=128).contains(&listed.unwrap()), "{listed:?} types are listed");
     pass(Duration::from_secs(2)).await;
-    let of_type = EventQuery { event_type: Some("t5.59".parse().unwrap()), ..query(1) };
-    assert_eq!(first.op().topic(&posts).latest(&of_type).await.unwrap().events.len(), 1);
+    for (name, expected) in [("t5.59", 1), ("never", 0)] {
+        let of_type = EventQuery { event_type: Some(name.parse().unwrap()), ..query(1) };
+        assert_eq!(first.op().topic(&posts).latest(&of_type).await.unwrap().events.len(), expected, "{name}");
+    }
     assert_directory_held(&engine);
 }

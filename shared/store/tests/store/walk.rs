@@ -378,22 +378,3 @@ async fn a_walk_shows_each_event_once_in_order() {
         }
     }
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_consistent_page_shows_another_writers_event_at_once() {
-    let world = World::new(1);
-    let lag = Lag { seed: 1, table: LAG, index: LAG, behind: 1.0 };
-    let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
-    let (writer, reader) = (store(engine.client(), &world), store(engine.client(), &world));
-    let topic = topic("posts");
-    writer.op().topic(&topic).put(&change(WITH_TYPES)).await.unwrap();
-    let typed = Some("new".parse().unwrap());
-    for query in [query(10), EventQuery { event_type: typed, ..query(10) }] {
-        // The reader knows the directory from before the bucket, or the type, existed.
-        reader.op().topic(&topic).latest(&query).await.unwrap();
-        let event = event(query.event_type.as_ref().map_or("first", |_| "new"), None);
-        let written = writer.op().topic(&topic).write(submission(vec![event])).await.unwrap();
-        let page = reader.op().topic(&topic).latest(&EventQuery { consistent: true, ..query }).await.unwrap();
-        assert_eq!(page.events[0], written.events[0]);
-    }
-}

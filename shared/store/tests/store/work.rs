@@ -99,8 +99,6 @@ async fn deliver_while_busy(scene: &mut Scene, partition: &str) {
 enum Trouble {
     /// Nothing.
     None,
-    /// Each batch is delivered twice, and all batches come once more at the end.
-    Twice,
     /// The records come in random batches, in random order between items, and some come again.
     Disorder(u64),
     /// A process dies at the n-th call.
@@ -113,11 +111,10 @@ enum Trouble {
     Together(u64),
 }
 
-/// Delivers all records. Returns false if the trouble did not occur.
-async fn deliver(scene: &mut Scene, trouble: Trouble) -> bool {
+/// Delivers all records.
+async fn deliver(scene: &mut Scene, trouble: Trouble) {
     match trouble {
         Trouble::None => drop(scene.settle().await),
-        Trouble::Twice => deliver_twice(scene).await,
         Trouble::Disorder(seed) => deliver_in_disorder(scene, seed).await,
         Trouble::Death(n, moment) => {
             let (client, victims) =
@@ -130,7 +127,6 @@ async fn deliver(scene: &mut Scene, trouble: Trouble) -> bool {
                     assert_eq!(fan_out(&scene.store, &news).await.failed, None);
                 }
             }
-            return is_dead;
         }
         Trouble::Deaths(moment) => {
             while scene.has_news() {
@@ -192,22 +188,6 @@ async fn deliver(scene: &mut Scene, trouble: Trouble) -> bool {
             }
         }
     }
-    true
-}
-
-async fn deliver_twice(scene: &mut Scene) {
-    let mut all = Vec::new();
-    while scene.has_news() {
-        let news = scene.news();
-        for _ in 0..2 {
-            assert_eq!(fan_out(&scene.store, &news).await.failed, None);
-        }
-        all.push(news);
-    }
-    for news in &all {
-        assert_eq!(fan_out(&scene.store, news).await.failed, None);
-    }
-    scene.settle().await;
 }
 
 async fn deliver_in_disorder(scene: &mut Scene, seed: u64) {
@@ -289,10 +269,10 @@ async fn undisturbed(kind: &'static str) -> BTreeSet<String> {
     found
 }
 
-async fn assert_undisturbed(kind: &'static str, trouble: Trouble) -> bool {
+async fn assert_undisturbed(kind: &'static str, trouble: Trouble) {
     let expected = undisturbed(kind).await;
     let mut scene = begun(kind).await;
-    let has_occurred = deliver(&mut scene, trouble).await;
+    deliver(&mut scene, trouble).await;
     let found = state(&scene).await;
     let missing: Vec<_> = expected.difference(&found).collect();
     let extra: Vec<_> = found.difference(&expected).collect();
@@ -300,37 +280,35 @@ async fn assert_undisturbed(kind: &'static str, trouble: Trouble) -> bool {
         missing.is_empty() && extra.is_empty(),
         "{kind}, {trouble:?}: missing {missing:#?}, extra {extra:#?}"
     );
-    has_occurred
-}
-
-#[tokio::test(start_paused = true)]
-async fn every_kind_ends_the_same_if_all_records_come_twice() {
-    for kind in KINDS {
-        assert_undisturbed(kind, Trouble::Twice).await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn every_kind_ends_the_same_if_processes_die_one_after_another() {
-    for kind in KINDS {
-        for moment in [Moment::Before, Moment::After] {
-            assert_undisturbed(kind, Trouble::Deaths(moment)).await;
-        }
-    }
 }
 
 #[test]
 fn every_kind_ends_the_same_whatever_disturbs_it() {
     for_each_seed(20, async |seed| {
         let mut random = fastrand::Rng::with_seed(seed);
-        let kind = KINDS[usize::try_from(seed).unwrap() % KINDS.len()];
-        for trouble in [Trouble::Disorder(seed), Trouble::Faults(seed), Trouble::Together(seed)] {
+        let kinds = KINDS.len() as u64;
+        let kind = KINDS[usize::try_from(seed % kinds).unwrap()];
+        // In the fixed seeds, each kind meets each trouble once. The first calls are drawn most often, because only long
+        // work has late ones.
+        let death = |random: &mut fastrand::Rng, most, moment| Trouble::Death(random.u64(1..most), moment);
+        let troubles = match seed / kinds % 2 {
+            0 => [
+                Trouble::Disorder(seed),
+                Trouble::Together(seed),
+                Trouble::Deaths(Moment::Before),
+                death(&mut random, 16, Moment::After),
+                death(&mut random, 256, Moment::Before),
+            ],
+            _ => [
+                Trouble::Faults(seed),
+                Trouble::Together(seed),
+                Trouble::Deaths(Moment::After),
+                death(&mut random, 64, Moment::After),
+                death(&mut random, 64, Moment::Before),
+            ],
+        };
+        for trouble in troubles {
             assert_undisturbed(kind, trouble).await;
-        }
-        let moment = [Moment::Before, Moment::After][random.usize(..2)];
-        // The first calls are drawn most often, because only long work has late ones.
-        for most in [16, 64, 256] {
-            assert_undisturbed(kind, Trouble::Death(random.u64(1..most), moment)).await;
         }
     });
 }

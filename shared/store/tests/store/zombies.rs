@@ -7,12 +7,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_items::AnyKey;
-use lately_model::{ListQuery, NewConsumer, RunSpec};
+use lately_model::{NewConsumer, RunSpec};
 use lately_store::{ConsumerError, Progress, Run, RunError, TableError};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report, report_later};
 use crate::scene::{fan_out, key};
-use crate::support::{Item, TABLE, items, pass, seeds, store};
+use crate::support::{Item, TABLE, items, pass, seeds, store, with_a_fault_at_each_call};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -51,40 +51,6 @@ async fn walk_again(rig: &Rig, run: &Run, files: &Files) {
         Err(error) => assert!(matches!(error, RunError::NotFound(_)), "{error}"),
     }
     store.op().run(run).finish().await.unwrap();
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_late_step_of_a_finished_run_changes_nothing() {
-    let mut rig = Rig::new().await;
-    let mut files = Files::default();
-    report_later(&rig, &mut files).await;
-    let mut written: BTreeSet<_> = rig.write_many(30, HOUR).await.into_iter().collect();
-    rig.tell().await;
-    pass(SETTLED).await;
-    let begun = begin(&rig.store).await;
-    let found = read(&rig.store, &begun, &mut files).await;
-    let run = rig.store.op().run(&begun).commit(&attempt("a", rig.store.now())).await.unwrap();
-    files.files.insert(run.to, found.into_iter().collect());
-    rig.store.op().run(&run).finish().await.unwrap();
-    let list = rig.store.op().run(&run).late_ids(&mut files).await.unwrap();
-    for _ in 0..2 {
-        pass(HOUR).await;
-        let before = consumers(&rig).await;
-        walk_again(&rig, &run, &files).await;
-        // The run's lease may have been released once more. Nobody reads it.
-        let mut after = consumers(&rig).await;
-        for (key, item) in &mut after {
-            if let Some(lease) = before[key].get("lease") {
-                item.insert("lease".to_owned(), lease.clone());
-            }
-        }
-        assert_eq!(after, before);
-        assert_eq!(rig.store.op().run(&run).late_ids(&mut files).await.unwrap(), list);
-        written.extend(rig.write_many(3, HOUR).await);
-        rig.tell().await;
-        report_later(&rig, &mut files).await;
-    }
-    assert_eq!(files.reported(), written);
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,57 +136,25 @@ async fn an_earlier_consumers_run_does_not_settle_its_successors_entry() {
     assert!(rig.unsettled().await.is_empty());
 }
 
-#[tokio::test(start_paused = true)]
-async fn entries_of_an_earlier_consumer_are_not_reported() {
-    let mut rig = Rig::new().await;
-    report_later(&rig, &mut Files::default()).await;
-    rig.write(HOUR).await;
-    rig.tell().await;
-    let stale = rig.ledger().await.into_values().next();
-    rig.store.op().consumer(&nightly()).delete().await.unwrap();
-    pass(HOUR).await;
-    rig.store.op().consumer(&nightly()).put(&NewConsumer::default()).await.unwrap();
-    rig.engine.client().put_item().table_name(TABLE).set_item(stale).send().await.unwrap();
-    pass(HOUR).await;
-    let mut files = Files::default();
-    report(&rig.store, &mut files).await;
-    // Late events in every partition of the ledger.
-    let late = rig.write_many(100, HOUR / 2).await;
-    rig.tell().await;
-    assert_eq!(rig.counts().await.len(), 16);
-    report_later(&rig, &mut files).await;
-    assert_eq!(files.reported(), late.into_iter().collect());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_deletion_that_died_at_any_call_can_be_finished() {
-    for moment in [Moment::Before, Moment::After] {
-        let mut n = 0;
-        loop {
-            n += 1;
-            let mut rig = Rig::new().await;
-            let mut files = Files::default();
-            report_later(&rig, &mut files).await;
-            rig.write_many(5, HOUR).await;
-            rig.tell().await;
-            report_later(&rig, &mut files).await;
-            let victim =
-                rig.engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
-            let victims = store(victim.client(), &rig.world);
-            let done = victim.run(victims.op().consumer(&nightly()).delete()).await.is_some();
-            if !done {
-                // The first call reads the consumer, and the second marks it. From then on, the consumer is gone.
-                let runs = rig.store.op().runs(&nightly()).list(&ListQuery::default()).await;
-                assert_eq!(runs.is_ok(), n == 1 || (n == 2 && moment == Moment::Before));
-                rig.store.op().consumer(&nightly()).delete().await.unwrap();
-            }
-            assert_eq!(consumers(&rig).await, BTreeMap::new(), "call {n}, {moment:?}");
-            if done {
-                break;
-            }
+#[test]
+fn a_deletion_that_died_at_any_call_can_be_finished() {
+    let calls = with_a_fault_at_each_call(Fault::Crash, async |call, faults| {
+        let mut rig = Rig::new().await;
+        let mut files = Files::default();
+        report_later(&rig, &mut files).await;
+        rig.write_many(5, HOUR).await;
+        rig.tell().await;
+        report_later(&rig, &mut files).await;
+        let victim = rig.engine.client_with(faults);
+        let victims = store(victim.client(), &rig.world);
+        let done = victim.run(victims.op().consumer(&nightly()).delete()).await.is_some();
+        if !done {
+            rig.store.op().consumer(&nightly()).delete().await.unwrap();
         }
-        assert!(n > 25, "{n} calls");
-    }
+        assert_eq!(consumers(&rig).await, BTreeMap::new(), "{call}");
+        !done
+    });
+    assert!(calls > 25, "{calls} calls");
 }
 
 #[tokio::test(start_paused = true)]

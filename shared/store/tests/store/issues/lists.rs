@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use lately_engine::{Engine, Lag, Options};
 use lately_model::{Issue, IssueQuery, IssueView};
-use lately_store::limits::{LONGEST_VISIBILITY_WAIT, PAGE_BYTES};
+use lately_store::limits::PAGE_BYTES;
 use lately_store::{IssuesError, Store};
-use tokio::time::Instant;
 
 use super::support::{asking, change, now, open, repository, stored};
 use crate::support::{World, engine, pass, seeds, start, store};
@@ -184,48 +183,4 @@ async fn a_waiting_list_shows_the_change_in_every_view() {
             assert_eq!(page.issues, if is_new { vec![changed] } else { vec![] }, "{view}");
         }
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_can_wait_for_an_issue_on_a_later_page() {
-    for seed in seeds(4) {
-        let (_, _, store) = behind(seed.0, Duration::from_secs(2), 1.0);
-        let first = open(&store, r#"{"title":"t"}"#).await;
-        for _ in 2..=4 {
-            open(&store, r#"{"title":"t"}"#).await;
-        }
-        pass(Duration::from_secs(3)).await;
-        let mut known = first.revision;
-        // The issue leaves the view, and comes back.
-        for (status, shown) in [("closed", vec![4, 3, 2]), ("open", vec![4, 3, 2, 1])] {
-            known = change(&store, 1, &format!(r#"{{"status":"{status}"}}"#), known).await.unwrap().revision;
-            let query = asking(&format!("status=open&limit=2&wait_for=1@{known}"));
-            let page = store.op().repository(&repository()).list(&query).await.unwrap();
-            let rest = IssueQuery { cursor: page.next, ..asking("status=open&limit=2") };
-            let rest = store.op().repository(&repository()).list(&rest).await.unwrap();
-            let issues = page.issues.iter().chain(&rest.issues);
-            assert_eq!((issues.map(|issue| issue.number.get()).collect(), rest.next), (shown, None));
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_that_waits_in_vain_fails_as_not_yet_visible() {
-    let (_, _, store) = behind(1, Duration::from_secs(60), 1.0);
-    let opened = open(&store, r#"{"title":"t"}"#).await;
-    let next = opened.revision.next();
-    for query in [
-        // The index is a minute behind; the revision does not exist (two queries); the issue does not exist.
-        format!("status=open&wait_for=1@{}", opened.revision),
-        format!("wait_for=1@{next}"),
-        format!("priority=medium&wait_for=1@{next}"),
-        format!("wait_for=2@{}", opened.revision),
-    ] {
-        let begun = Instant::now();
-        assert!(matches!(waited(&store, &query).await, Err(IssuesError::NotYetVisible)), "{query}");
-        assert_eq!(begun.elapsed().as_millis(), LONGEST_VISIBILITY_WAIT.as_millis());
-    }
-    let begun = Instant::now();
-    assert_eq!(waited(&store, &format!("wait_for=1@{}", opened.revision)).await.unwrap(), [1]);
-    assert_eq!(begun.elapsed(), Duration::ZERO, "this query reads the table");
 }

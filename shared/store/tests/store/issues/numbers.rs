@@ -1,17 +1,13 @@
 //! The numbers of issues: each is given once, in order, and without gaps as long as nothing fails.
 
-use std::collections::BTreeSet;
-
-use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::{Engine, Options};
-use lately_keys::TableKey;
 use lately_store::{OpenIssueError, Store};
 use lately_table::limits::CONFLICTS;
 
-use super::support::{ada, new, put, repository, stored, told};
-use crate::records::storm;
+use super::support::{ada, new, repository, stored, told};
+use crate::listed;
 use crate::support::{Item, World, engine, seeds, start, store};
 
 async fn opened(store: &Store, title: &str) -> Result<u32, OpenIssueError> {
@@ -21,10 +17,7 @@ async fn opened(store: &Store, title: &str) -> Result<u32, OpenIssueError> {
 
 /// Sets the repository's counter, as a restore from a backup would.
 async fn restore(engine: &Engine, last: u32) {
-    let key = repository().encode();
-    let text = AttributeValue::S;
-    let counter = [("pk", text(key.pk)), ("sk", text(key.sk)), ("last", AttributeValue::N(last.to_string()))];
-    put(engine, counter.map(|(name, value)| (name.to_owned(), value)).into()).await;
+    listed::put(&engine.client(), [listed::item(&repository(), [("last", listed::number(last))])]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -44,40 +37,6 @@ async fn sixteen_concurrent_openers_get_distinct_numbers_without_gaps() {
         assert_eq!(numbers, (1..=32).collect::<Vec<_>>());
         assert_eq!(stored(&engine).await.len(), 32);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn under_random_faults_each_issue_has_its_number_and_event() {
-    let mut gaps = 0;
-    for seed in seeds(12) {
-        let world = World::new(seed.0);
-        let engine = engine(&world, Options::default());
-        let clients: Vec<_> =
-            (0..8).map(|opener| engine.client_with(storm(seed.0 ^ opener << 32, 0.08))).collect();
-        let numbers = join_all(clients.iter().enumerate().map(async |(opener, client)| {
-            let store = store(client.client(), &world);
-            let mut numbers = Vec::new();
-            for round in 0..4 {
-                numbers.extend(opened(&store, &format!("{opener}-{round}")).await.ok());
-            }
-            numbers
-        }));
-        let numbers: Vec<u32> = numbers.await.into_iter().flatten().collect();
-        let distinct: BTreeSet<_> = numbers.iter().copied().collect();
-        assert_eq!(distinct.len(), numbers.len(), "two openers got the same number");
-        let stored = stored(&engine).await;
-        assert!(distinct.iter().all(|number| stored.contains_key(number)), "every acknowledged issue exists");
-        let titles: BTreeSet<_> = stored.values().map(|item| item["title"].as_s().unwrap()).collect();
-        assert_eq!(titles.len(), stored.len(), "an issue was opened twice");
-        let told: Vec<_> =
-            told(&engine).await.iter().map(|(_, data)| data["number"].as_u64().unwrap()).collect();
-        let distinct: BTreeSet<_> = told.iter().copied().collect();
-        assert_eq!(distinct.len(), told.len(), "an issue has two events");
-        assert_eq!(distinct, stored.keys().copied().map(u64::from).collect());
-        gaps += usize::try_from(*stored.keys().last().unwrap()).unwrap() - stored.len();
-    }
-    // A run of a few named seeds may leave no gap.
-    assert!(gaps > 0 || lately_rig::are_named());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,18 +1,10 @@
 //! The events of issues: each change has one event of the right type, and both are written or neither.
 
-use std::collections::BTreeMap;
-
-use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
 use lately_engine::{Operation, Options};
-use lately_model::{Issue, Revision};
-use lately_store::{ChangeIssueError, Store};
 
 use super::support::{change, now, open, stored, told};
-use crate::records::storm;
-use crate::support::{
-    World, assert_directory_held, change as topic_change, engine, seeds, start, store, topic,
-};
+use crate::support::{World, assert_directory_held, change as topic_change, engine, store, topic};
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_leaves_the_change_and_its_event_or_neither() {
@@ -81,73 +73,5 @@ async fn only_a_throttle_of_the_topic_doubles_its_shards() {
         let view = store.op().topic(&topic("issues")).view().await.unwrap();
         assert_eq!(view.buckets[0].shards.get(), shards, "{partition}");
         assert_directory_held(&engine);
-    }
-}
-
-/// Changes issues at random. Returns the changes that were acknowledged.
-async fn process(store: &Store, random: &mut fastrand::Rng, process: u64) -> Vec<(u32, Revision)> {
-    let mut changed = Vec::new();
-    for round in 0..12 {
-        let of = random.u32(1..=3);
-        let Ok(known) = store.op().issue(&super::support::number(of)).get(true).await else { continue };
-        let status = ["open", "closed"][random.usize(0..2)];
-        let body = format!(r#"{{"title":"{process}-{round}","status":"{status}"}}"#);
-        match change(store, of, &body, known.revision).await {
-            Ok(issue) => changed.push((of, issue.revision)),
-            Err(ChangeIssueError::Mismatch(_) | ChangeIssueError::Table(_)) => {}
-            Err(error) => panic!("{error}"),
-        }
-    }
-    changed
-}
-
-#[tokio::test(start_paused = true)]
-async fn under_random_faults_each_state_has_one_event_of_its_type() {
-    for seed in seeds(12) {
-        let (world, engine, plain) = start(seed.0);
-        for _ in 1..=3 {
-            open(&plain, r#"{"title":"t"}"#).await;
-        }
-        let clients: Vec<_> =
-            (0..5_u64).map(|process| engine.client_with(storm(seed.0 ^ process << 32, 0.06))).collect();
-        let acknowledged = join_all((0_u64..).zip(&clients).map(async |(number, client)| {
-            let mut random = fastrand::Rng::with_seed(seed.0 << 8 ^ number);
-            process(&store(client.client(), &world), &mut random, number).await
-        }));
-        let acknowledged: Vec<_> = acknowledged.await.into_iter().flatten().collect();
-        // The states of each issue in the stream's order, each with the type of the event that it must have.
-        let mut states = BTreeMap::<u64, Vec<(String, String)>>::new();
-        let mut revisions = BTreeMap::<u32, Vec<Revision>>::new();
-        for record in engine.stream(crate::support::TABLE).unwrap().all() {
-            let Some(item) = record.new_image().filter(|item| item.contains_key("opened_by")) else {
-                continue;
-            };
-            let text = |name: &str| item[name].as_s().unwrap().clone();
-            let number: u32 = text("sk").strip_prefix("ISSUE#").unwrap().parse().unwrap();
-            let before = record.old_image().map(|before| before["status"].as_s().unwrap().clone());
-            let name = match (before.as_deref(), &*text("status")) {
-                (None, _) => "issue.opened",
-                (Some("open"), "closed") => "issue.closed",
-                (Some("closed"), "open") => "issue.reopened",
-                _ => "issue.updated",
-            };
-            states.entry(number.into()).or_default().push((name.to_owned(), text("title")));
-            let revision = item["revision"].as_n().unwrap().parse().unwrap();
-            revisions.entry(number).or_default().push(Revision::new(revision));
-        }
-        let mut events = BTreeMap::<u64, Vec<(String, String)>>::new();
-        for (name, data) in told(&engine).await {
-            let title = data["title"].as_str().unwrap().to_owned();
-            events.entry(data["number"].as_u64().unwrap()).or_default().push((name, title));
-        }
-        // An event's id is made before its transaction is applied, so two events may have the reverse order.
-        states.values_mut().chain(events.values_mut()).for_each(|told| told.sort());
-        assert_eq!(events, states);
-        for revisions in revisions.values() {
-            assert!(revisions.windows(2).all(|pair| pair[1] == pair[0].next()), "{revisions:?}");
-        }
-        assert!(acknowledged.iter().all(|(number, revision)| revisions[number].contains(revision)));
-        let now: Vec<Issue> = join_all((1..=3).map(|number| now(&plain, number))).await;
-        assert!(now.iter().all(|issue| revisions[&issue.number.get()].last() == Some(&issue.revision)));
     }
 }

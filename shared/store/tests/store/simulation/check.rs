@@ -6,12 +6,12 @@ use std::time::Duration;
 use lately_engine::Engine;
 use lately_items::AnyKey;
 use lately_keys::{EventId, Source, User};
-use lately_model::{EndingState, EventQuery, FeedQuery, SourceQuery};
+use lately_model::EndingState;
 use lately_store::Store;
 use lately_table::Connection;
 
 use crate::ends::left_of;
-use crate::listed::{source, user};
+use crate::listed::{feed_of, source, timeline_of, user};
 use crate::scene::key;
 use crate::simulation::model::{Known, Model, Shows};
 use crate::simulation::story::{BUDGET, DELETED, SECOND, SOURCES, Story, USERS};
@@ -75,7 +75,7 @@ impl Story {
             assert_eq!(listed, model.timeline(&source), "the timeline of {source}");
             assert_eq!(
                 listed,
-                self.timeline(&source).await,
+                timeline_of(&self.reader(), &source).await.into_iter().collect(),
                 "the timeline of {source}, as a client reads it"
             );
             let mode =
@@ -106,7 +106,7 @@ impl Story {
             }
             let copies: BTreeSet<EventId> = copies.map(|(id, _)| *id).collect();
             assert_eq!(
-                self.feed(&user).await,
+                feed_of(&self.reader(), &user).await.into_iter().collect::<BTreeSet<_>>(),
                 copies.union(&pulled).copied().collect(),
                 "the feed of {user}"
             );
@@ -149,23 +149,6 @@ impl Story {
         let (_, is_new) = store.op().topic(&notes).put(&change("{}")).await.unwrap();
         let shown = store.op().topic(&notes).latest(&query(10)).await.unwrap().events;
         assert!(is_new && shown.is_empty(), "{shown:?}");
-    }
-
-    /// A feed, as a client reads it.
-    async fn feed(&self, user: &User) -> BTreeSet<EventId> {
-        let query = FeedQuery { page: EventQuery { consistent: true, ..query(200) }, wait_for: None };
-        let page = self.reader().op().feed(user).page(&query).await.unwrap();
-        assert!(!page.page.has_more);
-        page.page.events.iter().map(|told| told.event.id).collect()
-    }
-
-    /// A source's timeline, as a client reads it.
-    async fn timeline(&self, source: &Source) -> BTreeSet<EventId> {
-        let page = EventQuery { consistent: true, ..query(200) };
-        let query = SourceQuery { page, topic: None, wait_for: None };
-        let page = self.reader().op().timeline(source).page(&query).await.unwrap();
-        assert!(!page.has_more);
-        page.events.iter().map(|told| told.event.id).collect()
     }
 
     fn reader(&self) -> Store {

@@ -1,7 +1,7 @@
 //! The story of a seed: users act, and the stream's records are delivered, each with its own faults and pace.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use lately_engine::{Engine, Lag, Operation, Options};
 use lately_items::{AnyKey, Timeline};
 use lately_keys::{EventId, Source, Topic, User};
 use lately_model::{Backfill, LiveQuery, NewErasure, NewEvent};
-use lately_store::{Ambient, FeedSettings, Record, Store};
+use lately_store::{FeedSettings, Record, Store};
 use lately_table::Connection;
 
 use crate::listed::{source, user};
@@ -44,27 +44,7 @@ const TOPICS: [&str; 3] = ["posts", "notes", "logs"];
 
 /// Runs the story of a seed to its end.
 pub(super) async fn tell(seed: u64) -> Story {
-    let story = Story::begin(seed).await;
-    story.state.borrow_mut().active = ACTIVE;
-    let mut at_once: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
-    for _ in 0..ACTIVE {
-        at_once.push(Box::pin(story.user()));
-    }
-    for lane in story.lanes() {
-        at_once.push(Box::pin(story.lane(lane)));
-    }
-    at_once.push(Box::pin(story.redrive()));
-    if seed % 8 == 1 {
-        at_once.push(Box::pin(story.follow_live(Timeline::Source(source("actor:ada")))));
-        at_once.push(Box::pin(story.follow_live(Timeline::Feed(user("bob")))));
-    }
-    if story.deletes_a_topic() {
-        at_once.push(Box::pin(story.delete_topic()));
-    }
-    join_all(at_once).await;
-    // Transactions of processes that died become fully visible without their sender.
-    pass(HELD_BACK).await;
-    story.settle().await;
+    let story = play(seed, None).await;
     if story.deletes_a_topic() {
         story.tell_again_of_the_deleted().await;
     }
@@ -74,10 +54,17 @@ pub(super) async fn tell(seed: u64) -> Story {
 /// Runs the story of a seed in which ada is erased. In the end, all records are delivered once more. Returns what was
 /// asked for, too.
 pub(super) async fn tell_of_erasure(seed: u64) -> (Story, NewErasure) {
-    let story = Story::begin(seed).await;
     let user = (!seed.is_multiple_of(4)).then(|| user("ada"));
     let new = NewErasure { actor: "ada".parse().ok(), user, confirm: "ada".to_owned() };
-    story.state.borrow_mut().active = ACTIVE + 1;
+    let story = play(seed, Some(&new)).await;
+    story.deliver_again().await;
+    story.settle().await;
+    (story, new)
+}
+
+async fn play(seed: u64, erasure: Option<&NewErasure>) -> Story {
+    let story = Story::begin(seed).await;
+    story.state.borrow_mut().active = ACTIVE + usize::from(erasure.is_some());
     let mut at_once: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
     for _ in 0..ACTIVE {
         at_once.push(Box::pin(story.user()));
@@ -86,72 +73,35 @@ pub(super) async fn tell_of_erasure(seed: u64) -> (Story, NewErasure) {
         at_once.push(Box::pin(story.lane(lane)));
     }
     at_once.push(Box::pin(story.redrive()));
-    at_once.push(Box::pin(story.erase(&new)));
+    match erasure {
+        Some(new) => at_once.push(Box::pin(story.erase(new))),
+        None if seed % 8 == 1 => {
+            at_once.push(Box::pin(story.follow_live(Timeline::Source(source("actor:ada")))));
+            at_once.push(Box::pin(story.follow_live(Timeline::Feed(user("bob")))));
+        }
+        None => {}
+    }
     if story.deletes_a_topic() {
         at_once.push(Box::pin(story.delete_topic()));
     }
     join_all(at_once).await;
+    // Transactions of processes that died become fully visible without their sender.
     pass(HELD_BACK).await;
     story.settle().await;
-    story.deliver_again().await;
-    story.settle().await;
-    (story, new)
-}
-
-/// A world whose wall clock is slightly wrong.
-#[derive(Clone, Debug)]
-struct Skewed {
-    world: World,
-    by_millis: i64,
-}
-
-impl Ambient for Skewed {
-    fn since_epoch(&self) -> Duration {
-        let by = Duration::from_millis(self.by_millis.unsigned_abs());
-        let time = self.world.since_epoch();
-        if self.by_millis < 0 { time - by } else { time + by }
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.world.monotonic()
-    }
-
-    fn entropy(&self) -> u128 {
-        self.world.entropy()
-    }
+    story
 }
 
 /// An action of a user.
 #[derive(Debug)]
 enum Act {
-    Post {
-        topic: Topic,
-        events: Vec<NewEvent>,
-    },
-    Follow {
-        user: User,
-        source: Source,
-        backfill: u16,
-    },
-    Unfollow {
-        user: User,
-        source: Source,
-    },
-    FollowAgain {
-        user: User,
-        source: Source,
-    },
-    /// Unfollows a source just after posting an event that the source lists.
-    Leave {
-        user: User,
-        source: Source,
-        event: NewEvent,
-        wait: Duration,
-    },
-    Delete {
-        topic: Topic,
-        id: EventId,
-    },
+    Post(Topic, Vec<NewEvent>),
+    /// Follows a source, with this many older events.
+    Follow(User, Source, u16),
+    Unfollow(User, Source),
+    FollowAgain(User, Source),
+    /// Unfollows a source some time after posting an event that the source lists.
+    Leave(User, Source, NewEvent, Duration),
+    Delete(Topic, EventId),
 }
 
 pub(super) struct Story {
@@ -174,8 +124,6 @@ pub(super) struct State {
     followed: Vec<(User, Source)>,
     /// For each event, the last sequence number at which its record or its jobs pushed it.
     pub(super) pushed: BTreeMap<EventId, u64>,
-    /// Events that somebody asked to delete.
-    pub(super) deleted: BTreeSet<EventId>,
     /// The clients of all processes. They list the calls that were made.
     clients: Vec<FaultyClient>,
 }
@@ -227,7 +175,6 @@ impl Story {
             posted: Vec::new(),
             followed: Vec::new(),
             pushed: BTreeMap::new(),
-            deleted: BTreeSet::new(),
             clients: Vec::new(),
         };
         let story = Self { world, engine, seed, settings, state: RefCell::new(state) };
@@ -293,7 +240,9 @@ impl Story {
         let client = self.engine.client_with(faults);
         self.state.borrow_mut().clients.push(client.clone());
         let by_millis = self.draw(|random| random.i64(-1500..=1500));
-        let ambient = Skewed { world: self.world.clone(), by_millis };
+        let by = Duration::from_millis(by_millis.unsigned_abs());
+        let process = self.world.process();
+        let ambient = if by_millis < 0 { process.behind(by) } else { process.ahead(by) };
         let pace = self.one(&[1, 5, 5, 20, 200]);
         let longest = Duration::from_millis(pace);
         let slow = client.over(Network { seed: self.draw(|random| random.u64(..)), longest, stall: None });
@@ -306,30 +255,27 @@ impl Story {
             0..5 => {
                 let count = if self.once_in(4) { self.one(&[2, 3]) } else { 1 };
                 let events = (0..count).map(|_| self.event()).collect();
-                Act::Post { topic: topic(self.one(&TOPICS)), events }
+                Act::Post(topic(self.one(&TOPICS)), events)
             }
             5..8 => {
                 self.state.borrow_mut().followed.push((user.clone(), source.clone()));
-                Act::Follow { user, source, backfill: self.one(&[0, 1, 2, 3]) }
+                Act::Follow(user, source, self.one(&[0, 1, 2, 3]))
             }
             8..10 => {
                 let State { followed, random, .. } = &mut *self.state.borrow_mut();
                 let (user, source) = take(followed, random).unwrap_or((user, source));
                 let wait = Duration::from_millis(random.u64(..500));
                 match random.u8(..4) {
-                    0 => Act::FollowAgain { user, source },
-                    1 => Act::Unfollow { user, source },
-                    _ => Act::Leave { event: about(&source), user, source, wait },
+                    0 => Act::FollowAgain(user, source),
+                    1 => Act::Unfollow(user, source),
+                    _ => Act::Leave(user, source.clone(), about(&source), wait),
                 }
             }
             _ => {
-                let State { posted, random, deleted, .. } = &mut *self.state.borrow_mut();
+                let State { posted, random, .. } = &mut *self.state.borrow_mut();
                 match take(posted, random) {
-                    Some((topic, id)) => {
-                        deleted.insert(id);
-                        Act::Delete { topic, id }
-                    }
-                    None => Act::Unfollow { user, source },
+                    Some((topic, id)) => Act::Delete(topic, id),
+                    None => Act::Unfollow(user, source),
                 }
             }
         }
@@ -357,27 +303,27 @@ impl Story {
         let (client, store) = self.process(faulty);
         let act = async {
             match act {
-                Act::Post { topic, events } => {
+                Act::Post(topic, events) => {
                     let written = store.op().topic(&topic).write(submission(events)).await?;
                     let events = written.events.iter().map(|event| (topic.clone(), event.id));
                     self.state.borrow_mut().posted.extend(events);
                 }
-                Act::Follow { user, source, backfill } => {
+                Act::Follow(user, source, backfill) => {
                     store.op().user(&user).follow(&source, Backfill::new(backfill)?).await?;
                 }
-                Act::Unfollow { user, source } => {
+                Act::Unfollow(user, source) => {
                     store.op().user(&user).unfollow(&source).await?;
                 }
-                Act::FollowAgain { user, source } => {
+                Act::FollowAgain(user, source) => {
                     store.op().user(&user).unfollow(&source).await?;
                     store.op().user(&user).follow(&source, Backfill::default()).await?;
                 }
-                Act::Leave { user, source, event, wait } => {
+                Act::Leave(user, source, event, wait) => {
                     store.op().topic(&topic(TOPICS[0])).write(submission(vec![event])).await?;
                     pass(wait).await;
                     store.op().user(&user).unfollow(&source).await?;
                 }
-                Act::Delete { topic, id } => {
+                Act::Delete(topic, id) => {
                     store.op().topic(&topic).delete_event(id, None).await?;
                 }
             }
