@@ -219,7 +219,7 @@ impl<'a> Writer<'a> {
         let open = self.refuse(open, busy);
         let made = open.iter().map(|(_, queued)| queued.attempts + 1).max();
         let Some(made) = made else { return };
-        let wait = Attempts::wait_after(&self.table, made);
+        let wait = Attempts::wait_after(self.table, made);
         if refusal.is_throttle {
             self.table.meter().throttled(wait.is_none());
         }
