@@ -103,7 +103,7 @@ async fn a_name_is_used_again_by_another_topic() {
     let other = store(scene.engine.client(), &scene.world);
     let write = async |store: &Store, data: &str| {
         let events = vec![event("note", Some(data.to_owned()))];
-        post(&store, &posts, events).await[0]
+        post(store, &posts, events).await[0]
     };
     write(&other, "1").await;
     scene.delete_and_settle().await;

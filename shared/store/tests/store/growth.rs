@@ -23,7 +23,7 @@ async fn shards(engine: &Engine, world: &World, topic: &Topic) -> Vec<u16> {
 }
 
 async fn write(store: &Store, topic: &Topic) {
-    post(&store, topic, vec![event("note", None)]).await;
+    post(store, topic, vec![event("note", None)]).await;
 }
 
 /// Throttles the first puts of events.

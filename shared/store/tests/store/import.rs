@@ -88,7 +88,7 @@ async fn a_bucket_gets_the_imports_shards_and_never_loses_any() {
     // Another process, which remembers the earlier number of shards.
     let other = store(engine.client(), &world);
     for store in [&live, &other] {
-        post(&store, &topic, vec![old.clone()]).await;
+        post(store, &topic, vec![old.clone()]).await;
     }
     assert_eq!(shards(&live, &topic).await, [1]);
     live.op().topic(&topic).import(count(4), past(50, 4)).await.unwrap();

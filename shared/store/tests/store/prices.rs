@@ -21,7 +21,7 @@ fn of_512_bytes(topic: &Topic) -> NewEvent {
 async fn fill(store: &Store, topic: &Topic, events: usize) {
     let event = of_512_bytes(topic);
     for batch in vec![event; events].chunks(500) {
-        post(&store, topic, batch.to_vec()).await;
+        post(store, topic, batch.to_vec()).await;
     }
 }
 

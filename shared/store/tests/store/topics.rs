@@ -156,11 +156,11 @@ async fn concurrent_writers_keep_a_buckets_types_within_their_bound() {
     // Each process knows the directory's entry with one type.
     let processes: Vec<_> = (0..6).map(|_| store(engine.client(), &world)).collect();
     for process in &processes {
-        post(&process, &posts, vec![event("first", None)]).await;
+        post(process, &posts, vec![event("first", None)]).await;
     }
     for (n, process) in processes.iter().enumerate() {
         let new = (0..60).map(|m| event(&format!("t{n}.{m}"), None)).collect();
-        post(&process, &posts, new).await;
+        post(process, &posts, new).await;
     }
     let listed =
         items(&engine).await.iter().filter_map(|item| Some(item.get("types")?.as_ss().unwrap().len())).max();
