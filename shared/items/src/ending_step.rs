@@ -111,12 +111,8 @@ impl DeletionStep {
 }
 
 impl Step for DeletionStep {
-    fn own_key(&self) -> impl TableKey {
+    fn key(&self) -> impl TableKey {
         Ending::Deletion.step_of(&self.topic)
-    }
-
-    fn name(&self) -> Option<StepName> {
-        Some(self.name)
     }
 }
 
@@ -190,12 +186,8 @@ impl RetentionStep {
 }
 
 impl Step for RetentionStep {
-    fn own_key(&self) -> impl TableKey {
+    fn key(&self) -> impl TableKey {
         Ending::Retention.step_of(&self.topic)
-    }
-
-    fn name(&self) -> Option<StepName> {
-        Some(self.name)
     }
 }
 

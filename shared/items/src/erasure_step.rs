@@ -229,12 +229,8 @@ impl ErasureStep {
 }
 
 impl Step for ErasureStep {
-    fn own_key(&self) -> impl TableKey {
+    fn key(&self) -> impl TableKey {
         ErasureStepKey { erasure: self.erasure }
-    }
-
-    fn name(&self) -> Option<StepName> {
-        Some(self.name)
     }
 }
 

@@ -35,7 +35,7 @@ use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::key::key;
 use crate::limits::JOB_SECONDS;
 use crate::record::{Record, record};
-use crate::work::{Step, StepName};
+use crate::work::Step;
 
 lately_keys::words! {
     /// The work of a job, either for each follower of its page or for one user's feed.
@@ -208,12 +208,8 @@ impl JobStep {
 }
 
 impl Step for JobStep {
-    fn own_key(&self) -> impl TableKey {
+    fn key(&self) -> impl TableKey {
         self.key.clone()
-    }
-
-    fn name(&self) -> Option<StepName> {
-        None
     }
 }
 

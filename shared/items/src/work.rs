@@ -55,20 +55,12 @@ impl StepName {
 
 /// An item that is the next step of some work.
 pub trait Step: Record {
-    /// The item's key, of its own type.
-    fn own_key(&self) -> impl TableKey;
-
-    /// The step's name; `None` if each step of the work is an item of its own.
-    fn name(&self) -> Option<StepName>;
-
     /// The item's key.
-    fn key(&self) -> Key {
-        self.own_key().encode()
-    }
+    fn key(&self) -> impl TableKey;
 
     /// The item.
     fn encode(&self) -> Item {
-        self.add_to(Item::at(&self.own_key()))
+        self.add_to(Item::at(&self.key()))
     }
 }
 
