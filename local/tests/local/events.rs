@@ -1,7 +1,6 @@
-//! Every payload of `events/` gets the answer of `events/expected.json`, as it would behind the gateway or the function URL. The
-//! file also
-//! lists the state of the system that the answers assume. `scripts/emulator` checks the deployed functions with the
-//! same file.
+//! Every payload of `events/` gets the answer of `events/expected.json`, as it would behind the gateway or the function
+//! URL. The file also lists the state of the system that the answers assume. `scripts/emulator` checks the deployed
+//! functions with the same file.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -156,17 +155,18 @@ async fn each_payload_is_answered_as_expected() {
         answers.keys().collect::<Vec<_>>(),
         "each payload has an expectation"
     );
+    let mut api = behind_the_gateway(&given().await);
+    let mut before = api.items().await;
     for (name, text) in http_payloads() {
         let Expected::Http { status, code, .. } = &answers[&name] else { panic!("{name} is a request") };
-        let api = behind_the_gateway(&given().await);
-        let before = api.items().await;
         let payload: HttpEvent = serde_json::from_str(&text).unwrap();
         let answer = api.send_whole(payload.into_request().unwrap()).await;
         assert_eq!((answer.status, &answer.code()), (*status, code), "{name}: {}", answer.text);
-        assert!(
-            answer.status < 300 || api.items().await == before,
-            "{name}: a refused request changes nothing"
-        );
+        if api.items().await != before {
+            assert!(answer.status < 300, "{name}: a refused request changes nothing");
+            api = behind_the_gateway(&given().await);
+            before = api.items().await;
+        }
     }
 }
 
