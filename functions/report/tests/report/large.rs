@@ -95,7 +95,8 @@ async fn a_fault_during_an_upload_leaves_one_complete_file() {
     let begins = calls.iter().position(|call| call.starts_with("multipart ")).unwrap() as u64 + 1;
     let ends = calls.iter().position(|call| call.starts_with("complete ")).unwrap() as u64 + 1;
     let mut reports = 1;
-    for n in begins..=ends {
+    // The upload's begin, a part and its end: all parts are sent alike.
+    for n in [begins, begins + 1, ends] {
         for effect in
             [Effect::Crash(Moment::Before), Effect::Crash(Moment::After), Effect::Fail(Moment::After)]
         {

@@ -10,18 +10,18 @@ use crate::rig::{Rig, pass};
 
 const QUARTER: Duration = Duration::from_secs(15 * 60);
 
-/// Quarters of an hour in a week.
-const WEEK: usize = 7 * 24 * 4;
+/// Quarters of an hour in more than a day.
+const QUARTERS: usize = 30 * 4;
 
 #[tokio::test(start_paused = true)]
-async fn every_report_of_a_week_takes_the_same_number_of_calls() {
+async fn every_report_of_a_day_takes_the_same_number_of_calls() {
     let mut rig = Rig::new(1).await;
     rig.topic = "quarters".parse().unwrap();
     let settings = br#"{"bucket":"quarter-hour","fan_out":false,"views":[]}"#;
     rig.store.op().topic(&rig.topic).put(&TopicChange::parse(settings).unwrap()).await.unwrap();
     let report = rig.report("nightly");
     let (mut of_table, mut of_objects) = (BTreeSet::new(), BTreeSet::new());
-    for quarter in 0..WEEK {
+    for quarter in 0..QUARTERS {
         pass(QUARTER / 2).await;
         rig.write(3, None).await;
         rig.settle().await;

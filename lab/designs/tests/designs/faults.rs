@@ -70,7 +70,7 @@ async fn an_operation_throttled_until_its_deadline_is_unavailable() {
 
 #[tokio::test(start_paused = true)]
 async fn unprocessed_items_and_failed_batches_are_written_again() {
-    for seed in seeds(5) {
+    for seed in seeds(2) {
         for design in designs() {
             let world = World::new(seed.0);
             let engine = engine(&world, &design, Options::default());
@@ -91,7 +91,7 @@ async fn unprocessed_items_and_failed_batches_are_written_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_walk_under_many_faults_returns_each_event_once() {
-    for seed in seeds(5) {
+    for seed in seeds(2) {
         for design in designs() {
             let (world, engine, calm) = scene(&design);
             calm.write(events(&design, 200)).await.unwrap();

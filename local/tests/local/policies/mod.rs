@@ -158,11 +158,7 @@ async fn each_function_is_granted_exactly_its_actions() {
         Box::pin(rare::ends(&watched)).await;
         Box::pin(rare::reports(&watched)).await;
     };
-    tokio::join!(
-        Box::pin(check(&watched)),
-        Box::pin(of_posts),
-        Box::pin(of_topics)
-    );
+    tokio::join!(Box::pin(check(&watched)), Box::pin(of_posts), Box::pin(of_topics));
     given_up(&watched);
     let template = Template::parse(TEMPLATE).unwrap();
     assert_eq!(functions(&template), watched.witnesses().map(|(name, _)| name).into());

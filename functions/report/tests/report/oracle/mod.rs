@@ -365,7 +365,7 @@ async fn play(seed: u64) -> Story {
     story
 }
 
-const SEEDS: u64 = 50;
+const SEEDS: u64 = 25;
 
 /// Calls take a short time, and one of them may stall.
 const fn network(seed: u64, stall: Option<Stall>) -> Network {
