@@ -139,7 +139,7 @@ impl Columns {
 }
 
 impl TimelineArguments {
-    pub(super) async fn print(self, page: PageArguments, session: Session<'_>) -> Result<(), Failure> {
+    pub(super) async fn print(self, page: PageArguments, session: &mut Session<'_>) -> Result<(), Failure> {
         let Self { topic, actor, subject } = self;
         let (timeline, topic, several_topics) = match (actor, subject, topic) {
             (Some(actor), _, topic) => (session.api.actor(actor).entries(), topic, true),
@@ -147,7 +147,7 @@ impl TimelineArguments {
             (None, None, Some(topic)) => (session.api.topic(topic).entries(), None, false),
             (None, None, None) => unreachable!("clap requires one of them"),
         };
-        page.print(session, timeline, topic, several_topics).await
+        page.print(timeline, topic, several_topics, session).await
     }
 }
 
@@ -155,10 +155,10 @@ impl PageArguments {
     /// Prints the pages of a timeline; only events of `topic`, if it is given.
     pub(crate) async fn print(
         self,
-        mut session: Session<'_>,
         timeline: Timeline<Box<RawValue>>,
         topic: Option<Topic>,
         several_topics: bool,
+        session: &mut Session<'_>,
     ) -> Result<(), Failure> {
         let columns = Columns { topic: several_topics, id: self.ids };
         let mut table = session.table(&columns.titles());
@@ -221,7 +221,7 @@ pub(crate) fn rows(columns: Columns, events: &[Box<RawValue>]) -> Result<Vec<Vec
 }
 
 /// Sends an operation, and prints the event of its response.
-pub(super) async fn show_event<T>(session: &mut Session<'_>, operation: Operation<T>) -> Result<(), Failure> {
+pub(super) async fn show_event<T>(operation: Operation<T>, session: &mut Session<'_>) -> Result<(), Failure> {
     let print = |session: &mut Session<'_>, event: Answer<ShownEvent>| {
         let columns = Columns { topic: false, id: true };
         let mut table = session.table(&columns.titles());

@@ -110,12 +110,12 @@ pub(crate) async fn run(options: LoadOptions, mut terminal: Terminal<'_>) -> Res
     let traffic = Arc::new(traffic(&options, batch, lately));
     let done = match traffic.set_up().await {
         Ok(()) => send(&traffic, &options, &mut terminal).await,
-        Err(problem) => Err(api.failure(problem)),
+        Err(problem) => Err(problem.into()),
     };
     let cleaned = traffic.clean_up().await;
     done?;
     cleaned.map_err(|problem| {
-        let (why, topics) = (api.failure(problem), traffic.topics.join(", "));
+        let (why, topics) = (Failure::from(problem), traffic.topics.join(", "));
         Failure::new(1, format!("not everything is deleted ({why}): delete {topics}"))
     })
 }
