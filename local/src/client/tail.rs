@@ -22,9 +22,8 @@ use {std::os::fd::AsFd, tokio::io::Interest, tokio::net::unix::pipe::Sender};
 
 use crate::client::access::parse_url;
 use crate::client::session::Session;
-use crate::client::timeline::{Columns, ShownEvent, rows};
+use crate::client::timeline::{EventTable, ShownEvent};
 use crate::failure::Failure;
-use crate::text_table::TextTable;
 use crate::time_argument::{Bound, parse_bound};
 
 /// The most events of a page.
@@ -67,8 +66,7 @@ struct Tail<'s, 'a> {
     session: &'s mut Session<'a>,
     timeline: Timeline<Box<RawValue>>,
     event_type: Option<String>,
-    columns: Columns,
-    table: TextTable,
+    table: EventTable,
     /// The lines for standard error: costs, and how the follow fares.
     sender: mpsc::UnboundedSender<String>,
     receiver: mpsc::UnboundedReceiver<String>,
@@ -83,7 +81,6 @@ impl TailArguments {
         timeline: impl FnOnce(&Lately) -> Timeline<Box<RawValue>>,
     ) -> Result<(), Failure> {
         let Self { last, from, event_type, follow, ids, live_url } = self;
-        let columns = Columns { topic: several_topics, id: ids };
         let (sender, receiver) = mpsc::unbounded_channel();
         let costs = session.cost.then(|| sender.clone());
         session.api = session.api.using(|options| {
@@ -98,11 +95,10 @@ impl TailArguments {
             });
         });
         let mut tail = Tail {
-            table: session.table(&columns.titles()),
+            table: EventTable::new(session, several_topics, ids),
             timeline: timeline(&session.api),
             session,
             event_type: event_type.map(|event_type| event_type.to_string()),
-            columns,
             sender,
             receiver,
         };
@@ -143,7 +139,7 @@ impl Tail<'_, '_> {
         if self.session.json {
             events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
         } else {
-            self.session.rows(&mut self.table, &rows(self.columns, events)?)?;
+            self.table.print(events, self.session)?;
         }
         self.session.stdout.flush()?;
         while let Ok(line) = self.receiver.try_recv() {
