@@ -5,11 +5,15 @@
 use clap::builder::Resettable;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Subcommand};
 
-use crate::client::ApiCommand;
+use crate::client::check::{self, CheckOptions};
+use crate::client::command::{EventsCommand, FeedCommand, RecordsCommand};
 use crate::client::consume::{self, ConsumeOptions};
+use crate::client::erase::{self, EraseOptions};
+use crate::client::load::{self, LoadOptions};
 use crate::completions::{self, CompletionsOptions};
 use crate::failure::Failure;
 use crate::operate::dlq::{self, DlqCommand};
+use crate::operate::feed_repair;
 use crate::operate::migrate::{self, MigrateOptions};
 use crate::operate::report::{self, ReportCommand};
 use crate::operate::token::{self, TokenCommand};
@@ -35,9 +39,36 @@ pub struct Lately {
 /// Every command.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Command {
-    /// The commands of the API.
+    /// The API's commands on topics and their events.
     #[command(flatten)]
-    Api(ApiCommand),
+    Events(EventsCommand),
+    /// Show a user's feed, mark it as seen, verify and rebuild it
+    #[command(subcommand)]
+    Feed(FeedCommand),
+    /// The API's commands on follows, records, consumers and sessions.
+    #[command(flatten)]
+    Records(RecordsCommand),
+    /// Erase an actor, a user, or both, and print the receipt (scope admin)
+    ///
+    /// An actor's events are erased in all topics, with their copies in timelines and feeds. A user's profile, sessions,
+    /// feed and follows are erased. The receipt counts what was erased; it names the data that an erasure
+    /// cannot reach. Keep the receipt: --json prints it in the form that lately erase verify reads.
+    // `lately erase verify` reads the table, so it takes no options of the API.
+    #[command(mut_args(|argument| argument.global(false)))]
+    Erase(Box<EraseOptions>),
+    /// Test a stack through its API, after a deployment for example (scope admin)
+    ///
+    /// It creates topics, events, follows, records and a consumer with new names, checks the responses, and deletes what it
+    /// created, except issues. It prints the time and the price of each case, and the bound that the documents state. The
+    /// exit code is 1 if a case fails, and 2 if the URL is not Lately's API or the token lacks the scope.
+    Check(Box<CheckOptions>),
+    /// Send a steady load to a stack, and measure how the stack takes it (scope admin)
+    ///
+    /// It posts events to new topics, at most a hundred posts a second: at higher rates, each post is a batch. Meanwhile
+    /// readers read the latest 50 events, one live stream follows a topic, and one feed shows when fan-out has copied an
+    /// event. Delays begin with the response to the post. No request is repeated. At the end, and after Ctrl-C, it deletes
+    /// what it created. It asks before it sends to another machine, and names the price first.
+    Load(Box<LoadOptions>),
     /// Print a shell's completion script
     ///
     /// Example: lately completions bash > ~/.local/share/bash-completion/completions/lately
@@ -72,7 +103,13 @@ impl Command {
     /// If the command cannot do its work.
     pub async fn run(self, terminal: Terminal<'_>) -> Result<(), Failure> {
         match self {
-            Self::Api(command) => Box::pin(command.run(terminal)).await,
+            Self::Events(command) => Box::pin(command.run(terminal)).await,
+            Self::Feed(FeedCommand::Read(command)) => Box::pin(command.run(terminal)).await,
+            Self::Feed(FeedCommand::Repair(command)) => Box::pin(feed_repair::run(command, terminal)).await,
+            Self::Records(command) => Box::pin(command.run(terminal)).await,
+            Self::Erase(options) => Box::pin(erase::run(*options, terminal)).await,
+            Self::Check(options) => Box::pin(check::run(*options, terminal)).await,
+            Self::Load(options) => Box::pin(load::run(*options, terminal)).await,
             Self::Completions(options) => Ok(completions::run(options, Lately::command(), terminal.stdout)?),
             Self::Token(command) => Box::pin(token::run(command, terminal)).await,
             Self::Dlq(command) => Box::pin(dlq::run(command, terminal)).await,

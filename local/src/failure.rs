@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use lately_client::Problem;
 use lately_store::{ListError, TableError};
 use reqwest::StatusCode;
+use reqwest::header::CONTENT_TYPE;
 
 use crate::text::plain;
 
@@ -30,14 +31,6 @@ pub struct Failure {
     code: u8,
 }
 
-/// An error response.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    /// The command that creates the thing that does not exist. The response names the request that creates it.
-    pub(crate) creation: Option<String>,
-    pub(crate) problem: Box<Problem>,
-}
-
 impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         Self { error: error.into(), code: 1 }
@@ -46,36 +39,70 @@ impl<E: Error + Send + Sync + 'static> From<E> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
+        match self.problem() {
+            Some(problem) => describe(problem, f),
+            None => self.error.fmt(f),
+        }
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { creation, problem } = self;
-        let Problem { status, code, detail, request_id, errors, .. } = &**problem;
-        match StatusCode::from_u16(*status) {
-            Ok(status) => write!(f, "{status}")?,
-            Err(_) => write!(f, "{status}")?,
+/// Writes the sentence that says why a request failed.
+fn describe(problem: &Problem, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Problem { url, target, status, code, detail, request_id, errors, .. } = problem;
+    match status {
+        0 => {
+            let check = "check that the API is running at the URL of --url";
+            return write!(f, "no response from {url} ({detail}); {check}");
         }
-        // The client gives a code to responses that have none.
-        if problem.is_lately() {
-            write!(f, " {}", plain(code))?;
+        _ if is_of_dynamodb(problem) => {
+            let prints = "the local program prints the URL of its API when it starts";
+            return write!(f, "{url} is DynamoDB and not Lately's API; {prints}");
         }
-        match (creation, &**detail) {
-            (Some(creation), _) => write!(f, ": {creation}")?,
-            (None, "") => {}
-            (None, text) => write!(f, ": {}", plain(text))?,
-        }
-        if let Some(id) = request_id {
-            write!(f, " (request {})", plain(id))?;
-        }
-        let mut faults = errors.iter();
-        faults.try_for_each(|fault| write!(f, "\n  {}: {}", plain(&fault.path), plain(&fault.message)))
+        200..300 => return write!(f, "{}", Failure::foreign(detail)),
+        _ => {}
     }
+    match StatusCode::from_u16(*status) {
+        Ok(status) => write!(f, "{status}")?,
+        Err(_) => write!(f, "{status}")?,
+    }
+    // The client gives a code to responses that have none.
+    if problem.is_lately() {
+        write!(f, " {}", plain(code))?;
+    }
+    match (creation(target, code), &**detail) {
+        (Some(creation), _) => write!(f, ": {creation}")?,
+        (None, "") => {}
+        (None, text) => write!(f, ": {}", plain(text))?,
+    }
+    if let Some(id) = request_id {
+        write!(f, " (request {})", plain(id))?;
+    }
+    let mut faults = errors.iter();
+    faults.try_for_each(|fault| write!(f, "\n  {}: {}", plain(&fault.path), plain(&fault.message)))
 }
 
-impl Error for Refusal {}
+/// True if DynamoDB sent the response: its JSON has a type of its own.
+fn is_of_dynamodb(problem: &Problem) -> bool {
+    let content_type = problem.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|content_type| content_type.starts_with("application/x-amz-json"))
+}
+
+/// The missing thing, and the command that creates it, by the request's path and the problem's code. The response names
+/// the request that creates it.
+fn creation(target: &str, code: &str) -> Option<String> {
+    // No other character of a name is encoded.
+    let path = target.replace("%40", "@");
+    let parts: Vec<_> = path.split(['/', '?']).skip(1).collect();
+    match (code, &*parts) {
+        ("topic-not-found", ["topics", topic, ..]) => Some(format!(
+            "the topic {topic} does not exist; `lately topic create {topic}` creates it (scope admin)"
+        )),
+        ("not-found", ["topics", topic, "consumers", name, ..]) => Some(format!(
+            "the consumer {name} does not exist; `lately consumer create {topic} {name}` creates it"
+        )),
+        _ => None,
+    }
+}
 
 impl Failure {
     /// A failure with an exit code of its own.
@@ -100,11 +127,12 @@ impl Failure {
 
     /// The process's exit code: see the table at the top of this file.
     pub fn code(&self) -> u8 {
-        match self.error.downcast_ref().map(|refusal: &Refusal| refusal.problem.status) {
+        match self.problem() {
             None => self.code,
-            Some(404) => 4,
-            Some(409 | 412 | 428) => 5,
-            Some(400..500) => 3,
+            Some(problem) if is_of_dynamodb(problem) => 1,
+            Some(Problem { status: 404, .. }) => 4,
+            Some(Problem { status: 409 | 412 | 428, .. }) => 5,
+            Some(Problem { status: 400..500, .. }) => 3,
             Some(_) => 1,
         }
     }
@@ -125,12 +153,11 @@ impl Failure {
 
     /// True if the API answered with this status.
     pub(crate) fn has_status(&self, status: StatusCode) -> bool {
-        self.error.downcast_ref().is_some_and(|refusal: &Refusal| refusal.problem.status == status.as_u16())
+        self.problem().is_some_and(|problem| problem.status == status.as_u16())
     }
 
-    /// The error response, if the API answered with one.
-    pub(crate) fn refusal_mut(&mut self) -> Option<&mut Refusal> {
-        self.error.downcast_mut()
+    fn problem(&self) -> Option<&Problem> {
+        self.error.downcast_ref::<Box<Problem>>().map(Box::as_ref)
     }
 }
 
@@ -139,7 +166,7 @@ mod tests {
     use super::*;
 
     fn refusal(status: u16, body: &str) -> Failure {
-        Refusal { creation: None, problem: Box::new(Problem::of_body(status, body.as_bytes())) }.into()
+        Box::new(Problem::of_body(status, body.as_bytes())).into()
     }
 
     #[test]
@@ -180,5 +207,17 @@ mod tests {
         let failure = refusal(429, r#"{"message":"Too Many Requests"}"#);
         assert_eq!(failure.to_string(), "429 Too Many Requests: Too Many Requests");
         assert_eq!(refusal(502, "<html>").to_string(), "502 Bad Gateway");
+    }
+
+    #[test]
+    fn a_missing_topic_or_consumer_is_created_by_a_command() {
+        let hint = |target: &str, code: &str| creation(target, code).unwrap_or_default();
+        assert!(
+            hint("/topics/n%40pe/events?limit=1", "topic-not-found").contains("`lately topic create n@pe`")
+        );
+        let consumer = "/topics/nope/consumers/printer";
+        assert!(hint(consumer, "not-found").contains("`lately consumer create nope printer`"));
+        assert!(hint(&format!("{consumer}/poll"), "topic-not-found").contains("`lately topic create nope`"));
+        assert_eq!((hint("/topics/nope", "not-found"), hint("", "topic-not-found")), Default::default());
     }
 }

@@ -113,7 +113,8 @@ pub(crate) fn follow<E: DeserializeOwned + Send + 'static>(
         on_interruption,
     };
     Box::pin(stream::try_unfold(follower, async |mut follower| {
-        let (event, late) = follower.next().await?;
+        let next = follower.next().await;
+        let (event, late) = next.map_err(|problem| follower.transport.of(&follower.live, problem))?;
         let event = read(&event)?;
         Ok(Some((Followed { event, cursor: follower.cursor.clone(), late }, follower)))
     }))
@@ -147,6 +148,7 @@ impl Follower {
                     if !problem.is_temporary() || (!self.is_connected && self.failures + 1 >= attempts) {
                         return Err(problem);
                     }
+                    let problem = self.transport.of(&self.live, problem);
                     self.note_problem(&problem);
                     Some(problem)
                 }

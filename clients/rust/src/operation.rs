@@ -66,18 +66,14 @@ impl<T> Operation<T> {
         self.read_by(|response| response.json())
     }
 
-    /// The path of the request, with its query if it has one.
-    pub fn target(&self) -> &str {
-        self.request.target()
-    }
-
     /// Sends the operation, and again where that is safe.
     ///
     /// # Errors
     /// Like every call: the problem of the response, or that there was none.
     pub async fn answer(self) -> Result<Answer<T>> {
         let response = self.transport.send(&self.request).await?;
-        let (value, cost) = ((self.read)(&response)?, response.cost());
+        let value = (self.read)(&response).map_err(|problem| self.transport.of(&self.request, problem))?;
+        let cost = response.cost();
         Ok(Answer { value, cost, replayed: response.header("idempotent-replayed").is_some(), response })
     }
 }

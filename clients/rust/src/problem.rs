@@ -38,6 +38,10 @@ pub struct Problem {
     pub cost: Cost,
     /// The headers of the response.
     pub headers: HeaderMap,
+    /// The API's address.
+    pub url: String,
+    /// The path of the request, with its query if it has one.
+    pub target: String,
     /// With `unreachable`: the error of the HTTP client, if it has one.
     pub cause: Option<Arc<reqwest::Error>>,
     pub(crate) is_lately: bool,

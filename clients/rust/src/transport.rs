@@ -77,11 +77,17 @@ impl Transport {
             let attempts = if is_heard { attempts } else { attempts.min(attempts_unheard) };
             let problem = match answer {
                 Err(problem) if attempt < attempts && may_repeat(request, &problem) => problem,
-                answer => return answer,
+                answer => return answer.map_err(|problem| self.of(request, problem)),
             };
             self.pause(attempt, problem.retry_after).await;
         }
         unreachable!("the last attempt returns")
+    }
+
+    /// A problem with the request that it is about.
+    pub(crate) fn of(&self, request: &Request, mut problem: Box<Problem>) -> Box<Problem> {
+        (problem.url, problem.target) = (self.options.url.clone(), request.target.clone());
+        problem
     }
 
     /// The operation that a request is.

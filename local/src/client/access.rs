@@ -4,14 +4,13 @@
 //! end soon: the server is then probably not running. It reaches the API on this machine, behind a gateway, or under
 //! another host name.
 
-use std::ops::Deref;
 use std::time::Duration;
 
-use lately_client::{Answer, Lately, Operation, Options, Problem, Token};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use lately_client::{Lately, Options, Token};
+use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 
-use crate::failure::{Failure, Refusal};
+use crate::failure::Failure;
 
 /// The attempts while a person waits: they take about a second.
 pub(crate) const FEW: u32 = 4;
@@ -35,9 +34,16 @@ pub(crate) struct ApiAddress {
     #[arg(long, env = "LATELY_URL", value_name = "URL", default_value = "http://127.0.0.1:3000", global = true, value_parser = parse_url)]
     pub(crate) url: Url,
 
+    #[command(flatten)]
+    pub(crate) credentials: Credentials,
+}
+
+/// The token, and the headers of each request.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Credentials {
     /// A header to send with each request, such as 'Host: api.example.org'; repeatable
     #[arg(long = "header", value_name = "NAME: VALUE", global = true, value_parser = parse_header)]
-    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 
     /// The token to send; dev is the local program's admin
     #[arg(
@@ -48,7 +54,7 @@ pub(crate) struct ApiAddress {
         hide_env_values = true,
         global = true
     )]
-    pub(crate) token: Token,
+    token: Token,
 }
 
 /// The API's URL and token, and the form of the output. A command with subcommands takes them before and after the
@@ -68,92 +74,21 @@ pub struct Access {
     pub(crate) cost: bool,
 }
 
-/// A client of the API with a token.
-#[derive(Clone, Debug)]
-pub(crate) struct Api {
-    pub(crate) lately: Lately,
-    url: String,
-}
-
-impl Deref for Api {
-    type Target = Lately;
-
-    fn deref(&self) -> &Lately {
-        &self.lately
-    }
-}
-
-impl Api {
-    /// A client of the API at a URL, which makes at most so many attempts of a request.
-    pub(crate) fn at(address: ApiAddress, attempts: u32) -> Result<Self, Failure> {
+impl ApiAddress {
+    /// A client of the API, which makes at most so many attempts of a request.
+    pub(crate) fn client(self, attempts: u32) -> Result<Lately, Failure> {
         // Installs the process's TLS provider, unless DynamoDB's client has installed it already.
         drop(rustls::crypto::ring::default_provider().install_default());
-        let url = address.url.as_str().trim_end_matches('/').to_owned();
         let http = Client::builder().connect_timeout(CONNECT_TIMEOUT);
         // Never through a proxy: on the proxy's machine, a loopback address is another server.
-        let http = if is_here(&address.url) { http.no_proxy() } else { http };
-        let mut options = Options::new(&*url);
-        options.http = Some(http.default_headers(address.headers.into_iter().collect()).build()?);
+        let http = if is_here(&self.url) { http.no_proxy() } else { http };
+        let mut options = Options::new(self.url.as_str().trim_end_matches('/'));
+        options.http = Some(http.default_headers(self.credentials.headers.into_iter().collect()).build()?);
         options.backoff = BACKOFF;
-        options.token = address.token;
+        options.token = self.credentials.token;
         (options.attempts, options.attempts_unheard) = (attempts, FEW);
-        Ok(Self { lately: Lately::with(options), url })
+        Ok(Lately::with(options))
     }
-
-    /// Sends an operation, with retries.
-    pub(crate) async fn ask<T>(&self, operation: Operation<T>) -> Result<Answer<T>, Failure> {
-        let target = operation.target().to_owned();
-        match operation.answer().await {
-            Ok(answer) if is_of_dynamodb(&answer.response.headers) => Err(self.dynamodb()),
-            answer => answer.map_err(|problem| self.failure_at(&target, problem)),
-        }
-    }
-
-    /// The failure of a stream of events.
-    pub(crate) fn failure(&self, problem: Box<Problem>) -> Failure {
-        self.failure_at("", problem)
-    }
-
-    /// The failure of a request for a path.
-    fn failure_at(&self, target: &str, problem: Box<Problem>) -> Failure {
-        let Self { url, .. } = self;
-        match problem.status {
-            0 => {
-                let check = "check that the API is running at the URL of --url";
-                Failure::new(1, format!("no response from {url} ({}); {check}", problem.detail))
-            }
-            _ if is_of_dynamodb(&problem.headers) => self.dynamodb(),
-            200..300 => Failure::foreign(problem.detail),
-            _ => Refusal { creation: creation(target, &problem.code), problem }.into(),
-        }
-    }
-
-    fn dynamodb(&self) -> Failure {
-        let prints = "the local program prints the URL of its API when it starts";
-        Failure::new(1, format!("{} is DynamoDB and not Lately's API; {prints}", self.url))
-    }
-}
-
-/// The missing thing, and the command that creates it, by the request's path and the problem's code.
-fn creation(target: &str, code: &str) -> Option<String> {
-    // No other character of a name is encoded.
-    let path = target.replace("%40", "@");
-    let parts: Vec<_> = path.split(['/', '?']).skip(1).collect();
-    match (code, &*parts) {
-        ("topic-not-found", ["topics", topic, ..]) => Some(format!(
-            "the topic {topic} does not exist; `lately topic create {topic}` creates it (scope admin)"
-        )),
-        ("not-found", ["topics", topic, "consumers", name, ..]) => Some(format!(
-            "the consumer {name} does not exist; `lately consumer create {topic} {name}` creates it"
-        )),
-        _ => None,
-    }
-}
-
-/// True if DynamoDB sent the response: its JSON has a type of its own.
-fn is_of_dynamodb(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    content_type.is_some_and(|content_type| content_type.starts_with("application/x-amz-json"))
 }
 
 /// True if the URL is of this machine.
@@ -172,7 +107,7 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, String> {
     }
 }
 
-pub(crate) fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let parsed = text.split_once(':').and_then(|(name, value)| {
         Some((name.trim().parse::<HeaderName>().ok()?, value.trim().parse::<HeaderValue>().ok()?))
     });
@@ -205,17 +140,5 @@ mod tests {
         for text in ["", "Host", ": x", "Ho st: x"] {
             assert!(parse_header(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn a_missing_topic_or_consumer_is_created_by_a_command() {
-        let hint = |target: &str, code: &str| creation(target, code).unwrap_or_default();
-        assert!(
-            hint("/topics/n%40pe/events?limit=1", "topic-not-found").contains("`lately topic create n@pe`")
-        );
-        let consumer = "/topics/nope/consumers/printer";
-        assert!(hint(consumer, "not-found").contains("`lately consumer create nope printer`"));
-        assert!(hint(&format!("{consumer}/poll"), "topic-not-found").contains("`lately topic create nope`"));
-        assert_eq!((hint("/topics/nope", "not-found"), hint("", "topic-not-found")), Default::default());
     }
 }

@@ -1,273 +1,441 @@
-//! The commands of the API: their arguments, and for each command the operation that it calls and the view that it
-//! prints. A command that does more has a file.
+//! The commands of the API, as tables: a row is a command's help, its arguments, and the operation that it calls with
+//! the view that it prints. A command that does more has a file.
 
-use lately_client::Lately;
-use lately_keys::{Source, Topic, User};
+use lately_client::{IssueQuery, RecordQuery, SessionQuery};
+use lately_keys::{BucketWidth, EventId, IssuePriority, IssueStatus, SessionId, User};
 use lately_model::limits::BACKFILL;
+use lately_model::{IssueBody, IssueTitle, Label, NewConsumer, SeekTo, SessionToken, SettleSeconds, Start};
+use reqwest::StatusCode;
 use serde_json::json;
 
 use crate::client::access::Access;
-use crate::client::check::{self, CheckOptions};
-use crate::client::consumer::ConsumerCommand;
-use crate::client::document::{self, DocumentCommand, ProfileArgument, SettingsArgument};
-use crate::client::erase::{self, EraseOptions};
-use crate::client::event::EventCommand;
-use crate::client::feed::FeedCommand;
-use crate::client::issue::{self, IssueCommand};
-use crate::client::list::ListArguments;
-use crate::client::load::{self, LoadOptions};
+use crate::client::arguments::{
+    AppArgument, ConsumerArgument, EventArgument, Group, ListArguments, Revised, RevokedArguments,
+    SourceArgument, TopicArgument, UserArgument, given, parse_settle,
+};
+use crate::client::document::{self, DocumentCommand};
+use crate::client::issue::{self, IssueArgument, IssueChangeArguments, RepositoryArgument};
 use crate::client::post::{self, PostArguments};
 use crate::client::session::Session;
 use crate::client::tail::TailArguments;
-use crate::client::timeline::{PageArguments, TimelineArguments};
-use crate::client::token_session::SessionCommand;
-use crate::client::topic::{self, TopicCommand};
+use crate::client::timeline::{PageArguments, TimelineArguments, show_event};
+use crate::client::topic::{self, EndArguments, SettingsArguments};
 use crate::client::view;
+use crate::client::view::View::{List, Pairs};
+use crate::counted::counted;
 use crate::failure::Failure;
+use crate::new_token::NewTokenArguments;
+use crate::operate::feed_repair::FeedRepairCommand;
 use crate::terminal::Terminal;
+use crate::time_argument::{parse_seek, parse_start};
+use crate::values::one_of;
 
-/// The commands of the API.
-#[derive(Clone, Debug, clap::Subcommand)]
-pub enum ApiCommand {
+/// Declares a group of commands. A row is `Name(shared arguments; own arguments) future;`: the command runs the future.
+///
+/// `opens session` adds the options of [`Access`] to each command. A group `in session` is below a command that has them.
+macro_rules! commands {
+    (
+        $(#[$about:meta])* $visible:vis $group:ident opens $session:ident
+        $($(#[$help:meta])* $name:ident(
+            $($shared:ident: $Shared:ty),* $(; $($(#[$arg:meta])* $own:ident: $Own:ty),*)?
+        ) $run:expr;)*
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, clap::Subcommand)]
+        $visible enum $group {
+            $($(#[$help])* $name {
+                $(#[command(flatten)] $shared: $Shared,)*
+                $($($(#[$arg])* $own: $Own,)*)?
+                #[command(flatten)] access: Access,
+            },)*
+        }
+
+        impl $group {
+            pub(crate) async fn run(self, terminal: Terminal<'_>) -> Result<(), Failure> {
+                match self {
+                    $(Self::$name { $($shared,)* $($($own,)*)? access } => {
+                        let $session = &mut Session::open(access, terminal)?;
+                        $run.await
+                    })*
+                }
+            }
+        }
+    };
+    (
+        $(#[$about:meta])* $visible:vis $group:ident in $session:ident
+        $($(#[$help:meta])* $name:ident(
+            $($shared:ident: $Shared:ty),* $(; $($(#[$arg:meta])* $own:ident: $Own:ty),*)?
+        ) $run:expr;)*
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, clap::Subcommand)]
+        $visible enum $group {
+            $($(#[$help])* $name {
+                $(#[command(flatten)] $shared: $Shared,)*
+                $($($(#[$arg])* $own: $Own,)*)?
+            },)*
+        }
+
+        impl $group {
+            async fn run(self, $session: &mut Session<'_>) -> Result<(), Failure> {
+                match self {
+                    $(Self::$name { $($shared,)* $($($own,)*)? } => $run.await,)*
+                }
+            }
+        }
+    };
+}
+
+pub(super) use commands;
+
+commands! {
+    /// The commands on topics and their events.
+    pub EventsCommand opens session
+
     /// List, show, create, change and delete topics
-    Topic {
-        #[command(subcommand)]
-        command: TopicCommand,
+    Topic(group: Group<TopicCommand>) group.command.run(session);
 
-        #[command(flatten)]
-        access: Access,
-    },
     /// Write one event, or one event for each line of a file or of standard input
     ///
     /// A line is {"type":…,"actor":…,"subject":…,"data":…,"at":…}; subject, data and at are optional. Blank lines are
     /// skipped. Lines are sent in batches of up to 500 lines and 3 MiB. A batch that fails temporarily is retried for a
     /// minute, and no line is written twice. A single event without --idempotency-key is not retried if it may have
     /// been written.
-    Post {
-        #[command(flatten)]
-        post: Box<PostArguments>,
+    Post(post: Box<PostArguments>) post::run(*post, session);
 
-        #[command(flatten)]
-        access: Access,
-    },
     /// Print the latest events of a topic, an actor or a subject, newest first
     ///
     /// For an actor or a subject, the events of all topics are printed, unless a topic is given. If there are more
     /// events, standard error shows the cursor of the next page. With --json each page is one line, as the API returns
     /// it.
-    Latest {
-        #[command(flatten)]
-        timeline: TimelineArguments,
+    Latest(timeline: TimelineArguments, page: Box<PageArguments>) timeline.print(*page, session);
 
-        #[command(flatten)]
-        page: Box<PageArguments>,
-
-        #[command(flatten)]
-        access: Access,
-    },
     /// Print the last events of a topic, oldest first, and with -f also new events
     ///
     /// With -f, each new event is printed once: as soon as it is written if the server streams, else about two seconds
     /// later. While the server cannot be reached, the command keeps retrying. With --json each event is one line.
-    Tail {
-        /// The topic
-        topic: Topic,
+    Tail(topic: TopicArgument, tail: Box<TailArguments>)
+        tail.print(session, false, |api| api.topic(topic.topic).entries());
 
-        #[command(flatten)]
-        tail: Box<TailArguments>,
-
-        #[command(flatten)]
-        access: Access,
-    },
     /// Show or delete one event, by its id
-    Event {
-        #[command(subcommand)]
-        command: EventCommand,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// Show a user's feed, mark it as seen, verify and rebuild it
-    #[command(subcommand)]
-    Feed(FeedCommand),
-    /// Make a user follow an actor or a subject
-    Follow {
-        /// The user
-        user: User,
-
-        /// The actor or subject to follow: actor:NAME or subject:NAME
-        source: Source,
-
-        /// The number of its latest events to add to the feed: 0 to 200 [default: 50]
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=i64::from(BACKFILL)))]
-        backfill: Option<u16>,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// Make a user unfollow an actor or a subject
-    Unfollow {
-        /// The user
-        user: User,
-
-        /// The actor or subject to unfollow: actor:NAME or subject:NAME
-        source: Source,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// List the actors and subjects that a user follows
-    Following {
-        /// The user
-        user: User,
-
-        #[command(flatten)]
-        list: ListArguments,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// List the followers of an actor or a subject
-    Followers {
-        /// The followed actor or subject: actor:NAME or subject:NAME
-        source: Source,
-
-        #[command(flatten)]
-        list: ListArguments,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// Show how many users follow an actor or a subject, and how its events reach their feeds
-    Source {
-        /// The actor or subject: actor:NAME or subject:NAME
-        source: Source,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// List, show, open, edit, close and reopen issues
-    Issue {
-        #[command(subcommand)]
-        command: IssueCommand,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// Show, set and delete a user's profile
-    Profile {
-        #[command(subcommand)]
-        command: DocumentCommand<ProfileArgument>,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// Show, set and delete an application's settings
-    Settings {
-        #[command(subcommand)]
-        command: DocumentCommand<SettingsArgument>,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// Create, show, move and delete a topic's consumers (scope consume)
-    Consumer {
-        #[command(subcommand)]
-        command: ConsumerCommand,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// List, show, create and revoke sessions: the tokens' users, scopes and ends (scope admin)
-    Session {
-        #[command(subcommand)]
-        command: SessionCommand,
-
-        #[command(flatten)]
-        access: Access,
-    },
-    /// Erase an actor, a user, or both, and print the receipt (scope admin)
-    ///
-    /// An actor's events are erased in all topics, with their copies in timelines and feeds. A user's profile, sessions,
-    /// feed and follows are erased. The receipt counts what was erased; it names the data that an erasure
-    /// cannot reach. Keep the receipt: --json prints it in the form that lately erase verify reads.
-    // `lately erase verify` reads the table, so it takes no options of the API.
-    #[command(mut_args(|argument| argument.global(false)))]
-    Erase(Box<EraseOptions>),
-    /// Test a stack through its API, after a deployment for example (scope admin)
-    ///
-    /// It creates topics, events, follows, records and a consumer with new names, checks the responses, and deletes what it
-    /// created, except issues. It prints the time and the price of each case, and the bound that the documents state. The
-    /// exit code is 1 if a case fails, and 2 if the URL is not Lately's API or the token lacks the scope.
-    Check(Box<CheckOptions>),
-    /// Send a steady load to a stack, and measure how the stack takes it (scope admin)
-    ///
-    /// It posts events to new topics, at most a hundred posts a second: at higher rates, each post is a batch. Meanwhile
-    /// readers read the latest 50 events, one live stream follows a topic, and one feed shows when fan-out has copied an
-    /// event. Delays begin with the response to the post. No request is repeated. At the end, and after Ctrl-C, it deletes
-    /// what it created. It asks before it sends to another machine, and names the price first.
-    Load(Box<LoadOptions>),
-    /// Show the user for whom a token acts, what it may do, and when it expires
-    Whoami {
-        #[command(flatten)]
-        access: Access,
-    },
+    Event(group: Group<EventCommand>) group.command.run(session);
 }
 
-impl ApiCommand {
-    /// Runs the command.
-    pub(crate) async fn run(self, terminal: Terminal<'_>) -> Result<(), Failure> {
-        match self {
-            Self::Topic { command, access } => topic::run(command, Session::open(access, terminal)?).await,
-            Self::Post { post, access } => post::run(*post, access, terminal).await,
-            Self::Latest { timeline, page, access } => {
-                timeline.print(*page, Session::open(access, terminal)?).await
+commands! {
+    /// The commands on follows, and on records that have one operation for each command.
+    pub RecordsCommand opens session
+
+    /// Make a user follow an actor or a subject
+    Follow(
+        user: UserArgument, source: SourceArgument;
+        /// The number of its latest events to add to the feed: 0 to 200 [default: 50]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=i64::from(BACKFILL)))]
+        backfill: Option<u16>
+    )
+        session.show(
+            session.api.user(user.user).follow_with(source.source, &given(json!({ "backfill": backfill }))),
+            Pairs("following=source,since"),
+        );
+
+    /// Make a user unfollow an actor or a subject
+    Unfollow(user: UserArgument, source: SourceArgument)
+        session.done(
+            session.api.user(&user.user).unfollow(&source.source),
+            format!("{} unfollowed {}", user.user, source.source),
+        );
+
+    /// List the actors and subjects that a user follows
+    Following(user: UserArgument, list: ListArguments)
+        session.show(session.api.user(user.user).following(list.query()).page(), List("following", "source,since"));
+
+    /// List the followers of an actor or a subject
+    Followers(source: SourceArgument, list: ListArguments)
+        session.show(session.api.source(source.source).followers(list.query()).page(), List("followers", "user,since"));
+
+    /// Show how many users follow an actor or a subject, and how its events reach their feeds
+    Source(source: SourceArgument)
+        session.show(
+            session.api.source(source.source).get(),
+            Pairs("source,followers,mode"),
+        );
+
+    /// List, show, open, edit, close and reopen issues
+    Issue(group: Group<IssueCommand>) group.command.run(session);
+
+    /// Show, set and delete a user's profile
+    Profile(group: Group<DocumentCommand<UserArgument>>)
+        document::run(group.command, |api, it| api.user(it.user).profile(), session);
+
+    /// Show, set and delete an application's settings
+    Settings(group: Group<DocumentCommand<AppArgument>>)
+        document::run(group.command, |api, it| api.settings(it.app), session);
+
+    /// Create, show, move and delete a topic's consumers (scope consume)
+    Consumer(group: Group<ConsumerCommand>) group.command.run(session);
+
+    /// List, show, create and revoke sessions: the tokens' users, scopes and ends (scope admin)
+    Session(group: Group<SessionCommand>) group.command.run(session);
+
+    /// Show the user for whom a token acts, what it may do, and when it expires
+    Whoami()
+        session.show(
+            session.api.sessions().own(),
+            Pairs("user,scopes,topics=limited_to,until=expires_at,limits,issuer?"),
+        );
+}
+
+commands! {
+    /// The commands on a topic.
+    pub TopicCommand in session
+
+    /// List the topics
+    List(list: ListArguments)
+        session.show(
+            session.api.topics(list.query()).page(),
+            List("topics", "topic,bucket,days=retention_days,shards=shard_range,fan-out=fan_out,views"),
+        );
+
+    /// Show a topic and its newest buckets
+    Show(topic: TopicArgument) topic::show(session.api.topic(topic.topic).get(), session);
+
+    /// Create a topic (scope admin)
+    Create(
+        topic: TopicArgument, settings: SettingsArguments;
+        /// The width of the topic's buckets, which never changes [default: day]
+        #[arg(long, value_name = "WIDTH", value_parser = one_of(&BucketWidth::ALL, BucketWidth::as_str))]
+        bucket: Option<BucketWidth>
+    )
+        topic::create(topic.topic, bucket, settings, session);
+
+    /// Change a topic's settings; absent settings do not change (scope admin)
+    Set(
+        topic: TopicArgument, settings: SettingsArguments;
+        /// Refused: the width of a topic's buckets cannot change
+        #[arg(long, value_name = "WIDTH", hide = true)]
+        bucket: Option<String>
+    )
+        topic::set(topic.topic, bucket, settings, session);
+
+    /// Delete a topic: its events with their copies, its consumers and its settings (scope admin)
+    Delete(topic: TopicArgument, end: EndArguments) topic::delete(topic.topic, end, session);
+
+    /// Show the progress of a topic's deletion (scope admin)
+    Deletion(
+        topic: TopicArgument;
+        /// Wait until the topic is deleted
+        #[arg(long)]
+        wait: bool
+    )
+        topic::show_deletion(session.api.topic(&topic.topic).deletion(), &topic.topic, wait, session);
+}
+
+commands! {
+    /// The commands on one event.
+    pub EventCommand in session
+
+    /// Show an event
+    Get(event: EventArgument) show_event(session.api.topic(event.topic).event(event.id), session);
+
+    /// Delete an event: as its actor, or with a token that may act as anyone
+    Delete(event: EventArgument)
+        session.done(
+            session.api.topic(event.topic).delete_event(event.id),
+            format!("the event {} is deleted, or did not exist", event.id),
+        );
+}
+
+commands! {
+    /// The commands that read a feed through the API.
+    pub FeedReadCommand opens session
+
+    /// Print the feed's events, newest first
+    Show(user: UserArgument, page: Box<PageArguments>)
+        page.print(session.api.feed(user.user).entries(), None, true, session);
+
+    /// Print the feed's last events, oldest first, and with -f also new events
+    Tail(user: UserArgument, tail: Box<TailArguments>)
+        tail.print(session, true, |api| api.feed(user.user).entries());
+
+    /// Count exactly the events that the user has not seen
+    Unread(user: UserArgument)
+        session.show_by(session.api.feed(user.user).unread(), |session, unread| {
+            session.print(format_args!("{}{}", unread.value.unread, if unread.value.more { " or more" } else { "" }))
+        });
+
+    /// Mark the feed as seen up to an event
+    Seen(
+        user: UserArgument;
+        /// The event's id, as `lately feed show --ids` prints it
+        id: EventId
+    )
+        session.done(session.api.feed(user.user).seen(id), format!("seen up to {id}"));
+}
+
+/// The commands on a user's feed. Those that verify and rebuild it read the table.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum FeedCommand {
+    #[command(flatten)]
+    Read(FeedReadCommand),
+    #[command(flatten)]
+    Repair(FeedRepairCommand),
+}
+
+commands! {
+    /// The commands on a repository's issues.
+    pub IssueCommand in session
+
+    /// List a repository's issues, newest first
+    List(
+        repository: RepositoryArgument, list: ListArguments;
+        /// Only issues of this status
+        #[arg(long, value_name = "STATUS", conflicts_with = "priority",
+            value_parser = one_of(&IssueStatus::ALL, IssueStatus::as_str))]
+        status: Option<IssueStatus>,
+        /// Only issues of this priority
+        #[arg(long, value_name = "PRIORITY", value_parser = one_of(&IssuePriority::ALL, IssuePriority::as_str))]
+        priority: Option<IssuePriority>
+    )
+        session.show(
+            repository.of(session).issues(IssueQuery {
+                status: status.map(|status| status.to_string()),
+                priority: priority.map(|priority| priority.to_string()),
+                limit: Some(list.limit.get()),
+                cursor: list.cursor,
+                ..IssueQuery::default()
+            }).page(),
+            List("issues", "number,status,priority,changed=updated_at,by=opened_by,labels,title"),
+        );
+
+    /// Show an issue
+    Show(issue: IssueArgument) session.show_by(issue.of(session).get(RecordQuery::default()), issue::print);
+
+    /// Open an issue, as the token's user
+    Open(
+        repository: RepositoryArgument;
+        /// The issue's title, one line
+        #[arg(long)]
+        title: IssueTitle,
+        /// The issue's text
+        #[arg(long)]
+        body: Option<IssueBody>,
+        /// A label of the issue; repeatable
+        #[arg(long = "label", value_name = "LABEL")]
+        labels: Vec<Label>
+    )
+        session.show_by(
+            repository.of(session).open(&given(json!({ "title": title, "body": body, "labels": labels }))),
+            issue::print,
+        );
+
+    /// Change an issue
+    Edit(change: Box<IssueChangeArguments>, issue: Revised<IssueArgument>) issue.change(change.body(), session);
+
+    /// Close an issue
+    Close(issue: Revised<IssueArgument>) issue.change(json!({ "status": IssueStatus::Closed }), session);
+
+    /// Open an issue again
+    Reopen(issue: Revised<IssueArgument>) issue.change(json!({ "status": IssueStatus::Open }), session);
+}
+
+commands! {
+    /// The commands on a topic's consumers.
+    pub ConsumerCommand in session
+
+    /// Create a consumer; of an existing one, only the settle time changes
+    Create(
+        consumer: ConsumerArgument;
+        /// The position at which a new consumer starts: earliest, latest, a time, or the time since then, such as 1h
+        #[arg(long, value_name = "START", default_value = "latest", value_parser = parse_start)]
+        from: Start,
+        /// The seconds after which an event is returned: 0 to 3600 [default: 10]
+        #[arg(long, value_name = "N", value_parser = parse_settle)]
+        settle_seconds: Option<SettleSeconds>
+    )
+        async {
+            let settings = NewConsumer { start: from, settle_seconds };
+            let created = session.ask(consumer.of(session).put(&settings)).await?;
+            if created.response.status == StatusCode::OK {
+                session.log("the consumer exists already; its position does not change")?;
             }
-            Self::Tail { topic, tail, access } => {
-                tail.print(Session::open(access, terminal)?, false, |api| api.topic(topic).entries()).await
+            session.print_response(&created.response, view::CONSUMER)
+        };
+
+    /// Show a consumer's position and its lag
+    Show(consumer: ConsumerArgument) session.show(consumer.of(session).get(), view::CONSUMER);
+
+    /// Move a consumer; an outstanding batch is dropped
+    Seek(
+        consumer: ConsumerArgument;
+        /// The new position: earliest, latest, a time, the time since then, such as 1h, or the id of an event
+        #[arg(value_name = "POSITION", value_parser = parse_seek)]
+        to: SeekTo
+    )
+        session.show(consumer.of(session).seek(to), view::CONSUMER);
+
+    /// List the runs of a consumer that makes reports
+    Runs(consumer: ConsumerArgument, list: ListArguments)
+        session.show(
+            consumer.of(session).runs(list.query()).page(),
+            List("runs", "run=to,begun=announced_at,finished=committed_at,events,late,file=files/0"),
+        );
+
+    /// Delete a consumer and its position
+    Delete(consumer: ConsumerArgument)
+        session.done(
+            consumer.of(session).delete(),
+            format!("the consumer {} of {} is deleted, or did not exist", consumer.name, consumer.topic),
+        );
+}
+
+commands! {
+    /// The commands on sessions.
+    pub SessionCommand in session
+
+    /// List the sessions that have not ended, newest first
+    List(
+        list: ListArguments;
+        /// Only sessions of this user
+        #[arg(long, value_name = "USER")]
+        user: Option<User>
+    )
+        session.show(
+            session.api.sessions().list(SessionQuery {
+                user: user.map(|user| user.to_string()),
+                limit: Some(list.limit.get()),
+                cursor: list.cursor,
+            }).page(),
+            List("sessions", "id,user,scopes,topics=limited_to,until=expires_at,limits"),
+        );
+
+    /// Show a session
+    Show(
+        ;
+        /// The session's id, as `lately session list` prints it
+        id: SessionId
+    )
+        session.show(
+            session.api.sessions().get(id),
+            Pairs("id,user,scopes,topics=limited_to,created at=created_at,until=expires_at,limits"),
+        );
+
+    /// Create a session and print its token; the token cannot be shown again
+    Create(new: NewTokenArguments)
+        session.show_by(session.api.sessions().create(&new.session()?), |session, created| {
+            let SessionToken { id, token, expires_at } = created.value;
+            session.log(format_args!("session {id}, valid until {expires_at}"))?;
+            session.print(token)
+        });
+
+    /// Revoke sessions, by their ids or all of a user
+    Revoke(revoked: RevokedArguments)
+        async {
+            for id in revoked.ids {
+                session.done(session.api.sessions().revoke(id), format!("revoked {id}")).await?;
             }
-            Self::Event { command, access } => command.run(Session::open(access, terminal)?).await,
-            Self::Feed(command) => command.run(terminal).await,
-            Self::Follow { user, source, backfill, access } => {
-                let mut session = Session::open(access, terminal)?;
-                let body = backfill.map_or_else(|| json!({}), |backfill| json!({ "backfill": backfill }));
-                session.show(session.api.user(user).follow_with(source, &body), view::FOLLOW).await
-            }
-            Self::Unfollow { user, source, access } => {
-                let mut session = Session::open(access, terminal)?;
-                session.ask(session.api.user(&user).unfollow(&source)).await?;
-                session.log(format_args!("{user} unfollowed {source}"))
-            }
-            Self::Following { user, list, access } => {
-                let mut session = Session::open(access, terminal)?;
-                session.show(session.api.user(user).following(list.query()).page(), view::FOLLOWING).await
-            }
-            Self::Followers { source, list, access } => {
-                let mut session = Session::open(access, terminal)?;
-                session.show(session.api.source(source).followers(list.query()).page(), view::FOLLOWERS).await
-            }
-            Self::Source { source, access } => {
-                let mut session = Session::open(access, terminal)?;
-                session.show(session.api.source(source).get(), view::SOURCE).await
-            }
-            Self::Issue { command, access } => issue::run(command, Session::open(access, terminal)?).await,
-            Self::Profile { command, access } => {
-                let record = |lately: &Lately, ProfileArgument { user }| lately.user(user).profile();
-                document::run(command, record, Session::open(access, terminal)?).await
-            }
-            Self::Settings { command, access } => {
-                let record = |lately: &Lately, SettingsArgument { app }| lately.settings(app);
-                document::run(command, record, Session::open(access, terminal)?).await
-            }
-            Self::Consumer { command, access } => command.run(Session::open(access, terminal)?).await,
-            Self::Session { command, access } => command.run(Session::open(access, terminal)?).await,
-            Self::Erase(options) => erase::run(*options, terminal).await,
-            Self::Check(options) => check::run(*options, terminal).await,
-            Self::Load(options) => load::run(*options, terminal).await,
-            Self::Whoami { access } => {
-                let mut session = Session::open(access, terminal)?;
-                session.show(session.api.sessions().own(), view::OWN_SESSION).await
-            }
-        }
-    }
+            let Some(user) = revoked.user else { return Ok(()) };
+            let revoke = session.api.sessions().revoke_all(&user);
+            session.show_by(revoke, |session, done| {
+                session.log(format_args!("revoked {} of {user}", counted(done.value.revoked, "session")))
+            }).await
+        };
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::client::access::{Api, ApiAddress, MANY};
+use crate::client::access::{ApiAddress, MANY};
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -57,9 +57,9 @@ struct PollResponse {
 /// Prints events until there are no more, or for ever with `--follow`.
 pub(crate) async fn run(options: ConsumeOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
     let ConsumeOptions { topic, name, address, follow, from } = options;
-    let api = Api::at(address, MANY)?;
+    let api = address.client(MANY)?;
     let consumer = api.topic(&topic).consumer(&name);
-    let made = api.ask(consumer.put(&json!({ "start": from }))).await?;
+    let made = consumer.put(&json!({ "start": from })).answer().await?;
     if made.response.status == StatusCode::CREATED {
         terminal.log(format_args!("created the consumer {name} of {topic}, at {from}"))?;
     }
@@ -67,13 +67,13 @@ pub(crate) async fn run(options: ConsumeOptions, mut terminal: Terminal<'_>) -> 
     let (mut events, mut late) = (0, 0);
     loop {
         let poll = consumer.poll(&json!({ "limit": LIMIT })).reading::<PollResponse>();
-        let polled = api.ask(poll).await?.value;
+        let polled = poll.await?;
         for event in polled.late.iter().chain(&polled.events) {
             terminal.print_json(event.get())?;
         }
         terminal.stdout.flush()?;
         if let Some(batch) = &polled.batch {
-            api.ask(consumer.commit(batch)).await?;
+            consumer.commit(batch).await?;
         }
         events += polled.events.len() as u64;
         late += polled.late.len();

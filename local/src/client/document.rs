@@ -4,10 +4,10 @@
 //! somebody else changed the record in between, nothing is overwritten and the exit code is 5.
 
 use lately_client::{Document, Lately, RecordQuery, Response};
-use lately_keys::{App, User};
 use reqwest::StatusCode;
 use serde_json::value::RawValue;
 
+use crate::client::arguments::Revised;
 use crate::client::post::parse_json;
 use crate::client::session::Session;
 use crate::failure::Failure;
@@ -19,55 +19,31 @@ pub enum DocumentCommand<N: clap::Args> {
     /// Create or replace the record
     Set {
         #[command(flatten)]
-        record: RevisedRecord<N>,
+        record: Revised<N>,
 
         /// The new content, a JSON object
         #[arg(value_name = "JSON", value_parser = parse_json)]
         document: Box<RawValue>,
     },
     /// Delete the record
-    Delete(RevisedRecord<N>),
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct ProfileArgument {
-    /// The user
-    pub(super) user: User,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct SettingsArgument {
-    /// The application
-    pub(super) app: App,
-}
-
-/// The record that a command changes.
-#[derive(Clone, Debug, clap::Args)]
-pub struct RevisedRecord<N: clap::Args> {
-    #[command(flatten)]
-    name: N,
-
-    /// Change the record only if it has this revision [default: its current revision]
-    #[arg(long, value_name = "REVISION")]
-    revision: Option<u64>,
+    Delete(Revised<N>),
 }
 
 pub(super) async fn run<N: clap::Args>(
     command: DocumentCommand<N>,
     record: impl FnOnce(&Lately, N) -> Document,
-    mut session: Session<'_>,
+    session: &mut Session<'_>,
 ) -> Result<(), Failure> {
-    let session = &mut session;
     let shown = match command {
         DocumentCommand::Show(name) => {
             session.ask(record(&session.api, name).get::<Box<RawValue>>(RecordQuery::default())).await?
         }
-        DocumentCommand::Set { record: RevisedRecord { name, revision }, document } => {
+        DocumentCommand::Set { record: Revised { name, revision }, document } => {
             let record = record(&session.api, name);
             let revision = current(&record, revision, session).await?;
             session.ask(record.put(&document, revision.as_deref())).await?
         }
-        DocumentCommand::Delete(RevisedRecord { name, revision }) => {
+        DocumentCommand::Delete(Revised { name, revision }) => {
             let record = record(&session.api, name);
             if let Some(revision) = current(&record, revision, session).await? {
                 session.ask(record.delete(Some(&revision))).await?;

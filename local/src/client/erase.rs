@@ -2,15 +2,18 @@
 //!
 //! The service stores no erased name, so this command adds the names to the receipt that it prints.
 
+use lately_client::Operation;
 use lately_keys::{Actor, ErasureId, Source, User};
 use lately_model::{Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewErasure};
 
 use crate::client::access::Access;
+use crate::client::arguments::ListArguments;
+use crate::client::command::commands;
 use crate::client::confirm;
-use crate::client::list::ListArguments;
 use crate::client::session::Session;
+use crate::client::status_line::until_done;
 use crate::client::view;
-use crate::client::wait::until_done;
+use crate::client::view::View::List;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::operate::erasure::{self, ErasureCheckCommand};
@@ -39,36 +42,39 @@ pub struct EraseOptions {
     access: Access,
 }
 
-#[derive(Clone, Debug, clap::Subcommand)]
-enum EraseCommand {
-    /// List the erasures that run, and those of the last two days, newest first
-    List {
-        #[command(flatten)]
-        list: ListArguments,
+commands! {
+    /// The commands that read an erasure through the API.
+    pub(crate) EraseReadCommand opens session
 
-        #[command(flatten)]
-        access: Access,
-    },
+    /// List the erasures that run, and those of the last two days, newest first
+    List(list: ListArguments)
+        session.show(
+            session.api.erasures().list(list.query()).page(),
+            List("erasures", "id,state,started at=started_at,finished at=finished_at,events=counts/events"),
+        );
+
     /// Show an erasure, by its id
-    Show {
+    Show(
+        ;
         /// The erasure's id, as `lately erase` prints it
         id: ErasureId,
-
         /// The erased actor, to print it in the receipt
         #[arg(long, value_name = "ACTOR")]
         actor: Option<Actor>,
-
         /// The erased user, to print it in the receipt
         #[arg(long, value_name = "USER")]
         user: Option<User>,
-
         /// Wait until everything is erased
         #[arg(long)]
-        wait: bool,
+        wait: bool
+    )
+        print(session.api.erasures().get(id), actor, user, wait, session);
+}
 
-        #[command(flatten)]
-        access: Access,
-    },
+#[derive(Clone, Debug, clap::Subcommand)]
+enum EraseCommand {
+    #[command(flatten)]
+    Read(EraseReadCommand),
     #[command(flatten)]
     Check(ErasureCheckCommand),
 }
@@ -85,31 +91,21 @@ struct Names {
     user: Option<User>,
 }
 
-pub(super) async fn run(options: EraseOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
+pub(crate) async fn run(options: EraseOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
     let EraseOptions { command, names: Names { actor, user }, confirm, wait, access } = options;
     match command {
-        Some(EraseCommand::List { list, access }) => {
-            let mut session = Session::open(access, terminal)?;
-            session.show(session.api.erasures().list(list.query()).page(), view::ERASURES).await
-        }
-        Some(EraseCommand::Show { id, actor, user, wait, access }) => {
-            let mut session = Session::open(access, terminal)?;
-            let erasure = session.ask(session.api.erasures().get(id)).await?.value;
-            print(&mut session, ErasureReceipt { actor, user, erasure }, wait).await
-        }
-        Some(EraseCommand::Check(command)) => erasure::run(command, terminal).await,
-        None => {
-            let mut session = Session::open(access, terminal)?;
-            let confirm = match confirm {
-                Some(confirm) => confirm,
-                None => asked(&mut session, actor.as_ref(), user.as_ref()).await?,
-            };
-            let body = NewErasure { actor, user, confirm };
-            let erasure = session.ask(session.api.erasures().begin(&body)).await?.value;
-            let NewErasure { actor, user, .. } = body;
-            print(&mut session, ErasureReceipt { actor, user, erasure }, wait).await
-        }
+        Some(EraseCommand::Read(command)) => return command.run(terminal).await,
+        Some(EraseCommand::Check(command)) => return erasure::run(command, terminal).await,
+        None => {}
     }
+    let mut session = Session::open(access, terminal)?;
+    let confirm = match confirm {
+        Some(confirm) => confirm,
+        None => asked(&mut session, actor.as_ref(), user.as_ref()).await?,
+    };
+    let body = NewErasure { actor, user, confirm };
+    let begun = session.api.erasures().begin(&body);
+    print(begun, body.actor, body.user, wait, &mut session).await
 }
 
 /// The name as the user types it, after the user has seen what the erasure covers.
@@ -145,9 +141,17 @@ fn progress(Erasure { state, counts, .. }: &Erasure) -> Option<String> {
     (*state == ErasureState::Erasing).then(|| format!("erased {events}, {items} in all"))
 }
 
-/// Prints an erasure with the erased names, as it is or when it is done.
-async fn print(session: &mut Session<'_>, mut receipt: ErasureReceipt, wait: bool) -> Result<(), Failure> {
-    let id = receipt.erasure.id;
+/// Sends an operation, and prints its erasure with the erased names, as it is or when it is done.
+async fn print(
+    operation: Operation<Erasure>,
+    actor: Option<Actor>,
+    user: Option<User>,
+    wait: bool,
+    session: &mut Session<'_>,
+) -> Result<(), Failure> {
+    let erasure = session.ask(operation).await?.value;
+    let id = erasure.id;
+    let mut receipt = ErasureReceipt { actor, user, erasure };
     if wait {
         receipt.erasure = until_done(session, |api| api.erasures().get(id), progress).await?.value;
     }

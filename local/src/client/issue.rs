@@ -1,73 +1,21 @@
-//! `lately issue`: a repository's issues.
+//! `lately issue`: the arguments that name a repository's issue, and its change.
 //!
 //! A change applies to the revision of `--revision`, or else to the revision that the command reads just before. If
 //! somebody else changed the issue in between, nothing is overwritten: the command prints the current issue and exits
 //! with code 5.
 
-use lately_client::{Answer, Issue, IssueQuery, IssueView, ListQuery, RecordQuery, Repo};
+use lately_client::{Answer, Issue, IssueView, RecordQuery, Repo};
 use lately_keys::{IssueNumber, IssuePriority, IssueStatus, NameError, Owner, Repo as RepoName};
 use lately_model::{IssueBody, IssueTitle, Label};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::client::access::Api;
-use crate::client::list::ListArguments;
+use crate::client::arguments::{Revised, given};
 use crate::client::session::Session;
 use crate::client::view;
 use crate::failure::Failure;
 use crate::text::plain;
 use crate::values::one_of;
-
-#[derive(Clone, Debug, clap::Subcommand)]
-pub enum IssueCommand {
-    /// List a repository's issues, newest first
-    List {
-        #[command(flatten)]
-        repository: RepositoryArgument,
-
-        /// Only issues of this status
-        #[arg(long, value_name = "STATUS", conflicts_with = "priority", value_parser = one_of(&IssueStatus::ALL, IssueStatus::as_str))]
-        status: Option<IssueStatus>,
-
-        /// Only issues of this priority
-        #[arg(long, value_name = "PRIORITY", value_parser = one_of(&IssuePriority::ALL, IssuePriority::as_str))]
-        priority: Option<IssuePriority>,
-
-        #[command(flatten)]
-        list: ListArguments,
-    },
-    /// Show an issue
-    Show(IssueArgument),
-    /// Open an issue, as the token's user
-    Open {
-        #[command(flatten)]
-        repository: RepositoryArgument,
-
-        /// The issue's title, one line
-        #[arg(long)]
-        title: IssueTitle,
-
-        /// The issue's text
-        #[arg(long)]
-        body: Option<IssueBody>,
-
-        /// A label of the issue; repeatable
-        #[arg(long = "label", value_name = "LABEL")]
-        labels: Vec<Label>,
-    },
-    /// Change an issue
-    Edit {
-        #[command(flatten)]
-        change: Box<IssueChangeArguments>,
-
-        #[command(flatten)]
-        issue: RevisedIssue,
-    },
-    /// Close an issue
-    Close(RevisedIssue),
-    /// Open an issue again
-    Reopen(RevisedIssue),
-}
 
 /// The repository of a command.
 #[derive(Clone, Debug, clap::Args)]
@@ -87,19 +35,8 @@ pub struct IssueArgument {
     number: IssueNumber,
 }
 
-/// The issue that a command changes.
-#[derive(Clone, Debug, clap::Args)]
-pub struct RevisedIssue {
-    #[command(flatten)]
-    issue: IssueArgument,
-
-    /// Change the issue only if it has this revision [default: its current revision]
-    #[arg(long, value_name = "REVISION")]
-    revision: Option<u64>,
-}
-
 /// The changes of an issue.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = true)]
 pub struct IssueChangeArguments {
     /// The new title, one line
@@ -134,24 +71,20 @@ fn parse_repository(text: &str) -> Result<(Owner, RepoName), String> {
 }
 
 impl RepositoryArgument {
-    fn of(&self, api: &Api) -> Repo {
+    pub(super) fn of(&self, session: &Session<'_>) -> Repo {
         let (owner, name) = &self.repository;
-        api.repo(owner, name)
+        session.api.repo(owner, name)
     }
 }
 
 impl IssueArgument {
-    fn of(&self, api: &Api) -> Issue {
-        self.repository.of(api).issue(self.number.get())
+    pub(super) fn of(&self, session: &Session<'_>) -> Issue {
+        self.repository.of(session).issue(self.number.get())
     }
 }
 
 impl IssueChangeArguments {
-    fn to(status: IssueStatus) -> Self {
-        Self { status: Some(status), ..Self::default() }
-    }
-
-    fn body(self) -> Value {
+    pub(super) fn body(self) -> Value {
         let Self { title, body, labels, no_labels, status, priority } = self;
         let labels = (no_labels || !labels.is_empty()).then_some(labels);
         given(
@@ -160,56 +93,23 @@ impl IssueChangeArguments {
     }
 }
 
-/// The fields that have a value, as a body.
-fn given(mut fields: Value) -> Value {
-    fields.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
-    fields
-}
-
-pub(super) async fn run(command: IssueCommand, mut session: Session<'_>) -> Result<(), Failure> {
-    match command {
-        IssueCommand::List { repository, status, priority, list } => {
-            let ListQuery { limit, cursor } = list.query();
-            let (status, priority) = (status.map(|it| it.to_string()), priority.map(|it| it.to_string()));
-            let query = IssueQuery { status, priority, limit, cursor, ..IssueQuery::default() };
-            session.show(repository.of(&session.api).issues(query).page(), view::ISSUES).await
+impl Revised<IssueArgument> {
+    pub(super) async fn change(self, change: Value, session: &mut Session<'_>) -> Result<(), Failure> {
+        let issue = self.name.of(session);
+        let current = || issue.get(RecordQuery { consistent: Some(true) });
+        let revision = match self.revision {
+            Some(revision) => revision,
+            None => session.ask(current()).await?.value.revision,
+        };
+        let changed = session.show_by(issue.change(&change, revision), print).await;
+        if let Err(failure) = &changed
+            && failure.has_status(StatusCode::PRECONDITION_FAILED)
+        {
+            let current = session.ask(current()).await?.value;
+            session.log(now(&current))?;
         }
-        IssueCommand::Show(issue) => {
-            session.show_by(issue.of(&session.api).get(RecordQuery::default()), print).await
-        }
-        IssueCommand::Open { repository, title, body, labels } => {
-            let issue = given(json!({ "title": title, "body": body, "labels": labels }));
-            session.show_by(repository.of(&session.api).open(&issue), print).await
-        }
-        IssueCommand::Edit { issue, change } => edit(&issue, *change, session).await,
-        IssueCommand::Close(issue) => {
-            edit(&issue, IssueChangeArguments::to(IssueStatus::Closed), session).await
-        }
-        IssueCommand::Reopen(issue) => {
-            edit(&issue, IssueChangeArguments::to(IssueStatus::Open), session).await
-        }
+        changed
     }
-}
-
-async fn edit(
-    RevisedIssue { issue, revision }: &RevisedIssue,
-    change: IssueChangeArguments,
-    mut session: Session<'_>,
-) -> Result<(), Failure> {
-    let issue = issue.of(&session.api);
-    let current = || issue.get(RecordQuery { consistent: Some(true) });
-    let revision = match *revision {
-        Some(revision) => revision,
-        None => session.ask(current()).await?.value.revision,
-    };
-    let changed = session.show_by(issue.change(&change.body(), revision), print).await;
-    if let Err(failure) = &changed
-        && failure.has_status(StatusCode::PRECONDITION_FAILED)
-    {
-        let current = session.ask(current()).await?.value;
-        session.log(now(&current))?;
-    }
-    changed
 }
 
 /// The issue's current state in one line, for a user whose change was rejected.
@@ -222,7 +122,7 @@ fn now(issue: &IssueView) -> String {
     plain(&line).into_owned()
 }
 
-fn print(session: &mut Session<'_>, issue: Answer<IssueView>) -> Result<(), Failure> {
+pub(super) fn print(session: &mut Session<'_>, issue: Answer<IssueView>) -> Result<(), Failure> {
     session.print_response(&issue.response, view::ISSUE)?;
     let Some(body) = issue.value.body else { return Ok(()) };
     session.print("")?;

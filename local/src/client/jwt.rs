@@ -5,39 +5,33 @@ use reqwest::Method;
 use serde::Deserialize;
 
 use crate::client::access::Access;
+use crate::client::command::commands;
 use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::new_token::NewTokenArguments;
 use crate::serve::issuer::TOKENS;
 use crate::terminal::Terminal;
 
-/// The arguments of `lately token jwt`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct JwtArguments {
-    #[command(flatten)]
-    new: NewTokenArguments,
-
-    #[command(flatten)]
-    access: Access,
-}
-
 #[derive(Debug, Deserialize)]
-struct Created {
+struct CreatedJwt {
     token: String,
     expires_at: String,
 }
 
-pub(crate) async fn run(
-    JwtArguments { new, access }: JwtArguments,
-    terminal: Terminal<'_>,
-) -> Result<(), Failure> {
-    let mut session = Session::open(access, terminal)?;
-    let create = session.api.send(Request::new(Method::POST, TOKENS).json(&new.session()?));
-    session
-        .show_by(create, |session, created| {
-            let Created { token, expires_at } = created.value;
-            session.log(format_args!("valid until {expires_at}"))?;
-            session.print(token)
-        })
-        .await
+commands! {
+    /// The command that creates a JWT.
+    pub JwtCommand opens session
+
+    /// Print a JWT of the local program's own issuer, for trying JWTs; it ends with the program
+    ///
+    /// Example: lately whoami --token $(lately token jwt --user ada --scope write)
+    Jwt(new: NewTokenArguments)
+        session.show_by(
+            session.api.send(Request::new(Method::POST, TOKENS).json(&new.session()?)),
+            |session, created| {
+                let CreatedJwt { token, expires_at } = created.value;
+                session.log(format_args!("valid until {expires_at}"))?;
+                session.print(token)
+            },
+        );
 }

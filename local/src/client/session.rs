@@ -2,10 +2,10 @@
 
 use std::ops::{Deref, DerefMut};
 
-use lately_client::{Answer, Operation, Response};
+use lately_client::{Answer, Lately, Operation, Response};
 use serde_json::value::RawValue;
 
-use crate::client::access::{Access, Api, FEW};
+use crate::client::access::{Access, FEW};
 use crate::client::view::View;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -13,7 +13,7 @@ use crate::text::plain;
 
 /// The session of one command. It prints as its [`Terminal`] does.
 pub(crate) struct Session<'a> {
-    pub(crate) api: Api,
+    pub(crate) api: Lately,
     pub(crate) json: bool,
     pub(crate) cost: bool,
     terminal: Terminal<'a>,
@@ -38,12 +38,12 @@ impl<'a> Session<'a> {
         Access { address, json, cost }: Access,
         terminal: Terminal<'a>,
     ) -> Result<Self, Failure> {
-        Ok(Self { api: Api::at(address, FEW)?, json, cost, terminal })
+        Ok(Self { api: address.client(FEW)?, json, cost, terminal })
     }
 
     /// Sends an operation. Prints the response's cost if the command has `--cost`.
     pub(crate) async fn ask<T>(&mut self, operation: Operation<T>) -> Result<Answer<T>, Failure> {
-        let answer = self.api.ask(operation).await?;
+        let answer = operation.answer().await?;
         self.log_cost(&answer.response)?;
         Ok(answer)
     }
@@ -51,6 +51,12 @@ impl<'a> Session<'a> {
     /// Sends an operation and prints its response: with `--json` as it is, else as the view says.
     pub(crate) async fn show<T>(&mut self, operation: Operation<T>, view: View) -> Result<(), Failure> {
         self.show_by(operation, |session, answer| session.print_response(&answer.response, view)).await
+    }
+
+    /// Sends an operation whose response has nothing to print, and logs that it is done.
+    pub(crate) async fn done<T>(&mut self, operation: Operation<T>, line: String) -> Result<(), Failure> {
+        self.ask(operation).await?;
+        self.log(line)
     }
 
     /// Sends an operation and prints its response: with `--json` as it is, else as `print` prints the answer.

@@ -1,12 +1,11 @@
 //! The stack that `lately check` and `lately load` test: they need an admin's token, because they create topics.
 
 use lately_client::model::{OwnSession, Scope};
-use lately_client::{Problem, Token};
+use lately_client::{Lately, Problem};
 use reqwest::Url;
-use reqwest::header::{HeaderName, HeaderValue};
 
-use crate::client::access::{Api, ApiAddress, FEW, parse_header, parse_url};
-use crate::failure::{Failure, Refusal};
+use crate::client::access::{ApiAddress, Credentials, FEW, parse_url};
+use crate::failure::Failure;
 use crate::text::plain;
 
 /// The stack to test.
@@ -20,21 +19,16 @@ pub(super) struct StackArguments {
     #[arg(long, env = "LATELY_LIVE_URL", value_name = "URL", value_parser = parse_url)]
     pub(super) live_url: Option<Url>,
 
-    /// A header to send with each request, such as 'Host: api.example.org'; repeatable
-    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header)]
-    headers: Vec<(HeaderName, HeaderValue)>,
-
-    /// A token with the scope admin
-    #[arg(long, env = "LATELY_TOKEN", value_name = "TOKEN", default_value = "dev", hide_env_values = true)]
-    token: Token,
+    #[command(flatten)]
+    credentials: Credentials,
 }
 
 impl StackArguments {
     /// A client of the stack, if its URL is an API's and its token an admin's: otherwise every call of `work` would fail.
-    pub(super) async fn open(&self, work: &str) -> Result<Api, Failure> {
-        let Self { url, live_url, headers, token } = self.clone();
-        let mut api = Api::at(ApiAddress { url, headers, token }, FEW)?;
-        api.lately = api.using(|options| options.live_url = live_url.map(String::from));
+    pub(super) async fn open(&self, work: &str) -> Result<Lately, Failure> {
+        let Self { url, live_url, credentials } = self.clone();
+        let api = ApiAddress { url, credentials }.client(FEW)?;
+        let api = api.using(|options| options.live_url = live_url.map(String::from));
         let url = &self.url;
         let sentence = match api.sessions().own().await {
             Ok(OwnSession { scopes, .. }) if !scopes.allow(Scope::Admin) => {
@@ -44,7 +38,7 @@ impl StackArguments {
                 format!("the token is limited to topics; {work} creates topics of its own")
             }
             Ok(_) => return Ok(api),
-            Err(problem) if is_of_server(&problem) => return Err(Refusal { creation: None, problem }.into()),
+            Err(problem) if is_of_server(&problem) => return Err(problem.into()),
             Err(problem) => match problem.status {
                 0 => format!("no response from {url} ({})", plain(&problem.detail)),
                 401 | 403 => {

@@ -1,9 +1,14 @@
-//! A line that says how far a command is: redrawn on a terminal, or else printed anew every few seconds.
+//! A line that says how far a command is: redrawn on a terminal, or else printed anew every few seconds. With it, a command
+//! waits for work that the service goes on with after its response.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+use lately_client::{Answer, Lately, Operation};
 use tokio::time::Instant;
+
+use crate::client::session::Session;
+use crate::failure::Failure;
 
 /// The time between two updates: on a terminal, and elsewhere.
 const EVERY: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
@@ -54,4 +59,26 @@ impl StatusLine {
 fn every(terminal: bool) -> Duration {
     let [drawn, line] = EVERY;
     if terminal { drawn } else { line }
+}
+
+/// The time between two looks.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
+
+/// Repeats an operation until its answer says that the work is done: then it has no progress. The wait ends with the
+/// command: the work continues without it.
+pub(super) async fn until_done<T>(
+    session: &mut Session<'_>,
+    operation: impl Fn(&Lately) -> Operation<T>,
+    progress: impl Fn(&T) -> Option<String>,
+) -> Result<Answer<T>, Failure> {
+    let mut line = StatusLine::begun(Instant::now());
+    loop {
+        let answer = session.ask(operation(&session.api)).await?;
+        let Some(progress) = progress(&answer.value) else {
+            line.clear(session.stderr)?;
+            return Ok(answer);
+        };
+        line.show(Instant::now(), session.stderr, || progress)?;
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
 }

@@ -9,20 +9,21 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 
-use lately_client::{Cost, FollowOptions, Followed, OnCall, PageQuery, Problem, Timeline, TryStreamExt};
+use lately_client::{
+    Cost, FollowOptions, Followed, Lately, OnCall, PageQuery, Problem, Timeline, TryStreamExt,
+};
 use lately_keys::{EventId, EventType};
-use lately_model::{Page, PageSize};
+use lately_model::PageSize;
 use reqwest::Url;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 #[cfg(unix)]
 use {std::os::fd::AsFd, tokio::io::Interest, tokio::net::unix::pipe::Sender};
 
-use crate::client::access::{Api, parse_url};
+use crate::client::access::parse_url;
 use crate::client::session::Session;
-use crate::client::timeline::{Columns, ShownEvent, rows};
+use crate::client::timeline::{EventTable, ShownEvent};
 use crate::failure::Failure;
-use crate::text_table::TextTable;
 use crate::time_argument::{Bound, parse_bound};
 
 /// The most events of a page.
@@ -56,38 +57,33 @@ pub struct TailArguments {
     live_url: Option<Url>,
 }
 
+/// The cursor after which new events are followed, and the last events, which the follow may repeat. Older events were not
+/// asked for.
+type TailPosition = (Option<String>, BTreeSet<EventId>);
+
 /// A timeline and its output.
-struct Tail<'a> {
-    session: Session<'a>,
+struct Tail<'s, 'a> {
+    session: &'s mut Session<'a>,
     timeline: Timeline<Box<RawValue>>,
     event_type: Option<String>,
-    columns: Columns,
-    table: TextTable,
+    table: EventTable,
     /// The lines for standard error: costs, and how the follow fares.
     sender: mpsc::UnboundedSender<String>,
     receiver: mpsc::UnboundedReceiver<String>,
-}
-
-/// The position after which new events are followed.
-struct TailPosition {
-    cursor: Option<String>,
-    /// The last events, which the follow may repeat. Older events were not asked for.
-    seen: BTreeSet<EventId>,
 }
 
 impl TailArguments {
     /// Prints the events of a timeline.
     pub(crate) async fn print(
         self,
-        mut session: Session<'_>,
+        session: &mut Session<'_>,
         several_topics: bool,
-        timeline: impl FnOnce(&Api) -> Timeline<Box<RawValue>>,
+        timeline: impl FnOnce(&Lately) -> Timeline<Box<RawValue>>,
     ) -> Result<(), Failure> {
         let Self { last, from, event_type, follow, ids, live_url } = self;
-        let columns = Columns { topic: several_topics, id: ids };
         let (sender, receiver) = mpsc::unbounded_channel();
         let costs = session.cost.then(|| sender.clone());
-        session.api.lately = session.api.using(|options| {
+        session.api = session.api.using(|options| {
             options.live_url = live_url.map(String::from);
             options.on_call = costs.map(|costs| -> OnCall {
                 Arc::new(move |call| {
@@ -99,11 +95,10 @@ impl TailArguments {
             });
         });
         let mut tail = Tail {
-            table: session.table(&columns.titles()),
+            table: EventTable::new(session, several_topics, ids),
             timeline: timeline(&session.api),
             session,
             event_type: event_type.map(|event_type| event_type.to_string()),
-            columns,
             sender,
             receiver,
         };
@@ -112,25 +107,23 @@ impl TailArguments {
     }
 }
 
-impl Tail<'_> {
+impl Tail<'_, '_> {
     /// Prints the last events, or all since a time. The result is the position for following new events.
     async fn print_last(&mut self, last: u16, from: Option<Bound>) -> Result<TailPosition, Failure> {
         let mut query = PageQuery { event_type: self.event_type.clone(), ..PageQuery::default() };
         let (mut newer, mut wanted) = (None, usize::from(last));
         if let Some(from) = from {
             // The cursors of a range are no cursors of a follow.
-            newer = self.page(&PageQuery { limit: Some(1), ..query.clone() }).await?.newer;
+            newer = self.timeline.page(&PageQuery { limit: Some(1), ..query.clone() }).await?.newer;
             (query.from, wanted) = (Some(from.at.to_string()), usize::MAX);
         }
         query.limit = Some(if from.is_some() { LIMIT } else { last.max(1) });
-        let mut events = Vec::new();
+        let (mut events, mut pages) = (Vec::new(), self.timeline.pages(query));
         // A page of large events ends early, but has at least one event, so there are no more pages than events.
-        loop {
-            let page = self.page(&query).await?;
+        while let Some(page) = pages.try_next().await? {
             newer = newer.or(page.newer);
             events.extend(page.events);
-            query.cursor = page.next.filter(|_| page.has_more);
-            if query.cursor.is_none() || events.len() >= wanted {
+            if events.len() >= wanted {
                 break;
             }
         }
@@ -139,18 +132,14 @@ impl Tail<'_> {
         events.truncate(wanted);
         events.reverse();
         self.print(&events)?;
-        Ok(TailPosition { cursor: newer, seen })
-    }
-
-    async fn page(&self, query: &PageQuery) -> Result<Page<Box<RawValue>>, Failure> {
-        Ok(self.session.api.ask(self.timeline.page(query)).await?.value)
+        Ok((newer, seen))
     }
 
     fn print(&mut self, events: &[Box<RawValue>]) -> Result<(), Failure> {
         if self.session.json {
             events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
         } else {
-            self.session.rows(&mut self.table, &rows(self.columns, events)?)?;
+            self.table.print(events, self.session)?;
         }
         self.session.stdout.flush()?;
         while let Ok(line) = self.receiver.try_recv() {
@@ -160,11 +149,11 @@ impl Tail<'_> {
     }
 
     /// Prints new events until the user ends the command, the output is closed, or the timeline can no longer be read.
-    async fn follow(&mut self, TailPosition { cursor, seen }: TailPosition) -> Result<(), Failure> {
-        let (api, sender) = (self.session.api.clone(), self.sender.clone());
+    async fn follow(&mut self, (cursor, seen): TailPosition) -> Result<(), Failure> {
+        let sender = self.sender.clone();
         let on_interruption = move |problem: Option<&Problem>| {
             let line = match problem {
-                Some(problem) => format!("{}; retrying", api.failure(Box::new(problem.clone()))),
+                Some(problem) => format!("{}; retrying", Failure::from(Box::new(problem.clone()))),
                 None => "reading again".to_owned(),
             };
             drop(sender.send(line));
@@ -180,10 +169,7 @@ impl Tail<'_> {
             tokio::select! {
                 Some(line) = self.receiver.recv() => self.session.log(line)?,
                 followed = events.try_next() => {
-                    let followed = followed.map_err(|problem| self.session.api.failure(problem))?;
-                    let Some(Followed { event, late, .. }) = followed else {
-                        return Ok(());
-                    };
+                    let Some(Followed { event, late, .. }) = followed? else { return Ok(()) };
                     let id = ShownEvent::read(&event)?.id;
                     let is_asked_for = late || seen.first().is_none_or(|first| *first < id);
                     if is_asked_for && !seen.contains(&id) {

@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 
 use crate::client::session::Session;
 use crate::failure::Failure;
+use crate::terminal::Terminal;
 use crate::text::{json_line, plain};
+use crate::text_table::TextTable;
 use crate::time_argument::{Bound, parse_bound};
 
 /// The timeline that `lately latest` prints.
@@ -108,38 +110,46 @@ impl ShownEvent {
     }
 }
 
-/// The columns of a table of events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Columns {
-    /// True to show the topic.
-    pub(crate) topic: bool,
-    /// True to show the id.
-    pub(crate) id: bool,
+/// A table of events.
+#[derive(Debug)]
+pub(crate) struct EventTable {
+    /// All columns, except the id and the topic if they are not shown.
+    is_shown: [bool; 7],
+    table: TextTable,
 }
 
-impl Columns {
-    pub(crate) fn titles(self) -> Vec<&'static str> {
-        self.shown(["id", "time", "topic", "type", "actor", "subject", "data"])
+impl EventTable {
+    pub(crate) fn new(terminal: &Terminal<'_>, topic: bool, id: bool) -> Self {
+        let is_shown = [id, true, topic, true, true, true, true];
+        let titles = ["id", "time", "topic", "type", "actor", "subject", "data"];
+        Self { is_shown, table: terminal.table(&shown(titles, is_shown)) }
     }
 
-    fn row(self, event: ShownEvent) -> Vec<String> {
-        let ShownEvent { id, at, topic, event_type, actor, subject, data } = event;
+    pub(crate) fn print(
+        &mut self,
+        events: &[Box<RawValue>],
+        terminal: &mut Terminal<'_>,
+    ) -> Result<(), Failure> {
+        let rows = events.iter().map(|event| self.row(event)).collect::<Result<Vec<_>, _>>()?;
+        terminal.rows(&mut self.table, &rows)
+    }
+
+    fn row(&self, event: &RawValue) -> Result<Vec<String>, Failure> {
+        let ShownEvent { id, at, topic, event_type, actor, subject, data } = ShownEvent::read(event)?;
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let data = data.map_or_else(String::new, |data| json_line(data.get()).into_owned());
         let cells =
             [id.to_string(), at.to_string(), or_dash(topic), event_type, actor, or_dash(subject), data];
-        self.shown(cells)
-    }
-
-    /// All cells of a row, except the id and the topic if they are not shown.
-    fn shown<T>(self, cells: [T; 7]) -> Vec<T> {
-        let is_shown = [self.id, true, self.topic, true, true, true, true];
-        cells.into_iter().zip(is_shown).filter_map(|(cell, is_shown)| is_shown.then_some(cell)).collect()
+        Ok(shown(cells, self.is_shown))
     }
 }
 
+fn shown<T>(cells: [T; 7], is_shown: [bool; 7]) -> Vec<T> {
+    cells.into_iter().zip(is_shown).filter_map(|(cell, is_shown)| is_shown.then_some(cell)).collect()
+}
+
 impl TimelineArguments {
-    pub(super) async fn print(self, page: PageArguments, session: Session<'_>) -> Result<(), Failure> {
+    pub(super) async fn print(self, page: PageArguments, session: &mut Session<'_>) -> Result<(), Failure> {
         let Self { topic, actor, subject } = self;
         let (timeline, topic, several_topics) = match (actor, subject, topic) {
             (Some(actor), _, topic) => (session.api.actor(actor).entries(), topic, true),
@@ -147,7 +157,7 @@ impl TimelineArguments {
             (None, None, Some(topic)) => (session.api.topic(topic).entries(), None, false),
             (None, None, None) => unreachable!("clap requires one of them"),
         };
-        page.print(session, timeline, topic, several_topics).await
+        page.print(timeline, topic, several_topics, session).await
     }
 }
 
@@ -155,13 +165,12 @@ impl PageArguments {
     /// Prints the pages of a timeline; only events of `topic`, if it is given.
     pub(crate) async fn print(
         self,
-        mut session: Session<'_>,
         timeline: Timeline<Box<RawValue>>,
         topic: Option<Topic>,
         several_topics: bool,
+        session: &mut Session<'_>,
     ) -> Result<(), Failure> {
-        let columns = Columns { topic: several_topics, id: self.ids };
-        let mut table = session.table(&columns.titles());
+        let mut table = EventTable::new(session, several_topics, self.ids);
         let mut cursor = self.cursor.clone();
         for _ in 0..self.pages {
             let query = self.query(cursor.take(), topic.as_ref());
@@ -170,7 +179,7 @@ impl PageArguments {
             if session.json {
                 session.print_body(&answer.response)?;
             } else {
-                session.rows(&mut table, &rows(columns, &page.events)?)?;
+                table.print(&page.events, session)?;
                 if let Some(unread) = page.unread {
                     let more = if page.unread_more { " or more" } else { "" };
                     let empty = if page.events.is_empty() { "the feed is empty; " } else { "" };
@@ -215,17 +224,10 @@ impl PageArguments {
     }
 }
 
-/// Events as rows.
-pub(crate) fn rows(columns: Columns, events: &[Box<RawValue>]) -> Result<Vec<Vec<String>>, Failure> {
-    events.iter().map(|event| Ok(columns.row(ShownEvent::read(event)?))).collect()
-}
-
 /// Sends an operation, and prints the event of its response.
-pub(super) async fn show_event<T>(session: &mut Session<'_>, operation: Operation<T>) -> Result<(), Failure> {
-    let print = |session: &mut Session<'_>, event: Answer<ShownEvent>| {
-        let columns = Columns { topic: false, id: true };
-        let mut table = session.table(&columns.titles());
-        session.rows(&mut table, &[columns.row(event.value)])
+pub(super) async fn show_event<T>(operation: Operation<T>, session: &mut Session<'_>) -> Result<(), Failure> {
+    let print = |session: &mut Session<'_>, event: Answer<Box<RawValue>>| {
+        EventTable::new(session, false, true).print(&[event.value], session)
     };
     session.show_by(operation.reading(), print).await
 }

@@ -1,57 +1,25 @@
-//! `lately topic`: topics and their settings.
+//! `lately topic`: a topic's settings and its end.
 
+use lately_client::Operation;
 use lately_keys::{BucketWidth, Topic};
-use lately_model::View;
+use lately_model::{EndingState, TopicDeletion, TopicView};
 use reqwest::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::client::list::ListArguments;
+use crate::client::confirm;
 use crate::client::session::Session;
-use crate::client::topic_deletion::{self, TopicEndCommand};
-use crate::client::view;
+use crate::client::status_line::until_done;
+use crate::client::view::View;
+use crate::counted::counted;
 use crate::failure::Failure;
-use crate::values::one_of;
 
-#[derive(Clone, Debug, clap::Subcommand)]
-pub enum TopicCommand {
-    /// List the topics
-    List {
-        #[command(flatten)]
-        list: ListArguments,
-    },
-    /// Show a topic and its newest buckets
-    Show {
-        /// The topic
-        topic: Topic,
-    },
-    /// Create a topic (scope admin)
-    Create {
-        /// The topic
-        topic: Topic,
+/// A deletion under way.
+const DELETION: View =
+    View::Pairs("topic,state,begun at=begun_at,finished at=finished_at,events,buckets,consumers");
 
-        /// The width of the topic's buckets, which never changes [default: day]
-        #[arg(long, value_name = "WIDTH", value_parser = one_of(&BucketWidth::ALL, BucketWidth::as_str))]
-        bucket: Option<BucketWidth>,
-
-        #[command(flatten)]
-        settings: SettingsArguments,
-    },
-    /// Change a topic's settings; absent settings do not change (scope admin)
-    Set {
-        /// The topic
-        topic: Topic,
-
-        /// Refused: the width of a topic's buckets cannot change
-        #[arg(long, value_name = "WIDTH", hide = true)]
-        bucket: Option<String>,
-
-        #[command(flatten)]
-        settings: SettingsArguments,
-    },
-    #[command(flatten)]
-    End(TopicEndCommand),
-}
+/// The preview of a deletion.
+const PREVIEW: View = View::Pairs("topic,buckets,oldest,newest,shards,consumers");
 
 /// The settings that can also be changed later. Only the given ones are sent.
 #[derive(Clone, Debug, clap::Args, Serialize)]
@@ -82,15 +50,6 @@ pub struct SettingsArguments {
     views: Option<Value>,
 }
 
-/// The body of a topic's creation.
-#[derive(Debug, Serialize)]
-struct NewTopic {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bucket: Option<BucketWidth>,
-    #[serde(flatten)]
-    settings: SettingsArguments,
-}
-
 /// A number of days, or null for no expiry.
 fn parse_retention(text: &str) -> Result<Value, String> {
     if text == "forever" {
@@ -102,54 +61,134 @@ fn parse_retention(text: &str) -> Result<Value, String> {
 /// The names of views.
 fn parse_views(text: &str) -> Result<Value, String> {
     let views = text.split(',').filter(|view| !view.is_empty());
-    let views = views.map(|view| view.parse::<View>().map(|view| json!(view.as_str())));
+    let views = views.map(|view| view.parse::<lately_model::View>().map(|view| json!(view.as_str())));
     views.collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
 
-pub(super) async fn run(command: TopicCommand, mut session: Session<'_>) -> Result<(), Failure> {
-    let operation = match command {
-        TopicCommand::End(command) => return topic_deletion::run(command, session).await,
-        TopicCommand::List { list } => {
-            return session.show(session.api.topics(list.query()).page(), view::TOPICS).await;
+/// Creates a topic. A PUT alone would change a topic that exists.
+pub(super) async fn create(
+    topic: Topic,
+    bucket: Option<BucketWidth>,
+    settings: SettingsArguments,
+    session: &mut Session<'_>,
+) -> Result<(), Failure> {
+    match session.ask(session.api.topic(&topic).get()).await {
+        Ok(_) => {
+            let there = format!("the topic {topic} exists already; lately topic set changes it");
+            return Err(Failure::new(5, there));
         }
-        TopicCommand::Show { topic } => session.api.topic(topic).get(),
-        TopicCommand::Create { topic: name, bucket, settings } => {
-            let topic = session.api.topic(&name);
-            match session.ask(topic.get()).await {
-                Ok(_) => {
-                    let there = format!("the topic {name} exists already; lately topic set changes it");
-                    return Err(Failure::new(5, there));
-                }
-                Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => {}
-                Err(failure) => return Err(failure),
-            }
-            topic.put(&NewTopic { bucket, settings })
-        }
-        TopicCommand::Set { topic, bucket, settings } => {
-            if let Some(bucket) = bucket {
-                return Err(Failure::usage(format!(
-                    "the width of a topic's buckets is fixed when the topic is created: create another topic with \
-                     --bucket {bucket}"
-                )));
-            }
-            if json!(settings) == json!({}) {
-                return Err(Failure::usage("name at least one setting: see lately topic set --help"));
-            }
-            let topic = session.api.topic(topic);
-            // A PUT would create a topic that does not exist.
-            session.ask(topic.get()).await?;
-            topic.put(&settings)
-        }
-    };
+        Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => {}
+        Err(failure) => return Err(failure),
+    }
+    let mut body = json!(settings);
+    if let Some(bucket) = bucket {
+        body["bucket"] = json!(bucket);
+    }
+    show(session.api.topic(topic).put(&body), session).await
+}
+
+/// Changes the settings of a topic. A PUT alone would create a topic that does not exist.
+pub(super) async fn set(
+    topic: Topic,
+    bucket: Option<String>,
+    settings: SettingsArguments,
+    session: &mut Session<'_>,
+) -> Result<(), Failure> {
+    if let Some(bucket) = bucket {
+        return Err(Failure::usage(format!(
+            "the width of a topic's buckets is fixed when the topic is created: create another topic with \
+             --bucket {bucket}"
+        )));
+    }
+    if json!(settings) == json!({}) {
+        return Err(Failure::usage("name at least one setting: see lately topic set --help"));
+    }
+    let topic = session.api.topic(topic);
+    session.ask(topic.get()).await?;
+    show(topic.put(&settings), session).await
+}
+
+/// Sends an operation, and prints the topic of its response.
+pub(super) async fn show(operation: Operation<TopicView>, session: &mut Session<'_>) -> Result<(), Failure> {
     session
         .show_by(operation, |session, topic| {
             let topic = serde_json::from_slice::<Value>(&topic.response.body)?;
-            view::TOPIC.print(session, &topic)?;
+            View::Pairs(
+                "topic,bucket,retention,shards=shard_range,fan-out=fan_out,views,created at=created_at",
+            )
+            .print(session, &topic)?;
             if topic["buckets"].as_array().is_none_or(Vec::is_empty) {
                 return Ok(());
             }
             session.print("")?;
-            view::BUCKETS.print(session, &topic)
+            View::List("buckets", "bucket=label,shards").print(session, &topic)
         })
         .await
+}
+
+/// The confirmation of a deletion, and the wait for its end.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EndArguments {
+    /// The topic's name, to confirm the deletion; without it, the command asks for the name on a terminal
+    #[arg(long, value_name = "TOPIC")]
+    confirm: Option<Topic>,
+
+    /// Print what the deletion would delete, and delete nothing
+    #[arg(long, conflicts_with_all = ["confirm", "wait"])]
+    dry_run: bool,
+
+    /// Wait until the topic is deleted
+    #[arg(long)]
+    wait: bool,
+}
+
+pub(super) async fn delete(
+    topic: Topic,
+    EndArguments { confirm, dry_run, wait }: EndArguments,
+    session: &mut Session<'_>,
+) -> Result<(), Failure> {
+    if dry_run {
+        return session.show(session.api.topic(topic).preview_deletion(), PREVIEW).await;
+    }
+    let confirm = match confirm {
+        Some(confirm) => confirm,
+        None => asked(session, &topic).await?,
+    };
+    show_deletion(session.api.topic(&topic).delete_confirmed(confirm), &topic, wait, session).await
+}
+
+/// The topic's name as the user types it, after the user has seen the preview.
+async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failure> {
+    confirm::needs_terminal(|| format!("add --confirm {topic} to delete the topic and all of its events"))?;
+    let found = session.ask(session.api.topic(topic).preview_deletion()).await?.value;
+    let [buckets, consumers] = [counted(found.buckets, "bucket"), counted(found.consumers, "consumer")];
+    session.log(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
+    confirm::ask(session.stderr, topic.as_str(), "type the topic's name to delete it", "nothing is deleted")?;
+    Ok(topic.clone())
+}
+
+/// The progress as text for people; none if the deletion is done.
+fn progress(deletion: &TopicDeletion) -> Option<String> {
+    let TopicDeletion { state, events, buckets, consumers, .. } = deletion;
+    let counts = [(events, "event"), (buckets, "bucket"), (consumers, "consumer")];
+    let [events, buckets, consumers] = counts.map(|(count, noun)| counted(*count, noun));
+    (*state == EndingState::Deleting).then(|| format!("deleted {events}, {buckets}, {consumers}"))
+}
+
+/// Sends an operation, and prints the deletion as it is, or when it is done.
+pub(super) async fn show_deletion(
+    operation: Operation<TopicDeletion>,
+    topic: &Topic,
+    wait: bool,
+    session: &mut Session<'_>,
+) -> Result<(), Failure> {
+    let mut answer = session.ask(operation).await?;
+    if wait {
+        answer = until_done(session, |api| api.topic(topic).deletion(), progress).await?;
+    }
+    session.print_response(&answer.response, DELETION)?;
+    if session.json || answer.value.state == EndingState::Done {
+        return Ok(());
+    }
+    session.log(format_args!("the deletion continues: lately topic deletion {topic} --wait"))
 }

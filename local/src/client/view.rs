@@ -19,39 +19,15 @@ pub(crate) enum View {
     List(&'static str, &'static str),
 }
 
-pub(crate) const TOPIC: View =
-    View::Pairs("topic,bucket,retention,shards=shard_range,fan-out=fan_out,views,created at=created_at");
-pub(crate) const TOPICS: View =
-    View::List("topics", "topic,bucket,days=retention_days,shards=shard_range,fan-out=fan_out,views");
-pub(crate) const BUCKETS: View = View::List("buckets", "bucket=label,shards");
-pub(crate) const DELETION: View =
-    View::Pairs("topic,state,begun at=begun_at,finished at=finished_at,events,buckets,consumers");
-pub(crate) const DELETION_PREVIEW: View = View::Pairs("topic,buckets,oldest,newest,shards,consumers");
-pub(crate) const FOLLOW: View = View::Pairs("following=source,since");
-pub(crate) const FOLLOWING: View = View::List("following", "source,since");
-pub(crate) const FOLLOWERS: View = View::List("followers", "user,since");
-pub(crate) const SOURCE: View = View::Pairs("source,followers,mode");
 pub(crate) const CONSUMER: View =
     View::Pairs("position,outstanding batch=outstanding,lag,late events=late,settle time=settle_time");
-pub(crate) const RUNS: View =
-    View::List("runs", "run=to,begun=announced_at,finished=committed_at,events,late,file=files/0");
-pub(crate) const SESSION: View =
-    View::Pairs("id,user,scopes,topics=limited_to,created at=created_at,until=expires_at,limits");
-pub(crate) const SESSIONS: View =
-    View::List("sessions", "id,user,scopes,topics=limited_to,until=expires_at,limits");
-pub(crate) const OWN_SESSION: View =
-    View::Pairs("user,scopes,topics=limited_to,until=expires_at,limits,issuer?");
 pub(crate) const ISSUE: View =
     View::Pairs("number,title,status,priority,labels,opened,changed=updated_at,revision");
-pub(crate) const ISSUES: View =
-    View::List("issues", "number,status,priority,changed=updated_at,by=opened_by,labels,title");
 pub(crate) const ERASURE: View = View::Pairs(
     "id,actor,user,state,started at=started_at,finished at=finished_at,events=counts/events,follows=counts/follows,\
      followers=counts/followers,profile=counts/profile,sessions=counts/sessions,feed=counts/feed,issues=counts/issues,\
      ids sha256=ids_sha256",
 );
-pub(crate) const ERASURES: View =
-    View::List("erasures", "id,state,started at=started_at,finished at=finished_at,events=counts/events");
 
 impl View {
     /// Prints a response.

@@ -9,7 +9,7 @@ use lately_keys::{SessionId, Topic, User};
 use lately_kit::token::Token;
 use lately_model::{PageSize, Session, SessionQuery};
 
-use crate::client::jwt::{self, JwtArguments};
+use crate::client::jwt::JwtCommand;
 use crate::failure::Failure;
 use crate::new_token::NewTokenArguments;
 use crate::operate::table::TableArguments;
@@ -26,10 +26,8 @@ pub enum TokenCommand {
         #[command(flatten)]
         token: NewTokenArguments,
     },
-    /// Print a JWT of the local program's own issuer, for trying JWTs; it ends with the program
-    ///
-    /// Example: lately whoami --token $(lately token jwt --user ada --scope write)
-    Jwt(JwtArguments),
+    #[command(flatten)]
+    Jwt(JwtCommand),
     /// List the valid tokens, newest first
     List {
         #[command(flatten)]
@@ -63,9 +61,7 @@ pub(crate) async fn run(command: TokenCommand, mut terminal: Terminal<'_>) -> Re
             }
             terminal.print(token.reveal())?;
         }
-        TokenCommand::Jwt(arguments) => {
-            jwt::run(arguments, terminal).await?;
-        }
+        TokenCommand::Jwt(command) => command.run(terminal).await?,
         TokenCommand::List { table, user } => {
             let store = table.store().await?;
             let mut query = SessionQuery { user, limit: PageSize::MAX, cursor: None };

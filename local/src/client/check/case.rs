@@ -4,7 +4,6 @@
 //! its case, so the test that runs all cases finds it.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use lately_client::Lately;
@@ -49,28 +48,13 @@ struct Step {
     call: Map<String, Value>,
 }
 
-/// The time and the price of the step that a document bounds.
-#[derive(Debug)]
-pub(super) struct Measured {
-    pub(super) time: Duration,
-    pub(super) price: String,
-    pub(super) bound: String,
-}
-
 /// A case that runs.
 pub(super) struct CaseRun {
     caller: Caller,
     patience: Duration,
     names: BTreeMap<String, Value>,
-    pub(super) measured: Option<Measured>,
-}
-
-impl fmt::Display for Measured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { time, price, bound } = self;
-        let separator = if price.is_empty() { "" } else { ", " };
-        write!(f, "{} ms{separator}{price}; bound: {bound}", time.as_millis())
-    }
+    /// The time, the price and the bound of the step that a document bounds.
+    pub(super) measured: Option<[String; 3]>,
 }
 
 fn default_topic() -> Option<Value> {
@@ -154,7 +138,7 @@ impl CaseRun {
         if let Some(bound) = bound {
             let part = |name| Some(format!("{name}={}", price.get(name)?.as_f64()?));
             let price: Vec<_> = ["read_units", "write_units", "calls"].into_iter().filter_map(part).collect();
-            self.measured = Some(Measured { time, price: price.join(", "), bound });
+            self.measured = Some([format!("{} ms", time.as_millis()), price.join(", "), bound]);
         }
         Ok(())
     }

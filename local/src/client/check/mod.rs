@@ -15,7 +15,7 @@ use lately_keys::Topic;
 use reqwest::{Method, Url};
 
 pub use self::calls::Caller;
-use crate::client::check::case::{Case, CaseRun, Measured};
+use crate::client::check::case::{Case, CaseRun};
 use crate::client::stack::{StackArguments, is_of_server};
 use crate::failure::Failure;
 use crate::seconds;
@@ -65,17 +65,15 @@ pub(crate) async fn run(options: CheckOptions, mut terminal: Terminal<'_>) -> Re
             }
             Some("report") if report.is_none() => ("skip", "--report names a topic with reports".to_owned()),
             _ => match case_run.run(case).await {
-                Ok(()) => ("ok", case_run.measured.as_ref().map(Measured::to_string).unwrap_or_default()),
+                Ok(()) => ("ok", case_run.measured.as_ref().map(measurement).unwrap_or_default()),
                 Err(why) => ("FAIL", shortened(&plain(&why), FAILURE_CHARACTERS).into_owned()),
             },
         };
         terminal.print(format_args!("{result:<4} {}: {text}", case.name))?;
         terminal.stdout.flush()?;
         failed += usize::from(result == "FAIL");
-        let measured =
-            case_run.measured.map(|it| [format!("{} ms", it.time.as_millis()), it.price, it.bound]);
-        let cells = [result.to_owned(), case.name.clone()].into_iter().chain(measured.unwrap_or_default());
-        rows.push(cells.collect());
+        let cells = [result.to_owned(), case.name.clone()];
+        rows.push(cells.into_iter().chain(case_run.measured.unwrap_or_default()).collect());
     }
     terminal.print("")?;
     let mut table = terminal.table(&["", "CASE", "TIME", "PRICE", "BOUND"]);
@@ -84,6 +82,11 @@ pub(crate) async fn run(options: CheckOptions, mut terminal: Terminal<'_>) -> Re
         0 => Ok(()),
         _ => Err(Failure::new(1, format!("{failed} of {} cases failed", rows.len()))),
     }
+}
+
+fn measurement([time, price, bound]: &[String; 3]) -> String {
+    let separator = if price.is_empty() { "" } else { ", " };
+    format!("{time}{separator}{price}; bound: {bound}")
 }
 
 fn cases() -> Vec<Case> {

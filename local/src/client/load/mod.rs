@@ -110,12 +110,12 @@ pub(crate) async fn run(options: LoadOptions, mut terminal: Terminal<'_>) -> Res
     let traffic = Arc::new(traffic(&options, batch, lately));
     let done = match traffic.set_up().await {
         Ok(()) => send(&traffic, &options, &mut terminal).await,
-        Err(problem) => Err(api.failure(problem)),
+        Err(problem) => Err(problem.into()),
     };
     let cleaned = traffic.clean_up().await;
     done?;
     cleaned.map_err(|problem| {
-        let (why, topics) = (api.failure(problem), traffic.topics.join(", "));
+        let (why, topics) = (Failure::from(problem), traffic.topics.join(", "));
         Failure::new(1, format!("not everything is deleted ({why}): delete {topics}"))
     })
 }
@@ -139,7 +139,7 @@ fn confirm_price(options: &LoadOptions, batch: u32, terminal: &mut Terminal<'_>)
     };
     let dollars = plan::of_run(&workload, options.time.into());
     let host = options.stack.url.host_str().unwrap_or_default();
-    let events = grouped(&(u64::from(options.rate) * u64::from(options.time)).to_string());
+    let events = count(u64::from(options.rate) * u64::from(options.time));
     terminal.log(format_args!(
         "{events} events in {} s cost about {dollars:.2} dollars, deletion included (list prices of us-east-1)",
         options.time,
@@ -200,7 +200,7 @@ async fn send(
             () = sleep_until(begun + Duration::from_secs(second)) => {
                 second += 1;
                 let figures = traffic.tally().figures(begun.elapsed());
-                print_second(&figures, options.json, terminal)?;
+                print(&figures, options.json, terminal)?;
             }
             Some(_) = posts.join_next() => {}
             interrupted = &mut interrupted => {
@@ -227,18 +227,41 @@ async fn send(
         }
     }
     (figures.is_done, figures.shards) = (true, Some(shards));
-    print_end(&figures, options.json, terminal)
+    print(&figures, options.json, terminal)
 }
 
-fn print_second(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+/// Prints the figures of a second, or those at the end.
+fn print(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     let LoadFigures { seconds, offered, accepted, refused, pages, fan_out, live, .. } = figures;
+    let [offered, accepted, pages] = [offered, accepted, pages].map(|number| count(*number));
+    let refused = by_reason(refused);
     if json {
         terminal.print_json(&serde_json::to_string(figures)?)?;
+    } else if figures.is_done {
+        let delay = |delay: &Option<Delay>| match delay {
+            Some(Delay { samples, median_ms, p99_ms }) => {
+                format!("median {median_ms} ms, 99th percentile {p99_ms} ms, of {samples}")
+            }
+            None => "not measured".to_owned(),
+        };
+        let shards = figures.shards.iter().flatten().map(|(_, shards)| shards.to_string());
+        terminal.print("")?;
+        terminal.pairs(&[
+            ("seconds", seconds.to_string()),
+            ("offered events", offered),
+            ("accepted events", accepted),
+            ("refused events", refused),
+            ("pages", pages),
+            ("refused pages", by_reason(&figures.refused_pages)),
+            ("delay of fan-out", delay(fan_out)),
+            ("delay of live", delay(live)),
+            ("write units", format!("{:.2} an event, without fan-out", figures.write_units_an_event)),
+            ("read units", format!("{:.2} a page", figures.read_units_a_page)),
+            ("shards", shards.collect::<Vec<_>>().join(", ")),
+        ])?;
     } else {
-        let [offered, accepted, pages] = [offered, accepted, pages].map(|count| grouped(&count.to_string()));
-        let median =
-            |delay: &Option<Delay>| delay.map_or("-".to_owned(), |delay| format!("{} ms", delay.median_ms));
-        let (refused, fan_out, live) = (by_reason(refused), median(fan_out), median(live));
+        let [fan_out, live] =
+            [fan_out, live].map(|delay| delay.map_or("-".to_owned(), |it| format!("{} ms", it.median_ms)));
         terminal.print(format_args!(
             "{seconds:>6.1} s  offered {offered}, accepted {accepted}, refused {refused}, pages {pages}, \
              fan-out {fan_out}, live {live}"
@@ -247,39 +270,14 @@ fn print_second(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) 
     Ok(terminal.stdout.flush()?)
 }
 
-fn print_end(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
-    if json {
-        return terminal.print_json(&serde_json::to_string(figures)?);
-    }
-    let count = |count: u64| grouped(&count.to_string());
-    let delay = |delay: &Option<Delay>| match delay {
-        Some(Delay { samples, median_ms, p99_ms }) => {
-            format!("median {median_ms} ms, 99th percentile {p99_ms} ms, of {samples}")
-        }
-        None => "not measured".to_owned(),
-    };
-    let shards = figures.shards.iter().flatten().map(|(_, shards)| shards.to_string());
-    terminal.print("")?;
-    terminal.pairs(&[
-        ("seconds", figures.seconds.to_string()),
-        ("offered events", count(figures.offered)),
-        ("accepted events", count(figures.accepted)),
-        ("refused events", by_reason(&figures.refused)),
-        ("pages", count(figures.pages)),
-        ("refused pages", by_reason(&figures.refused_pages)),
-        ("delay of fan-out", delay(&figures.fan_out)),
-        ("delay of live", delay(&figures.live)),
-        ("write units", format!("{:.2} an event, without fan-out", figures.write_units_an_event)),
-        ("read units", format!("{:.2} a page", figures.read_units_a_page)),
-        ("shards", shards.collect::<Vec<_>>().join(", ")),
-    ])
-}
-
 /// The counts by reason, such as `60 rate-limited, 2 unavailable`.
 fn by_reason(counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return "0".to_owned();
     }
-    let each = |(code, count): (&String, &u64)| format!("{} {code}", grouped(&count.to_string()));
-    counts.iter().map(each).collect::<Vec<_>>().join(", ")
+    counts.iter().map(|(code, number)| format!("{} {code}", count(*number))).collect::<Vec<_>>().join(", ")
+}
+
+fn count(number: u64) -> String {
+    grouped(&number.to_string())
 }

@@ -1,11 +1,9 @@
 //! A batch: the lines that one request posts.
 
-use lately_client::FieldFault;
+use lately_client::{FieldFault, Problem};
 use lately_keys::UnixMillis;
 use lately_model::limits::{BATCH_EVENTS, BODY_BYTES};
 use lately_model::{AcceptedTimes, BatchError, BodyForm};
-
-use crate::failure::Refusal;
 
 /// A line that is not blank, without the blanks around it.
 #[derive(Debug)]
@@ -51,8 +49,8 @@ impl LineBatch {
 
     /// Adds line numbers to the faults of an error response. For invalid JSON and for an event that is too large, the
     /// response does not name the event, so the batch is parsed here as the API parses it.
-    pub(super) fn locate(&self, refusal: &mut Refusal) {
-        for fault in &mut refusal.problem.errors {
+    pub(super) fn locate(&self, problem: &mut Problem) {
+        for fault in &mut problem.errors {
             let parts = fault.path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")));
             let line =
                 parts.and_then(|(index, rest)| Some((self.numbers.get(index.parse::<usize>().ok()?)?, rest)));
@@ -66,7 +64,7 @@ impl LineBatch {
             BodyForm::Ndjson,
             AcceptedTimes::new(UnixMillis::MAX, None),
         );
-        let (index, message) = match (&*refusal.problem.code, parsed) {
+        let (index, message) = match (&*problem.code, parsed) {
             ("malformed-json", Err(BatchError::Malformed(malformed))) => {
                 (malformed.line - 1, format!("invalid JSON at column {}", malformed.column))
             }
@@ -74,7 +72,7 @@ impl LineBatch {
             _ => return,
         };
         if let Some(number) = self.numbers.get(index) {
-            refusal.problem.errors.push(FieldFault { path: format!("line {number}"), message });
+            problem.errors.push(FieldFault { path: format!("line {number}"), message });
         }
     }
 }

@@ -37,9 +37,9 @@ impl Lines {
     /// Reads the lines of a file in batches, which depend on the lines alone, and not on pauses, if they are `repeatable`.
     pub(super) fn open(arguments: &LineArguments, path: &Path, repeatable: bool) -> Result<Self, Failure> {
         let is_stdin = path == Path::new("-");
-        let file = match is_stdin {
-            true => None,
-            false => Some(
+        let input: Box<dyn Read + Send> = match is_stdin {
+            true => Box::new(std::io::stdin()),
+            false => Box::new(
                 open(path)
                     .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))?,
             ),
@@ -47,11 +47,7 @@ impl Lines {
         let (sender, lines) = channel(AHEAD);
         let (from, to) = (arguments.from_line, arguments.to_line.unwrap_or(u64::MAX));
         std::thread::spawn(move || {
-            let send = |line| sender.blocking_send(line).is_ok();
-            match file {
-                Some(file) => read(BufReader::new(file), from, to, send),
-                None => read(std::io::stdin().lock(), from, to, send),
-            }
+            read(BufReader::new(input), from, to, |line| sender.blocking_send(line).is_ok());
         });
         Ok(Self { lines, held: None, may_pause: is_stdin && !repeatable })
     }

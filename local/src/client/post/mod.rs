@@ -18,11 +18,9 @@ use lately_keys::{Actor, EventType, Subject, Topic, UnixMillis};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::client::access::Access;
 use crate::client::session::Session;
 use crate::client::timeline::show_event;
 use crate::failure::Failure;
-use crate::terminal::Terminal;
 use crate::time_argument::parse_time;
 
 /// Write one event, or one event for each line of a file or of standard input
@@ -109,17 +107,11 @@ fn parse_key(text: &str) -> Result<String, String> {
     is_valid.then(|| text.to_owned()).ok_or_else(refused)
 }
 
-pub(super) async fn run(
-    arguments: PostArguments,
-    access: Access,
-    terminal: Terminal<'_>,
-) -> Result<(), Failure> {
+pub(super) async fn run(arguments: PostArguments, session: &mut Session<'_>) -> Result<(), Failure> {
     let PostArguments { topic, event, idempotency_key, lines } = arguments;
-    if let Some(file) = lines.file.clone() {
-        return sending::run(&topic, &file, lines, idempotency_key, access, terminal).await;
+    if let Some(file) = &lines.file {
+        return sending::run(&topic, file, &lines, idempotency_key, session).await;
     }
     let key = idempotency_key.map_or(PostKey::None, PostKey::Given);
-    let mut session = Session::open(access, terminal)?;
-    let post = session.api.topic(&topic).post_under(&key, &event);
-    show_event(&mut session, post).await
+    show_event(session.api.topic(&topic).post_under(&key, &event), session).await
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::client::access::{Access, Api, MANY};
+use crate::client::access::MANY;
 use crate::client::post::LineArguments;
 use crate::client::post::batch::LineBatch;
 use crate::client::post::lines::Lines;
@@ -20,7 +20,6 @@ use crate::client::post::progress::Progress;
 use crate::client::session::Session;
 use crate::counted::counted;
 use crate::failure::Failure;
-use crate::terminal::Terminal;
 
 /// The most bytes of a run's key: `@` and a line number are appended to it.
 const KEY_BYTES: usize = IDEMPOTENCY_KEY_BYTES - 1 - 20;
@@ -32,8 +31,8 @@ struct Accepted {
 }
 
 /// A post of lines that is under way.
-struct Run<'a> {
-    session: Session<'a>,
+struct Run<'s, 'a> {
+    session: &'s mut Session<'a>,
     progress: Progress,
     open: OpenLines,
 }
@@ -41,22 +40,20 @@ struct Run<'a> {
 pub(super) async fn run(
     topic: &Topic,
     file: &Path,
-    arguments: LineArguments,
+    arguments: &LineArguments,
     key: Option<String>,
-    access: Access,
-    terminal: Terminal<'_>,
+    session: &mut Session<'_>,
 ) -> Result<(), Failure> {
-    let lines = Lines::open(&arguments, file, key.is_some())?;
+    let lines = Lines::open(arguments, file, key.is_some())?;
     let key = key.unwrap_or_else(|| format!("{:032x}", fastrand::u128(..)));
     if key.len() > KEY_BYTES {
         return Err(Failure::usage(format!(
             "--idempotency-key may have at most {KEY_BYTES} characters with --file"
         )));
     }
-    let api = Api::at(access.address.clone(), MANY)?;
-    let topic = api.topic(topic);
+    let topic = session.api.using(|options| options.attempts = MANY).topic(topic);
     let mut run = Run {
-        session: Session::open(access, terminal)?,
+        session,
         progress: Progress::begun(Instant::now(), arguments.quiet),
         open: OpenLines { batches: Vec::new(), rest: arguments.from_line, key: key.clone() },
     };
@@ -67,7 +64,7 @@ pub(super) async fn run(
     let batches = batches.take_until(stopped);
     let sending = batches.map(async |batch| {
         let batch = batch?;
-        let answer = send(&api, &topic, &key, &batch).await;
+        let answer = send(&topic, &key, &batch).await;
         Ok((batch, answer))
     });
     let mut sent = Box::pin(sending.buffered(arguments.parallel.into()));
@@ -83,21 +80,16 @@ pub(super) async fn run(
 }
 
 /// Sends a batch with the key of its first line. Faults of an error response get their line numbers.
-async fn send(
-    api: &Api,
-    topic: &TopicHandle,
-    key: &str,
-    batch: &LineBatch,
-) -> Result<Answer<Accepted>, Failure> {
+async fn send(topic: &TopicHandle, key: &str, batch: &LineBatch) -> Result<Answer<Accepted>, Failure> {
     let key = PostKey::Given(format!("{key}@{}", batch.span().0));
-    let mut answer = api.ask(topic.post_lines(&key, batch.body.clone()).reading()).await;
-    if let Some(refusal) = answer.as_mut().err().and_then(Failure::refusal_mut) {
-        batch.locate(refusal);
-    }
-    answer
+    let answer = topic.post_lines(&key, batch.body.clone()).reading().answer().await;
+    Ok(answer.map_err(|mut problem| {
+        batch.locate(&mut problem);
+        problem
+    })?)
 }
 
-impl Run<'_> {
+impl Run<'_, '_> {
     /// Notes the result of a batch, or of reading one.
     fn note(
         &mut self,
