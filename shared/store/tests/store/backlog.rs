@@ -126,13 +126,13 @@ async fn a_long_backlog_is_worked_off_in_short_steps() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.settle().await;
     let (_, busy_store) = process(&scene, busy("SOURCE#actor:ada"));
-    for _ in 0..4 {
+    for _ in 0..2 {
         scene.post(&scene.posts, vec![event("note", None); 300]).await;
         assert_eq!(fan_out(&busy_store, &scene.news()).await.failed, None);
     }
     let outcomes = scene.settle().await;
     assert!(outcomes.len() >= 2, "{} steps", outcomes.len());
-    assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (1_200, 0));
+    assert_eq!((scene.listed("actor:ada").await.len(), waiting(&scene).await), (600, 0));
 }
 
 #[tokio::test(start_paused = true)]

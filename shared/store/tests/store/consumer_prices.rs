@@ -45,7 +45,7 @@ async fn priced_report(store: &Store, files: &mut Files) -> ([(u64, u64, u64); 5
 #[tokio::test(start_paused = true)]
 async fn a_run_costs_only_its_new_events() {
     let mut prices = Vec::new();
-    for older in [1_000, 10_000] {
+    for older in [400, 4_000] {
         let rig = Rig::with(r#"{"fan_out":false,"views":[],"min_shards":4,"bucket":"hour"}"#).await;
         for n in 0..10 {
             rig.write_many(older / 10, DAY + n * Duration::from_secs(3_600)).await;
@@ -71,19 +71,19 @@ async fn a_run_costs_only_its_new_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_run_of_two_days_costs_the_same() {
+async fn every_run_of_a_day_costs_the_same() {
     let rig = Rig::with(r#"{"fan_out":false,"views":[],"bucket":"quarter-hour"}"#).await;
     let mut files = Files::default();
     report_later(&rig, &mut files).await;
     let mut prices = BTreeSet::new();
-    for _ in 0..2 * 24 * 4 {
+    for _ in 0..24 * 4 {
         pass(Duration::from_secs(900)).await;
         rig.write_many(3, Duration::from_secs(12)).await;
         prices.insert(priced_report(&rig.store, &mut files).await.0);
     }
     // The range reads the directory, and the only bucket with events.
     assert_eq!(prices, [[(3, 2, 6), (0, 0, 0), (2, 2, 0), (1, 0, 1), (2, 1, 1)]].into());
-    assert_eq!(files.reported().len(), 3 * 2 * 24 * 4);
+    assert_eq!(files.reported().len(), 3 * 24 * 4);
 }
 
 #[tokio::test(start_paused = true)]

@@ -364,7 +364,7 @@ async fn an_erasure_is_not_done_while_fan_out_is_behind() {
     let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
     let now = scene.world.now();
     let mut held = Vec::new();
-    while scene.world.now() < now.saturating_add(120_000) {
+    while scene.world.now() < now.saturating_add(30_000) {
         let news: Value = serde_json::from_str(&scene.news()).unwrap();
         let is_step = |record: &Value| text_of_key(record).starts_with("JOB#ERASURE#");
         let records = news["Records"].as_array().unwrap().iter().cloned();
@@ -459,7 +459,9 @@ async fn a_source_that_is_followed_again_in_a_later_shard_keeps_its_item() {
 
 #[tokio::test(start_paused = true)]
 async fn an_erasure_costs_one_unit_for_each_item_and_little_more() {
-    const EVENTS: usize = 1_000;
+    // More than one step lists.
+    const EVENTS: usize = 600;
+    const ENTRIES: usize = 1_000;
     let mut scene = Scene::new(FeedSettings::default()).await;
     let posts = scene.posts.clone();
     for follower in ["bob", "cy", "dee"] {
@@ -485,14 +487,14 @@ async fn an_erasure_costs_one_unit_for_each_item_and_little_more() {
     // The user's feed holds the entries of others.
     scene.follow("ada", "actor:bob", 0).await;
     scene.settle().await;
-    for _ in 0..EVENTS / 100 {
+    for _ in 0..ENTRIES / 100 {
         scene.post(&posts, vec![by("bob", None); 100]).await;
         scene.settle().await;
     }
     let begun = scene.store.op().erasures().begin(&asked(None, Some("ada"))).await.unwrap();
     let outcomes = scene.settle().await;
     let counts = finish(&mut scene, begun.id).await.counts;
-    assert_eq!((counts.feed, counts.follows), (events, 1));
+    assert_eq!((counts.feed, counts.follows), (ENTRIES as u64, 1));
     let halves: u64 = outcomes.iter().map(|outcome| outcome.cost.write_units.halves).sum();
     assert!(halves * 100 <= counts.feed * 2 * 105, "{halves} half units for {} entries", counts.feed);
 }
@@ -536,7 +538,8 @@ async fn the_list_costs_a_read_unit_for_each_batch_and_an_erasure_in_forty_bytes
     for n in 0..200 {
         scene.store.op().erasures().begin(&asked(Some(&format!("person-{n}")), None)).await.unwrap();
     }
-    scene.settle().await;
+    // No step of these erasures is run.
+    scene.news();
     let long = units(&mut scene).await;
     assert!(long - empty <= 2 * 6, "{empty} half units with an empty list, {long} with 200 erasures");
 }
@@ -568,8 +571,8 @@ pub(crate) async fn lived_shortly(settings: FeedSettings) -> Scene {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_stalls_at_any_call_leaves_no_event_behind() {
-    let stalls = (1..=12).flat_map(|call| [Moment::Before, Moment::After].map(|moment| (call, moment)));
-    for (call, moment) in stalls {
+    for call in 1..=12 {
+        let moment = [Moment::Before, Moment::After][usize::try_from(call % 2).unwrap()];
         let mut scene = lived_shortly(FeedSettings::default()).await;
         let posts = scene.posts.clone();
         scene.post(&posts, vec![by("ada", Some("s"))]).await;

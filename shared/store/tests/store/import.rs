@@ -10,7 +10,7 @@ use lately_store::{ImportError, Store, TopicError, WriteError};
 
 use crate::support::{
     Item, TABLE, assert_directory_held, event, ids, items, post, query, store, stored,
-    with_a_fault_at_each_call, with_posts,
+    with_a_death_at_each_call, with_posts,
 };
 
 /// Two days before a test's world begins.
@@ -160,7 +160,7 @@ fn an_import_that_died_at_any_call_can_be_finished() {
         store.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
         all(&engine).await
     });
-    let calls = with_a_fault_at_each_call(Fault::Crash, async |call, faults| {
+    let calls = with_a_death_at_each_call(async |call, faults| {
         let (world, engine, next, topic) = with_posts(settings).await;
         let client = engine.client_with(faults);
         let dying = store(client.client(), &world);

@@ -8,7 +8,7 @@ use lately_store::{FanOutOutcome, Record, Store};
 
 use crate::consumers::{Files, Rig, nightly, report, report_later};
 use crate::scene::fan_out;
-use crate::support::{pass, store, with_a_fault_at_each_call};
+use crate::support::{pass, store, with_a_death_at_each_call};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -98,7 +98,7 @@ async fn a_repeated_record_is_counted_until_its_event_is_settled() {
 
 #[test]
 fn after_a_crash_at_any_call_a_redelivery_notes_all_events() {
-    let calls = with_a_fault_at_each_call(Fault::Crash, async |call, faults| {
+    let calls = with_a_death_at_each_call(async |call, faults| {
         let (mut rig, mut files) = reported().await;
         let late = rig.write_many(5, HOUR).await;
         let news = rig.news();

@@ -159,7 +159,7 @@ fn most_shards(item: &crate::support::Item) -> Option<u16> {
 #[tokio::test(start_paused = true)]
 async fn no_acknowledged_event_lies_outside_of_the_directory() {
     let mut widest = Vec::new();
-    for seed in seeds(12) {
+    for seed in seeds(6) {
         let (model, most) = simulate(seed.0).await;
         assert_directory_held(&model.engine);
         widest.push(most);

@@ -17,7 +17,7 @@ use crate::support::{World, change, engine, items, pass, query, seeds, start, st
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Simulated callers.
-const SEEDS: u64 = 16;
+const SEEDS: u64 = 8;
 
 fn limit(number: u32) -> RequestsPerMinute {
     RequestsPerMinute::new(number).unwrap()
@@ -72,7 +72,7 @@ fn no_minute_of_the_clock_has_more_than_the_limit() {
             let engine = engine(&world, Options::default());
             let mut stores = fleet(&world, &engine, &mut random, size);
             let mut permitted: BTreeMap<u64, u32> = BTreeMap::new();
-            let end = world.now().saturating_add(150_000);
+            let end = world.now().saturating_add(90_000);
             while world.now() < end {
                 let asks: Vec<_> = (0..random.usize(1..=30))
                     .map(|_| (random.usize(..size), random.u32(1..=number.min(60))))

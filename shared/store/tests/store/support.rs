@@ -13,31 +13,29 @@ use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
 pub(crate) use lately_rig::{BUDGET, TABLE, World, connection, engine, seeds};
 use lately_store::{Store, Submission};
 
-/// Runs a story with a fault at its first call, then at its second, until no call meets the fault: before each call, and
-/// after each call that writes, because reads leave nothing. Two threads share the calls. The story checks its end and
-/// returns whether it met the fault. Returns the number of calls.
-pub(crate) fn with_a_fault_at_each_call(
-    fault: impl Fn(Moment) -> Fault + Sync,
-    story: impl AsyncFn(&str, Faults) -> bool + Sync,
-) -> u64 {
-    let every_second = |first: u64, moment: Moment, target: Target| {
+/// Runs a story whose process dies before its first call, then one whose process dies before its second call, until one
+/// survives. So a process also dies after each call but the last: another story's process dies after that one. Two
+/// threads share the calls. The story checks its end and returns whether its process died. Returns the number of calls.
+pub(crate) fn with_a_death_at_each_call(story: impl AsyncFn(&str, Faults) -> bool + Sync) -> u64 {
+    let dies = async |n: u64, moment: Moment| {
+        let faults = Faults::default().nth(n, Target::any(), Fault::Crash(moment));
+        story(&format!("call {n}, {moment:?}"), faults).await
+    };
+    let every_second = |first: u64| {
         lately_rig::simulate(async {
             let mut n = first;
-            let faults = |n| Faults::default().nth(n, target.clone(), fault(moment));
-            while story(&format!("call {n}, {:?}", fault(moment)), faults(n)).await {
+            while dies(n, Moment::Before).await {
                 n += 2;
             }
             n - 1
         })
     };
-    let calls = |moment, target: fn() -> Target| {
-        std::thread::scope(|scope| {
-            let even = scope.spawn(move || every_second(2, moment, target()));
-            every_second(1, moment, target()).min(even.join().unwrap())
-        })
-    };
-    calls(Moment::After, Target::writes);
-    calls(Moment::Before, Target::any)
+    let calls = std::thread::scope(|scope| {
+        let even = scope.spawn(|| every_second(2));
+        every_second(1).min(even.join().unwrap())
+    });
+    assert!(lately_rig::simulate(dies(calls, Moment::After)), "call {calls} is the last");
+    calls
 }
 
 pub(crate) type Item = HashMap<String, AttributeValue>;

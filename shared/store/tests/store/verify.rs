@@ -137,7 +137,7 @@ async fn table(scene: &Scene) -> BTreeMap<[String; 2], Item> {
 
 #[tokio::test(start_paused = true)]
 async fn all_damage_is_found_and_only_damage_is_repaired() {
-    for seed in seeds(30) {
+    for seed in seeds(6) {
         let mut rng = fastrand::Rng::with_seed(seed.0);
         let scene = Scene::some(seed.0, &mut rng, 260).await;
         let client = scene.engine.client();
@@ -221,7 +221,7 @@ async fn change_meanwhile(scene: &mut Scene, rng: &mut fastrand::Rng) {
 
 #[tokio::test(start_paused = true)]
 async fn a_rebuild_neither_undoes_nor_loses_concurrent_changes() {
-    for seed in seeds(50) {
+    for seed in seeds(25) {
         let mut rng = fastrand::Rng::with_seed(seed.0);
         let mut scene = Scene::some(seed.0, &mut rng, 30).await;
         scene.damage(&mut rng).await;
@@ -246,7 +246,7 @@ async fn a_rebuild_neither_undoes_nor_loses_concurrent_changes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rebuild_that_fails_can_be_repeated() {
-    for seed in seeds(20) {
+    for seed in seeds(6) {
         let mut rng = fastrand::Rng::with_seed(seed.0);
         let mut scene = Scene::some(seed.0, &mut rng, 260).await;
         let whole = scene.held().await;

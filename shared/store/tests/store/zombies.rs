@@ -12,7 +12,7 @@ use lately_store::{ConsumerError, Progress, Run, RunError, TableError};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report, report_later};
 use crate::scene::{fan_out, key};
-use crate::support::{Item, TABLE, items, pass, seeds, store, with_a_fault_at_each_call};
+use crate::support::{Item, TABLE, items, pass, seeds, store, with_a_death_at_each_call};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -138,7 +138,7 @@ async fn an_earlier_consumers_run_does_not_settle_its_successors_entry() {
 
 #[test]
 fn a_deletion_that_died_at_any_call_can_be_finished() {
-    let calls = with_a_fault_at_each_call(Fault::Crash, async |call, faults| {
+    let calls = with_a_death_at_each_call(async |call, faults| {
         let mut rig = Rig::new().await;
         let mut files = Files::default();
         report_later(&rig, &mut files).await;
@@ -179,7 +179,7 @@ async fn a_consumers_name_is_free_after_its_deletion() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_deletion_leaves_the_new_consumer_whole_or_gone() {
     let mut left = 0;
-    for seed in seeds(60) {
+    for seed in seeds(20) {
         let mut rig = Rig::new().await;
         report_later(&rig, &mut Files::default()).await;
         rig.write_many(3, HOUR).await;
@@ -187,7 +187,7 @@ async fn a_slow_deletion_leaves_the_new_consumer_whole_or_gone() {
         let slow = rig.engine.client_with(Faults::seeded(seed.0).interleaved(40));
         let slow = store(slow.client(), &rig.world);
         let swift = async {
-            for _ in 0..(seed.0 % 60) * 20 {
+            for _ in 0..(seed.0 % 20) * 60 {
                 tokio::task::yield_now().await;
             }
             rig.store.op().consumer(&nightly()).delete().await.unwrap();
@@ -203,5 +203,5 @@ async fn a_slow_deletion_leaves_the_new_consumer_whole_or_gone() {
         left += here.len() / 3;
     }
     // A run of a few named seeds may delete every new consumer.
-    assert!(left > 10 || lately_rig::are_named(), "{left}");
+    assert!(left > 3 || lately_rig::are_named(), "{left}");
 }

@@ -73,7 +73,7 @@ const VIEWS: [&str; 6] =
 
 #[tokio::test(start_paused = true)]
 async fn every_view_order_and_range_matches_the_model() {
-    for seed in seeds(4) {
+    for seed in seeds(2) {
         let (_, _, store) = start(seed.0);
         let mut random = fastrand::Rng::with_seed(seed.0);
         let mut model = Model::new();
@@ -160,7 +160,7 @@ async fn waited(store: &Store, query: &str) -> Result<Vec<u32>, IssuesError> {
 #[tokio::test(start_paused = true)]
 async fn a_waiting_list_shows_the_change_in_every_view() {
     const SECOND: Duration = Duration::from_secs(1);
-    for seed in seeds(12) {
+    for seed in seeds(4) {
         for (view, is_new) in [
             ("", true),
             ("&status=closed", true),

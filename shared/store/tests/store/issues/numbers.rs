@@ -22,7 +22,7 @@ async fn restore(engine: &Engine, last: u32) {
 
 #[tokio::test(start_paused = true)]
 async fn sixteen_concurrent_openers_get_distinct_numbers_without_gaps() {
-    for seed in seeds(10) {
+    for seed in seeds(3) {
         let world = World::new(seed.0);
         let engine = engine(&world, Options::default());
         let clients: Vec<_> = (0..16)

@@ -294,7 +294,7 @@ fn of_record(history: &[Event], record: Record, states: &[State]) -> Vec<Event> 
 
 #[test]
 fn each_record_behaves_like_a_single_register() {
-    let histories = for_each_seed(60, async |seed| {
+    let histories = for_each_seed(18, async |seed| {
         let world = World::new(seed);
         let engine = engine(&world, Options::default());
         let chance = [0.0, 0.03, 0.1][usize::try_from(seed % 3).unwrap()];
@@ -366,10 +366,10 @@ fn each_record_behaves_like_a_single_register() {
     });
     let answers: Vec<String> = histories.concat();
     let kinds: BTreeSet<_> = answers.iter().collect();
-    let is_rare = |kind: &&&String| answers.iter().filter(|answer| answer == *kind).count() <= 20;
+    let is_rare = |kind: &&&String| answers.iter().filter(|answer| answer == *kind).count() <= 6;
     // A run of a few named seeds may not see every response.
     let is_all = !lately_rig::are_named();
-    assert!(!is_all || answers.len() > 10_000, "{}", answers.len());
+    assert!(!is_all || answers.len() > 3_000, "{}", answers.len());
     assert!(!is_all || (kinds.len() == 8 && !kinds.iter().any(|kind| is_rare(&kind))), "{kinds:?}");
 }
 

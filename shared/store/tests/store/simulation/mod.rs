@@ -15,7 +15,8 @@ use lately_rig::for_each_seed;
 
 use crate::simulation::story::tell;
 
-const SEEDS: u64 = 50;
+/// Each kind of story, and two of each that comes once in eight seeds.
+const SEEDS: u64 = 16;
 
 #[test]
 fn feeds_settle_to_the_models_entries() {
@@ -31,7 +32,7 @@ fn feeds_settle_to_the_models_entries() {
 
 #[tokio::test(start_paused = true)]
 async fn the_same_seed_tells_the_same_story() {
-    for seed in [3, 8, 21] {
+    for seed in [3, 8] {
         let (once, again) = (tell(seed).await.trace(), tell(seed).await.trace());
         let differs = once.lines().zip(again.lines()).find(|(once, again)| once != again);
         assert_eq!(differs, None);
