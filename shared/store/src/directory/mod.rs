@@ -22,13 +22,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lately_items::{BucketTypes, DirectoryEntry, DirectoryKey, EXPIRES_AT, TopicKey};
-use lately_keys::{Bucket, Coverage, EventType, Order, TableKey, Topic};
+use lately_keys::{Bucket, Coverage, EventType, Order, TableKey};
 use lately_model::{RetentionDays, TopicSettings};
 use lately_table::{Condition, PutIf, Query, Rounds, TableError, Update};
 
 use crate::directory::range::{DirectoryPage, DirectoryRange, EntryName, carried_over};
+use crate::handle::DirectoryHandle;
 use crate::moments::{Aged, Sent};
-use crate::op::Op;
 
 /// Types that a bucket's directory entry lists. A bucket with more types counts as holding every type, so the entry
 /// stays small however many types a client invents.
@@ -39,20 +39,7 @@ const _: () = assert!(TYPES_PER_BUCKET * (lately_keys::limits::EVENT_TYPE_BYTES 
 /// Directory entries read by one query.
 const DIRECTORY_ENTRIES: u32 = 32;
 
-/// The directory of one topic, in one request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Directory<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) topic: &'a Topic,
-}
-
-impl<'a> Directory<'a> {
-    pub(crate) const fn of(op: &'a Op, topic: &'a Topic) -> Self {
-        Self { op, topic }
-    }
-}
-
-impl Directory<'_> {
+impl DirectoryHandle<'_> {
     /// Reads the first entries of a range, in its order.
     pub(crate) async fn read(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
         let sent = Sent::now(self.op.ambient());
@@ -62,7 +49,7 @@ impl Directory<'_> {
         Ok(page)
     }
 
-    /// As [`Directory::read`], or a page that was read a short time ago (D3).
+    /// As [`DirectoryHandle::read`], or a page that was read a short time ago (D3).
     pub(crate) async fn recent(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
         let known = self.op.memory().directory.pages.get(range);
         match known.filter(|page| page.sent.is_within(self.op.directory_age, self.op.ambient())) {

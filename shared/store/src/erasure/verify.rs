@@ -16,9 +16,9 @@ use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
 use lately_model::{Erasure, ErasureReceipt};
 use lately_table::{Corrupt, Item, TableError};
 
-use crate::erasure::ErasuresHandle;
 use crate::erasure::ids;
 use crate::erasure::view;
+use crate::handle::ErasuresHandle;
 use crate::op::Op;
 use crate::paced_scan::PacedScan;
 

@@ -16,8 +16,8 @@ use lately_items::{LateNote, LateNoteKey, Timeline, WatchKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Item, Query, TableError};
 
+use crate::handle::LiveNotes;
 use crate::limits::{NOTED_AFTER_MILLIS, WATCH_MILLIS, WRITES_AT_ONCE};
-use crate::op::Op;
 
 /// The time for the notes of a batch of records: nothing depends on them.
 const NOTES_TIME: Duration = Duration::from_millis(500);
@@ -64,18 +64,6 @@ impl LateEntries {
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<Timeline, BTreeSet<EventId>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The notes for live followers, in one request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LiveNotes<'a> {
-    op: &'a Op,
-}
-
-impl Op {
-    pub(crate) const fn live_notes(&self) -> LiveNotes<'_> {
-        LiveNotes { op: self }
     }
 }
 
