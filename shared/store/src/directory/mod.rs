@@ -43,7 +43,10 @@ impl DirectoryHandle<'_> {
     /// Reads the first entries of a range, in its order.
     pub(crate) async fn read(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
         let sent = Sent::now(self.op.ambient());
-        let value = self.query_entries(range, DIRECTORY_ENTRIES).await?;
+        let query = Query::partition(TopicKey::partition(self.topic))
+            .between(DirectoryKey::sort_key(range.oldest), DirectoryKey::sort_key(range.newest))
+            .backward(range.order == Order::NewestFirst);
+        let value = self.page(query, DIRECTORY_ENTRIES).await?;
         let page = Arc::new(Aged { value, sent });
         self.op.memory().directory.pages.insert(range.clone(), Arc::clone(&page));
         Ok(page)
@@ -103,13 +106,6 @@ impl DirectoryHandle<'_> {
         self.page(query.backward(true), u32::try_from(limit).unwrap_or(u32::MAX)).await
     }
 
-    async fn query_entries(self, range: &DirectoryRange, limit: u32) -> Result<DirectoryPage, TableError> {
-        let query = Query::partition(TopicKey::partition(self.topic))
-            .between(DirectoryKey::sort_key(range.oldest), DirectoryKey::sort_key(range.newest))
-            .backward(range.order == Order::NewestFirst);
-        self.page(query, limit).await
-    }
-
     async fn page(self, query: Query, limit: u32) -> Result<DirectoryPage, TableError> {
         let page = self.op.table.query(&query.limit(limit).consistent(true)).await?;
         let entries = page.items.iter().map(DirectoryEntry::decode).collect::<Result<_, _>>()?;
@@ -153,9 +149,8 @@ impl DirectoryHandle<'_> {
         types: &BTreeSet<EventType>,
     ) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         let mut coverage = Coverage::new(bucket, settings.min_shards);
-        let all = DirectoryRange::all(self.topic.clone(), bucket.width(), Order::NewestFirst);
-        if let Some(earlier) = all.behind(bucket) {
-            let page = self.query_entries(&earlier, 1).await?;
+        if let Some(earlier) = bucket.previous() {
+            let page = self.remaining(Some(earlier), 1).await?;
             let before = page.entries.first();
             let spread = before.and_then(|before| carried_over(before, bucket, settings, self.op.now()));
             spread.into_iter().for_each(|spread| coverage.add(spread));

@@ -149,7 +149,7 @@ impl TopicHandle<'_> {
     }
 
     async fn view_of(self, stored: StoredTopic) -> Result<TopicView, TableError> {
-        let range = DirectoryRange::all(self.topic.clone(), stored.settings.bucket, Order::NewestFirst);
+        let range = DirectoryRange::newest(self.topic.clone(), stored.settings.bucket);
         let page = self.op.directory(range.topic()).read(&range).await?;
         let view =
             |entry: &DirectoryEntry| BucketView { label: entry.bucket, shards: entry.coverage.most_shards() };
