@@ -17,7 +17,7 @@ use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Item, Query, TableError};
 
 use crate::handle::LiveNotes;
-use crate::limits::{NOTED_AFTER_MILLIS, WATCH_MILLIS, WRITES_AT_ONCE};
+use crate::limits::{NOTED_AFTER_MILLIS, WRITES_AT_ONCE};
 
 /// The time for the notes of a batch of records: nothing depends on them.
 const NOTES_TIME: Duration = Duration::from_millis(500);
@@ -27,11 +27,6 @@ const NOTE_SECONDS: u64 = 60 * 60;
 
 /// The most ids in a note: 64 KB.
 const NOTE_EVENTS: usize = 4_096;
-
-/// The item of a watch that begins or is renewed now.
-pub(super) fn watch(timeline: &Timeline, now: UnixMillis) -> Item {
-    WatchKey { timeline: timeline.clone() }.item(now.saturating_add(WATCH_MILLIS))
-}
 
 /// The item of a note.
 fn note(timeline: &Timeline, id: EventId, events: &[EventId], now: UnixMillis) -> Item {
