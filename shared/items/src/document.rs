@@ -9,7 +9,7 @@
 //! The profile shares a partition with the user's follow edges ([`FollowKey`](crate::FollowKey)). The bits differ in every
 //! write, so that a writer recognises its own.
 
-use lately_keys::{App, TableKey, User};
+use lately_keys::{App, Key, User};
 use lately_model::{Document, Revision};
 
 use crate::item::Item;
@@ -47,13 +47,15 @@ record! {
 
 impl StoredDocument {
     /// The document's item, with the bits of its write.
-    pub fn encode<K: TableKey>(&self, key: &K, write: u64) -> Item {
-        self.add_to(Item::at(key)).with("w", write)
+    pub fn encode(&self, key: Key, write: u64) -> Item {
+        self.add_to(Item::under(key)).with("w", write)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use lately_keys::TableKey;
+
     use super::*;
 
     #[test]
@@ -63,7 +65,7 @@ mod tests {
         let item = Item::from([("pk", "USER#ada"), ("sk", "PROFILE"), ("d", r#"{"n":1.10}"#)])
             .with("revision", 7_u64)
             .with("w", 9_u64);
-        assert_eq!(stored.encode(&ProfileKey { user: "ada".parse().unwrap() }, 9), item);
+        assert_eq!(stored.encode(ProfileKey { user: "ada".parse().unwrap() }.encode(), 9), item);
         assert_eq!(StoredDocument::decode(&item), Ok(stored));
         StoredDocument::decode(&item.with("d", "{")).unwrap_err();
     }

@@ -53,7 +53,7 @@ record! {
         /// When the item expires, in unix seconds.
         pub expires_at: Option<u64> = optional("expires_at"),
     }
-    key EndingStepKey
+    key EndingStepKey { topic, .. }
 }
 
 stored_as! {
@@ -134,7 +134,7 @@ record! {
         /// The events that earlier steps have handled.
         pub events: u64 = required("events"),
     }
-    key EndingStepKey
+    key EndingStepKey { topic, .. }
 }
 
 /// A place in a partition of a topic's events.

@@ -42,7 +42,7 @@ record! {
         /// When the erasure was done; `None` while it runs.
         pub until: Option<UnixMillis> = optional("until"),
     }
-    key ErasureEntryKey
+    key ErasureEntryKey { erasure }
 }
 
 impl ErasureEntry {

@@ -184,7 +184,7 @@ record! {
         /// The end, once the erasure is done.
         pub finished: Option<ErasureEnd> = part_if("finished"),
     }
-    key ErasureStepKey
+    key ErasureStepKey { erasure }
 }
 
 stored_as! {

@@ -107,16 +107,6 @@ impl TypeViewKey {
         let EventPartition { topic, bucket, shard } = event.partition.clone();
         Self { partition: TypeViewPartition { topic, bucket, event_type, shard }, id: event.id }
     }
-
-    /// The index partition that lists the event.
-    pub const fn partition(&self) -> &TypeViewPartition {
-        &self.partition
-    }
-
-    /// The event's id.
-    pub const fn id(&self) -> EventId {
-        self.id
-    }
 }
 
 /// The attribute with the type of an event or an entry.

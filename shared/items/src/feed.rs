@@ -69,7 +69,7 @@ record! {
         /// The feed pulls the source's entries with this id and all later ones.
         pub since: EventId = required("since"),
     }
-    key PullMarkerKey
+    key PullMarkerKey { source, .. }
 }
 
 impl PullMarker {

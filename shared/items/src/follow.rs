@@ -33,7 +33,7 @@ record! {
         /// When the follow began.
         pub since: UnixMillis = required("since"),
     }
-    key FollowKey
+    key FollowKey { source, .. }
 }
 
 impl FollowEdge {

@@ -23,8 +23,9 @@ use lately_model::Issue;
 
 use crate::RepositoryKey;
 use crate::form::{Capitals, EightDigits};
-use crate::item::{Corrupt, Item, REVISION};
+use crate::item::Item;
 use crate::key::key;
+use crate::record::{Record, record};
 
 key! {
     /// The item that is an issue.
@@ -80,56 +81,46 @@ pub const SCHEMA: u32 = 3;
 /// The attribute with the name of the person who opened the issue.
 pub const OPENED_BY: &str = "opened_by";
 
+record! {
+    Issue {
+        owner: of_key,
+        repo: of_key,
+        number: of_key,
+        title: required("title"),
+        body: optional("body"),
+        labels: default("labels"),
+        status: required("status"),
+        priority: required("priority"),
+        priority_by_hand: flag("by_hand"),
+        opened_by: required("opened_by"),
+        opened_at: required("opened_at"),
+        updated_at: required("updated_at"),
+        revision: required("revision"),
+    }
+    key IssueKey { repository: RepositoryKey { owner, repo }, number }
+}
+
 /// The item of an issue.
 pub fn encode(issue: &Issue) -> Item {
     let key = IssueKey::of(issue);
     let IssueKey { repository, number } = key.clone();
-    let (status, priority) = (issue.status, issue.priority);
-    Item::at(&key)
+    let Issue { status, priority, .. } = *issue;
+    issue
+        .add_to(Item::at(&key))
         .also_at(&IssueStatusKey { repository: repository.clone(), status, number })
         .also_at(&IssuePriorityKey { repository, priority, number })
         .with("schema", SCHEMA)
-        .with("title", &issue.title)
-        .with_some("body", issue.body.as_ref())
-        .with("labels", &issue.labels)
-        .with("status", &status)
-        .with("priority", &priority)
-        .with_flag("by_hand", issue.priority_by_hand)
-        .with(OPENED_BY, &issue.opened_by)
-        .with("opened_at", &issue.opened_at)
-        .with("updated_at", &issue.updated_at)
-        .with(REVISION, &issue.revision)
-}
-
-/// The issue of an item in the current schema.
-pub fn decode(item: &Item) -> Result<Issue, Corrupt> {
-    let IssueKey { repository: RepositoryKey { owner, repo }, number } = item.key_as()?;
-    Ok(Issue {
-        owner,
-        repo,
-        number,
-        title: item.get("title")?,
-        body: item.optional("body")?,
-        labels: item.optional("labels")?.unwrap_or_default(),
-        status: item.get("status")?,
-        priority: item.get("priority")?,
-        priority_by_hand: item.flag("by_hand"),
-        opened_by: item.get(OPENED_BY)?,
-        opened_at: item.get("opened_at")?,
-        updated_at: item.get("updated_at")?,
-        revision: item.get(REVISION)?,
-    })
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use lately_keys::UnixMillis;
     use lately_model::{Labels, Revision};
 
     use super::*;
     use crate::attribute::Value;
 
-    pub(crate) fn issue() -> Issue {
+    fn issue() -> Issue {
         Issue {
             owner: "octo".parse().unwrap(),
             repo: "hello".parse().unwrap(),
@@ -166,6 +157,6 @@ pub(crate) mod tests {
             .with("updated_at", 6_u64)
             .with("revision", 9_u64);
         assert_eq!(encode(&issue()), item);
-        assert_eq!(decode(&item), Ok(issue()));
+        assert_eq!(Issue::decode(&item), Ok(issue()));
     }
 }

@@ -15,8 +15,9 @@
 use lately_keys::IssuePriority;
 use lately_model::{Issue, Labels};
 
-use crate::issue::{IssueKey, IssuePriorityKey, IssueStatusKey, SCHEMA, decode, encode};
+use crate::issue::{IssueKey, IssuePriorityKey, IssueStatusKey, SCHEMA, encode};
 use crate::item::{Corrupt, Item, REVISION};
+use crate::record::Record;
 
 type Step = fn(Item) -> Result<Item, Corrupt>;
 
@@ -87,7 +88,7 @@ impl ReadIssue {
     /// The issue of an item of any schema.
     pub fn of(stored: Item) -> Result<Self, Corrupt> {
         let upgraded = upgraded(&stored)?;
-        Ok(Self { issue: decode(&upgraded)?, stored, upgraded })
+        Ok(Self { issue: Issue::decode(&upgraded)?, stored, upgraded })
     }
 
     /// The item of another state of the issue. It differs from the upgraded item only in the attributes that the change

@@ -220,13 +220,6 @@ impl From<HashMap<String, AttributeValue>> for Item {
     }
 }
 
-/// An item with only its key in the table.
-impl From<Key> for Item {
-    fn from(key: Key) -> Self {
-        Self::under(key)
-    }
-}
-
 /// An item with these attributes.
 impl<N: Into<String>, V: Into<Value>, const COUNT: usize> From<[(N, V); COUNT]> for Item {
     fn from(attributes: [(N, V); COUNT]) -> Self {

@@ -25,12 +25,10 @@
 //! promotion's pages wait for each other, because the last page says that all are done. The pages of a cleanup and of a
 //! backfill are the steps of one walk (the store's `fan_out/kinds/`): each step puts the next page when it ends.
 
-use std::fmt;
-
 use lately_keys::limits::JOB_PAGE;
-use lately_keys::{BucketWidth, EventId, Key, Place, Shard, Source, TableKey, Topic, UnixMillis, User};
+use lately_keys::{BucketWidth, EventId, Shard, Source, TableKey, Topic, UnixMillis, User};
 
-use crate::form::{EightDigits, Form, Text};
+use crate::form::EightDigits;
 use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::key::key;
 use crate::limits::JOB_SECONDS;
@@ -71,59 +69,27 @@ key! {
     text "JOB#{task}#{id}#{source}#{shard}"
 }
 
-/// The number of a job's page, counted from 0.
-///
-/// ```
-/// use lately_items::JobPage;
-///
-/// assert_eq!(JobPage::default().next().unwrap().to_string(), "00000001");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JobPage(u32);
-
-impl JobPage {
-    /// A page by its number; none above 99,999,999.
-    pub fn new(page: u32) -> Option<Self> {
-        (page <= JOB_PAGE).then_some(Self(page))
-    }
-
-    /// The page's number.
-    pub const fn get(self) -> u32 {
-        self.0
-    }
-
-    /// The page after this one; none after page 99,999,999.
-    pub fn next(self) -> Option<Self> {
-        Self::new(self.0 + 1)
-    }
-}
-
-impl fmt::Display for JobPage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08}", self.0)
-    }
-}
-
-impl Form<JobPage> for Text {
-    fn read(text: &str) -> Option<JobPage> {
-        EightDigits::read(text).map(JobPage)
-    }
-}
-
 key! {
     /// The item that holds one page of a job.
     pub struct JobKey {
         /// The job.
         pub job: Job,
-        /// The page.
-        pub page: JobPage,
+        /// The page's number, counted from 0.
+        pub page: u32 as EightDigits,
     }
     Table: pk "{job}" sk "{page}"
 }
 
-/// The item that marks a page of a job whose run has begun.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct BegunKey(pub JobKey);
+key! {
+    /// The item that marks a page of a job whose run has begun.
+    pub struct BegunKey {
+        /// The job.
+        pub job: Job,
+        /// The page's number.
+        pub page: u32 as EightDigits,
+    }
+    Table: pk "{job}" sk "{page}#BEGUN"
+}
 
 impl BegunKey {
     /// The mark's item, which expires with its page.
@@ -132,44 +98,23 @@ impl BegunKey {
     }
 }
 
-impl TableKey for BegunKey {
-    const PLACE: Place = Place::Table;
-
-    fn encode(&self) -> Key {
-        let Key { pk, sk } = self.0.encode();
-        Key { pk, sk: format!("{sk}#BEGUN") }
-    }
-
-    fn decode(pk: &str, sk: &str) -> Option<Self> {
-        JobKey::decode(pk, sk.strip_suffix("#BEGUN")?).map(Self)
+record! {
+    /// A page of a job.
+    pub struct JobStep {
+        /// The page's key.
+        pub key: JobKey = key,
+        /// The page begins after this follower.
+        pub after: Option<User> = optional("after"),
+        /// When the page expires, in unix seconds.
+        pub expires_at: u64 = required("expires_at"),
+        /// The work.
+        pub task: JobKind = part,
     }
 }
 
-/// A page of a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobStep {
-    /// The page's key.
-    pub key: JobKey,
-    /// The page begins after this follower.
-    pub after: Option<User>,
-    /// When the page expires, in unix seconds.
-    pub expires_at: u64,
-    /// The work.
-    pub task: JobKind,
-}
-
-/// The work of a job.
+/// The work of a job: for each follower of a page, or for one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobKind {
-    /// Work for the followers of a page.
-    Page(PageTask),
-    /// Work for one user, in steps.
-    Walk(FeedWalk),
-}
-
-/// The work for each follower of a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PageTask {
     /// Writes the event's entry.
     Push(Topic, BucketWidth),
     /// Deletes the entry of the event that the job is named after.
@@ -178,13 +123,15 @@ pub enum PageTask {
     Restamp(Topic, BucketWidth),
     /// Puts a pull marker.
     Promote,
+    /// Walks through one user's feed, in steps.
+    Walk(FeedWalk),
 }
 
 impl JobStep {
     /// The first page of a job that follows from a change: of the first shard of a source's followers.
     pub fn first(task: JobKind, id: EventId, source: Source, changed_at: UnixMillis) -> Self {
         let job = Job { task: task.task(), id, source, shard: Shard::from(0) };
-        let key = JobKey { job, page: JobPage::default() };
+        let key = JobKey { job, page: 0 };
         Self { key, after: None, expires_at: changed_at.get() / 1000 + JOB_SECONDS, task }
     }
 
@@ -202,8 +149,9 @@ impl JobStep {
 
     /// The next page; `None` after page 99,999,999.
     pub fn next(&self) -> Option<Self> {
-        let key = JobKey { page: self.key.page.next()?, ..self.key.clone() };
-        Some(Self { key, ..self.clone() })
+        let page = self.key.page + 1;
+        let key = JobKey { page, ..self.key.clone() };
+        (page <= JOB_PAGE).then(|| Self { key, ..self.clone() })
     }
 }
 
@@ -213,66 +161,52 @@ impl Step for JobStep {
     }
 }
 
-impl Record for JobStep {
+/// The attributes of the work. The task is in the item's key.
+impl Record for JobKind {
     fn add_to(&self, item: Item) -> Item {
-        let item = item.with_some("after", self.after.as_ref()).with(EXPIRES_AT, self.expires_at);
-        match &self.task {
-            JobKind::Page(PageTask::Push(topic, width) | PageTask::Restamp(topic, width)) => {
-                item.with("o", topic).with("b", width)
-            }
-            JobKind::Page(PageTask::Remove | PageTask::Promote) => item,
-            JobKind::Walk(walk) => walk.add_to(item),
+        match self {
+            Self::Push(topic, width) | Self::Restamp(topic, width) => item.with("o", topic).with("b", width),
+            Self::Remove | Self::Promote => item,
+            Self::Walk(walk) => walk.add_to(item),
         }
     }
 
     fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let key: JobKey = item.key_as()?;
-        let task = match key.job.task {
-            JobTask::Push => JobKind::Page(PageTask::Push(item.get("o")?, item.get("b")?)),
-            JobTask::Restamp => JobKind::Page(PageTask::Restamp(item.get("o")?, item.get("b")?)),
-            JobTask::Remove => JobKind::Page(PageTask::Remove),
-            JobTask::Promote => JobKind::Page(PageTask::Promote),
-            JobTask::Cleanup => JobKind::Walk(FeedWalk::decode(item, WalkPurpose::Cleanup)?),
-            JobTask::Backfill => {
-                let backfill = WalkPurpose::Backfill(BackfillRest::decode(item)?);
-                JobKind::Walk(FeedWalk::decode(item, backfill)?)
-            }
+        let task = item.key_as::<JobKey>()?.job.task;
+        let work = match task {
+            JobTask::Push => Self::Push(item.get("o")?, item.get("b")?),
+            JobTask::Restamp => Self::Restamp(item.get("o")?, item.get("b")?),
+            JobTask::Remove => Self::Remove,
+            JobTask::Promote => Self::Promote,
+            JobTask::Cleanup | JobTask::Backfill => Self::Walk(FeedWalk::decode(item)?),
         };
-        Ok(Self { key, after: item.optional("after")?, expires_at: item.get(EXPIRES_AT)?, task })
+        if work.task() == task { Ok(work) } else { Err(item.corrupt("since")) }
     }
 }
 
 impl JobKind {
     const fn task(&self) -> JobTask {
         match self {
-            Self::Page(PageTask::Push(..)) => JobTask::Push,
-            Self::Page(PageTask::Remove) => JobTask::Remove,
-            Self::Page(PageTask::Restamp(..)) => JobTask::Restamp,
-            Self::Page(PageTask::Promote) => JobTask::Promote,
-            Self::Walk(FeedWalk { purpose: WalkPurpose::Cleanup, .. }) => JobTask::Cleanup,
-            Self::Walk(FeedWalk { purpose: WalkPurpose::Backfill(_), .. }) => JobTask::Backfill,
+            Self::Push(..) => JobTask::Push,
+            Self::Remove => JobTask::Remove,
+            Self::Restamp(..) => JobTask::Restamp,
+            Self::Promote => JobTask::Promote,
+            Self::Walk(FeedWalk { backfill: None, .. }) => JobTask::Cleanup,
+            Self::Walk(FeedWalk { backfill: Some(_), .. }) => JobTask::Backfill,
         }
     }
 }
 
-/// A walk: its user, its purpose, and how far it has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeedWalk {
-    /// The user.
-    pub user: User,
-    /// The oldest entry that the walk has looked at; `None` before the first step.
-    pub behind: Option<EventId>,
-    /// Why the entries are walked through.
-    pub purpose: WalkPurpose,
-}
-
-/// Why a user's entries are walked through.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WalkPurpose {
-    /// The user no longer follows the source.
-    Cleanup,
-    /// The user follows the source.
-    Backfill(BackfillRest),
+record! {
+    /// A walk through a user's feed: of a user who follows the source now, or no longer.
+    pub struct FeedWalk {
+        /// The user.
+        pub user: User = required("user"),
+        /// The oldest entry that the walk has looked at; `None` before the first step.
+        pub behind: Option<EventId> = optional("behind"),
+        /// The remaining work of a backfill; `None` for a cleanup.
+        pub backfill: Option<BackfillRest> = part_if("since"),
+    }
 }
 
 record! {
@@ -288,20 +222,6 @@ record! {
     }
 }
 
-impl FeedWalk {
-    fn add_to(&self, item: Item) -> Item {
-        let item = item.with("user", &self.user).with_some("behind", self.behind.as_ref());
-        match &self.purpose {
-            WalkPurpose::Cleanup => item,
-            WalkPurpose::Backfill(rest) => rest.add_to(item),
-        }
-    }
-
-    fn decode(item: &Item, purpose: WalkPurpose) -> Result<Self, Corrupt> {
-        Ok(Self { user: item.get("user")?, behind: item.optional("behind")?, purpose })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,16 +233,16 @@ mod tests {
     }
 
     fn push() -> JobKind {
-        JobKind::Page(PageTask::Push("posts".parse().unwrap(), BucketWidth::Hour))
+        JobKind::Push("posts".parse().unwrap(), BucketWidth::Hour)
     }
 
-    fn walk(purpose: WalkPurpose) -> JobKind {
-        JobKind::Walk(FeedWalk { user: "bob".parse().unwrap(), behind: Some(ID.parse().unwrap()), purpose })
+    fn walk(backfill: Option<BackfillRest>) -> JobKind {
+        JobKind::Walk(FeedWalk { user: "bob".parse().unwrap(), behind: ID.parse().ok(), backfill })
     }
 
-    fn backfill() -> WalkPurpose {
+    fn backfill() -> Option<BackfillRest> {
         let since = UnixMillis::new(1_720_799_999_000).unwrap();
-        WalkPurpose::Backfill(BackfillRest { since, wanted: 30, looked_at: 1_000 })
+        Some(BackfillRest { since, wanted: 30, looked_at: 1_000 })
     }
 
     /// The attributes that every page has. The job follows from a change at 1,720,800,000 seconds.
@@ -342,7 +262,7 @@ mod tests {
             .with("k", 30_u64)
             .with("seen", 1_000_u64);
         assert_eq!(item, expected);
-        let item = first(walk(WalkPurpose::Cleanup), at).encode();
+        let item = first(walk(None), at).encode();
         assert_eq!(item, stored("CLEANUP", "00000000").with("user", "bob").with("behind", ID));
     }
 
@@ -358,10 +278,10 @@ mod tests {
     fn a_page_of_each_job_decodes_to_itself() {
         for task in [
             push(),
-            JobKind::Page(PageTask::Restamp("posts".parse().unwrap(), BucketWidth::Day)),
-            JobKind::Page(PageTask::Remove),
-            JobKind::Page(PageTask::Promote),
-            walk(WalkPurpose::Cleanup),
+            JobKind::Restamp("posts".parse().unwrap(), BucketWidth::Day),
+            JobKind::Remove,
+            JobKind::Promote,
+            walk(None),
             walk(backfill()),
         ] {
             let first = first(task, UnixMillis::MIN);
@@ -369,5 +289,12 @@ mod tests {
                 assert_eq!(JobStep::decode(&step.encode()), Ok(step));
             }
         }
+    }
+
+    #[test]
+    fn a_backfill_without_its_rest_is_corrupt_and_no_cleanup() {
+        let mut item = first(walk(backfill()), UnixMillis::MIN).encode();
+        item.remove("since");
+        JobStep::decode(&item).unwrap_err();
     }
 }

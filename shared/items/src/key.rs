@@ -93,11 +93,16 @@ macro_rules! key {
             }
         }
 
-        impl crate::form::Form<$name> for crate::form::Text {
-            fn read(text: &str) -> Option<$name> {
+        impl std::str::FromStr for $name {
+            type Err = lately_keys::UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
                 use crate::key::{read, values};
-                let values = values($text, text)?;
-                Some($name { $($field: read::<key!(@form $($form)?), _>(&values, stringify!($field))?,)* })
+                let read = || {
+                    let values = values($text, text)?;
+                    Some(Self { $($field: read::<key!(@form $($form)?), _>(&values, stringify!($field))?,)* })
+                };
+                read().ok_or(lately_keys::UnknownWord)
             }
         }
 
@@ -110,8 +115,7 @@ macro_rules! key {
 
             fn decode(pk: &str, sk: &str) -> Option<Self> {
                 use crate::key::exact;
-                use crate::form::{Form, Text};
-                exact(Text::read(pk)?, pk, sk)
+                exact(pk.parse().ok()?, pk, sk)
             }
         })?
     };

@@ -29,6 +29,9 @@ pub struct LateEventKey {
 }
 
 impl LateEventKey {
+    /// The attribute of a settled entry.
+    pub const BY: &str = "by";
+
     /// All partitions of a consumer's ledger.
     pub fn partitions(consumer: &ConsumerKey) -> impl Iterator<Item = String> {
         let ConsumerKey { topic, name } = consumer;
@@ -40,11 +43,6 @@ impl LateEventKey {
         let [.., low] = *id.as_uuid().as_bytes();
         low % LATE_SHARDS
     }
-}
-
-impl LateEventKey {
-    /// The attribute of a settled entry.
-    pub const BY: &str = "by";
 
     /// The item of an entry that is not settled.
     pub fn item(&self, incarnation: Revision) -> Item {

@@ -51,7 +51,7 @@ record! {
         /// True if no page comes after it.
         pub last: bool = flag("last"),
     }
-    key LatePageKey
+    key LatePageKey { page, .. }
 }
 
 impl LatePageKey {

@@ -107,7 +107,7 @@ record! {
         /// When the topic was created that is being deleted.
         pub gone: Option<UnixMillis> = optional(GONE = "gone"),
     }
-    key LateNoteKey
+    key LateNoteKey { id, .. }
 }
 
 #[cfg(test)]

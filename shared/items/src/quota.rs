@@ -14,26 +14,33 @@
 //! Every session has its own quotas. A JWT has no id, so all JWTs that an issuer makes for a user share theirs. An
 //! issuer's name is an address of any length, so the key has its fingerprint.
 
-use std::fmt;
+use lately_keys::{Fingerprint, QuotaKind, SessionId, UnixMillis, UnknownWord, User};
 
-use lately_keys::{Fingerprint, QuotaKind, SessionId, UnixMillis, User};
-
-use crate::form::{Form, Hex, Text};
-use crate::item::{Corrupt, Item};
+use crate::form::Hex;
+use crate::item::Item;
 use crate::key::key;
 
-/// The tokens that share a quota.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum QuotaHolder {
-    /// The token of a session.
-    Session(SessionId),
-    /// The JWTs of a user that an issuer makes.
-    Jwt {
+lately_keys::tagged! {
+    /// The tokens that share a quota.
+    pub enum QuotaHolder {
+        /// The token of a session.
+        Session(SessionId) = "session:",
+        /// The JWTs of a user that an issuer makes.
+        Jwt(JwtHolder) = "jwt:",
+    }
+    else UnknownWord: UnknownWord, |_| UnknownWord
+}
+
+key! {
+    /// A user, and an issuer of the user's JWTs.
+    #[derive(PartialOrd, Ord)]
+    pub struct JwtHolder {
         /// The user.
-        user: User,
+        pub user: User,
         /// The issuer's fingerprint.
-        issuer: Fingerprint,
-    },
+        issuer: Fingerprint as Hex,
+    }
+    text "{user}:{issuer}"
 }
 
 impl QuotaHolder {
@@ -46,26 +53,7 @@ impl QuotaHolder {
     /// assert_ne!(jwt("https://id.example.org/"), jwt("https://id.example.com/"));
     /// ```
     pub fn of_jwt(user: User, issuer: &str) -> Self {
-        Self::Jwt { user, issuer: Fingerprint::of("issuer").text(issuer).finish() }
-    }
-}
-
-impl fmt::Display for QuotaHolder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Session(id) => write!(f, "session:{id}"),
-            Self::Jwt { user, issuer } => write!(f, "jwt:{user}:{issuer}"),
-        }
-    }
-}
-
-impl Form<QuotaHolder> for Text {
-    fn read(text: &str) -> Option<QuotaHolder> {
-        let Some(jwt) = text.strip_prefix("jwt:") else {
-            return text.strip_prefix("session:")?.parse().ok().map(QuotaHolder::Session);
-        };
-        let (user, issuer) = jwt.split_once(':')?;
-        Some(QuotaHolder::Jwt { user: Self::read(user)?, issuer: Hex::read(issuer)? })
+        Self::Jwt(JwtHolder { user, issuer: Fingerprint::of("issuer").text(issuer).finish() })
     }
 }
 
@@ -86,17 +74,12 @@ impl QuotaKey {
     /// The attribute with the number of requests that are permitted already.
     pub const TAKEN: &str = "taken";
 
-    /// The attribute with the end of an open stream.
+    /// The attribute with the end of an open stream, in milliseconds.
     pub const UNTIL: &str = "until";
 
     /// The item of a stream that is open until a time.
     pub fn stream(&self, until: UnixMillis) -> Item {
         Item::at(self).with(Self::UNTIL, until.get()).with("expires_at", until.get() / 1_000 + 1)
-    }
-
-    /// The end of an open stream, in milliseconds.
-    pub fn stream_end(item: &Item) -> Result<u64, Corrupt> {
-        item.get(Self::UNTIL)
     }
 }
 
@@ -116,6 +99,6 @@ mod tests {
             .with("until", 5_500_u64)
             .with("expires_at", 6_u64);
         assert_eq!(key.stream(UnixMillis::new(5_500).unwrap()), item);
-        assert_eq!(QuotaKey::stream_end(&item), Ok(5_500));
+        assert_eq!(item.get(QuotaKey::UNTIL), Ok(5_500_u64));
     }
 }

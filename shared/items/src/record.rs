@@ -5,11 +5,11 @@
 //!     /// A follow as the user's partition holds it.
 //!     pub struct FollowEdge {
 //!         /// The followed source.
-//!         pub source: Source = of_key,                     a field of the item's key, a `FollowKey`
+//!         pub source: Source = of_key,                     a part of the item's key, a `FollowKey`
 //!         /// When the follow began.
 //!         pub since: UnixMillis = required("since"),       the attribute `since`
 //!     }
-//!     key FollowKey
+//!     key FollowKey { source, .. }
 //! }
 //! ```
 //!
@@ -21,10 +21,11 @@
 //! | `optional("user")` | an attribute, if the `Option` is not empty |
 //! | `flag("last")` | an attribute, if the `bool` is true |
 //! | `list("keys")` | an attribute, if the list is not empty |
+//! | `default("labels")` | an attribute; the default if there is none |
 //! | `part` | the attributes of another record |
 //! | `part_if("batch")` | the attributes of another record, if the `Option` is not empty; then the item has this attribute |
 //! | `key` | the item's key |
-//! | `of_key` | the field of the same name of the item's key, whose type is named after the struct |
+//! | `of_key` | a part of the item's key: the value that the pattern after the struct binds to the field's name |
 //!
 //! `required(SINCE = "since")` also makes `SINCE` a constant of the struct, for conditions and updates. A struct of another
 //! crate is declared without its types: `record! { RunSpec { group_by: required("group_by"), sum: optional("sum"), } }`.
@@ -53,7 +54,7 @@ macro_rules! record {
                 $vis:vis $field:ident: $type:ty = $kind:ident $(($($constant:ident =)? $attribute:literal))?,
             )*
         }
-        $(key $key:ident)?
+        $(key $key:pat)?
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +80,7 @@ macro_rules! record {
         record! { $name { $($field: $kind $(($attribute))?,)* } $(key $key)? }
     };
 
-    ($name:ident { $($field:ident: $kind:ident $(($attribute:literal))?,)* } $(key $key:ident)?) => {
+    ($name:ident { $($field:ident: $kind:ident $(($attribute:literal))?,)* } $(key $key:pat)?) => {
         impl $crate::Record for $name {
             fn add_to(&self, item: $crate::Item) -> $crate::Item {
                 $(let item = record!(@write item, &self.$field, $kind $($attribute)?);)*
@@ -87,8 +88,8 @@ macro_rules! record {
             }
 
             fn decode(item: &$crate::Item) -> Result<Self, $crate::Corrupt> {
-                $(let key: $key = item.key_as()?;)?
-                Ok(Self { $($field: record!(@read item, key, $field, $kind $($attribute)?),)* })
+                $(let $key = item.key_as()?;)?
+                Ok(Self { $($field: record!(@read item, $field, $kind $($attribute)?),)* })
             }
         }
     };
@@ -96,6 +97,7 @@ macro_rules! record {
     (@write $item:ident, $value:expr, required $name:literal) => { $item.with($name, $value) };
     (@write $item:ident, $value:expr, optional $name:literal) => { $item.with_some($name, $value.as_ref()) };
     (@write $item:ident, $value:expr, flag $name:literal) => { $item.with_flag($name, *$value) };
+    (@write $item:ident, $value:expr, default $name:literal) => { $item.with($name, $value) };
     (@write $item:ident, $value:expr, list $name:literal) => { $item.with_list($name, $value) };
     (@write $item:ident, $value:expr, part) => { $crate::Record::add_to($value, $item) };
     (@write $item:ident, $value:expr, part_if $name:literal) => {
@@ -107,21 +109,20 @@ macro_rules! record {
     (@write $item:ident, $value:expr, key) => { $item };
     (@write $item:ident, $value:expr, of_key) => { $item };
 
-    (@read $item:ident, $key:ident, $field:ident, required $name:literal) => { $item.get($name)? };
-    (@read $item:ident, $key:ident, $field:ident, optional $name:literal) => { $item.optional($name)? };
-    (@read $item:ident, $key:ident, $field:ident, flag $name:literal) => { $item.flag($name) };
-    (@read $item:ident, $key:ident, $field:ident, list $name:literal) => {
-        $item.optional($name)?.unwrap_or_default()
-    };
-    (@read $item:ident, $key:ident, $field:ident, part) => { $crate::Record::decode($item)? };
-    (@read $item:ident, $key:ident, $field:ident, part_if $name:literal) => {
+    (@read $item:ident, $field:ident, required $name:literal) => { $item.get($name)? };
+    (@read $item:ident, $field:ident, optional $name:literal) => { $item.optional($name)? };
+    (@read $item:ident, $field:ident, flag $name:literal) => { $item.flag($name) };
+    (@read $item:ident, $field:ident, default $name:literal) => { $item.optional($name)?.unwrap_or_default() };
+    (@read $item:ident, $field:ident, list $name:literal) => { $item.optional($name)?.unwrap_or_default() };
+    (@read $item:ident, $field:ident, part) => { $crate::Record::decode($item)? };
+    (@read $item:ident, $field:ident, part_if $name:literal) => {
         match $item.has($name) {
             true => Some($crate::Record::decode($item)?),
             false => None,
         }
     };
-    (@read $item:ident, $key:ident, $field:ident, key) => { $item.key_as()? };
-    (@read $item:ident, $key:ident, $field:ident, of_key) => { $key.$field };
+    (@read $item:ident, $field:ident, key) => { $item.key_as()? };
+    (@read $item:ident, $field:ident, of_key) => { $field };
 }
 pub(crate) use record;
 

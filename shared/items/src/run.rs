@@ -64,7 +64,7 @@ record! {
         /// The ledger's counters that were dealt with then.
         pub known: LedgerCounters = required("known"),
     }
-    key RunKey
+    key RunKey { consumer, to }
 }
 
 record! {
@@ -140,7 +140,7 @@ impl Run {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use lately_model::GroupBy;
 
     use super::*;
@@ -148,7 +148,7 @@ pub(crate) mod tests {
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 
-    pub(crate) fn run() -> Run {
+    fn run() -> Run {
         Run {
             consumer: ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() },
             incarnation: Revision::new(7),

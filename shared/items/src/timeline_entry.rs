@@ -110,11 +110,6 @@ impl TimelineEntry {
 
     /// An entry of a source's timeline or of a feed.
     pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        Self::with_id(item, item.get::<SortKey>("sk")?.id())
-    }
-
-    /// An entry whose attributes are part of an item with another key.
-    pub fn with_id(item: &Item, id: EventId) -> Result<Self, Corrupt> {
         let body = match item.has(POINTER) {
             true => {
                 let width = width(item.text(POINTER)?);
@@ -124,7 +119,7 @@ impl TimelineEntry {
         };
         Ok(Self {
             topic: item.get("o")?,
-            id,
+            id: item.get::<SortKey>("sk")?.id(),
             event_type: item.get(TYPE)?,
             actor: item.get(ACTOR)?,
             subject: item.optional(SUBJECT)?,
@@ -201,7 +196,7 @@ impl TimelineEntry {
     }
 
     /// An item with the attributes that the entry has under every key.
-    pub fn add_to(&self, item: Item) -> Item {
+    fn add_to(&self, item: Item) -> Item {
         let item = item
             .with(TYPE, &self.event_type)
             .with(ACTOR, &self.actor)
@@ -347,8 +342,9 @@ mod tests {
     fn an_item_that_is_no_entry_is_corrupt() {
         let item = Item::from([("pk", "FEED#bob"), ("sk", SK)]);
         assert!(TimelineEntry::decode(&item).is_err());
-        let item = Item::from([("t", "note"), ("a", "ada"), ("o", "posts"), ("v", "a"), ("w", "y")]);
-        assert!(TimelineEntry::with_id(&item, ID.parse().unwrap()).is_err());
+        let item =
+            Item::from([("sk", SK), ("t", "note"), ("a", "ada"), ("o", "posts"), ("v", "a"), ("w", "y")]);
+        assert!(TimelineEntry::decode(&item).is_err());
     }
 
     proptest! {

@@ -137,7 +137,7 @@ impl WaitingStep {
             WorkKey::Job(key) => {
                 let seconds = expires_at.unwrap_or_default().saturating_sub(JOB_SECONDS);
                 let begun = UnixMillis::new(seconds * 1000).map_err(|_| item.corrupt(EXPIRES_AT))?;
-                Some((key.page.get().into(), begun, None))
+                Some((key.page.into(), begun, None))
             }
             WorkKey::Backlog(_) => {
                 let BacklogItem { key, events, step, .. } = BacklogItem::decode(item)?;

@@ -51,20 +51,11 @@ impl Spread {
             return None;
         }
         let (first, last) = (Tick::first_of(self.first), Tick::last_of(self.last));
-        let begin = match order {
-            Order::NewestFirst => last.min(from),
-            Order::OldestFirst => first.max(from),
-        };
+        let begin = order.pick(last.min(from), first.max(from));
         let slice = self.shards.slice_from(shard, begin, order)?;
         let (start, end) = (Tick::clamped(*slice.start()), Tick::clamped(*slice.end()));
-        let (start, end) = match order {
-            Order::NewestFirst => (begin.min(end), first.max(start)),
-            Order::OldestFirst => (begin.max(start), last.min(end)),
-        };
-        let is_empty = match order {
-            Order::NewestFirst => start < end,
-            Order::OldestFirst => end < start,
-        };
+        let (start, end) = order.pick((begin.min(end), first.max(start)), (begin.max(start), last.min(end)));
+        let is_empty = order.pick(start < end, end < start);
         (!is_empty).then_some(Stretch { start, end })
     }
 }

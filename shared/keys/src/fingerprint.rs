@@ -28,7 +28,7 @@ use crate::time::UnixMillis;
 /// let likes = Fingerprint::of("topic events").text("posts").option(Some("like")).finish();
 /// assert_ne!(posts, likes);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; Self::BYTES]);
 
 impl Fingerprint {

@@ -66,6 +66,7 @@ mod time;
 mod word;
 
 #[cfg(test)]
+#[path = "tests/arbitrary.rs"]
 mod arbitrary;
 
 pub use bucket::{Bucket, BucketError, BucketWidth, BucketWidthError};

@@ -150,6 +150,14 @@ pub enum Order {
 }
 
 impl Order {
+    /// The value for this order, of two that mirror each other.
+    pub fn pick<T>(self, newest_first: T, oldest_first: T) -> T {
+        match self {
+            Self::NewestFirst => newest_first,
+            Self::OldestFirst => oldest_first,
+        }
+    }
+
     /// The order's word in a query.
     pub const fn as_str(self) -> &'static str {
         match self {

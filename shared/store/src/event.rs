@@ -9,7 +9,7 @@ use lately_keys::{Actor, BucketWidth, EventId, TableKey};
 use lately_model::Event;
 use lately_table::{Condition, TableError};
 
-use crate::topic::TopicHandle;
+use crate::handle::TopicHandle;
 use crate::topic::error::TopicError;
 
 /// The topic has no such event: nobody wrote it, it was deleted, or it has expired.

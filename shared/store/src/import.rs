@@ -12,7 +12,7 @@ use lately_items::Acceptance;
 use lately_keys::{EventId, ShardCount};
 use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
 
-use crate::topic::TopicHandle;
+use crate::handle::TopicHandle;
 use crate::write::error::WriteError;
 use crate::write::indices;
 use crate::write::place::{EventWriter, PlacedEvent};

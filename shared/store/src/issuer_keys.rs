@@ -8,27 +8,7 @@ use lately_items::{IssuerKeysKey, StoredKeys};
 use lately_keys::TableKey;
 use lately_table::TableError;
 
-use crate::op::Op;
-
-/// An issuer's keys, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct IssuerKeysHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) issuer: &'a str,
-    pub(crate) jwks_uri: Option<&'a str>,
-}
-
-impl Op {
-    /// The keys of an issuer of JWTs, as it is configured.
-    pub const fn issuer_keys<'a>(
-        &'a self,
-        issuer: &'a str,
-        jwks_uri: Option<&'a str>,
-    ) -> IssuerKeysHandle<'a> {
-        IssuerKeysHandle { op: self, issuer, jwks_uri }
-    }
-}
-
+use crate::handle::IssuerKeysHandle;
 impl IssuerKeysHandle<'_> {
     /// The keys as they were last stored, read eventually consistently.
     ///

@@ -8,7 +8,7 @@
 //!
 //! | for | see |
 //! | --- | --- |
-//! | the store, and one request's handle | `store.rs`, `op.rs` |
+//! | the store, one request, and its subjects | `store.rs`, `op.rs`, `handle.rs` |
 //! | the caches of a process | `memory.rs`, `moments.rs` |
 //! | errors that subjects share | `error.rs`, `list.rs` |
 //! | topics | `topic/` |
@@ -46,6 +46,7 @@ mod event;
 mod fan_out;
 mod feed;
 mod follow;
+mod handle;
 mod idempotency;
 mod import;
 mod issue;
@@ -74,24 +75,23 @@ mod wait;
 mod work;
 mod write;
 
-pub use consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound};
+pub use consumer::{ConsumerError, ConsumerNotFound};
 pub use ending::{DeletionError, DeletionNotFound};
 pub use erasure::{
     ActorIsBeingErased, ErasureCheck, ErasureError, ErasureFinding, ErasureNotFound, ErasureTrace,
-    ErasuresHandle,
 };
 pub use error::FindError;
 pub use event::{DeleteEventError, EventNotFound, GetEventError};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};
-pub use feed::{FeedFinding, FeedHandle, FeedReport, SeeError};
-pub use follow::{FollowError, Followed, UserHandle};
+pub use feed::{FeedFinding, FeedReport, SeeError};
+pub use follow::{FollowError, Followed};
+pub use handle::*;
 pub use idempotency::Idempotency;
 pub use import::ImportError;
 pub use issue::{
-    ChangeIssueError, GetIssueError, IssueHandle, IssueNotFound, IssuesError, IssuesHandle, MigrationPlan,
-    MigrationReport, OpenIssueError, RepositoryHandle,
+    ChangeIssueError, GetIssueError, IssueNotFound, IssuesError, MigrationPlan, MigrationReport,
+    OpenIssueError,
 };
-pub use issuer_keys::IssuerKeysHandle;
 pub use lately_items::{CommittedRun, Progress, Run, WaitingStep};
 pub use lately_items::{StoredDocument, StoredKeys};
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
@@ -100,18 +100,15 @@ pub use live::LiveFollower;
 pub use live::message::LiveMessage;
 pub use live::open::OpenStream;
 pub use op::{Op, Waiter};
-pub use quota::{QuotaError, QuotaHandle};
+pub use quota::QuotaError;
 pub use range::Range;
 pub use record::{DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, WriteDocumentError};
-pub use run::{Begun, LateError, LookUp, RunError, RunHandle, RunsHandle};
-pub use session::{SessionError, SessionNotFound, SessionsHandle};
+pub use run::{Begun, LateError, LookUp, RunError};
+pub use session::{SessionError, SessionNotFound};
 pub use settings::FeedSettings;
-pub use source::SourceHandle;
 pub use store::Store;
-pub use timeline::TimelineHandle;
 pub use timeline::error::TimelineError;
 pub use topic::error::{PutTopicError, TopicError, TopicNotFound};
-pub use topic::{TopicHandle, TopicsHandle};
-pub use work::{StepsHandle, UnknownWork};
+pub use work::UnknownWork;
 pub use write::error::WriteError;
 pub use write::{Submission, Written};

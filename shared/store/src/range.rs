@@ -20,13 +20,13 @@ use lately_keys::{EventId, Order, Topic};
 use lately_model::Event;
 use lately_table::{Cost, TableError};
 
+use crate::handle::TopicHandle;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::latest::unit_of;
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::scan::{ScannedBucket, TopicScan};
-use crate::topic::TopicHandle;
 use crate::topic::error::TopicError;
 
 /// Events of a range that are held in memory: 32 full queries, so 32 shards are read at the price of their bytes. A

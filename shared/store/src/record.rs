@@ -5,8 +5,6 @@
 //! after an ambiguous attempt, they distinguish our own write from another writer's write of the same text. Without
 //! them, two writers that increment a counter could take one increment for both.
 
-use std::fmt::Debug;
-
 use lately_items::{ProfileKey, SettingsKey, StoredDocument};
 use lately_keys::{Key, TableKey};
 use lately_model::{Document, Precondition, Revision};
@@ -16,7 +14,7 @@ use crate::error::FindError;
 use crate::op::Op;
 
 /// The key of a document.
-pub trait DocumentKey: TableKey + Debug + Sync {}
+pub trait DocumentKey: TableKey + Sync {}
 
 impl DocumentKey for ProfileKey {}
 impl DocumentKey for SettingsKey {}
@@ -49,31 +47,23 @@ pub enum WriteDocumentError {
 
 /// One profile, or the settings of one application, in one request.
 #[derive(Debug)]
-pub struct RecordHandle<'a, K> {
-    pub(crate) op: &'a Op,
-    pub(crate) key: &'a K,
+pub struct RecordHandle<'a> {
+    op: &'a Op,
+    key: Key,
 }
 
 impl Op {
     /// The profile of a user, or the settings of an application.
-    pub const fn record<'a, K: DocumentKey>(&'a self, key: &'a K) -> RecordHandle<'a, K> {
-        RecordHandle { op: self, key }
+    pub fn record(&self, key: &impl DocumentKey) -> RecordHandle<'_> {
+        RecordHandle { op: self, key: key.encode() }
     }
 }
 
-impl<K> Clone for RecordHandle<'_, K> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K> Copy for RecordHandle<'_, K> {}
-
-impl<K: DocumentKey> RecordHandle<'_, K> {
+impl RecordHandle<'_> {
     /// The document. Unless the read is consistent, it may return a document that was replaced a moment ago; a write
     /// under that document's revision then fails.
-    pub async fn get(self, consistent: bool) -> Result<StoredDocument, GetDocumentError> {
-        let not_found = || GetDocumentError::NotFound(DocumentNotFound { key: self.key.encode() });
+    pub async fn get(&self, consistent: bool) -> Result<StoredDocument, GetDocumentError> {
+        let not_found = || GetDocumentError::NotFound(DocumentNotFound { key: self.key.clone() });
         let found = self.find(consistent).await?.ok_or_else(not_found)?;
         self.op.table.meter().items(1);
         Ok(found)
@@ -82,7 +72,7 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
     /// Creates the document, or replaces the revision that the precondition names. Returns the new revision, and
     /// whether the document was created.
     pub async fn put(
-        self,
+        &self,
         document: &Document,
         precondition: Precondition,
     ) -> Result<(Revision, bool), WriteDocumentError> {
@@ -93,9 +83,9 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
     }
 
     /// Deletes the document if it has the revision that the precondition names. A missing document counts as deleted.
-    pub async fn delete(self, precondition: Precondition) -> Result<(), WriteDocumentError> {
+    pub async fn delete(&self, precondition: Precondition) -> Result<(), WriteDocumentError> {
         let revised = self.op.table.revised(precondition.revision());
-        check(revised.delete(self.key.encode()).await?, precondition)
+        check(revised.delete(self.key.clone()).await?, precondition)
     }
 
     /// Reads the document, asks `update` for its replacement, and writes the replacement. If another writer came first,
@@ -109,7 +99,7 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
     /// If the table could not be read or written, or other writers came first every time. As after any write that
     /// failed, the write may have happened.
     pub async fn update_with_retry(
-        self,
+        &self,
         mut update: impl FnMut(Option<&Document>) -> Option<Document>,
     ) -> Result<Option<StoredDocument>, TableError> {
         let mut known = self.find(true).await?;
@@ -131,16 +121,16 @@ impl<K: DocumentKey> RecordHandle<'_, K> {
         }
     }
 
-    async fn find(self, consistent: bool) -> Result<Option<StoredDocument>, TableError> {
-        let item = self.op.table.read(self.key.encode(), consistent).await?;
+    async fn find(&self, consistent: bool) -> Result<Option<StoredDocument>, TableError> {
+        let item = self.op.table.read(self.key.clone(), consistent).await?;
         Ok(item.as_ref().map(StoredDocument::decode).transpose()?)
     }
 
     /// The item that follows the known revision, or the first item, and its revision.
-    fn next_item(self, document: &Document, known: Option<Revision>) -> (Revision, Item) {
+    fn next_item(&self, document: &Document, known: Option<Revision>) -> (Revision, Item) {
         let revision = known.map_or_else(|| self.op.first_revision(), Revision::next);
         let stored = StoredDocument { revision, document: document.clone() };
-        (revision, stored.encode(self.key, entropy_u64(self.op.ambient())))
+        (revision, stored.encode(self.key.clone(), entropy_u64(self.op.ambient())))
     }
 }
 

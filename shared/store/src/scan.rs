@@ -1,7 +1,7 @@
 //! The scan of a topic: finds the buckets of the directory that may hold wanted events, in order.
 //!
 //! Pages and ranges scan a topic for what they read of it. The steps of a deletion, of another retention and of an erasure
-//! begin again with each step at the newest bucket that remains ([`Directory::remaining`]), and go through its shards
+//! begin again with each step at the newest bucket that remains ([`DirectoryHandle::remaining`]), and go through its shards
 //! ([`partitions`]), page by page ([`rest_of`]).
 
 use std::collections::VecDeque;
@@ -11,7 +11,6 @@ use lately_items::{BEFORE_ENTRIES, DirectoryEntry, StoredTopic};
 use lately_keys::{Bucket, Coverage, EventId, EventType, Order, Shard, Topic, UnixMillis};
 use lately_table::{Query, TableError};
 
-use crate::directory::Directory;
 use crate::directory::range::DirectoryRange;
 use crate::latest::span::IdRange;
 use crate::latest::wave::bucket_end;
@@ -83,7 +82,7 @@ impl TopicScan {
         while self.ahead.is_empty() && !self.is_spent(op) {
             let Some(range) = self.unread.take() else { break };
             self.queries += 1;
-            let directory = Directory::of(op, range.topic());
+            let directory = op.directory(range.topic());
             let page = match self.consistent {
                 true => directory.read(&range).await,
                 false => directory.recent(&range).await,

@@ -17,8 +17,8 @@ use lately_model::{NewSession, PageSize, Session, SessionList, SessionQuery};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
 use crate::error::FindError;
+use crate::handle::SessionsHandle;
 use crate::list::{ListError, Pager};
-use crate::op::Op;
 
 /// The session does not exist: nobody created it, it was revoked, or it has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,19 +33,6 @@ pub type SessionError = FindError<SessionNotFound>;
 
 /// Sessions as they are stored, newest first, ended ones included. The list continues after a session; `None` at its end.
 type StoredSessions = (Vec<Item>, Option<SessionId>);
-
-/// All sessions, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct SessionsHandle<'a> {
-    pub(crate) op: &'a Op,
-}
-
-impl Op {
-    /// All sessions.
-    pub const fn sessions(&self) -> SessionsHandle<'_> {
-        SessionsHandle { op: self }
-    }
-}
 
 impl SessionsHandle<'_> {
     /// Creates a session, under its token's hash.

@@ -20,24 +20,14 @@ pub struct Condition(Term);
 enum Term {
     /// A condition on one attribute: its form, in which `{}` stands for the name and then for the values.
     Attribute(Name, &'static str, Vec<Value>),
-    All(Vec<Term>),
-    Any(Vec<Term>),
+    /// Conditions with this word between them.
+    Joined(&'static str, Vec<Term>),
 }
 
 impl Condition {
     /// A condition on one attribute, in DynamoDB's syntax. `{}` stands for the name, and then for each value.
     pub(crate) fn of(name: impl Into<Name>, form: &'static str, values: impl Into<Vec<Value>>) -> Self {
         Self(Term::Attribute(name.into(), form, values.into()))
-    }
-
-    /// The attribute exists.
-    pub fn exists(name: impl Into<Name>) -> Self {
-        Self::of(name, "attribute_exists({})", [])
-    }
-
-    /// The attribute does not exist.
-    pub fn absent(name: impl Into<Name>) -> Self {
-        Self::of(name, "attribute_not_exists({})", [])
     }
 
     /// There is no item.
@@ -50,72 +40,74 @@ impl Condition {
         Self::exists("pk")
     }
 
-    /// The attribute has this value.
-    pub fn equals(name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        Self::of(name, "{} = {}", [value.into()])
-    }
-
-    /// The attribute has another value.
-    pub fn differs(name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        Self::of(name, "{} <> {}", [value.into()])
-    }
-
-    /// The attribute is less than a value.
-    pub fn below(name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        Self::of(name, "{} < {}", [value.into()])
-    }
-
-    /// The attribute is a value, or less.
-    pub fn at_most(name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        Self::of(name, "{} <= {}", [value.into()])
-    }
-
-    /// The attribute is greater than a value.
-    pub fn above(name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        Self::of(name, "{} > {}", [value.into()])
-    }
-
-    /// The attribute lies between two values, or is one of them.
-    pub fn between(name: impl Into<Name>, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
-        Self::of(name, "{} BETWEEN {} AND {}", [least.into(), greatest.into()])
-    }
-
-    /// The attribute begins with a text.
-    pub fn begins_with(name: impl Into<Name>, prefix: impl Into<Value>) -> Self {
-        Self::of(name, "begins_with({}, {})", [prefix.into()])
-    }
-
-    /// The attribute is a set of this many members, or fewer.
-    pub fn size_at_most(name: impl Into<Name>, members: u64) -> Self {
-        Self::of(name, "size({}) <= {}", [members.into()])
-    }
-
-    /// The attribute does not exist, or is a text without this part, or a set without this member.
-    pub fn lacks(name: impl Into<Name>, part: impl Into<Value>) -> Self {
-        Self::of(name, "NOT contains({}, {})", [part.into()])
-    }
-
     /// Both conditions hold.
     pub fn and(self, other: Self) -> Self {
-        Self(match self.0 {
-            Term::All(mut terms) => {
-                terms.push(other.0);
-                Term::All(terms)
-            }
-            one => Term::All(vec![one, other.0]),
-        })
+        self.joined(" AND ", other)
     }
 
     /// At least one of both conditions holds.
     pub fn or(self, other: Self) -> Self {
-        Self(match self.0 {
-            Term::Any(mut terms) => {
-                terms.push(other.0);
-                Term::Any(terms)
-            }
-            one => Term::Any(vec![one, other.0]),
-        })
+        self.joined(" OR ", other)
     }
+
+    fn joined(self, word: &'static str, other: Self) -> Self {
+        let mut terms = match self.0 {
+            Term::Joined(known, terms) if known == word => terms,
+            one => vec![one],
+        };
+        terms.push(other.0);
+        Self(Term::Joined(word, terms))
+    }
+}
+
+/// Declares conditions on one attribute, each with its form in DynamoDB's syntax. `{}` stands for the attribute's name, and
+/// then for each value.
+macro_rules! conditions {
+    ($($(#[$doc:meta])* $method:ident($($value:ident),*) = $form:literal;)*) => {
+        impl Condition {
+            $(
+                $(#[$doc])*
+                pub fn $method(name: impl Into<Name>, $($value: impl Into<Value>),*) -> Self {
+                    Self::of(name, $form, [$($value.into()),*])
+                }
+            )*
+        }
+    };
+}
+
+conditions! {
+    /// The attribute exists.
+    exists() = "attribute_exists({})";
+
+    /// The attribute does not exist.
+    absent() = "attribute_not_exists({})";
+
+    /// The attribute has this value.
+    equals(value) = "{} = {}";
+
+    /// The attribute has another value.
+    differs(value) = "{} <> {}";
+
+    /// The attribute is less than a value.
+    below(value) = "{} < {}";
+
+    /// The attribute is a value, or less.
+    at_most(value) = "{} <= {}";
+
+    /// The attribute is greater than a value.
+    above(value) = "{} > {}";
+
+    /// The attribute lies between two values, or is one of them.
+    between(least, greatest) = "{} BETWEEN {} AND {}";
+
+    /// The attribute begins with a text.
+    begins_with(prefix) = "begins_with({}, {})";
+
+    /// The attribute is a set of this many members, or fewer.
+    size_at_most(members) = "size({}) <= {}";
+
+    /// The attribute does not exist, or is a text without this part, or a set without this member.
+    lacks(part) = "NOT contains({}, {})";
 }
 
 /// An update of one item. It creates the item if there is none, unless its condition forbids this.
@@ -188,9 +180,7 @@ impl Update {
         let differs = !update.set.is_empty() || !update.remove.is_empty();
         differs.then_some(update)
     }
-}
 
-impl Update {
     /// The key of the item.
     pub(crate) const fn key(&self) -> &Key {
         &self.key
@@ -285,14 +275,11 @@ impl Placeholders {
                 places.push(String::new());
                 form.split("{}").zip(places).flat_map(|(fixed, place)| [fixed.to_owned(), place]).collect()
             }
-            Term::All(terms) => self.terms(terms, " AND "),
-            Term::Any(terms) => self.terms(terms, " OR "),
+            Term::Joined(word, terms) => {
+                let terms: Vec<_> = terms.iter().map(|term| format!("({})", self.term(term))).collect();
+                terms.join(word)
+            }
         }
-    }
-
-    fn terms(&mut self, terms: &[Term], between: &str) -> String {
-        let terms: Vec<_> = terms.iter().map(|term| format!("({})", self.term(term))).collect();
-        terms.join(between)
     }
 }
 
@@ -334,7 +321,7 @@ mod tests {
         assert_eq!(text(Condition::above("a", "x")), "#0 > :0");
         assert_eq!(text(Condition::between("a", 1_u64, 2_u64)), "#0 BETWEEN :0 AND :1");
         assert_eq!(text(Condition::begins_with("a", "x")), "begins_with(#0, :0)");
-        assert_eq!(text(Condition::size_at_most("a", 3)), "size(#0) <= :0");
+        assert_eq!(text(Condition::size_at_most("a", 3_u64)), "size(#0) <= :0");
         assert_eq!(text(Condition::lacks("a", "x")), "NOT contains(#0, :0)");
         let a = || Condition::equals("a", "x");
         assert_eq!(

@@ -65,23 +65,7 @@ impl Transaction {
         self.writes.push(part);
         self
     }
-}
 
-/// The outcome of a transaction.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Transacted {
-    /// The transaction was committed.
-    Done,
-    /// The last attempt wrote nothing.
-    Cancelled {
-        /// For each write, whether it made the transaction fail.
-        faults: Vec<Fault>,
-        /// DynamoDB may have applied an earlier attempt, so our own writes may have made the conditions fail.
-        maybe_applied: bool,
-    },
-}
-
-impl Transaction {
     /// Writes all or nothing.
     pub async fn commit(&self, table: &Table) -> Result<Transacted, TableError> {
         let writes: Result<Vec<_>, _> = self.writes.iter().map(|part| part.request(&table.name)).collect();
@@ -109,6 +93,20 @@ impl Transaction {
             Err(CallError::Table(error)) => Err(error),
         }
     }
+}
+
+/// The outcome of a transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transacted {
+    /// The transaction was committed.
+    Done,
+    /// The last attempt wrote nothing.
+    Cancelled {
+        /// For each write, whether it made the transaction fail.
+        faults: Vec<Fault>,
+        /// DynamoDB may have applied an earlier attempt, so our own writes may have made the conditions fail.
+        maybe_applied: bool,
+    },
 }
 
 impl Part {

@@ -11,7 +11,7 @@ use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
 use lately_table::{Condition, Query, TableError, Update};
 
 use crate::consumer::{Incarnation, is_of};
-use crate::topic::TopicHandle;
+use crate::handle::TopicHandle;
 
 impl TopicHandle<'_> {
     /// A topic's consumers, by name, and whether each has begun to report. The read is consistent.

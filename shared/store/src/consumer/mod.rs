@@ -41,6 +41,7 @@ use lately_keys::{CursorError, TableKey};
 use lately_model::Revision;
 use lately_table::{Condition, Guarded, Rounds, TableError};
 
+use crate::handle::ConsumerHandle;
 use crate::limits::CONSUMERS;
 use crate::op::Op;
 use crate::topic::error::TopicError;
@@ -86,20 +87,6 @@ pub(crate) fn existing(
 ) -> Result<Checkpoint, ConsumerNotFound> {
     let found = found.filter(|found| !found.deleting);
     found.ok_or_else(|| ConsumerNotFound { consumer: consumer.clone() })
-}
-
-/// One consumer, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct ConsumerHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) consumer: &'a ConsumerKey,
-}
-
-impl Op {
-    /// A consumer of a topic.
-    pub const fn consumer<'a>(&'a self, consumer: &'a ConsumerKey) -> ConsumerHandle<'a> {
-        ConsumerHandle { op: self, consumer }
-    }
 }
 
 impl ConsumerHandle<'_> {

@@ -25,7 +25,8 @@ use lately_table::limits::BATCH_KEYS;
 use lately_table::{Guarded, Rounds, TableError};
 
 use crate::consumer::ledger::WalkEnding;
-use crate::consumer::{ConsumerError, ConsumerHandle, ConsumerNotFound, Incarnation, existing};
+use crate::consumer::{ConsumerError, ConsumerNotFound, Incarnation, existing};
+use crate::handle::ConsumerHandle;
 use crate::latest::page::{DraftEnd, PageItem};
 use crate::latest::span::IdRange;
 use crate::limits::{PAGE_BYTES, POINTERS_AT_FIRST};

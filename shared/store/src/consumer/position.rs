@@ -4,7 +4,8 @@ use lately_items::{Checkpoint, ConsumerMode, beginning};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{BatchToken, ConsumerView, Seek, SeekTo};
 
-use crate::consumer::{ConsumerError, ConsumerHandle, Incarnation, existing};
+use crate::consumer::{ConsumerError, Incarnation, existing};
+use crate::handle::ConsumerHandle;
 
 impl ConsumerHandle<'_> {
     /// Commits the outstanding batch: its late events are settled, and the position moves to its end. Committing the

@@ -15,7 +15,8 @@ use lately_keys::TableKey;
 use lately_model::Revision;
 use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};
 
-use crate::consumer::{ConsumerHandle, Incarnation};
+use crate::consumer::Incarnation;
+use crate::handle::ConsumerHandle;
 use crate::limits::WRITES_AT_ONCE;
 
 impl ConsumerHandle<'_> {

@@ -7,7 +7,8 @@ use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 
 use crate::consumer::ledger::WalkEnding;
 use crate::consumer::position::before;
-use crate::consumer::{ConsumerError, ConsumerHandle, Incarnation, existing};
+use crate::consumer::{ConsumerError, Incarnation, existing};
+use crate::handle::ConsumerHandle;
 use crate::latest::span::IdRange;
 use crate::limits::CONSUMERS;
 use crate::topic::error::TopicError;

@@ -22,13 +22,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lately_items::{BucketTypes, DirectoryEntry, DirectoryKey, EXPIRES_AT, TopicKey};
-use lately_keys::{Bucket, Coverage, EventType, Order, TableKey, Topic};
+use lately_keys::{Bucket, Coverage, EventType, Order, TableKey};
 use lately_model::{RetentionDays, TopicSettings};
 use lately_table::{Condition, PutIf, Query, Rounds, TableError, Update};
 
 use crate::directory::range::{DirectoryPage, DirectoryRange, EntryName, carried_over};
+use crate::handle::DirectoryHandle;
 use crate::moments::{Aged, Sent};
-use crate::op::Op;
 
 /// Types that a bucket's directory entry lists. A bucket with more types counts as holding every type, so the entry
 /// stays small however many types a client invents.
@@ -39,30 +39,20 @@ const _: () = assert!(TYPES_PER_BUCKET * (lately_keys::limits::EVENT_TYPE_BYTES 
 /// Directory entries read by one query.
 const DIRECTORY_ENTRIES: u32 = 32;
 
-/// The directory of one topic, in one request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Directory<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) topic: &'a Topic,
-}
-
-impl<'a> Directory<'a> {
-    pub(crate) const fn of(op: &'a Op, topic: &'a Topic) -> Self {
-        Self { op, topic }
-    }
-}
-
-impl Directory<'_> {
+impl DirectoryHandle<'_> {
     /// Reads the first entries of a range, in its order.
     pub(crate) async fn read(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
         let sent = Sent::now(self.op.ambient());
-        let value = self.query_entries(range, DIRECTORY_ENTRIES).await?;
+        let query = Query::partition(TopicKey::partition(self.topic))
+            .between(DirectoryKey::sort_key(range.oldest), DirectoryKey::sort_key(range.newest))
+            .backward(range.order == Order::NewestFirst);
+        let value = self.page(query, DIRECTORY_ENTRIES).await?;
         let page = Arc::new(Aged { value, sent });
         self.op.memory().directory.pages.insert(range.clone(), Arc::clone(&page));
         Ok(page)
     }
 
-    /// As [`Directory::read`], or a page that was read a short time ago (D3).
+    /// As [`DirectoryHandle::read`], or a page that was read a short time ago (D3).
     pub(crate) async fn recent(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
         let known = self.op.memory().directory.pages.get(range);
         match known.filter(|page| page.sent.is_within(self.op.directory_age, self.op.ambient())) {
@@ -116,13 +106,6 @@ impl Directory<'_> {
         self.page(query.backward(true), u32::try_from(limit).unwrap_or(u32::MAX)).await
     }
 
-    async fn query_entries(self, range: &DirectoryRange, limit: u32) -> Result<DirectoryPage, TableError> {
-        let query = Query::partition(TopicKey::partition(self.topic))
-            .between(DirectoryKey::sort_key(range.oldest), DirectoryKey::sort_key(range.newest))
-            .backward(range.order == Order::NewestFirst);
-        self.page(query, limit).await
-    }
-
     async fn page(self, query: Query, limit: u32) -> Result<DirectoryPage, TableError> {
         let page = self.op.table.query(&query.limit(limit).consistent(true)).await?;
         let entries = page.items.iter().map(DirectoryEntry::decode).collect::<Result<_, _>>()?;
@@ -166,9 +149,8 @@ impl Directory<'_> {
         types: &BTreeSet<EventType>,
     ) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         let mut coverage = Coverage::new(bucket, settings.min_shards);
-        let all = DirectoryRange::all(self.topic.clone(), bucket.width(), Order::NewestFirst);
-        if let Some(earlier) = all.behind(bucket) {
-            let page = self.query_entries(&earlier, 1).await?;
+        if let Some(earlier) = bucket.previous() {
+            let page = self.remaining(Some(earlier), 1).await?;
             let before = page.entries.first();
             let spread = before.and_then(|before| carried_over(before, bucket, settings, self.op.now()));
             spread.into_iter().for_each(|spread| coverage.add(spread));

@@ -19,8 +19,9 @@ pub(crate) struct DirectoryRange {
 }
 
 impl DirectoryRange {
-    pub(crate) fn all(topic: Topic, width: BucketWidth, order: Order) -> Self {
-        Self::between(topic, width, order, UnixMillis::MIN, UnixMillis::MAX)
+    /// The newest buckets of a topic.
+    pub(crate) fn newest(topic: Topic, width: BucketWidth) -> Self {
+        Self::between(topic, width, Order::NewestFirst, UnixMillis::MIN, UnixMillis::MAX)
     }
 
     /// The buckets that hold a range of time, its ends included.

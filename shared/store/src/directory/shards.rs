@@ -8,14 +8,14 @@ use lately_model::AcceptedTimes;
 use lately_table::{Condition, Rounds, TableError, Update};
 
 use crate::coverage::CoverageKeeper;
-use crate::directory::Directory;
+use crate::handle::DirectoryHandle;
 use crate::limits::{EXPECTED_EVENT_BYTES, SPREAD_MILLIS};
 use crate::op::Op;
 
 /// The coverage of a bucket, for writers that may use up to so many shards.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BucketCoverage<'a> {
-    pub(crate) directory: Directory<'a>,
+    pub(crate) directory: DirectoryHandle<'a>,
     pub(crate) bucket: Bucket,
     pub(crate) max_shards: ShardCount,
 }

@@ -5,9 +5,8 @@ use lately_keys::{TableKey, Topic};
 use lately_model::{DeletionPreview, TopicDeletion};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction};
 
-use crate::directory::Directory;
 use crate::error::FindError;
-use crate::topic::TopicHandle;
+use crate::handle::TopicHandle;
 use crate::topic::error::{TopicError, TopicNotFound};
 
 /// The entries of the directory that the preview of a deletion reads at once.
@@ -70,7 +69,7 @@ impl TopicHandle<'_> {
         };
         let mut next = None;
         loop {
-            let page = Directory::of(self.op, self.topic).remaining(next, PREVIEW_ENTRIES).await?;
+            let page = self.op.directory(self.topic).remaining(next, PREVIEW_ENTRIES).await?;
             for entry in &page.entries {
                 let bucket = entry.bucket;
                 preview.buckets += 1;

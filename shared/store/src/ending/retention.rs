@@ -14,8 +14,7 @@ use lately_keys::{TableKey, UnixMillis};
 use lately_model::RetentionChange;
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update};
 
-use crate::topic::TopicHandle;
-
+use crate::handle::TopicHandle;
 impl TopicHandle<'_> {
     /// Replaces a topic by one with another retention, and begins the steps. Returns the topic; `None` if it has changed
     /// meanwhile, or may have.

@@ -10,7 +10,7 @@ use lately_keys::{ErasureId, EventId};
 use lately_table::{Query, TableError};
 use sha2::{Digest, Sha256};
 
-use crate::erasure::ErasuresHandle;
+use crate::handle::ErasuresHandle;
 use crate::limits::ERASED_IDS_SECONDS;
 
 impl ErasuresHandle<'_> {

@@ -14,9 +14,9 @@ use lately_keys::{Fingerprint, Key, Order, Position};
 use lately_model::{ErasureList, ListQuery};
 use lately_table::{Query, TableError};
 
-use crate::erasure::ErasuresHandle;
 use crate::erasure::actors::ErasedActors;
 use crate::erasure::view;
+use crate::handle::ErasuresHandle;
 use crate::limits::TOPIC_AGE;
 use crate::list::{ListError, Pager};
 use crate::moments::{Aged, Sent};

@@ -24,7 +24,7 @@ use lately_model::{Erasure, ErasureState, NewErasure};
 use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 
 use crate::error::FindError;
-use crate::op::Op;
+use crate::handle::ErasuresHandle;
 
 pub use verify::{ErasureCheck, ErasureFinding, ErasureTrace};
 
@@ -46,19 +46,6 @@ pub struct ActorIsBeingErased {
 
 /// Why an erasure could not be read.
 pub type ErasureError = FindError<ErasureNotFound>;
-
-/// All erasures, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct ErasuresHandle<'a> {
-    pub(crate) op: &'a Op,
-}
-
-impl Op {
-    /// All erasures.
-    pub const fn erasures(&self) -> ErasuresHandle<'_> {
-        ErasuresHandle { op: self }
-    }
-}
 
 impl ErasuresHandle<'_> {
     /// Begins to erase an actor or a user, or returns the erasure of the same names that is under way. Two requests at

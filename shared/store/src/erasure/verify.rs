@@ -16,9 +16,9 @@ use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
 use lately_model::{Erasure, ErasureReceipt};
 use lately_table::{Corrupt, Item, TableError};
 
-use crate::erasure::ErasuresHandle;
 use crate::erasure::ids;
 use crate::erasure::view;
+use crate::handle::ErasuresHandle;
 use crate::op::Op;
 use crate::paced_scan::PacedScan;
 
@@ -198,7 +198,7 @@ impl Person<'_> {
             AnyKey::SourceEntry(key) => is_source(&key.source) || is_by_actor()?,
             AnyKey::FeedEntry(key) => is_user(&key.user) || is_by_actor()?,
             AnyKey::Job(key) => is_source(&key.job.source) || is_by_actor()? || has_user("user")?,
-            AnyKey::Begun(key) => is_source(&key.0.job.source),
+            AnyKey::Begun(key) => is_source(&key.job.source),
             AnyKey::Backlog(key) => match &key.backlog {
                 Backlog::Source(source) => is_source(source),
                 Backlog::Feed(user) => is_user(user),
@@ -214,7 +214,7 @@ impl Person<'_> {
             AnyKey::Profile(key) => is_user(&key.user),
             AnyKey::Session(_) => has_user("user")?,
             AnyKey::UserSession(key) => is_user(&key.user),
-            AnyKey::Quota(key) => matches!(&key.holder, QuotaHolder::Jwt { user, .. } if is_user(user)),
+            AnyKey::Quota(key) => matches!(&key.holder, QuotaHolder::Jwt(jwt) if is_user(&jwt.user)),
             AnyKey::Issue(_) => has_user(OPENED_BY)?,
             AnyKey::Watch(key) => is_timeline(&key.timeline),
             AnyKey::LateNote(key) => is_timeline(&key.timeline),

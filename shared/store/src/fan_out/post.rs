@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures_util::future;
 use lately_items::{
-    EventKey, JobKind, JobStep, PageTask, Timeline, TimelineEntry, own_feed, place_at_source, place_in_feed,
+    EventKey, JobKind, JobStep, Timeline, TimelineEntry, own_feed, place_at_source, place_in_feed,
 };
 use lately_keys::{Source, UnixMillis, User};
 use lately_table::{TableError, Write};
@@ -104,12 +104,12 @@ impl Post<'_> {
     /// The followers of those sources that push, after the sources have the entry. Jobs push to the others.
     async fn followers(self, sources: &[Source]) -> Result<Vec<Arc<FollowerPage>>, TableError> {
         let Self { fan_out, key, entry, at } = self;
-        let task = PageTask::Push(entry.topic.clone(), key.partition().bucket.width());
+        let task = JobKind::Push(entry.topic.clone(), key.partition().bucket.width());
         let mut pages = Vec::new();
         for source in sources {
             let stored = fan_out.reads.stored(fan_out.op, source).await?;
             if stored.pushes(entry.id) {
-                let first = JobStep::first(JobKind::Page(task.clone()), entry.id, source.clone(), at);
+                let first = JobStep::first(task.clone(), entry.id, source.clone(), at);
                 pages.extend(few_or_jobs(fan_out, &first, stored.shards, true).await?);
             }
         }

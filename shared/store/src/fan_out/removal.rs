@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lately_items::{
-    DeferredEvent, JobKind, JobStep, PageTask, StoredSource, TimelineEntry, own_feed, place_at_source,
-    place_in_feed, places_at_source,
+    DeferredEvent, JobKind, JobStep, StoredSource, TimelineEntry, own_feed, place_at_source, place_in_feed,
+    places_at_source,
 };
 use lately_keys::{Source, UnixMillis, User};
 use lately_table::{TableError, Write};
@@ -48,7 +48,7 @@ impl<'a> Removal<'a> {
         }
         let (mut pages, mut users): (Vec<Arc<FollowerPage>>, _) = (Vec::new(), BTreeSet::new());
         for (source, stored) in &removed {
-            let first = JobStep::first(JobKind::Page(PageTask::Remove), id, source.clone(), at);
+            let first = JobStep::first(JobKind::Remove, id, source.clone(), at);
             let found = few_or_jobs(fan_out, &first, stored.shards, may_be_written).await?;
             users.extend(found.iter().flat_map(|page| page.holders(stored, id)).cloned());
             pages.extend(found);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lately_items::{EventKey, JobKind, JobStep, PageTask, TimelineEntry, own_feed};
+use lately_items::{EventKey, JobKind, JobStep, TimelineEntry, own_feed};
 use lately_keys::{UnixMillis, User};
 use lately_table::TableError;
 
@@ -23,9 +23,9 @@ pub(super) async fn restamp_entries(
         let keys = op.source(&source).places(entry.id).await?;
         restamp(op, &keys, entry.expires_at).await?;
         if entry.fans_out {
-            let task = PageTask::Restamp(entry.topic.clone(), key.partition().bucket.width());
+            let task = JobKind::Restamp(entry.topic.clone(), key.partition().bucket.width());
             let shards = reads.stored(op, &source).await?.shards;
-            let first = JobStep::first(JobKind::Page(task), entry.id, source, at);
+            let first = JobStep::first(task, entry.id, source, at);
             pages.extend(few_or_jobs(fan_out, &first, shards, false).await?);
         }
     }

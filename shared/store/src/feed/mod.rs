@@ -21,6 +21,7 @@ use lately_keys::{Actor, EventId, Fingerprint, Order, User};
 use lately_model::{EventQuery, FeedPage, FeedQuery, Page, PageUnread, TimelineEvent};
 use lately_table::TableError;
 
+use crate::handle::FeedHandle;
 use crate::latest::page::PageEnd;
 use crate::latest::span::Span;
 use crate::op::Op;
@@ -29,20 +30,6 @@ use crate::timeline::filter::Filter;
 use crate::timeline::reading::TimelineReading;
 use crate::timeline::{begin_page, is_consistent, wait_for_event, with_filters};
 use crate::wait::{is_empty, page_or_wait};
-
-/// The feed of one user, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct FeedHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) user: &'a User,
-}
-
-impl Op {
-    /// The feed of a user.
-    pub const fn feed<'a>(&'a self, user: &'a User) -> FeedHandle<'a> {
-        FeedHandle { op: self, user }
-    }
-}
 
 impl FeedHandle<'_> {
     /// A page of a user's feed. It shows only events of topics that the caller may see.

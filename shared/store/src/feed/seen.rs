@@ -22,7 +22,7 @@ use lately_model::limits::FUTURE_SECONDS;
 use lately_table::limits::UNITS_PER_REQUEST;
 use lately_table::{Condition, Query, TableError};
 
-use crate::feed::FeedHandle;
+use crate::handle::FeedHandle;
 use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::QUERIES_AT_ONCE;

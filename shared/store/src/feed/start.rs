@@ -5,7 +5,7 @@ use lately_items::{FeedEntryKey, FeedMarks, PullMarkerKey, SeenMarkKey, Timeline
 use lately_keys::{EventId, Order, SortKey, TableKey, UnixMillis, User};
 use lately_table::{Item, Query, TableError};
 
-use crate::feed::FeedHandle;
+use crate::handle::FeedHandle;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::round::WaveReader;
 use crate::latest::span::IdRange;

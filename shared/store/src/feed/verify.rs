@@ -21,8 +21,8 @@ use lately_keys::{Actor, EventId, Order, Source, UnixMillis, User};
 use lately_model::{FollowView, ListQuery, PageSize};
 use lately_table::TableError;
 
-use crate::feed::FeedHandle;
 use crate::feed::rebuild::{belonging_to, mend_entries, mend_pull, missing_pull};
+use crate::handle::FeedHandle;
 use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
 use crate::limits::COMPARED_ENTRIES;

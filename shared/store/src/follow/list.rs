@@ -7,9 +7,8 @@ use lately_model::{
 };
 use lately_table::{Item, Query, TableError};
 
-use crate::follow::UserHandle;
+use crate::handle::{SourceHandle, UserHandle};
 use crate::list::{ListError, Pager};
-use crate::source::SourceHandle;
 
 impl UserHandle<'_> {
     /// A page of the sources that a user follows, sorted by source.

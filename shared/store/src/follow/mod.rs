@@ -22,8 +22,8 @@ use lately_keys::{Shard, Source, UnixMillis, User};
 use lately_model::Backfill;
 use lately_table::{Condition, Fault, Query, TableError, Transacted, Transaction, Update, entropy_u64};
 
+use crate::handle::UserHandle;
 use crate::limits::{CROWDED_SHARD, PULL_SOURCES};
-use crate::op::Op;
 
 pub(crate) use audience::FollowerPage;
 
@@ -54,20 +54,6 @@ pub enum FollowError {
 
 /// The place of the follower shard's first write in a transaction. The edge comes before, in the user's own partition.
 const IN_SHARD: usize = 1;
-
-/// One user and the sources that the user follows, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct UserHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) user: &'a User,
-}
-
-impl Op {
-    /// A user and the sources that the user follows.
-    pub const fn user<'a>(&'a self, user: &'a User) -> UserHandle<'a> {
-        UserHandle { op: self, user }
-    }
-}
 
 impl UserHandle<'_> {
     /// Follows a source. The feed gets as many of its older events as `backfill` says. If the user follows the source

@@ -10,7 +10,7 @@ use lately_model::{Issue, IssueChange, Precondition, Revision, issue_changed};
 use lately_table::{Rounds, TableError, Transaction};
 
 use crate::erasure::ActorIsBeingErased;
-use crate::issue::IssueHandle;
+use crate::handle::IssueHandle;
 use crate::issue::IssueNotFound;
 use crate::issue::read::update_between;
 use crate::issue::with_event::IssueWrite;

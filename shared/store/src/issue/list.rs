@@ -12,7 +12,7 @@ use lately_keys::{CursorError, IssueNumber, Order};
 use lately_model::{Issue, IssueList, IssueQuery, IssueView, IssuesAwaited, Revision};
 use lately_table::{Page, TableError};
 
-use crate::issue::RepositoryHandle;
+use crate::handle::RepositoryHandle;
 use crate::issue::draft::IssueDraft;
 use crate::issue::view;
 use crate::limits::PAGE_BYTES;

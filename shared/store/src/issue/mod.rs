@@ -22,13 +22,13 @@ mod upgrade;
 mod view;
 mod with_event;
 
-use lately_items::{IssueKey, ReadIssue, RepositoryKey};
+use lately_items::{IssueKey, ReadIssue};
 use lately_keys::TableKey;
 use lately_model::Issue;
 use lately_table::TableError;
 
 use crate::error::FindError;
-use crate::op::Op;
+use crate::handle::IssueHandle;
 
 pub use change::ChangeIssueError;
 pub use list::IssuesError;
@@ -45,43 +45,6 @@ pub struct IssueNotFound {
 
 /// Why an issue could not be read.
 pub type GetIssueError = FindError<IssueNotFound>;
-
-/// The issues of one repository, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct RepositoryHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) repository: &'a RepositoryKey,
-}
-
-/// One issue, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct IssueHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) key: &'a IssueKey,
-}
-
-/// The issues of all repositories, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct IssuesHandle<'a> {
-    pub(crate) op: &'a Op,
-}
-
-impl Op {
-    /// A repository and its issues.
-    pub const fn repository<'a>(&'a self, repository: &'a RepositoryKey) -> RepositoryHandle<'a> {
-        RepositoryHandle { op: self, repository }
-    }
-
-    /// One issue.
-    pub const fn issue<'a>(&'a self, key: &'a IssueKey) -> IssueHandle<'a> {
-        IssueHandle { op: self, key }
-    }
-
-    /// The issues of all repositories.
-    pub const fn issues(&self) -> IssuesHandle<'_> {
-        IssuesHandle { op: self }
-    }
-}
 
 impl IssueHandle<'_> {
     /// The issue in the current schema, whatever schema it is stored in. Unless the read is consistent, it may return

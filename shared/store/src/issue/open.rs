@@ -11,7 +11,7 @@ use lately_model::{Issue, NewIssue, issue_opened};
 use lately_table::{Condition, Rounds, TableError, Transaction, Update};
 
 use crate::erasure::ActorIsBeingErased;
-use crate::issue::RepositoryHandle;
+use crate::handle::RepositoryHandle;
 use crate::issue::with_event::IssueWrite;
 
 /// Why an issue was not opened.

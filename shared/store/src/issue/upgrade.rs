@@ -18,7 +18,7 @@ use lately_items::{IssueKey, ReadIssue, schema_of};
 use lately_keys::IssueNumber;
 use lately_table::{Item, TableError, Update};
 
-use crate::issue::IssuesHandle;
+use crate::handle::IssuesHandle;
 use crate::issue::read::update_between;
 use crate::limits::WRITE_BACKS_PER_PAGE;
 use crate::op::Op;

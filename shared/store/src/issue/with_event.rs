@@ -9,7 +9,7 @@ use lately_model::{ISSUES_TOPIC, NewEvent, TopicSettings};
 use lately_table::{Fault, Item, TableError, Transacted, Transaction};
 
 use crate::erasure::ActorIsBeingErased;
-use crate::issue::IssuesHandle;
+use crate::handle::IssuesHandle;
 use crate::write::error::WriteError;
 use crate::write::place::EventWriter;
 

@@ -37,6 +37,7 @@ use lately_keys::{EventType, Fingerprint, Order, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, Page};
 use lately_table::TableError;
 
+use crate::handle::TopicHandle;
 use crate::latest::page::{DraftEnd, PageDraft, PageEnd};
 use crate::latest::round::WaveReader;
 use crate::latest::run::LatestReading;
@@ -44,7 +45,6 @@ use crate::latest::span::{IdRange, Span};
 use crate::limits::WAVE_BUCKETS;
 use crate::op::Op;
 use crate::timeline::error::TimelineError;
-use crate::topic::TopicHandle;
 use crate::wait::{is_empty, page_or_wait};
 
 impl TopicHandle<'_> {

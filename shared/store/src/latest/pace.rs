@@ -181,18 +181,13 @@ fn density(found: &[Tick], order: Order) -> Option<f64> {
 
 /// The ticks from one to another in the order of a walk; 0 if the other does not lie behind.
 fn distance(from: Tick, to: Tick, order: Order) -> u64 {
-    match order {
-        Order::NewestFirst => from.get().saturating_sub(to.get()),
-        Order::OldestFirst => to.get().saturating_sub(from.get()),
-    }
+    let (newer, older) = order.pick((from, to), (to, from));
+    newer.get().saturating_sub(older.get())
 }
 
 /// The one that a walk comes to later.
 pub(super) fn later(one: Tick, other: Tick, order: Order) -> Tick {
-    match order {
-        Order::NewestFirst => one.min(other),
-        Order::OldestFirst => one.max(other),
-    }
+    order.pick(one.min(other), one.max(other))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -32,25 +32,16 @@ pub(crate) struct Rank {
 impl Rank {
     pub(crate) fn of(id: EventId, order: Order) -> Self {
         let bits = id.as_uuid().as_u128();
-        match order {
-            Order::NewestFirst => Self { bits: !bits, id },
-            Order::OldestFirst => Self { bits, id },
-        }
+        Self { bits: order.pick(!bits, bits), id }
     }
 }
 
 /// The id just before this one, in the order of a walk.
 pub(crate) fn ahead(id: EventId, order: Order) -> Option<EventId> {
-    match order {
-        Order::NewestFirst => id.just_after(),
-        Order::OldestFirst => id.just_before(),
-    }
+    order.pick(id.just_after(), id.just_before())
 }
 
 /// The id just behind this one, in the order of a walk.
 pub(crate) fn behind(id: EventId, order: Order) -> Option<EventId> {
-    match order {
-        Order::NewestFirst => id.just_before(),
-        Order::OldestFirst => id.just_after(),
-    }
+    order.pick(id.just_before(), id.just_after())
 }

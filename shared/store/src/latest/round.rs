@@ -6,7 +6,7 @@ use lately_table::TableError;
 use crate::latest::page::Budget;
 use crate::latest::rank::Ranked;
 use crate::latest::wave::{Ask, LaneAnswer, Wave, WaveLane};
-use crate::limits::QUERIES_AT_ONCE;
+use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 
 /// The reader of one page: of a topic, or of a timeline.
@@ -19,10 +19,15 @@ pub(crate) trait WaveReader {
     fn budget(&mut self) -> &mut Budget;
 
     /// The expected size of a stored item.
-    fn item_bytes(&self) -> u32;
+    fn item_bytes(&self) -> u32 {
+        EXPECTED_EVENT_BYTES
+    }
 
-    /// True if the exact items of a wave take up the `room` of the page, before there are as many as wanted.
-    fn is_full(&self, wave: &Wave<Self::Item>, room: usize) -> bool;
+    /// True if the exact items of a wave take up the `room` of the page, before there are as many as wanted. The size of
+    /// an entry's event is not known.
+    fn is_full(&self, _wave: &Wave<Self::Item>, _room: usize) -> bool {
+        false
+    }
 
     /// Queries one lane.
     async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<LaneAnswer<Self::Item>, TableError>;

@@ -38,11 +38,8 @@ impl IdRange {
     }
 
     /// The first and the last id in the order of a walk.
-    pub(crate) const fn ends(self, order: Order) -> (EventId, EventId) {
-        match order {
-            Order::NewestFirst => (self.newest, self.oldest),
-            Order::OldestFirst => (self.oldest, self.newest),
-        }
+    pub(crate) fn ends(self, order: Order) -> (EventId, EventId) {
+        order.pick((self.newest, self.oldest), (self.oldest, self.newest))
     }
 
     /// The part of the range in which a reader looks for events of a coverage. Later events are looked for when their
@@ -57,17 +54,15 @@ impl IdRange {
 
     /// The range of a walk from one id to another.
     pub(crate) fn walked(first: EventId, last: EventId, order: Order) -> Option<Self> {
-        match order {
-            Order::NewestFirst => Self::new(last, first),
-            Order::OldestFirst => Self::new(first, last),
-        }
+        let (oldest, newest) = order.pick((last, first), (first, last));
+        Self::new(oldest, newest)
     }
 }
 
 impl Span {
     /// The newest id at which an oldest-first page may end: events with older ids have landed.
     pub(crate) const fn settled(&self) -> EventId {
-        settled(self.now)
+        settled_before(self.now, ASCENDING_LAG_MILLIS)
     }
 
     pub(crate) fn new(
@@ -87,10 +82,6 @@ impl Span {
     }
 }
 
-const fn settled(now: UnixMillis) -> EventId {
-    settled_before(now, ASCENDING_LAG_MILLIS)
-}
-
 /// The newest id that is older than a number of milliseconds.
 pub(crate) const fn settled_before(now: UnixMillis, millis: u64) -> EventId {
     EventId::last_of(now.saturating_sub(millis + 1))
@@ -102,15 +93,11 @@ fn ids(query: &EventQuery, order: Order, position: Option<EventId>, now: UnixMil
         None => EventId::last_of(UnixMillis::MAX),
         Some(to) => EventId::first_of(to).just_before()?,
     };
-    let settled = match order {
-        Order::NewestFirst => newest,
-        Order::OldestFirst => newest.min(settled(now)),
-    };
-    let range = IdRange::new(oldest, settled)?;
+    let settled = settled_before(now, ASCENDING_LAG_MILLIS);
+    let range = IdRange::new(oldest, order.pick(newest, newest.min(settled)))?;
     let Some(position) = position else { return Some(range) };
+    let IdRange { oldest, newest } = range;
     let next = behind(position, order)?;
-    match order {
-        Order::NewestFirst => IdRange::new(range.oldest, range.newest.min(next)),
-        Order::OldestFirst => IdRange::new(range.oldest.max(next), range.newest),
-    }
+    let (oldest, newest) = order.pick((oldest, newest.min(next)), (oldest.max(next), newest));
+    IdRange::new(oldest, newest)
 }

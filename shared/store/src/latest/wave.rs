@@ -199,10 +199,8 @@ impl<T: Ranked> Wave<T> {
                 _ if is_first && before == 0 => (first_ask(wanted, shards.into(), event_bytes), None),
                 _ => (wanted, None),
             };
-            let until = until.map(|until| match self.order {
-                Order::NewestFirst => EventId::first_at(until),
-                Order::OldestFirst => EventId::last_at(until),
-            });
+            let last_id = |tick| self.order.pick(EventId::first_at(tick), EventId::last_at(tick));
+            let until = until.map(last_id);
             let ids = IdRange::walked(from, nearer(until, to), self.order)?;
             (wanted > 0).then_some(Ask { lane, ids, limit })
         };
@@ -264,10 +262,7 @@ impl<T: Ranked> Wave<T> {
         if start == next.tick() {
             return before;
         }
-        let start = match self.order {
-            Order::NewestFirst => EventId::last_at(start),
-            Order::OldestFirst => EventId::first_at(start),
-        };
+        let start = self.order.pick(EventId::last_at(start), EventId::first_at(start));
         let (_, last) = lane.ids.ends(self.order);
         if self.rank(start) > self.rank(last) {
             return Known::All;
@@ -356,10 +351,7 @@ pub(crate) struct WaveEdge {
 
 /// The last id that a walk comes to in a bucket.
 pub(crate) fn bucket_end(bucket: Bucket, order: Order) -> EventId {
-    match order {
-        Order::NewestFirst => EventId::first_of(bucket.first()),
-        Order::OldestFirst => EventId::last_of(bucket.last()),
-    }
+    order.pick(EventId::first_of(bucket.first()), EventId::last_of(bucket.last()))
 }
 
 #[cfg(test)]

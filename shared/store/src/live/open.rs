@@ -40,7 +40,7 @@ impl Op {
             match self.table.put_if(&key.stream(until), &is_free).await? {
                 PutIf::Done => return Ok(OpenStream { op: self.clone(), key, until, is_open: true }),
                 PutIf::Refused(Some(taken)) => {
-                    ends.push(QuotaKey::stream_end(&taken).map_err(TableError::from)?);
+                    ends.push(taken.get::<u64>(QuotaKey::UNTIL).map_err(TableError::from)?);
                 }
                 PutIf::Refused(None) => {}
             }

@@ -208,10 +208,7 @@ impl Reader {
 
     /// True if this timeline shows an event of a source.
     fn shows(&self, source: &Source, id: EventId) -> bool {
-        let is_pulled = || {
-            let mut pulls = self.marks.iter().flat_map(|(marks, _)| &marks.pulls);
-            pulls.any(|pull| pull.source == *source && pull.since <= id)
-        };
+        let is_pulled = || self.marks.as_ref().is_some_and(|(marks, _)| marks.pull(source, id));
         self.timeline == Timeline::Source(source.clone()) || is_pulled()
     }
 }

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use lately_items::{StoredTopic, Timeline};
+use lately_items::{StoredTopic, Timeline, WatchKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_table::{Ambient, TableError, entropy_u64};
@@ -25,12 +25,11 @@ use lately_table::{Ambient, TableError, entropy_u64};
 use crate::latest::span::settled_before;
 use crate::limits::{
     ASCENDING_LAG_MILLIS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_LOOKS, NOTE_OVERLAP_MILLIS, NOTES_EVERY,
-    REMEMBERED_IDS, WATCH_EVERY, WINDOW_EVENTS,
+    REMEMBERED_IDS, WATCH_EVERY, WATCH_MILLIS, WINDOW_EVENTS,
 };
 use crate::live::loops::{Loop, News};
 use crate::live::reader::{LateQueue, Lens, Reader, remove_first};
 use crate::live::recent::Recent;
-use crate::live::watch::watch;
 use crate::live::window::LiveWindow;
 use crate::op::Op;
 use crate::store::Store;
@@ -222,7 +221,8 @@ impl Looking {
     async fn keep_watch(&mut self, op: &Op) -> Result<(), TableError> {
         let timelines = self.reader.timelines();
         for timeline in &timelines {
-            op.table.put(&watch(timeline, op.now())).await?;
+            let watch = WatchKey { timeline: timeline.clone() };
+            op.table.put(&watch.item(op.now().saturating_add(WATCH_MILLIS))).await?;
         }
         self.watched = timelines;
         self.watched_at = op.ambient().monotonic();

@@ -16,8 +16,8 @@ use lately_items::{LateNote, LateNoteKey, Timeline, WatchKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Item, Query, TableError};
 
-use crate::limits::{NOTED_AFTER_MILLIS, WATCH_MILLIS, WRITES_AT_ONCE};
-use crate::op::Op;
+use crate::handle::LiveNotes;
+use crate::limits::{NOTED_AFTER_MILLIS, WRITES_AT_ONCE};
 
 /// The time for the notes of a batch of records: nothing depends on them.
 const NOTES_TIME: Duration = Duration::from_millis(500);
@@ -27,11 +27,6 @@ const NOTE_SECONDS: u64 = 60 * 60;
 
 /// The most ids in a note: 64 KB.
 const NOTE_EVENTS: usize = 4_096;
-
-/// The item of a watch that begins or is renewed now.
-pub(super) fn watch(timeline: &Timeline, now: UnixMillis) -> Item {
-    WatchKey { timeline: timeline.clone() }.item(now.saturating_add(WATCH_MILLIS))
-}
 
 /// The item of a note.
 fn note(timeline: &Timeline, id: EventId, events: &[EventId], now: UnixMillis) -> Item {
@@ -64,18 +59,6 @@ impl LateEntries {
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<Timeline, BTreeSet<EventId>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The notes for live followers, in one request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LiveNotes<'a> {
-    op: &'a Op,
-}
-
-impl Op {
-    pub(crate) const fn live_notes(&self) -> LiveNotes<'_> {
-        LiveNotes { op: self }
     }
 }
 

@@ -9,15 +9,13 @@ pub(crate) mod block;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use lately_items::{EXPIRES_AT, QuotaHolder, QuotaKey};
-use lately_keys::QuotaKind;
-use lately_model::RequestsPerMinute;
+use lately_items::{EXPIRES_AT, QuotaKey};
 use lately_table::{Refusal, TableError, Update};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::handle::QuotaHandle;
 use crate::limits::QUOTA_TIMEOUT;
-use crate::op::Op;
 use crate::quota::block::Block;
 
 /// A process takes at most this part of a quota at once: a twentieth. So a process that stops loses no more.
@@ -25,27 +23,6 @@ const QUOTA_BLOCKS: u32 = 20;
 
 /// A quota's item expires this many minutes after its minute began. No clock may be further behind.
 const QUOTA_MINUTES: u64 = 10;
-
-/// A quota, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct QuotaHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) holder: &'a QuotaHolder,
-    pub(crate) kind: QuotaKind,
-    pub(crate) limit: u32,
-}
-
-impl Op {
-    /// A quota of a caller with this limit.
-    pub const fn quota<'a>(
-        &'a self,
-        holder: &'a QuotaHolder,
-        kind: QuotaKind,
-        limit: RequestsPerMinute,
-    ) -> QuotaHandle<'a> {
-        QuotaHandle { op: self, holder, kind, limit: limit.get() }
-    }
-}
 
 /// A request is not permitted.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -68,7 +45,7 @@ impl QuotaHandle<'_> {
             let key = self.key();
             let block = self.block(&key);
             let mut block = block.lock().await;
-            if block.left < count && block.taken < self.limit {
+            if block.left < count && block.taken < self.limit.get() {
                 self.refill(&key, &mut block, count).await?;
             }
             let now = self.op.now().get();
@@ -88,7 +65,7 @@ impl QuotaHandle<'_> {
     pub async fn remaining(self) -> u32 {
         let block = self.block(&self.key());
         let block = block.lock().await;
-        block.left.saturating_add(self.limit.saturating_sub(block.taken)).min(self.limit)
+        block.left.saturating_add(self.limit.get().saturating_sub(block.taken)).min(self.limit.get())
     }
 
     fn key(self) -> QuotaKey {
@@ -104,7 +81,7 @@ impl QuotaHandle<'_> {
     /// Takes a block. An outage of the item must not become an outage of the caller: so a process that cannot take a
     /// block permits one by itself, and up to the limit in a minute.
     async fn refill(self, key: &QuotaKey, block: &mut Block, count: u32) -> Result<(), TableError> {
-        let size = (self.limit / QUOTA_BLOCKS).max(1).max(count - block.left);
+        let size = (self.limit.get() / QUOTA_BLOCKS).max(1).max(count - block.left);
         let expires_at = (key.number + QUOTA_MINUTES) * 60;
         let update = Update::of(key).add(QuotaKey::TAKEN, size).set(EXPIRES_AT, expires_at);
         let mut attempts = self.op.table.attempts();
@@ -116,14 +93,14 @@ impl QuotaHandle<'_> {
         match updated? {
             Ok(item) => {
                 block.taken = item.get(QuotaKey::TAKEN)?;
-                block.left += self.limit.saturating_sub(block.taken.saturating_sub(size)).min(size);
+                block.left += self.limit.get().saturating_sub(block.taken.saturating_sub(size)).min(size);
             }
             Err(Refusal { error, .. }) => {
                 tracing::warn!(%error, size, "a quota's item cannot be written: this process permits a block by itself");
-                let size = size.min(self.limit - block.alone);
+                let size = size.min(self.limit.get() - block.alone);
                 (block.left, block.alone) = (block.left + size, block.alone + size);
-                if block.alone == self.limit {
-                    block.taken = self.limit;
+                if block.alone == self.limit.get() {
+                    block.taken = self.limit.get();
                 }
             }
         }

@@ -8,7 +8,8 @@ use lately_model::{RunSpec, SettleSeconds};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update, entropy_u64};
 
 use crate::consumer::{ConsumerNotFound, Incarnation};
-use crate::run::{RunError, RunHandle, RunsHandle};
+use crate::handle::{RunHandle, RunsHandle};
+use crate::run::RunError;
 
 /// The next work for a consumer that produces reports.
 #[derive(Clone, Debug, PartialEq, Eq)]

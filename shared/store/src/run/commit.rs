@@ -4,7 +4,8 @@ use lately_items::{Checkpoint, CommittedRun, Progress, Run};
 use lately_table::{Condition, TableError, Update};
 
 use crate::consumer::{ConsumerNotFound, Incarnation, is_of};
-use crate::run::{RunError, RunHandle};
+use crate::handle::RunHandle;
+use crate::run::RunError;
 
 impl RunHandle<'_> {
     /// Commits a run with an attempt, unless an attempt has been committed already. Returns the committed run: its

@@ -7,8 +7,8 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::Revision;
 use lately_table::{Query, TableError};
 
+use crate::handle::RunsHandle;
 use crate::op::Op;
-use crate::run::RunsHandle;
 
 /// Runs that a process remembers while it looks up late events: some hundred KB.
 const COVERING_RUNS: usize = 256;

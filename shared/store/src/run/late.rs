@@ -18,8 +18,8 @@ use lately_keys::EventId;
 use lately_table::{Condition, Corrupt, Item, Query, TableError};
 
 use crate::consumer::Incarnation;
+use crate::handle::RunHandle;
 use crate::limits::LATE_PER_RUN;
-use crate::run::RunHandle;
 use crate::run::cover::Covering;
 
 /// Late events on one page of a run's list: 32 KB, a twelfth of the largest item.

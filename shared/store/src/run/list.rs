@@ -6,8 +6,8 @@ use lately_model::{ListQuery, RunList};
 use lately_table::{Item, Query, TableError};
 
 use crate::consumer::{ConsumerError, existing};
+use crate::handle::RunsHandle;
 use crate::list::Pager;
-use crate::run::RunsHandle;
 
 impl RunsHandle<'_> {
     fn key(self, to: EventId) -> RunKey {

@@ -21,7 +21,6 @@ pub(crate) mod cover;
 mod late;
 mod list;
 
-use lately_items::{ConsumerKey, Run};
 use lately_table::TableError;
 
 use crate::consumer::ConsumerNotFound;
@@ -51,28 +50,4 @@ pub enum RunError {
     Table(#[from] TableError),
 }
 
-/// The runs of one consumer, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct RunsHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) consumer: &'a ConsumerKey,
-}
-
-/// One run, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct RunHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) run: &'a Run,
-}
-
-impl Op {
-    /// The runs of a consumer that produces reports.
-    pub const fn runs<'a>(&'a self, consumer: &'a ConsumerKey) -> RunsHandle<'a> {
-        RunsHandle { op: self, consumer }
-    }
-
-    /// One run.
-    pub const fn run<'a>(&'a self, run: &'a Run) -> RunHandle<'a> {
-        RunHandle { op: self, run }
-    }
-}
+impl Op {}

@@ -22,29 +22,15 @@ use lately_items::limits::ENDING_MARK_SECONDS;
 use lately_items::{
     EXPIRES_AT, SourceItemKey, SourcePartition, StoredSource, TimelineEntry, places_at_source,
 };
-use lately_keys::{Coverage, EventId, Key, Order, ShardCount, SortKey, Source, TableKey};
+use lately_keys::{Coverage, EventId, Key, Order, ShardCount, SortKey, TableKey};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
+use crate::handle::SourceHandle;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::limits::{FOLLOWER_SHARDS, SOURCE_AGE};
 use crate::moments::{Aged, Sent};
-use crate::op::Op;
 use crate::source::cache::KnownSource;
-
-/// One source and its followers, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct SourceHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) source: &'a Source,
-}
-
-impl Op {
-    /// A source and its followers.
-    pub const fn source<'a>(&'a self, source: &'a Source) -> SourceHandle<'a> {
-        SourceHandle { op: self, source }
-    }
-}
 
 impl SourceHandle<'_> {
     fn key(self) -> SourceItemKey {

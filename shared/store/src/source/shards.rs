@@ -8,10 +8,10 @@ use lately_keys::{Coverage, EventId, Shard, ShardCount};
 use lately_table::{Condition, TableError};
 
 use crate::coverage::CoverageKeeper;
+use crate::handle::SourceHandle;
 use crate::limits::{EXPECTED_EVENT_BYTES, SOURCE_SHARDS, SPREAD_MILLIS};
 use crate::moments::Sent;
 use crate::op::Op;
-use crate::source::SourceHandle;
 
 /// Fan-out tries this long to give a busy source more shards. The other records of its batch wait meanwhile.
 const SOURCE_GROWTH: Duration = Duration::from_millis(500);

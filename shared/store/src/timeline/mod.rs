@@ -19,6 +19,7 @@ use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
 use lately_table::TableError;
 
+use crate::handle::TimelineHandle;
 use crate::latest::page::{PageDraft, PageEnd};
 use crate::latest::span::Span;
 use crate::limits::WAITED_FOR_SECONDS;
@@ -27,20 +28,6 @@ use crate::timeline::error::TimelineError;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::TimelineReading;
 use crate::wait::{is_empty, page_or_wait, wait_for};
-
-/// The timeline of one source, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct TimelineHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) source: &'a Source,
-}
-
-impl Op {
-    /// The timeline of a source.
-    pub const fn timeline<'a>(&'a self, source: &'a Source) -> TimelineHandle<'a> {
-        TimelineHandle { op: self, source }
-    }
-}
 
 impl TimelineHandle<'_> {
     /// A page of a source's timeline. It shows only events of topics that the caller may see.

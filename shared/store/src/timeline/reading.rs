@@ -20,7 +20,6 @@ use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::round::WaveReader;
 use crate::latest::span::IdRange;
 use crate::latest::wave::{Ask, LaneAnswer, Slices, Wave, WaveLane};
-use crate::limits::EXPECTED_EVENT_BYTES;
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 
@@ -193,15 +192,6 @@ impl WaveReader for TimelineReading<'_> {
 
     fn budget(&mut self) -> &mut Budget {
         &mut self.budget
-    }
-
-    fn item_bytes(&self) -> u32 {
-        EXPECTED_EVENT_BYTES
-    }
-
-    /// The size of an entry's event is not known.
-    fn is_full(&self, _: &Wave<TimelineEntry>, _: usize) -> bool {
-        false
     }
 
     async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<LaneAnswer<TimelineEntry>, TableError> {

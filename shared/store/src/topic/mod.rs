@@ -13,38 +13,13 @@ use lately_model::{
 };
 use lately_table::{Guarded, Item, Query, Rounds, TableError};
 
-use crate::directory::Directory;
 use crate::directory::range::DirectoryRange;
+use crate::handle::{TopicHandle, TopicsHandle};
 use crate::limits::TOPIC_AGE;
 use crate::list::{ListError, Pager};
 use crate::moments::{Aged, Sent};
 use crate::op::Op;
 use crate::topic::error::{PutTopicError, TopicError, TopicNotFound};
-
-/// One topic, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct TopicHandle<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) topic: &'a Topic,
-}
-
-/// All topics, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct TopicsHandle<'a> {
-    pub(crate) op: &'a Op,
-}
-
-impl Op {
-    /// A topic and its events.
-    pub const fn topic<'a>(&'a self, topic: &'a Topic) -> TopicHandle<'a> {
-        TopicHandle { op: self, topic }
-    }
-
-    /// All topics.
-    pub const fn topics(&self) -> TopicsHandle<'_> {
-        TopicsHandle { op: self }
-    }
-}
 
 impl TopicHandle<'_> {
     /// Creates the topic, or changes it. The `bool` says whether it was created.
@@ -174,8 +149,8 @@ impl TopicHandle<'_> {
     }
 
     async fn view_of(self, stored: StoredTopic) -> Result<TopicView, TableError> {
-        let range = DirectoryRange::all(self.topic.clone(), stored.settings.bucket, Order::NewestFirst);
-        let page = Directory::of(self.op, range.topic()).read(&range).await?;
+        let range = DirectoryRange::newest(self.topic.clone(), stored.settings.bucket);
+        let page = self.op.directory(range.topic()).read(&range).await?;
         let view =
             |entry: &DirectoryEntry| BucketView { label: entry.bucket, shards: entry.coverage.most_shards() };
         Ok(TopicView {

@@ -26,7 +26,7 @@ mod operate;
 mod queue;
 
 pub(crate) use backlog::BacklogQueue;
-pub use operate::{StepsHandle, UnknownWork};
+pub use operate::UnknownWork;
 pub(crate) use queue::{
     Next, delete_each, is_repeated, is_settled, must_wait, next_page, put_after, put_first, replace,
 };

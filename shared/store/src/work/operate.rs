@@ -6,7 +6,7 @@ use lately_items::WaitingStep;
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
 use crate::error::FindError;
-use crate::op::Op;
+use crate::handle::StepsHandle;
 use crate::paced_scan::PacedScan;
 
 /// The attribute that is set to make a record of a step again. Nobody reads it, and the next step does not have it.
@@ -20,19 +20,6 @@ pub struct UnknownWork {
     pub kind: String,
     /// The name of the work.
     pub name: String,
-}
-
-/// All steps that wait, in one request.
-#[derive(Clone, Copy, Debug)]
-pub struct StepsHandle<'a> {
-    op: &'a Op,
-}
-
-impl Op {
-    /// All steps of background work that wait in the table.
-    pub const fn steps(&self) -> StepsHandle<'_> {
-        StepsHandle { op: self }
-    }
 }
 
 impl StepsHandle<'_> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{BegunKey, JobStep, Step, StepName};
+use lately_items::{BegunKey, JobKey, JobStep, Step, StepName};
 use lately_keys::{Key, UnixMillis};
 use lately_table::{Condition, Item, PutIf, TableError, Transaction};
 
@@ -75,7 +75,8 @@ pub(crate) async fn delete_each(op: &Op, keys: Vec<Key>) -> Result<(), TableErro
 
 /// Marks that a step has begun. Returns true if an earlier attempt has marked it.
 pub(crate) async fn is_repeated(op: &Op, step: &JobStep) -> Result<bool, TableError> {
-    let mark = BegunKey(step.key.clone()).item(step.expires_at);
+    let JobKey { job, page } = step.key.clone();
+    let mark = BegunKey { job, page }.item(step.expires_at);
     Ok(op.table.put_if(&mark, &Condition::no_item()).await? != PutIf::Done)
 }
 

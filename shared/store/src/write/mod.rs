@@ -18,8 +18,8 @@ use lately_items::{Acceptance, KeyRecord};
 use lately_keys::UnixMillis;
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent};
 
+use crate::handle::TopicHandle;
 use crate::idempotency::{Idempotency, KeyedRequest};
-use crate::topic::TopicHandle;
 use crate::write::error::WriteError;
 use crate::write::place::EventWriter;
 

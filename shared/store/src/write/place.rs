@@ -16,7 +16,6 @@ use lately_model::{Event, NewEvent, TopicSettings};
 use lately_table::limits::BATCHES_AT_ONCE;
 use lately_table::{Item, TableError, entropy_u64, tick};
 
-use crate::directory::Directory;
 use crate::directory::shards::BucketCoverage;
 use crate::erasure::ActorIsBeingErased;
 use crate::op::Op;
@@ -140,7 +139,7 @@ impl<'a> EventWriter<'a> {
         let covers: Vec<_> = types
             .into_iter()
             .map(|(first, (bucket, types))| async move {
-                let entry = Directory::of(self.op, self.topic).cover(self.settings, bucket, &types).await?;
+                let entry = self.op.directory(self.topic).cover(self.settings, bucket, &types).await?;
                 Ok((first, entry))
             })
             .collect();
@@ -149,7 +148,7 @@ impl<'a> EventWriter<'a> {
 
     /// The coverage of an event's bucket.
     pub(crate) const fn bucket(&self, entry: &DirectoryEntry) -> BucketCoverage<'a> {
-        let directory = Directory::of(self.op, self.topic);
+        let directory = self.op.directory(self.topic);
         BucketCoverage { directory, bucket: entry.bucket, max_shards: self.settings.max_shards }
     }
 }

@@ -11,9 +11,7 @@
 
 use lately_items::event::{ACTOR, SUBJECT};
 use lately_items::limits::ENDING_MARK_SECONDS;
-use lately_items::{
-    FeedEntryKey, FeedWalk, FollowerKey, JobKind, JobStep, LeaverKey, Step, TimelineEntry, WalkPurpose,
-};
+use lately_items::{FeedEntryKey, FeedWalk, FollowerKey, JobKind, JobStep, LeaverKey, Step, TimelineEntry};
 use lately_keys::{EventId, Source, UnixMillis};
 use lately_table::{Condition, TableError};
 
@@ -34,7 +32,7 @@ pub(crate) async fn begin(
     fan_out.op.table.put(&leaver).await?;
     fan_out.op.user(user).whole_follow(key).await?;
     fan_out.settle_marker(user, source).await?;
-    let walk = FeedWalk { user: user.clone(), behind: None, purpose: WalkPurpose::Cleanup };
+    let walk = FeedWalk { user: user.clone(), behind: None, backfill: None };
     let first = JobStep::first(JobKind::Walk(walk.clone()), id, source.clone(), at).in_shard(*shard);
     let next = run(fan_out, &first, &walk).await?;
     work::put_after(fan_out.op, next).await

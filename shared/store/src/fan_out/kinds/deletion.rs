@@ -23,7 +23,6 @@ use lately_items::{
 use lately_keys::{Bucket, EventId, Source, TableKey, Topic, UnixMillis};
 use lately_table::{Condition, Page, Query, TableError, Update};
 
-use crate::directory::Directory;
 use crate::limits::{
     AWAITED_PLACES, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS, ENDING_EVENTS_PER_PARTITION,
     ENDING_EVENTS_PER_STEP, ENDING_PARTITIONS, ENDING_PAUSE, ENDING_SETTLE_PAUSE, WRITES_AT_ONCE,
@@ -77,7 +76,7 @@ pub(super) async fn run(op: &Op, step: &DeletionStep) -> Result<Next, TableError
 
 /// Lists events to delete, from several partitions at once, and the buckets that then hold no more.
 async fn list(op: &Op, topic: &Topic, next: &mut DeletionStep) -> Result<(), TableError> {
-    let page = Directory::of(op, topic).remaining(None, ENDING_PARTITIONS).await?;
+    let page = op.directory(topic).remaining(None, ENDING_PARTITIONS).await?;
     let begin = next.at.take();
     let partitions = page.entries.iter().flat_map(|entry| {
         let empty = begin.filter(|(bucket, _)| *bucket == entry.bucket).map_or(0, |(_, empty)| empty);
@@ -123,7 +122,7 @@ async fn finish(op: &Op, topic: &Topic, next: &mut DeletionStep) -> Result<(), T
         .set(EXPIRES_AT, EndingMark::expiry(now))
         .only_if(Condition::equals(EndingMark::BEGUN, begun.get()));
     op.table.update(&mark).await?;
-    if !Directory::of(op, topic).remaining(None, 1).await?.entries.is_empty() {
+    if !op.directory(topic).remaining(None, 1).await?.entries.is_empty() {
         return Ok(());
     }
     let watch = WatchKey { timeline: Timeline::Topic(topic.clone()) }.encode();

@@ -27,10 +27,7 @@ pub(super) mod retention;
 
 use std::collections::BTreeSet;
 
-use lately_items::{
-    DeletionStep, Ending, ErasureStep, JobKind, JobStep, PageTask, Record, RetentionStep, StepName,
-    WalkPurpose, WorkKey,
-};
+use lately_items::{DeletionStep, Ending, ErasureStep, JobKind, JobStep, RetentionStep, StepName, WorkKey};
 use lately_keys::EventId;
 use lately_table::TableError;
 
@@ -66,13 +63,13 @@ pub(super) async fn run(
 /// Runs a page of a job. The page says what its job does.
 async fn run_job(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next, TableError> {
     match &step.task {
-        JobKind::Page(PageTask::Push(topic, width)) => push::push(fan_out, step, topic, *width).await,
-        JobKind::Page(PageTask::Remove) => push::remove(fan_out, step).await,
-        JobKind::Page(PageTask::Restamp(topic, width)) => push::restamp(fan_out, step, topic, *width).await,
-        JobKind::Page(PageTask::Promote) => promotion::run(fan_out, step).await,
-        JobKind::Walk(walk) => match walk.purpose {
-            WalkPurpose::Cleanup => cleanup::run(fan_out, step, walk).await,
-            WalkPurpose::Backfill(rest) => backfill::run(fan_out, step, walk, rest, None).await,
+        JobKind::Push(topic, width) => push::push(fan_out, step, topic, *width).await,
+        JobKind::Remove => push::remove(fan_out, step).await,
+        JobKind::Restamp(topic, width) => push::restamp(fan_out, step, topic, *width).await,
+        JobKind::Promote => promotion::run(fan_out, step).await,
+        JobKind::Walk(walk) => match walk.backfill {
+            None => cleanup::run(fan_out, step, walk).await,
+            Some(rest) => backfill::run(fan_out, step, walk, rest, None).await,
         },
     }
 }

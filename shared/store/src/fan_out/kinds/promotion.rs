@@ -12,7 +12,7 @@
 //! process dies.
 
 use lately_items::{
-    EXPIRES_AT, Follower, FollowerCountKey, FollowerCounts, Job, JobKind, JobStep, PageTask, PushMode, Step,
+    EXPIRES_AT, Follower, FollowerCountKey, FollowerCounts, Job, JobKind, JobStep, PushMode, Step,
     StoredSource,
 };
 use lately_keys::{EventId, Shard, Source, UnixMillis};
@@ -74,7 +74,7 @@ pub(crate) async fn source_changed(
     let PushMode::Promoting { promotion, unpromoted } = &stored.mode else { return Ok(()) };
     let op = fan_out.op;
     if was_pushed {
-        let first = JobStep::first(JobKind::Page(PageTask::Promote), *promotion, source.clone(), at);
+        let first = JobStep::first(JobKind::Promote, *promotion, source.clone(), at);
         let jobs: Vec<_> = unpromoted.iter().map(|shard| first.clone().in_shard(*shard)).collect();
         fan_out.begin_jobs(&jobs).await?;
     }

@@ -13,7 +13,6 @@ use lately_keys::{EventId, Key, SortKey};
 use lately_model::RetentionDays;
 use lately_table::{Item, TableError};
 
-use crate::directory::Directory;
 use crate::fan_out::entries::stamp;
 use crate::fan_out::kinds::deletion::events_of_each;
 use crate::limits::{ENDING_PARTITIONS, WRITES_AT_ONCE};
@@ -49,7 +48,7 @@ async fn open_partitions(
     rest: RestOfTopic,
     open: &mut Vec<RetentionPlace>,
 ) -> Result<RestOfTopic, TableError> {
-    let directory = Directory::of(op, &step.topic);
+    let directory = op.directory(&step.topic);
     let from = match rest {
         RestOfTopic::From(bucket, shard) => Some((bucket, shard)),
         RestOfTopic::All | RestOfTopic::None => None,

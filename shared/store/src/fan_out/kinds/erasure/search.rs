@@ -17,7 +17,6 @@ use lately_keys::{Actor, Key, Shard, Source, TableKey, Topic, UnixMillis, User};
 use lately_model::{ISSUES_TOPIC, reported_issue};
 use lately_table::{Condition, Item, Query, TableError, Update};
 
-use crate::directory::Directory;
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::removal::Removal;
 use crate::limits::{
@@ -184,7 +183,7 @@ async fn look_in_topics(op: &Op, actor: &Actor, next: &mut ErasureStep) -> Resul
 
 /// Goes to the newest bucket of a topic. Returns false if there is none.
 async fn enter(op: &Op, topic: &Topic, at: &mut ErasurePlace) -> Result<bool, TableError> {
-    let newest = Directory::of(op, topic).remaining(None, 1).await?.entries.pop();
+    let newest = op.directory(topic).remaining(None, 1).await?.entries.pop();
     let bucket = newest.map(|entry| entry.bucket);
     *at = ErasurePlace { topic: Some(topic.clone()), bucket, ..ErasurePlace::of(at.stage) };
     Ok(bucket.is_some())
@@ -194,7 +193,7 @@ async fn enter(op: &Op, topic: &Topic, at: &mut ErasurePlace) -> Result<bool, Ta
 /// After the last bucket, the place has none.
 async fn walk_topic(op: &Op, is_wanted: Condition, at: &mut ErasurePlace) -> Result<Vec<Key>, TableError> {
     let Some((topic, begin)) = at.topic.clone().zip(at.bucket) else { return Ok(Vec::new()) };
-    let page = Directory::of(op, &topic).remaining(Some(begin), 2).await?;
+    let page = op.directory(&topic).remaining(Some(begin), 2).await?;
     let mut rest =
         partitions(&page.entries, Some((begin, at.shard))).map(|(entry, shard)| (entry.bucket, shard));
     let (mut keys, mut behind, mut next) = (Vec::new(), None, rest.next());
