@@ -10,11 +10,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{FeedEntryKey, PullMarker, TimelineEntry, own_feed, place_in_feed};
 use lately_keys::{Key, Source, UnixMillis, User};
 use lately_table::{Rounds, TableError};
 
+use crate::at_once::collect_all;
 use crate::fan_out::batch::FanOut;
 use crate::follow::FollowerPage;
 use crate::limits::{SHARDS_AT_ONCE, TOLD_APART_MILLIS};
@@ -29,12 +29,10 @@ impl FanOut<'_> {
     ) -> Result<BTreeSet<User>, TableError> {
         let since = at.saturating_sub(TOLD_APART_MILLIS);
         let leavers = pages.iter().map(async |page| {
-            let read = self.op.source(&page.source).leavers(page.shard, since);
-            let read = Box::pin(async { Ok(Arc::new(read.await?)) });
+            let read = Box::pin(self.op.source(&page.source).leavers(page.shard, since));
             self.reads.leavers.share((page.source.clone(), page.shard, at), read).await
         });
-        let leavers: Vec<_> = leavers.collect();
-        let leavers: Vec<_> = stream::iter(leavers).buffered(SHARDS_AT_ONCE).try_collect().await?;
+        let leavers = collect_all(SHARDS_AT_ONCE, leavers).await?;
         let on_page = pages.iter().zip(&leavers);
         let on_page = on_page.flat_map(|(page, left)| left.iter().filter(|user| page.covers(user)));
         Ok(on_page.cloned().collect())

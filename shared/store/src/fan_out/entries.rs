@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{
     Backlog, EXPIRES_AT, EventKey, SourceEntryKey, Timeline, TimelineEntry, place_at_source, place_in_feed,
 };
 use lately_keys::{EventId, Key, TableKey, UnixMillis, User};
 use lately_table::{Condition, Corrupt, TableError, Update, Write};
 
+use crate::at_once::run_each;
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWrite;
 use crate::fan_out::spread::{listed, spread};
@@ -125,8 +125,7 @@ pub(super) async fn restamp_copies<'u>(
 /// Gives some items another expiry. Items that do not exist are not written.
 pub(super) async fn restamp(op: &Op, keys: &[Key], expires_at: Option<u64>) -> Result<(), TableError> {
     let existing = op.table.existing(keys).await?;
-    let updates = existing.into_iter().map(|key| stamp(op, key, expires_at));
-    stream::iter(updates).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+    run_each(WRITES_AT_ONCE, existing.into_iter().map(|key| stamp(op, key, expires_at))).await
 }
 
 /// Sets an item's expiry, if the item exists.

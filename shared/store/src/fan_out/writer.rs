@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{self, Either};
@@ -23,7 +23,9 @@ use lately_keys::Key;
 use lately_table::limits::BATCH_ITEMS;
 use lately_table::{Attempts, BatchOutcome, Refusal, Table, TableError, Write};
 use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::fan_out::outcome::Done;
 use crate::limits::{BUSY_ATTEMPTS, WRITES_AT_ONCE};
 
 /// A write call that is not full waits this long for rails that are still reading.
@@ -32,15 +34,9 @@ const LINGER: Duration = Duration::from_millis(25);
 #[cfg(test)]
 mod tests;
 
-/// The number of calls that the writer has made, and the number of items that they have written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct WriteTotals {
-    pub(super) calls: u64,
-    pub(super) items: u64,
-}
-
 pub(super) struct Writer<'a> {
     table: &'a Table,
+    done: &'a Done,
     state: Mutex<State>,
     /// Wakes the writer: a rail has asked for writes, or has ended.
     changed: Notify,
@@ -61,7 +57,6 @@ struct State {
     rails: usize,
     /// Rails that wait for the writer.
     waiting: usize,
-    written: WriteTotals,
 }
 
 #[derive(Debug)]
@@ -74,24 +69,14 @@ struct Queued {
     alone: bool,
     /// True if all rails that asked for the write can leave it for later.
     may_refuse: bool,
-    tickets: Vec<Arc<Ticket>>,
+    tickets: Vec<Ticket>,
 }
 
-/// The writes that a rail waits for.
-#[derive(Debug)]
-struct Ticket {
-    open: Mutex<OpenWrites>,
-    done: Notify,
-}
-
-#[derive(Debug)]
-struct OpenWrites {
-    writes: usize,
-    failed: Option<TableError>,
-    refused: Vec<Key>,
-}
+/// Tells a rail how a write has ended. A rail waits until none of its tickets is left.
+type Ticket = UnboundedSender<(Key, End)>;
 
 /// The end of a write.
+#[derive(Clone, Debug)]
 enum End {
     Written,
     Refused,
@@ -99,8 +84,8 @@ enum End {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(table: &'a Table) -> Self {
-        Self { table, state: Mutex::default(), changed: Notify::new() }
+    pub(super) fn new(table: &'a Table, done: &'a Done) -> Self {
+        Self { table, done, state: Mutex::default(), changed: Notify::new() }
     }
 
     /// Drives some work to its end, and makes the writes that its rails ask for meanwhile.
@@ -143,26 +128,27 @@ impl<'a> Writer<'a> {
         if asked.is_empty() {
             return Ok(refused);
         }
-        let open = OpenWrites { writes: asked.len(), failed: None, refused };
-        let ticket = Arc::new(Ticket { open: Mutex::new(open), done: Notify::new() });
+        let (ticket, mut ends) = unbounded_channel();
         for (key, write) in asked {
             self.state().ask(key, write, may_refuse, &ticket);
         }
+        drop(ticket);
         self.state().waiting += 1;
         self.changed.notify_one();
-        ticket.done.notified().await;
-        let mut open = ticket.open();
-        open.failed.take().map_or_else(|| Ok(std::mem::take(&mut open.refused)), Err)
+        let mut failed = None;
+        while let Some((key, end)) = ends.recv().await {
+            match end {
+                End::Written => {}
+                End::Refused => refused.push(key),
+                End::Failed(error) => failed = Some(error),
+            }
+        }
+        failed.map_or(Ok(refused), Err)
     }
 
     /// Forgets that a partition takes no more writes.
     pub(super) fn forgive(&self, partition: &str) {
         self.state().busy.remove(partition);
-    }
-
-    /// The calls and items so far.
-    pub(super) fn written(&self) -> WriteTotals {
-        self.state().written
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -193,7 +179,7 @@ impl<'a> Writer<'a> {
     }
 
     async fn call(&self, batch: Vec<(u64, Queued)>) {
-        self.state().written.calls += 1;
+        self.done.add(|all| all.write_calls += 1);
         let writes: Vec<_> = batch.iter().map(|(_, queued)| &queued.write).collect();
         let (open, refusal) = match self.table.batch_write(&writes).await {
             BatchOutcome::Written(unprocessed) => {
@@ -269,33 +255,19 @@ impl<'a> Writer<'a> {
     }
 
     fn end(&self, batch: Vec<(u64, Queued)>, end: &End) {
-        let mut state = self.state();
         if matches!(end, End::Written) {
-            state.written.items += batch.len() as u64;
+            self.done.add(|all| all.written_items += batch.len() as u64);
         }
+        let mut state = self.state();
         for (_, queued) in batch {
             state.in_flight.remove(&queued.key);
             for ticket in queued.tickets {
-                let mut open = ticket.open();
-                open.writes -= 1;
-                match end {
-                    End::Written => {}
-                    End::Refused => open.refused.push(queued.key.clone()),
-                    End::Failed(error) => open.failed = Some(error.clone()),
-                }
-                if open.writes == 0 {
-                    // Counted here and not by the rail: until it runs again, it would still seem to wait.
-                    state.waiting -= 1;
-                    ticket.done.notify_one();
-                }
+                // Counted here and not by the rail: until it runs again, it would still seem to wait.
+                state.waiting -= usize::from(ticket.strong_count() == 1);
+                // A rail that has been dropped needs no answer.
+                ticket.send((queued.key.clone(), end.clone())).ok();
             }
         }
-    }
-}
-
-impl Ticket {
-    fn open(&self) -> MutexGuard<'_, OpenWrites> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -306,17 +278,17 @@ fn only_partition(batch: &[(u64, Queued)]) -> Option<String> {
 }
 
 impl State {
-    fn ask(&mut self, key: Key, write: Write, may_refuse: bool, ticket: &Arc<Ticket>) {
+    fn ask(&mut self, key: Key, write: Write, may_refuse: bool, ticket: &Ticket) {
         let newest = self.newest.get(&key).and_then(|place| self.queue.get_mut(place));
         if let Some(same) = newest.filter(|queued| queued.write == write) {
-            same.tickets.push(Arc::clone(ticket));
+            same.tickets.push(ticket.clone());
             same.may_refuse &= may_refuse;
             return;
         }
         let place = self.asked;
         self.asked += 1;
         self.newest.insert(key.clone(), place);
-        let tickets = vec![Arc::clone(ticket)];
+        let tickets = vec![ticket.clone()];
         self.queue.insert(place, Queued { key, write, attempts: 0, alone: false, may_refuse, tickets });
     }
 

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::{Actor, EventId, Source, User};
 use lately_table::limits::BATCH_ITEMS;
 use lately_table::{Rounds, TableError};
 
+use crate::at_once::run_each;
 use crate::op::Op;
 use lately_items::{PullMarker, TimelineEntry, place_at_source, place_in_feed};
 
@@ -27,8 +27,7 @@ pub(super) async fn mend_entries(op: &Op, user: &User, entries: &[TimelineEntry]
             true => op.table.put(&entry.in_feed(user, retention)).await,
             false => op.table.delete(place_in_feed(entry.id, user)).await,
         };
-        let writes: Vec<_> = entries.iter().map(write).collect();
-        stream::iter(writes).buffer_unordered(BATCH_ITEMS).try_collect::<()>().await?;
+        run_each(BATCH_ITEMS, entries.iter().map(write)).await?;
         let now = belonging_to(op, user, entries).await?;
         if now == belonging {
             return Ok(());

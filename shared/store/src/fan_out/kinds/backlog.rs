@@ -10,7 +10,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{
     Backlog, BacklogItem, DeferredEvent, DeferredTopic, EventKey, Timeline, TimelineEntry, own_feed,
     place_in_feed,
@@ -18,6 +17,7 @@ use lately_items::{
 use lately_keys::{BucketWidth, EventId, Source, TableKey, Topic, User};
 use lately_table::{TableError, Write};
 
+use crate::at_once::run_each;
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::{DeferredWork, DeferredWrite};
 use crate::fan_out::entries::entry_of;
@@ -91,9 +91,7 @@ impl BacklogStep<'_> {
     /// Handles events under a source as if their records had come again.
     async fn handle_again(self, source: &Source, items: &[BacklogItem]) -> Result<(), TableError> {
         let events = items.iter().flat_map(|item| item.events.iter().map(|event| (&item.written, event)));
-        let handled: Vec<_> =
-            events.map(|(written, event)| self.handle_one(source, written, event)).collect();
-        stream::iter(handled).buffer_unordered(RAILS_AT_ONCE).try_collect().await
+        run_each(RAILS_AT_ONCE, events.map(|(written, event)| self.handle_one(source, written, event))).await
     }
 
     async fn handle_one(
