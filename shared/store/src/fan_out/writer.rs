@@ -13,11 +13,9 @@
 //! partition is busy. And a backlog is one more write, which makes a limit of the table or the account worse.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::{self, Either};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lately_keys::Key;
 use lately_table::limits::BATCH_ITEMS;
@@ -90,9 +88,10 @@ impl<'a> Writer<'a> {
 
     /// Drives some work to its end, and makes the writes that its rails ask for meanwhile.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
-        match future::select(pin!(work), pin!(self.run())).await {
-            Either::Left((done, _)) => done,
-            Either::Right((never, _)) => match never {},
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = self.run() => match never {},
         }
     }
 
@@ -165,16 +164,12 @@ impl<'a> Writer<'a> {
                 calls.push(self.call(batch));
             }
             let asked = !self.state().queue.is_empty();
-            let linger =
-                async { if asked { tokio::time::sleep(LINGER).await } else { future::pending().await } };
-            let ended = pin!(async {
-                if calls.next().await.is_none() {
-                    future::pending::<()>().await;
-                }
-            });
-            let changed = pin!(self.changed.notified());
-            let changed = future::select(ended, changed);
-            lingered = matches!(future::select(changed, pin!(linger)).await, Either::Right(_));
+            lingered = tokio::select! {
+                biased;
+                Some(()) = calls.next() => false,
+                () = self.changed.notified() => false,
+                () = tokio::time::sleep(LINGER), if asked => true,
+            };
         }
     }
 
@@ -187,18 +182,19 @@ impl<'a> Writer<'a> {
                 for (place, queued) in batch.into_iter().enumerate() {
                     if unprocessed.contains(&place) { open.push(queued) } else { done.push(queued) }
                 }
-                self.end(done, &End::Written);
+                self.done.add(|all| all.written_items += done.len() as u64);
+                self.state().end(done, &End::Written);
                 let error = TableError::unavailable("a batch was not processed");
                 (open, Refusal { error, is_range_hot: false, is_throttle: true })
             }
             BatchOutcome::Refused(refusal) => (batch, refusal),
             BatchOutcome::Failed(error) => {
-                let [_] = &*batch else { return self.again(batch, true) };
-                return self.end(batch, &End::Failed(error));
+                let [_] = &*batch else { return self.state().again(batch, true) };
+                return self.state().end(batch, &End::Failed(error));
             }
         };
         let busy = only_partition(&open).filter(|_| refusal.is_range_hot);
-        let open = self.refuse(open, busy);
+        let open = self.state().refuse(open, busy);
         let made = open.iter().map(|(_, queued)| queued.attempts + 1).max();
         let Some(made) = made else { return };
         let wait = Attempts::wait_after(self.table, made);
@@ -206,66 +202,10 @@ impl<'a> Writer<'a> {
             self.table.meter().throttled(wait.is_none());
         }
         match wait {
-            None => self.end(open, &End::Failed(refusal.error)),
+            None => self.state().end(open, &End::Failed(refusal.error)),
             Some(wait) => {
                 tokio::time::sleep(wait).await;
-                self.again(open, false);
-            }
-        }
-    }
-
-    /// Puts writes back to their old places in the queue.
-    fn again(&self, batch: Vec<(u64, Queued)>, alone: bool) {
-        let mut state = self.state();
-        for (place, mut queued) in batch {
-            state.in_flight.remove(&queued.key);
-            queued.attempts += 1;
-            if alone {
-                queued.alone = true;
-            } else if queued.may_refuse && queued.attempts >= BUSY_ATTEMPTS {
-                // The write gets one call of its own. If its partition is not the reason even then, the write is
-                // repeated as all others are.
-                queued.may_refuse = !queued.alone;
-                queued.alone = !queued.alone;
-            }
-            state.newest.entry(queued.key.clone()).or_insert(place);
-            state.queue.insert(place, queued);
-        }
-    }
-
-    /// Refuses writes to busy partitions: those of a call, and all that are queued. Returns the other writes of the
-    /// call.
-    fn refuse(&self, batch: Vec<(u64, Queued)>, busy: Option<String>) -> Vec<(u64, Queued)> {
-        let mut state = self.state();
-        if let Some(busy) = busy
-            && batch.iter().any(|(_, queued)| queued.attempts + 1 >= BUSY_ATTEMPTS)
-        {
-            let waiting = state.take_refusable(&busy);
-            state.busy.insert(busy);
-            drop(state);
-            self.end(waiting, &End::Refused);
-            state = self.state();
-        }
-        let (refused, open) = batch
-            .into_iter()
-            .partition(|(_, queued)| queued.may_refuse && state.busy.contains(&queued.key.pk));
-        drop(state);
-        self.end(refused, &End::Refused);
-        open
-    }
-
-    fn end(&self, batch: Vec<(u64, Queued)>, end: &End) {
-        if matches!(end, End::Written) {
-            self.done.add(|all| all.written_items += batch.len() as u64);
-        }
-        let mut state = self.state();
-        for (_, queued) in batch {
-            state.in_flight.remove(&queued.key);
-            for ticket in queued.tickets {
-                // Counted here and not by the rail: until it runs again, it would still seem to wait.
-                state.waiting -= usize::from(ticket.strong_count() == 1);
-                // A rail that has been dropped needs no answer.
-                ticket.send((queued.key.clone(), end.clone())).ok();
+                self.state().again(open, false);
             }
         }
     }
@@ -290,6 +230,54 @@ impl State {
         self.newest.insert(key.clone(), place);
         let tickets = vec![ticket.clone()];
         self.queue.insert(place, Queued { key, write, attempts: 0, alone: false, may_refuse, tickets });
+    }
+
+    /// Puts writes back to their old places in the queue.
+    fn again(&mut self, batch: Vec<(u64, Queued)>, alone: bool) {
+        for (place, mut queued) in batch {
+            self.in_flight.remove(&queued.key);
+            queued.attempts += 1;
+            if alone {
+                queued.alone = true;
+            } else if queued.may_refuse && queued.attempts >= BUSY_ATTEMPTS {
+                // The write gets one call of its own. If its partition is not the reason even then, the write is
+                // repeated as all others are.
+                queued.may_refuse = !queued.alone;
+                queued.alone = !queued.alone;
+            }
+            self.newest.entry(queued.key.clone()).or_insert(place);
+            self.queue.insert(place, queued);
+        }
+    }
+
+    /// Refuses writes to busy partitions: those of a call, and all that are queued. Returns the other writes of the
+    /// call.
+    fn refuse(&mut self, batch: Vec<(u64, Queued)>, busy: Option<String>) -> Vec<(u64, Queued)> {
+        if let Some(busy) = busy
+            && batch.iter().any(|(_, queued)| queued.attempts + 1 >= BUSY_ATTEMPTS)
+        {
+            let waiting = self.take_refusable(&busy);
+            self.busy.insert(busy);
+            self.end(waiting, &End::Refused);
+        }
+        let (refused, open) = batch
+            .into_iter()
+            .partition(|(_, queued)| queued.may_refuse && self.busy.contains(&queued.key.pk));
+        self.end(refused, &End::Refused);
+        open
+    }
+
+    /// Tells the rails how writes have ended.
+    fn end(&mut self, batch: Vec<(u64, Queued)>, end: &End) {
+        for (_, queued) in batch {
+            self.in_flight.remove(&queued.key);
+            for ticket in queued.tickets {
+                // Counted here and not by the rail: until it runs again, it would still seem to wait.
+                self.waiting -= usize::from(ticket.strong_count() == 1);
+                // A rail that has been dropped needs no answer.
+                ticket.send((queued.key.clone(), end.clone())).ok();
+            }
+        }
     }
 
     /// Takes out of the queue the writes to a partition that the rails can leave for later.
