@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::stream::{self, StreamExt};
 use lately_items::{Announcement, DeletedEventKey, DirectoryKey, EndingMark, EventKey, LateEventKey};
-use lately_keys::{EventId, Key, TableKey, Topic};
+use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
 
 use crate::at_once::run_each;
@@ -155,13 +155,12 @@ impl FanOut<'_> {
             let at = inserted.key.id().at();
             inserted.is_later_than(NOTED_AFTER_MILLIS) && inserted.at <= at.saturating_add(WRITE_MILLIS)
         };
-        let late = inserted.iter().filter(|inserted| is_late(inserted));
+        let late: Vec<_> = inserted.iter().filter(|inserted| is_late(inserted)).collect();
         let note = |key: &EventKey| DeletedEventKey { topic: topic.clone(), id: key.id() }.encode();
-        let late: Vec<(Key, Key)> = late.map(|late| (note(&late.key), late.key.encode())).collect();
-        let notes: Vec<_> = late.iter().map(|(note, _)| note.clone()).collect();
+        let notes: Vec<_> = late.iter().map(|late| note(&late.key)).collect();
         let noted = self.op.table.existing(&notes).await?;
-        let deleted = late.into_iter().filter(|(note, _)| noted.contains(note));
-        delete_each(self.op, deleted.map(|(_, event)| event).collect()).await
+        let deleted = late.iter().zip(&notes).filter(|(_, note)| noted.contains(note));
+        delete_each(self.op, deleted.map(|(late, _)| late.key.encode()).collect()).await
     }
 
     /// Notes the candidates of one consumer, and then counts them. Returns those for which this failed.

@@ -204,21 +204,18 @@ fn item(attributes: serde_dynamo::Item) -> Item {
     Item::from(HashMap::<String, _>::from(attributes))
 }
 
-/// True if DynamoDB's TTL made the change.
-fn is_ttl(identity: &UserIdentity) -> bool {
-    identity.type_ == "Service" && identity.principal_id == "dynamodb.amazonaws.com"
-}
-
 impl ImageRecord {
     fn of(record: EventRecord) -> Result<Self, Poison> {
         let EventRecord { event_name, change, user_identity, .. } = record;
         if !["INSERT", "MODIFY", "REMOVE"].contains(&&*event_name) {
             return Err("the record lacks a known event name".into());
         }
+        let is_ttl =
+            |user: UserIdentity| user.type_ == "Service" && user.principal_id == "dynamodb.amazonaws.com";
         Ok(Self {
             is_insert: event_name == "INSERT",
             is_removal: event_name == "REMOVE",
-            is_expiry: user_identity.as_ref().is_some_and(is_ttl),
+            is_expiry: user_identity.is_some_and(is_ttl),
             seconds: change.approximate_creation_date_time.timestamp(),
             keys: item(change.keys),
             after: (!change.new_image.is_empty()).then(|| item(change.new_image)),

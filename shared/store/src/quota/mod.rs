@@ -4,8 +4,6 @@
 //! lies below the limit: so much it may permit without another call. All additions are in one order, so no minute has
 //! more than the limit. An addition whose outcome is not known loses its block. `docs/adr/0018-quotas.md` says more.
 
-pub(crate) mod block;
-
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -18,7 +16,6 @@ use tokio::time::timeout;
 
 use crate::limits::QUOTA_TIMEOUT;
 use crate::op::Op;
-use crate::quota::block::Block;
 
 /// A process takes at most this part of a quota at once: a twentieth. So a process that stops loses no more.
 const QUOTA_BLOCKS: u32 = 20;
@@ -45,6 +42,16 @@ impl Op {
     ) -> QuotaHandle<'a> {
         QuotaHandle { op: self, holder, kind, limit: limit.get() }
     }
+}
+
+/// The part of a quota that a process has taken: the requests of a minute that it may permit without a call.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    left: u32,
+    /// The requests that all processes have taken, when this process took its last block.
+    taken: u32,
+    /// The requests that the process has permitted without the item.
+    alone: u32,
 }
 
 /// A request is not permitted.
