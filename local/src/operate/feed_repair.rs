@@ -42,10 +42,7 @@ pub(crate) async fn run(command: FeedRepairCommand, mut terminal: Terminal<'_>) 
         }
     };
     let op = store.op();
-    let report = match mends {
-        false => op.feed(&user).verify(progress).await?,
-        true => op.feed(&user).rebuild(progress).await?,
-    };
+    let report = op.feed(&user).compare(mends, progress).await?;
     let cost = op.cost();
     printed?;
     let FeedReport { timelines, entries, missing, extra } = report;

@@ -14,7 +14,7 @@ use lately_keys::{Key, TableKey, UnixMillis};
 use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::limits::JOB_SECONDS;
 use crate::record::{Record, record};
-use crate::{AnyKey, BacklogItem, BacklogKey, EndingStepKey, ErasureStepKey, JobKey};
+use crate::{AnyKey, BacklogItem};
 
 /// All work is in partitions with this prefix. The work's kind and its name follow.
 const PREFIX: &str = "JOB#";
@@ -64,42 +64,6 @@ pub trait Step: Record {
     }
 }
 
-/// The key of an item of background work.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum WorkKey {
-    /// A step of a topic's deletion, or of a change of its retention.
-    Ending(EndingStepKey),
-    /// A step of an erasure.
-    Erasure(ErasureStepKey),
-    /// A page of a job.
-    Job(JobKey),
-    /// An item of a backlog.
-    Backlog(BacklogKey),
-}
-
-impl WorkKey {
-    /// The key of an item, if the item belongs to background work.
-    pub fn of(key: AnyKey) -> Option<Self> {
-        match key {
-            AnyKey::EndingStep(key) => Some(Self::Ending(key)),
-            AnyKey::ErasureStep(key) => Some(Self::Erasure(key)),
-            AnyKey::Job(key) => Some(Self::Job(key)),
-            AnyKey::Backlog(key) => Some(Self::Backlog(key)),
-            _ => None,
-        }
-    }
-
-    /// The key's two texts.
-    pub fn encode(&self) -> Key {
-        match self {
-            Self::Ending(key) => key.encode(),
-            Self::Erasure(key) => key.encode(),
-            Self::Job(key) => key.encode(),
-            Self::Backlog(key) => key.encode(),
-        }
-    }
-}
-
 /// A step that waits in the table, as an operator sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingStep {
@@ -125,25 +89,25 @@ impl WaitingStep {
     /// If the item has another form.
     pub fn of(item: &Item) -> Result<Option<Self>, Corrupt> {
         let key = item.key()?;
-        let Some(work) = AnyKey::decode(&key.pk, &key.sk).and_then(WorkKey::of) else { return Ok(None) };
         let expires_at = item.optional::<u64>(EXPIRES_AT)?;
         let named = |waits: Option<UnixMillis>| {
             let name = StepName::found(item)?;
             Ok::<_, Corrupt>(name.map(|name| (name.number, name.begun, waits)))
         };
-        let found = match work {
-            WorkKey::Ending(_) => named(item.optional("since")?)?,
-            WorkKey::Erasure(_) => named(item.optional("waiting")?)?,
-            WorkKey::Job(key) => {
+        let found = match AnyKey::decode(&key.pk, &key.sk) {
+            Some(AnyKey::EndingStep(_)) => named(item.optional("since")?)?,
+            Some(AnyKey::ErasureStep(_)) => named(item.optional("waiting")?)?,
+            Some(AnyKey::Job(key)) => {
                 let seconds = expires_at.unwrap_or_default().saturating_sub(JOB_SECONDS);
                 let begun = UnixMillis::new(seconds * 1000).map_err(|_| item.corrupt(EXPIRES_AT))?;
                 Some((key.page.into(), begun, None))
             }
-            WorkKey::Backlog(_) => {
+            Some(AnyKey::Backlog(_)) => {
                 let BacklogItem { key, events, step, .. } = BacklogItem::decode(item)?;
                 let oldest = events.iter().map(|event| event.at).min();
                 Some((step, oldest.unwrap_or_else(|| key.id.at()), None))
             }
+            _ => None,
         };
         Ok(found.map(|(number, begun, waiting_since)| Self { key, number, begun, expires_at, waiting_since }))
     }

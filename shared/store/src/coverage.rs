@@ -59,7 +59,9 @@ pub(crate) trait CoverageKeeper: Copy {
     fn item_bytes(&self) -> u32;
 
     /// The coverage that the first attempt of a change expects, if it need not be read.
-    fn expected(&self) -> Option<Arc<Coverage>>;
+    fn expected(&self) -> Option<Arc<Coverage>> {
+        None
+    }
 
     /// The coverage as it is stored; `None` if the bucket has no entry.
     async fn stored_coverage(&self) -> Result<Option<Arc<Coverage>>, TableError>;

@@ -11,6 +11,7 @@
 //! | the store, one request, and its subjects | `store.rs`, `op.rs`, `handle.rs` |
 //! | the caches of a process | `memory.rs`, `moments.rs` |
 //! | errors that subjects share | `error.rs`, `list.rs` |
+//! | calls at the same time | `at_once.rs` |
 //! | topics | `topic/` |
 //! | the buckets that hold events | `directory/` |
 //! | more shards for a busy bucket or source | `coverage.rs` |
@@ -36,6 +37,7 @@
 #![doc = include_str!("../README.md")]
 #![deny(missing_docs)]
 
+mod at_once;
 mod consumer;
 mod coverage;
 mod directory;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lately_items::{QuotaKey, StoredTopic};
-use lately_keys::{Topic, User};
+use lately_keys::{Source, Topic, User};
 use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 
@@ -13,8 +13,8 @@ use crate::latest::pace::{Pace, PaceName};
 use crate::limits::{CACHED_ENTRIES, CACHED_TOPICS, QUOTAS_REMEMBERED};
 use crate::live::loops::Loops;
 use crate::moments::{Aged, Moments};
-use crate::quota::block::Block;
-use crate::source::cache::SourceCache;
+use crate::quota::Block;
+use crate::source::KnownSource;
 
 /// Busy partitions that a process remembers. It tries a forgotten partition again.
 const BUSY_PARTITIONS: usize = 4_096;
@@ -34,7 +34,9 @@ pub(crate) struct Memory {
     pub(crate) paces: Cache<PaceName, Pace>,
     /// The number of sources that each feed pulled when it was last read: an estimate of the markers before its entries.
     pub(crate) pulls: Cache<User, u32>,
-    pub(crate) sources: SourceCache,
+    pub(crate) sources: Cache<Source, Aged<KnownSource>>,
+    /// The lock that is held while a source grows.
+    pub(crate) growing_source: Mutex<()>,
     /// The actors whose events must not be written.
     pub(crate) erased_actors: Cache<(), Arc<Aged<ErasedActors>>>,
     /// The partitions that took no more writes.
@@ -57,7 +59,8 @@ impl Memory {
             event_bytes: Cache::new(CACHED_TOPICS),
             paces: Cache::new(CACHED_TOPICS),
             pulls: Cache::new(CACHED_ENTRIES),
-            sources: SourceCache::new(),
+            sources: Cache::new(CACHED_ENTRIES),
+            growing_source: Mutex::new(()),
             erased_actors: Cache::new(1),
             busy: Moments::new(BUSY_PARTITIONS),
             looked_after: Moments::new(CACHED_TOPICS),

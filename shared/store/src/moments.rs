@@ -6,7 +6,7 @@ use lately_table::Ambient;
 use quick_cache::sync::Cache;
 
 /// A value that was read, with the time at which its query was sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Aged<T> {
     pub(crate) value: T,
     pub(crate) sent: Sent,

@@ -8,7 +8,7 @@
 use lately_items::{ProfileKey, SettingsKey, StoredDocument};
 use lately_keys::{Key, TableKey};
 use lately_model::{Document, Precondition, Revision};
-use lately_table::{Guarded, Item, Rounds, TableError, entropy_u64, revision_of};
+use lately_table::{Guarded, TableError, entropy_u64, revision_of};
 
 use crate::error::FindError;
 use crate::op::Op;
@@ -64,9 +64,9 @@ impl RecordHandle<'_> {
     /// under that document's revision then fails.
     pub async fn get(&self, consistent: bool) -> Result<StoredDocument, GetDocumentError> {
         let not_found = || GetDocumentError::NotFound(DocumentNotFound { key: self.key.clone() });
-        let found = self.find(consistent).await?.ok_or_else(not_found)?;
+        let found = self.op.table.read(self.key.clone(), consistent).await?.ok_or_else(not_found)?;
         self.op.table.meter().items(1);
-        Ok(found)
+        Ok(StoredDocument::decode(&found).map_err(TableError::from)?)
     }
 
     /// Creates the document, or replaces the revision that the precondition names. Returns the new revision, and
@@ -77,7 +77,9 @@ impl RecordHandle<'_> {
         precondition: Precondition,
     ) -> Result<(Revision, bool), WriteDocumentError> {
         let known = precondition.revision();
-        let (revision, item) = self.next_item(document, known);
+        let revision = known.map_or_else(|| self.op.first_revision(), Revision::next);
+        let stored = StoredDocument { revision, document: document.clone() };
+        let item = stored.encode(self.key.clone(), entropy_u64(self.op.ambient()));
         check(self.op.table.revised(known).put(&item).await?, precondition)?;
         Ok((revision, known.is_none()))
     }
@@ -86,51 +88,6 @@ impl RecordHandle<'_> {
     pub async fn delete(&self, precondition: Precondition) -> Result<(), WriteDocumentError> {
         let revised = self.op.table.revised(precondition.revision());
         check(revised.delete(self.key.clone()).await?, precondition)
-    }
-
-    /// Reads the document, asks `update` for its replacement, and writes the replacement. If another writer came first,
-    /// this starts again from that writer's document, up to [`CONFLICTS`](lately_table::limits::CONFLICTS) times. If
-    /// `update` returns `None`, nothing is written.
-    ///
-    /// Returns the document that is stored in the end. A document that was written directly follows the one that
-    /// `update` saw last.
-    ///
-    /// # Errors
-    /// If the table could not be read or written, or other writers came first every time. As after any write that
-    /// failed, the write may have happened.
-    pub async fn update_with_retry(
-        &self,
-        mut update: impl FnMut(Option<&Document>) -> Option<Document>,
-    ) -> Result<Option<StoredDocument>, TableError> {
-        let mut known = self.find(true).await?;
-        let mut rounds = Rounds::of(&self.op.table, "the record");
-        loop {
-            let Some(document) = update(known.as_ref().map(|known| &known.document)) else {
-                return Ok(known);
-            };
-            let replaced = known.as_ref().map(|known| known.revision);
-            let (revision, item) = self.next_item(&document, replaced);
-            match self.op.table.revised(replaced).put(&item).await? {
-                Guarded::Written => return Ok(Some(StoredDocument { revision, document })),
-                // The failed write has returned the item, so a read is not needed.
-                Guarded::Stale(there) => known = there.as_ref().map(StoredDocument::decode).transpose()?,
-                // The stored document may contain our own write, and `update` would then apply its change twice.
-                Guarded::Unknown => return Err(unknown()),
-            }
-            rounds.lose_and_pause().await?;
-        }
-    }
-
-    async fn find(&self, consistent: bool) -> Result<Option<StoredDocument>, TableError> {
-        let item = self.op.table.read(self.key.clone(), consistent).await?;
-        Ok(item.as_ref().map(StoredDocument::decode).transpose()?)
-    }
-
-    /// The item that follows the known revision, or the first item, and its revision.
-    fn next_item(&self, document: &Document, known: Option<Revision>) -> (Revision, Item) {
-        let revision = known.map_or_else(|| self.op.first_revision(), Revision::next);
-        let stored = StoredDocument { revision, document: document.clone() };
-        (revision, stored.encode(self.key.clone(), entropy_u64(self.op.ambient())))
     }
 }
 
@@ -145,10 +102,9 @@ fn check(write: Guarded, precondition: Precondition) -> Result<(), WriteDocument
             let revision = there.as_ref().map(revision_of).transpose().map_err(TableError::from)?;
             Err(WriteDocumentError::Mismatch(revision))
         }
-        Guarded::Unknown => Err(unknown().into()),
+        Guarded::Unknown => {
+            let error = "an attempt may have been applied, and another write came since";
+            Err(TableError::unavailable(error).into())
+        }
     }
-}
-
-fn unknown() -> TableError {
-    TableError::unavailable("an attempt may have been applied, and another write came since")
 }

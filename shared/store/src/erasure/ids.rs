@@ -3,7 +3,6 @@
 //! Two steps may list the same event. The hash is over the set of all ids, so each id counts once.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use lately_items::{ErasedPageKey, ErasureStepKey};
 use lately_keys::{ErasureId, EventId};
@@ -54,10 +53,7 @@ pub(crate) fn hash(ids: &BTreeSet<EventId>) -> String {
         sha256.update(id.to_string());
         sha256.update("\n");
     }
-    sha256.finalize().iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a text takes every byte");
-        text
-    })
+    sha256.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

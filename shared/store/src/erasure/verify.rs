@@ -80,12 +80,7 @@ impl ErasuresHandle<'_> {
         mut progress: impl FnMut(&ErasureCheck, &[ErasureFinding]),
     ) -> Result<ErasureCheck, TableError> {
         let mut check = self.compare(receipt).await?;
-        let person = Person {
-            actor: receipt.actor.as_ref(),
-            user: receipt.user.as_ref(),
-            since: receipt.erasure.started_at,
-            until: receipt.erasure.finished_at.unwrap_or(UnixMillis::MAX),
-        };
+        let person = Person(receipt);
         // All sort keys begin with a letter, a digit or `#`.
         let all = ["!".to_owned(), "~".to_owned()];
         let mut scan = PacedScan::new(self.op, all, items_per_second);
@@ -94,8 +89,8 @@ impl ErasuresHandle<'_> {
             let mut found = Vec::new();
             for item in &page.items {
                 let Some(mut finding) = person.trace(item)? else { continue };
-                if let Some(since) = followed_since(&op, person, item).await? {
-                    finding.trace = unless_before(person.since, since);
+                if let Some(since) = followed_since(&op, receipt, item).await? {
+                    finding.trace = unless_before(receipt.erasure.started_at, since);
                 }
                 found.push(finding);
             }
@@ -118,10 +113,9 @@ impl ErasuresHandle<'_> {
         let op = self.op.step();
         let stored = op.erasures().step(erasure.id).await?;
         let is_same = stored.map(|step| {
-            let names = ErasedNames::of(actor.as_ref(), user.as_ref());
-            let Erasure { state, counts, ids_sha256, finished_at, .. } = view(&step);
-            let stored = (state, counts, ids_sha256, finished_at, step.names);
-            stored == (erasure.state, erasure.counts, erasure.ids_sha256.clone(), erasure.finished_at, names)
+            let Erasure { started_at, not_covered, .. } = erasure.clone();
+            let stored = Erasure { started_at, not_covered, ..view(&step) };
+            stored == *erasure && step.names == ErasedNames::of(actor.as_ref(), user.as_ref())
         });
         let ids = op.erasures().erased_ids(erasure.id).await?;
         let has_ids = !ids.is_empty() || erasure.counts.events == 0;
@@ -132,14 +126,7 @@ impl ErasuresHandle<'_> {
 
 /// The person that a receipt is about.
 #[derive(Clone, Copy, Debug)]
-struct Person<'a> {
-    actor: Option<&'a Actor>,
-    user: Option<&'a User>,
-    /// When the erasure began. Records and follows that are younger may stay.
-    since: UnixMillis,
-    /// When the erasure was done. Events that landed before are erased.
-    until: UnixMillis,
-}
+struct Person<'a>(&'a ErasureReceipt);
 
 impl Person<'_> {
     /// Why an item of the person is there; `None` if the item is not the person's.
@@ -150,8 +137,10 @@ impl Person<'_> {
             return Ok(None);
         }
         let expires = || if item.has(EXPIRES_AT) { ErasureTrace::Expires } else { ErasureTrace::Left };
-        let by_time = |at: UnixMillis| unless_before(self.since, at);
-        let by_end = |at: UnixMillis| unless_before(self.until, at);
+        let Erasure { started_at, finished_at, .. } = self.0.erasure;
+        // Records and follows that are younger than the erasure may stay, and so may events that are younger than its end.
+        let by_time = |at: UnixMillis| unless_before(started_at, at);
+        let by_end = |at: UnixMillis| unless_before(finished_at.unwrap_or(UnixMillis::MAX), at);
         let trace = match known {
             AnyKey::Event(key) => by_end(key.id().at()),
             AnyKey::SourceEntry(key) => by_end(key.id.at()),
@@ -183,8 +172,8 @@ impl Person<'_> {
 
     /// True if the key of an item names the person, or if the item holds an event of the actor.
     fn is_named(self, key: &AnyKey, item: &Item) -> Result<bool, Corrupt> {
-        let is_actor = |actor: &Actor| self.actor == Some(actor);
-        let is_user = |user: &User| self.user == Some(user);
+        let is_actor = |actor: &Actor| self.0.actor.as_ref() == Some(actor);
+        let is_user = |user: &User| self.0.user.as_ref() == Some(user);
         let is_source = |source: &Source| matches!(source, Source::Actor(actor) if is_actor(actor));
         let is_timeline = |timeline: &Timeline| match timeline {
             Timeline::Topic(_) => false,
@@ -242,7 +231,11 @@ impl Person<'_> {
 
 /// The time since which a user follows the source of a feed's marker or entry; `None` if nobody does. An entry of the
 /// actor does not belong to any feed.
-async fn followed_since(op: &Op, person: Person<'_>, item: &Item) -> Result<Option<UnixMillis>, TableError> {
+async fn followed_since(
+    op: &Op,
+    receipt: &ErasureReceipt,
+    item: &Item,
+) -> Result<Option<UnixMillis>, TableError> {
     let key = item.key()?;
     match AnyKey::decode(&key.pk, &key.sk) {
         Some(AnyKey::PullMarker(key)) => {
@@ -250,7 +243,7 @@ async fn followed_since(op: &Op, person: Person<'_>, item: &Item) -> Result<Opti
         }
         Some(AnyKey::FeedEntry(key)) => {
             let entry = TimelineEntry::decode(item)?;
-            if person.actor == Some(&entry.actor) {
+            if receipt.actor.as_ref() == Some(&entry.actor) {
                 return Ok(None);
             }
             let edges = op.user(&key.user).edges(std::slice::from_ref(&entry)).await?;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{FollowerCounts, JobStep};
 use lately_keys::{ShardCount, UnixMillis};
 use lately_table::TableError;
 
+use crate::at_once::collect_all;
 use crate::fan_out::batch::FanOut;
 use crate::follow::FollowerPage;
 use crate::limits::{CLOCKS_APART_MILLIS, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
@@ -28,8 +28,8 @@ pub(super) async fn few_or_jobs(
 ) -> Result<Vec<Arc<FollowerPage>>, TableError> {
     let FanOut { op, reads, .. } = fan_out;
     let source = &first.key.job.source;
-    let counts = async { Ok(Arc::new(op.source(source).counts(shards).await?)) };
-    let counts = reads.counts.share((source.clone(), shards), Box::pin(counts)).await?;
+    let counts = Box::pin(op.source(source).counts(shards));
+    let counts = reads.counts.share((source.clone(), shards), counts).await?;
     let limit = op.store.feeds().followers_per_job.into();
     let audience: u64 = counts.values().map(|counts| counts.here).sum();
     let is_small = audience <= u64::from(op.store.feeds().audience);
@@ -38,24 +38,19 @@ pub(super) async fn few_or_jobs(
     let is_read = |counts: &FollowerCounts| {
         counts.here > 0 || (with_leavers && may_have_unfollowed_since(counts, since))
     };
-    let read: Vec<_> = counts
-        .iter()
-        .filter(|(_, counts)| is_read(counts))
-        .map(async |(&shard, counts)| {
-            let page = match (is_few, counts.here) {
-                (false, _) => None,
-                // The backfill of a user who follows after the counts were read finds the source's entry.
-                (true, 0) => Some(Arc::new(FollowerPage::of_nobody(source, shard))),
-                (true, _) => {
-                    let page = op.source(source).followers_of(shard, None, limit, true);
-                    let page = async { Ok(Arc::new(page.await?)) };
-                    Some(reads.pages.share((source.clone(), shard), Box::pin(page)).await?)
-                }
-            };
-            Ok::<_, TableError>((shard, page.filter(|page| !page.more)))
-        })
-        .collect();
-    let read: Vec<_> = stream::iter(read).buffered(SHARDS_AT_ONCE).try_collect().await?;
+    let read = counts.iter().filter(|(_, counts)| is_read(counts)).map(async |(&shard, counts)| {
+        let page = match (is_few, counts.here) {
+            (false, _) => None,
+            // The backfill of a user who follows after the counts were read finds the source's entry.
+            (true, 0) => Some(Arc::new(FollowerPage::of_nobody(source, shard))),
+            (true, _) => {
+                let page = op.source(source).followers_of(shard, None, limit, true);
+                Some(reads.pages.share((source.clone(), shard), Box::pin(page)).await?)
+            }
+        };
+        Ok::<_, TableError>((shard, page.filter(|page| !page.more)))
+    });
+    let read = collect_all(SHARDS_AT_ONCE, read).await?;
     let (mut pages, mut jobs) = (Vec::new(), Vec::new());
     for (shard, page) in read {
         match page {

@@ -1,16 +1,17 @@
 //! A batch of records: the parts that all of its work shares.
 
-use lately_items::{Backlog, JobStep};
+use lately_items::{Backlog, JobStep, Step};
 use lately_keys::Key;
 use lately_table::{Item, TableError, Write};
 use tokio::sync::Semaphore;
 
+use crate::at_once::run_each;
 use crate::fan_out::deferred::DeferredWork;
 use crate::fan_out::outcome::Done;
 use crate::fan_out::shared::SharedReads;
 use crate::fan_out::writer::Writer;
+use crate::limits::WRITES_AT_ONCE;
 use crate::op::Op;
-use crate::work;
 
 /// A batch of records, while one of its records is being handled.
 #[derive(Clone, Copy)]
@@ -40,7 +41,8 @@ impl FanOut<'_> {
 
     /// Puts the first pages of some jobs.
     pub(super) async fn begin_jobs(self, first: &[JobStep]) -> Result<(), TableError> {
-        work::put_first(self.op, first).await?;
+        run_each(WRITES_AT_ONCE, first.iter().map(async |step| self.op.table.put(&step.encode()).await))
+            .await?;
         self.done.add(|all| all.jobs += first.len() as u64);
         Ok(())
     }

@@ -10,12 +10,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{FeedEntryKey, PullMarker, TimelineEntry, own_feed, place_in_feed};
-use lately_keys::{Key, Source, UnixMillis, User};
+use lately_items::{FeedEntryKey, FollowEdge, PullMarker, TimelineEntry, place_in_feed};
+use lately_keys::{Actor, Key, Source, UnixMillis, User};
 use lately_table::{Rounds, TableError};
 
+use crate::at_once::collect_all;
 use crate::fan_out::batch::FanOut;
+use crate::feed::settle::settle;
 use crate::follow::FollowerPage;
 use crate::limits::{SHARDS_AT_ONCE, TOLD_APART_MILLIS};
 
@@ -29,12 +30,10 @@ impl FanOut<'_> {
     ) -> Result<BTreeSet<User>, TableError> {
         let since = at.saturating_sub(TOLD_APART_MILLIS);
         let leavers = pages.iter().map(async |page| {
-            let read = self.op.source(&page.source).leavers(page.shard, since);
-            let read = Box::pin(async { Ok(Arc::new(read.await?)) });
+            let read = Box::pin(self.op.source(&page.source).leavers(page.shard, since));
             self.reads.leavers.share((page.source.clone(), page.shard, at), read).await
         });
-        let leavers: Vec<_> = leavers.collect();
-        let leavers: Vec<_> = stream::iter(leavers).buffered(SHARDS_AT_ONCE).try_collect().await?;
+        let leavers = collect_all(SHARDS_AT_ONCE, leavers).await?;
         let on_page = pages.iter().zip(&leavers);
         let on_page = on_page.flat_map(|(page, left)| left.iter().filter(|user| page.covers(user)));
         Ok(on_page.cloned().collect())
@@ -57,35 +56,23 @@ impl FanOut<'_> {
     /// Puts or deletes a source's pull marker in the feed: the marker must be there if the user follows the source and
     /// the source is not pushed.
     pub(super) async fn settle_marker(self, user: &User, source: &Source) -> Result<(), TableError> {
-        let mut edge = self.op.user(user).edge(source).await?;
-        let mut rounds = Rounds::of(&self.op.table, "the user's follows");
-        loop {
-            let marker = match &edge {
-                None => None,
-                Some(edge) => self.op.source(source).stored().await?.marker(source, edge.since),
-            };
-            match marker {
-                Some(marker) => self.put(vec![marker.encode(user)]).await?,
-                None if edge.is_some() => {}
-                None => self.delete(vec![PullMarker::key(user, source)]).await?,
-            }
-            let now = self.op.user(user).edge(source).await?;
-            if now == edge {
-                return Ok(());
-            }
-            edge = now;
-            rounds.lose()?;
-        }
+        let edge = || self.op.user(user).edge(source);
+        let write = async |edge: Option<FollowEdge>| {
+            let Some(edge) = edge else { return self.delete(vec![PullMarker::key(user, source)]).await };
+            let marker = self.op.source(source).stored().await?.marker(source, edge.since);
+            self.put(marker.iter().map(|marker| marker.encode(user)).collect()).await
+        };
+        settle(&self.op.table, "the user's follows", edge, write).await
     }
 
     /// Removes from the feed the entries whose sources the user does not follow.
     pub(super) async fn remove_unfollowed(
         self,
         user: &User,
-        entries: Vec<TimelineEntry>,
+        mut entries: Vec<TimelineEntry>,
     ) -> Result<(), TableError> {
-        let is_own = |entry: &TimelineEntry| own_feed(&entry.actor).as_ref() == Some(user);
-        let mut entries: Vec<_> = entries.into_iter().filter(|entry| !is_own(entry)).collect();
+        let myself = Actor::from(user);
+        entries.retain(|entry| entry.actor != myself);
         let mut rounds = Rounds::of(&self.op.table, "the user's follows");
         loop {
             let (followed, unfollowed) = self.by_follow(user, entries).await?;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::stream::{self, StreamExt};
-use lately_items::{Backlog, DeferredEvent, DeferredTopic, EventKey};
-use lately_keys::{EventId, UnixMillis};
+use lately_items::{Backlog, DeferredEvent, DeferredTopic};
 
 use crate::fan_out::outcome::Done;
 use crate::limits::WRITES_AT_ONCE;
@@ -16,21 +15,9 @@ use crate::work::BacklogQueue;
 /// An event to write or to remove later.
 #[derive(Clone, Debug)]
 pub(super) struct DeferredWrite {
+    /// The topic of an event that was written; `None` if the event was deleted.
     pub(super) written: DeferredTopic,
     pub(super) event: DeferredEvent,
-}
-
-impl DeferredWrite {
-    /// An event that was written.
-    pub(super) fn write(key: &EventKey, at: UnixMillis, fans_out: bool) -> Self {
-        let written = Some((key.partition().topic.clone(), key.partition().bucket.width()));
-        Self { written, event: DeferredEvent { id: key.id(), at, fans_out } }
-    }
-
-    /// An event that was deleted.
-    pub(super) const fn remove(id: EventId, at: UnixMillis, fans_out: bool) -> Self {
-        Self { written: None, event: DeferredEvent { id, at, fans_out } }
-    }
 }
 
 /// The events that a batch of records, or a step, defers to backlogs.
@@ -54,14 +41,9 @@ impl DeferredWork {
 
     /// Takes out the events that are deferred to one backlog.
     pub(super) fn take(&self, backlog: &Backlog) -> Vec<(DeferredTopic, Vec<DeferredEvent>)> {
-        let mut ours = Vec::new();
-        self.all().retain(|(of, written), deferred| {
-            if of == backlog {
-                ours.push((written.clone(), deferred.events.iter().copied().collect()));
-            }
-            of != backlog
-        });
-        ours
+        let mut all = self.all();
+        let ours = all.extract_if(.., |(of, _), _| of == backlog);
+        ours.map(|((_, written), deferred)| (written, deferred.events.into_iter().collect())).collect()
     }
 
     /// Puts the events into backlogs. Returns the indexes of the records for which this failed.

@@ -6,13 +6,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{
-    Backlog, EXPIRES_AT, EventKey, SourceEntryKey, Timeline, TimelineEntry, place_at_source, place_in_feed,
-};
+use lately_items::{Backlog, DeferredEvent, EXPIRES_AT, EventKey, Timeline, TimelineEntry, place_in_feed};
 use lately_keys::{EventId, Key, TableKey, UnixMillis, User};
 use lately_table::{Condition, Corrupt, TableError, Update, Write};
 
+use crate::at_once::run_each;
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWrite;
 use crate::fan_out::spread::{listed, spread};
@@ -20,22 +18,22 @@ use crate::limits::{BUSY_FOR, WRITES_AT_ONCE};
 use crate::op::Op;
 
 impl FanOut<'_> {
-    /// Writes entries of some events, and defers writes to busy partitions. Returns the keys of the deferred writes. An
-    /// entry of a source's timeline is given with its key in the first shard, and is written to the shard of its time; a
-    /// timeline that is too busy gets more shards (`spread.rs`).
+    /// Writes entries of some events, and defers writes to busy partitions. Returns the backlogs of the deferred writes, each
+    /// with the write's event. An entry of a source's timeline is given with its key in the first shard, and is written to
+    /// the shard of its time; a timeline that is too busy gets more shards (`spread.rs`).
     pub(super) async fn write(
         self,
         writes: Vec<Write>,
         events: &[DeferredWrite],
-    ) -> Result<HashSet<Key>, TableError> {
+    ) -> Result<HashSet<(Backlog, EventId)>, TableError> {
         let op = self.op;
-        let (mut deferred, mut open, mut spreadable) = (Vec::new(), Vec::new(), HashMap::new());
+        let (mut refused, mut open, mut spreadable) = (Vec::new(), Vec::new(), HashMap::new());
         for mut write in writes {
             let entry = listed(op, &mut write);
             let key = write.key()?;
             let is_ours = || Backlog::of(&key).as_ref() == self.backlog;
             if op.memory().busy.is_noted(&key.pk, BUSY_FOR, op.ambient()) && !is_ours() {
-                deferred.push(key);
+                refused.push(key);
                 continue;
             }
             spreadable.extend(entry.map(|entry| (key, entry)));
@@ -46,16 +44,19 @@ impl FanOut<'_> {
             op.memory().busy.note(key.pk.clone(), op.ambient());
             match spreadable.remove(&key) {
                 Some(entry) => again.push((key, entry)),
-                None => deferred.push(key),
+                None => refused.push(key),
             }
         }
-        deferred.extend(spread(self, again).await?);
-        for key in &deferred {
+        refused.extend(spread(self, again).await?);
+        let mut deferred = HashSet::new();
+        for key in refused {
             let event = events.iter().find(|later| later.event.id.sort_key().to_string() == key.sk);
-            let later = Backlog::of(key).zip(event).ok_or_else(|| Corrupt::new(&key.pk, "sk"))?;
-            self.deferred.add(later.0, later.1.clone(), self.record);
+            let later = Backlog::of(&key).zip(event);
+            let (backlog, later) = later.ok_or_else(|| Corrupt::new(&key.pk, "sk"))?;
+            self.deferred.add(backlog.clone(), later.clone(), self.record);
+            deferred.insert((backlog, later.event.id));
         }
-        Ok(deferred.into_iter().map(in_first_shard).collect())
+        Ok(deferred)
     }
 
     /// Puts copies of an event into the feeds of some users. The users whose copies are deferred to a backlog are removed
@@ -71,7 +72,7 @@ impl FanOut<'_> {
         let copies = users.iter().map(|user| Write::Put(entry.in_feed(user, retention))).collect();
         let deferred = self.write(copies, std::slice::from_ref(later)).await?;
         if !deferred.is_empty() {
-            users.retain(|user| !deferred.contains(&place_in_feed(entry.id, user)));
+            users.retain(|user| !deferred.contains(&(Backlog::Feed((*user).clone()), entry.id)));
         }
         done.add(|all| all.deliveries += users.len() as u64);
         let timelines = users.iter().map(|user| Timeline::Feed((*user).clone()));
@@ -87,7 +88,8 @@ impl FanOut<'_> {
         at: UnixMillis,
     ) -> Result<(), TableError> {
         let copies = users.map(|user| Write::Delete(place_in_feed(id, user))).collect();
-        self.write(copies, &[DeferredWrite::remove(id, at, true)]).await.map(drop)
+        let event = DeferredEvent { id, at, fans_out: true };
+        self.write(copies, &[DeferredWrite { written: None, event }]).await.map(drop)
     }
 
     /// Deletes the entries that were written of an event that no longer exists: under its sources, and in some feeds.
@@ -101,8 +103,9 @@ impl FanOut<'_> {
         for source in entry.sources() {
             keys.extend(self.op.source(&source).places(entry.id).await?);
         }
-        let later = DeferredWrite::remove(entry.id, at, entry.fans_out);
-        self.write(keys.into_iter().map(Write::Delete).collect(), &[later]).await.map(drop)
+        let event = DeferredEvent { id: entry.id, at, fans_out: entry.fans_out };
+        let later = [DeferredWrite { written: None, event }];
+        self.write(keys.into_iter().map(Write::Delete).collect(), &later).await.map(drop)
     }
 }
 
@@ -125,8 +128,7 @@ pub(super) async fn restamp_copies<'u>(
 /// Gives some items another expiry. Items that do not exist are not written.
 pub(super) async fn restamp(op: &Op, keys: &[Key], expires_at: Option<u64>) -> Result<(), TableError> {
     let existing = op.table.existing(keys).await?;
-    let updates = existing.into_iter().map(|key| stamp(op, key, expires_at));
-    stream::iter(updates).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+    run_each(WRITES_AT_ONCE, existing.into_iter().map(|key| stamp(op, key, expires_at))).await
 }
 
 /// Sets an item's expiry, if the item exists.
@@ -137,12 +139,4 @@ pub(super) async fn stamp(op: &Op, key: Key, expires_at: Option<u64>) -> Result<
         None => update.remove(EXPIRES_AT),
     };
     op.table.update(&update.only_if(Condition::any_item())).await.map(drop)
-}
-
-/// The key of an entry in the first shard of its source's timeline. All other keys stay as they are.
-fn in_first_shard(key: Key) -> Key {
-    match SourceEntryKey::decode(&key.pk, &key.sk) {
-        Some(SourceEntryKey { source, id, .. }) => place_at_source(id, &source),
-        None => key,
-    }
 }

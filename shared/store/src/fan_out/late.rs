@@ -23,34 +23,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::stream::{self, StreamExt};
 use lately_items::{Announcement, DeletedEventKey, DirectoryKey, EndingMark, EventKey, LateEventKey};
-use lately_keys::{EventId, Key, TableKey, Topic};
+use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
 
+use crate::at_once::run_each;
 use crate::consumer::Incarnation;
 use crate::erasure::actors::ErasedActors;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::kinds::erasure::erase_event;
 use crate::fan_out::kinds::retention::stamp_event;
-use crate::fan_out::outcome::Done;
 use crate::fan_out::plan;
 use crate::fan_out::record::{InsertedEvent, Record, TopicNews};
 use crate::limits::{CLOCKS_APART_MILLIS, NOTED_AFTER_MILLIS, RAILS_AT_ONCE, WRITE_MILLIS, WRITES_AT_ONCE};
-use crate::op::Op;
 use crate::run::cover::Covering;
 use crate::work::delete_each;
 
-/// Notes late events for one batch of records.
-#[derive(Clone, Copy)]
-pub(super) struct LateNotes<'a> {
-    pub(super) op: &'a Op,
-    pub(super) done: &'a Done,
-}
-
-impl LateNotes<'_> {
+impl FanOut<'_> {
     /// Notes the late events of some records. Returns the indexes of the records that must come again: those of events that
     /// could not be noted for a consumer; or, if something else fails in a topic, all records with news of the topic.
-    pub(super) async fn note(self, records: &[Record]) -> BTreeSet<usize> {
+    pub(super) async fn note_late(self, records: &[Record]) -> BTreeSet<usize> {
         let mut by_topic: BTreeMap<&Topic, Vec<(usize, &TopicNews)>> = BTreeMap::new();
         for (index, record) in records.iter().enumerate() {
             if let Some(news) = &record.news {
@@ -93,7 +86,7 @@ impl LateNotes<'_> {
                 TopicNews::Deleted(key) => deletions.push(self.op.topic(topic).note_deletion(key.id())),
             }
         }
-        stream::iter(deletions).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
+        run_each(WRITES_AT_ONCE, deletions).await?;
         if inserted.is_empty() && opened.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -150,8 +143,7 @@ impl LateNotes<'_> {
                 let stamp = |InsertedEvent { key, expires_at, .. }: &_| {
                     stamp_event(self.op, key.encode(), *expires_at, key.id(), *days)
                 };
-                let stamps: Vec<_> = inserted.iter().copied().map(stamp).collect();
-                stream::iter(stamps).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+                run_each(WRITES_AT_ONCE, inserted.iter().copied().map(stamp)).await
             }
         }
     }
@@ -163,13 +155,12 @@ impl LateNotes<'_> {
             let at = inserted.key.id().at();
             inserted.is_later_than(NOTED_AFTER_MILLIS) && inserted.at <= at.saturating_add(WRITE_MILLIS)
         };
-        let late = inserted.iter().filter(|inserted| is_late(inserted));
+        let late: Vec<_> = inserted.iter().filter(|inserted| is_late(inserted)).collect();
         let note = |key: &EventKey| DeletedEventKey { topic: topic.clone(), id: key.id() }.encode();
-        let late: Vec<(Key, Key)> = late.map(|late| (note(&late.key), late.key.encode())).collect();
-        let notes: Vec<_> = late.iter().map(|(note, _)| note.clone()).collect();
+        let notes: Vec<_> = late.iter().map(|late| note(&late.key)).collect();
         let noted = self.op.table.existing(&notes).await?;
-        let deleted = late.into_iter().filter(|(note, _)| noted.contains(note));
-        delete_each(self.op, deleted.map(|(_, event)| event).collect()).await
+        let deleted = late.iter().zip(&notes).filter(|(_, note)| noted.contains(note));
+        delete_each(self.op, deleted.map(|(late, _)| late.key.encode()).collect()).await
     }
 
     /// Notes the candidates of one consumer, and then counts them. Returns those for which this failed.
@@ -198,7 +189,7 @@ impl LateNotes<'_> {
             }
         }
         if !waiting.is_empty()
-            && let Err(error) = self.count(ledger, &waiting).await
+            && let Err(error) = self.count_late(ledger, &waiting).await
         {
             tracing::warn!(%error, "late events were not counted");
             unnoted.extend(waiting);
@@ -207,7 +198,7 @@ impl LateNotes<'_> {
     }
 
     /// Counts entries that were noted. If the consumer was deleted meanwhile, they are dropped.
-    async fn count(self, ledger: Incarnation<'_>, noted: &[EventId]) -> Result<(), TableError> {
+    async fn count_late(self, ledger: Incarnation<'_>, noted: &[EventId]) -> Result<(), TableError> {
         let shards: BTreeSet<u8> = noted.iter().map(|id| LateEventKey::shard(*id)).collect();
         match ledger.count(&shards.into_iter().collect::<Vec<_>>()).await? {
             true => self.done.add(|all| all.late += noted.len() as u64),

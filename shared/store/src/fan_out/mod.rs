@@ -60,15 +60,13 @@ mod writer;
 use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt};
-use lately_items::WorkKey;
 use lately_keys::EventId;
 use lately_table::TableError;
 use tokio::sync::Semaphore;
 
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWork;
-use crate::fan_out::kinds::{backfill, cleanup, promotion};
-use crate::fan_out::late::LateNotes;
+use crate::fan_out::kinds::{backfill, backlog, cleanup, promotion};
 use crate::fan_out::outcome::Done;
 use crate::fan_out::post::Post;
 use crate::fan_out::record::{Change, What};
@@ -91,8 +89,8 @@ impl Op {
     /// request's deadline.
     pub async fn fan_out(&self, records: &[Record]) -> FanOutOutcome {
         let op = &self.until_deadline();
-        let writer = &Writer::new(&op.table);
         let (done, deferred, reads) = (Done::default(), DeferredWork::default(), SharedReads::default());
+        let writer = &Writer::new(&op.table, &done);
         let pages = Semaphore::new(PAGES_AT_ONCE);
         let fan_out = FanOut {
             op,
@@ -107,22 +105,18 @@ impl Op {
         let rails = plan::rails(records).into_iter();
         let rails: Vec<_> = rails.map(|rail| writer.rail(fan_out.run(records, rail))).collect();
         let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
-        let notes = LateNotes { op, done: &done };
         // The list of erasures is read after the entries are written (`kinds/erasure/inserted.rs`).
-        let work = async { (rails.await, Box::pin(notes.note(records)).await) };
+        let work = async { (rails.await, Box::pin(fan_out.note_late(records)).await) };
         let (stopped, unnoted) = writer.during(work).await;
         let not_deferred = deferred.put(op, &done).await;
         Box::pin(op.live_notes().put_entries(&done.late_entries)).await;
         let failures: BTreeSet<usize> =
             stopped.into_iter().flatten().chain(unnoted).chain(not_deferred).collect();
-        let written = writer.written();
         let done = done.into_outcome();
         FanOutOutcome {
             failed: failures.first().map(|first| records[*first].sequence().to_owned()),
             failures: failures.len(),
             oldest: records.iter().filter_map(|record| record.at).chain(done.oldest).min(),
-            write_calls: written.calls,
-            written_items: written.items,
             cost: self.cost(),
             ..done
         }
@@ -156,11 +150,7 @@ impl FanOut<'_> {
     /// Handles one change. The items of a backlog have one step together.
     async fn handle(self, change: &Change, items: &BTreeSet<EventId>) -> Result<(), TableError> {
         let Change { at, id, .. } = *change;
-        let is_page = match &change.what {
-            What::Followed(..) | What::Unfollowed(..) => true,
-            What::Step(key, _) => matches!(key, WorkKey::Job(_)),
-            _ => false,
-        };
+        let is_page = matches!(change.what, What::Followed(..) | What::Unfollowed(..) | What::Page(_));
         let _one_of_few = if is_page { self.pages.acquire().await.ok() } else { None };
         match &change.what {
             What::Posted(key, entry) => Box::pin(Post { fan_out: self, key, entry, at }.deliver()).await,
@@ -172,7 +162,10 @@ impl FanOut<'_> {
             What::Source { source, was_pushed, stored } => {
                 promotion::source_changed(self, source, *was_pushed, stored, at).await
             }
-            What::Step(key, name) => Box::pin(kinds::run(self, key, *name, items)).await,
+            What::Page(key) => Box::pin(kinds::run_page(self, key)).await,
+            What::Backlog(key) => Box::pin(backlog::run(self, &key.backlog, items)).await,
+            What::Ending(key, name) => Box::pin(kinds::run_ending(self.op, key, *name)).await,
+            What::Erasure(key, name) => Box::pin(kinds::run_erasure(self, key, *name)).await,
         }
     }
 }

@@ -8,9 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future;
-use lately_items::{
-    EventKey, JobKind, JobStep, Timeline, TimelineEntry, own_feed, place_at_source, place_in_feed,
-};
+use lately_items::{Backlog, DeferredEvent, EventKey, JobKind, JobStep, Timeline, TimelineEntry, own_feed};
 use lately_keys::{Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
@@ -73,7 +71,9 @@ impl Post<'_> {
     }
 
     fn later(self) -> DeferredWrite {
-        DeferredWrite::write(self.key, self.at, self.entry.fans_out)
+        let Self { entry, at, .. } = self;
+        let written = Some((entry.topic.clone(), self.key.partition().bucket.width()));
+        DeferredWrite { written, event: DeferredEvent { id: entry.id, at, fans_out: entry.fans_out } }
     }
 
     /// Writes the entries under the sources, and in the author's own feed. Returns those that were not deferred.
@@ -93,8 +93,8 @@ impl Post<'_> {
             let source = op.source(source);
             source.look_after(&source.known_coverage(), entry.id.at()).await;
         }
-        sources.retain(|source| !deferred.contains(&place_at_source(entry.id, source)));
-        let own = own.filter(|user| !deferred.contains(&place_in_feed(entry.id, user)));
+        sources.retain(|source| !deferred.contains(&(Backlog::Source(source.clone()), entry.id)));
+        let own = own.filter(|user| !deferred.contains(&(Backlog::Feed(user.clone()), entry.id)));
         let followed = sources.iter().cloned().map(Timeline::Source);
         let timelines = followed.chain(own.iter().cloned().map(Timeline::Feed));
         fan_out.done.late_entries.add(op.now(), &[entry.id], timelines);

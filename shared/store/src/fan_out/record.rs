@@ -15,8 +15,8 @@ use std::error::Error;
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
 use lately_items::event::ACTOR;
 use lately_items::{
-    AnyKey, BacklogKey, DirectoryKey, EXPIRES_AT, EventKey, Follower, FollowerCountKey, FollowerCounts,
-    FollowerKey, PushMode, StepName, StoredSource, TimelineEntry, WorkKey,
+    AnyKey, BacklogKey, DirectoryKey, EXPIRES_AT, EndingStepKey, ErasureStepKey, EventKey, Follower,
+    FollowerCountKey, FollowerCounts, FollowerKey, JobKey, PushMode, StepName, StoredSource, TimelineEntry,
 };
 use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, Topic, UnixMillis};
 use lately_table::Item;
@@ -110,8 +110,14 @@ pub(super) enum What {
     },
     /// An event that timelines list got another expiry.
     Restamped(EventKey, TimelineEntry),
-    /// A step of background work was put.
-    Step(WorkKey, Option<StepName>),
+    /// A page of a job was put.
+    Page(JobKey),
+    /// An item of a backlog was put.
+    Backlog(BacklogKey),
+    /// A step of a topic's deletion was put, or of a change of its retention.
+    Ending(EndingStepKey, StepName),
+    /// A step of an erasure was put.
+    Erasure(ErasureStepKey, StepName),
 }
 
 impl Record {
@@ -132,7 +138,7 @@ impl Record {
     /// The key of a backlog's item, if the record is of one.
     pub(super) fn backlog(&self) -> Option<&BacklogKey> {
         match &self.change {
-            Ok(Some(Change { what: What::Step(WorkKey::Backlog(key), _), .. })) => Some(key),
+            Ok(Some(Change { what: What::Backlog(key), .. })) => Some(key),
             _ => None,
         }
     }
@@ -198,21 +204,18 @@ fn item(attributes: serde_dynamo::Item) -> Item {
     Item::from(HashMap::<String, _>::from(attributes))
 }
 
-/// True if DynamoDB's TTL made the change.
-fn is_ttl(identity: &UserIdentity) -> bool {
-    identity.type_ == "Service" && identity.principal_id == "dynamodb.amazonaws.com"
-}
-
 impl ImageRecord {
     fn of(record: EventRecord) -> Result<Self, Poison> {
         let EventRecord { event_name, change, user_identity, .. } = record;
         if !["INSERT", "MODIFY", "REMOVE"].contains(&&*event_name) {
             return Err("the record lacks a known event name".into());
         }
+        let is_ttl =
+            |user: UserIdentity| user.type_ == "Service" && user.principal_id == "dynamodb.amazonaws.com";
         Ok(Self {
             is_insert: event_name == "INSERT",
             is_removal: event_name == "REMOVE",
-            is_expiry: user_identity.as_ref().is_some_and(is_ttl),
+            is_expiry: user_identity.is_some_and(is_ttl),
             seconds: change.approximate_creation_date_time.timestamp(),
             keys: item(change.keys),
             after: (!change.new_image.is_empty()).then(|| item(change.new_image)),
@@ -240,7 +243,8 @@ impl ImageRecord {
 
     fn what(&self, key: AnyKey) -> Result<Option<What>, Poison> {
         let removed = self.is_removal;
-        Ok(Some(match key {
+        let step = || Ok::<_, Poison>(StepName::found(self.after()?)?);
+        Ok(match key {
             AnyKey::Event(key) => {
                 let image = if removed { self.before()? } else { self.after()? };
                 let Some(entry) = TimelineEntry::of(&key, image)? else { return Ok(None) };
@@ -248,32 +252,27 @@ impl ImageRecord {
                     .before
                     .as_ref()
                     .is_some_and(|before| before.value(EXPIRES_AT) != image.value(EXPIRES_AT));
-                match (removed, has_new_expiry) {
+                Some(match (removed, has_new_expiry) {
                     (true, _) => What::Deleted(entry),
                     (false, true) => What::Restamped(key, entry),
                     (false, false) => What::Posted(key, entry),
-                }
+                })
             }
-            AnyKey::Follower(key) if removed => What::Unfollowed(key),
-            _ if removed => return Ok(None),
-            AnyKey::Follower(key) => What::Followed(key, Follower::decode(self.after()?)?),
-            AnyKey::FollowerCount(key) => What::Counted(key, FollowerCounts::decode(self.after()?)?.1),
+            AnyKey::Follower(key) if removed => Some(What::Unfollowed(key)),
+            _ if removed => None,
+            AnyKey::Follower(key) => Some(What::Followed(key, Follower::decode(self.after()?)?)),
+            AnyKey::FollowerCount(key) => Some(What::Counted(key, FollowerCounts::decode(self.after()?)?.1)),
             AnyKey::SourceItem(key) => {
                 let before = self.before.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default();
                 let stored = StoredSource::decode(self.after()?)?;
-                What::Source { source: key.source, was_pushed: before.mode == PushMode::Push, stored }
+                Some(What::Source { source: key.source, was_pushed: before.mode == PushMode::Push, stored })
             }
-            key => match WorkKey::of(key) {
-                None => return Ok(None),
-                Some(key @ (WorkKey::Ending(_) | WorkKey::Erasure(_))) => {
-                    match StepName::found(self.after()?)? {
-                        None => return Ok(None),
-                        name => What::Step(key, name),
-                    }
-                }
-                Some(key) => What::Step(key, None),
-            },
-        }))
+            AnyKey::Job(key) => Some(What::Page(key)),
+            AnyKey::Backlog(key) => Some(What::Backlog(key)),
+            AnyKey::EndingStep(key) => step()?.map(|name| What::Ending(key, name)),
+            AnyKey::ErasureStep(key) => step()?.map(|name| What::Erasure(key, name)),
+            _ => None,
+        })
     }
 
     fn after(&self) -> Result<&Item, Poison> {

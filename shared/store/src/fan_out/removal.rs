@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lately_items::{
-    DeferredEvent, JobKind, JobStep, StoredSource, TimelineEntry, own_feed, place_at_source, place_in_feed,
+    Backlog, DeferredEvent, JobKind, JobStep, StoredSource, TimelineEntry, own_feed, place_in_feed,
     places_at_source,
 };
 use lately_keys::{Source, UnixMillis, User};
@@ -66,9 +66,9 @@ impl<'a> Removal<'a> {
         sources: Vec<Source>,
         own: Option<User>,
     ) -> Result<Vec<(Source, StoredSource)>, TableError> {
-        let Self { fan_out, event: DeferredEvent { id, at, fans_out }, .. } = self;
-        let op = fan_out.op;
-        let later = [DeferredWrite::remove(id, at, fans_out)];
+        let Self { fan_out, event, .. } = self;
+        let (op, id) = (fan_out.op, event.id);
+        let later = [DeferredWrite { written: None, event }];
         let known = |source: &Source| places_at_source(id, source, &op.source(source).known_coverage());
         let mut removed: Vec<_> = sources.iter().flat_map(known).collect();
         let in_own_feed = own.iter().map(|user| place_in_feed(id, user));
@@ -88,7 +88,7 @@ impl<'a> Removal<'a> {
             }
             found.push((source, stored));
         }
-        found.retain(|(source, _)| !deferred.contains(&place_at_source(id, source)));
+        found.retain(|(source, _)| !deferred.contains(&(Backlog::Source(source.clone()), id)));
         Ok(found)
     }
 }

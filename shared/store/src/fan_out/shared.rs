@@ -26,11 +26,11 @@ use crate::op::Op;
 #[derive(Debug, Default)]
 pub(super) struct SharedReads {
     pub(super) sources: Reads<Source, StoredSource>,
-    pub(super) counts: Reads<(Source, ShardCount), Arc<BTreeMap<Shard, FollowerCounts>>>,
+    pub(super) counts: Reads<(Source, ShardCount), BTreeMap<Shard, FollowerCounts>>,
     /// The first page of a shard of followers.
-    pub(super) pages: Reads<(Source, Shard), Arc<FollowerPage>>,
+    pub(super) pages: Reads<(Source, Shard), FollowerPage>,
     /// The users in a shard who have unfollowed since a change, or may have.
-    pub(super) leavers: Reads<(Source, Shard, UnixMillis), Arc<BTreeSet<User>>>,
+    pub(super) leavers: Reads<(Source, Shard, UnixMillis), BTreeSet<User>>,
     /// Counts up when a rail asks whether an event exists, and when a look for events begins.
     moments: AtomicU64,
     /// Events about which rails have asked since the last look for events began.
@@ -49,7 +49,7 @@ pub(super) struct Reads<K, V> {
     last: Mutex<HashMap<K, LastRead<V>>>,
 }
 
-type LastRead<V> = Arc<sync::Mutex<Option<(u64, V)>>>;
+type LastRead<V> = Arc<sync::Mutex<Option<(u64, Arc<V>)>>>;
 
 impl<K, V> Default for Reads<K, V> {
     fn default() -> Self {
@@ -57,13 +57,13 @@ impl<K, V> Default for Reads<K, V> {
     }
 }
 
-impl<K: Eq + Hash, V: Clone> Reads<K, V> {
+impl<K: Eq + Hash, V> Reads<K, V> {
     /// Reads, or gets what another rail's read finds.
     pub(super) async fn share(
         &self,
         key: K,
         read: BoxFuture<'_, Result<V, TableError>>,
-    ) -> Result<V, TableError> {
+    ) -> Result<Arc<V>, TableError> {
         let asked = self.moments.fetch_add(1, Ordering::Relaxed);
         // The rails that continue at the same time as this one ask first.
         tokio::task::yield_now().await;
@@ -71,18 +71,18 @@ impl<K: Eq + Hash, V: Clone> Reads<K, V> {
             Arc::clone(self.last.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
         let mut last = last.lock().await;
         if let Some((_, found)) = last.as_ref().filter(|(began, _)| *began > asked) {
-            return Ok(found.clone());
+            return Ok(Arc::clone(found));
         }
         let began = self.moments.fetch_add(1, Ordering::Relaxed);
-        let found = read.await?;
-        *last = Some((began, found.clone()));
+        let found = Arc::new(read.await?);
+        *last = Some((began, Arc::clone(&found)));
         Ok(found)
     }
 }
 
 impl SharedReads {
     /// The source, read consistently.
-    pub(super) async fn stored(&self, op: &Op, source: &Source) -> Result<StoredSource, TableError> {
+    pub(super) async fn stored(&self, op: &Op, source: &Source) -> Result<Arc<StoredSource>, TableError> {
         self.sources.share(source.clone(), Box::pin(op.source(source).stored())).await
     }
 

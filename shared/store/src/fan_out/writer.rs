@@ -13,17 +13,17 @@
 //! partition is busy. And a backlog is one more write, which makes a limit of the table or the account worse.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::{self, Either};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lately_keys::Key;
 use lately_table::limits::BATCH_ITEMS;
 use lately_table::{Attempts, BatchOutcome, Refusal, Table, TableError, Write};
 use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::fan_out::outcome::Done;
 use crate::limits::{BUSY_ATTEMPTS, WRITES_AT_ONCE};
 
 /// A write call that is not full waits this long for rails that are still reading.
@@ -32,15 +32,9 @@ const LINGER: Duration = Duration::from_millis(25);
 #[cfg(test)]
 mod tests;
 
-/// The number of calls that the writer has made, and the number of items that they have written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct WriteTotals {
-    pub(super) calls: u64,
-    pub(super) items: u64,
-}
-
 pub(super) struct Writer<'a> {
     table: &'a Table,
+    done: &'a Done,
     state: Mutex<State>,
     /// Wakes the writer: a rail has asked for writes, or has ended.
     changed: Notify,
@@ -61,7 +55,6 @@ struct State {
     rails: usize,
     /// Rails that wait for the writer.
     waiting: usize,
-    written: WriteTotals,
 }
 
 #[derive(Debug)]
@@ -74,24 +67,14 @@ struct Queued {
     alone: bool,
     /// True if all rails that asked for the write can leave it for later.
     may_refuse: bool,
-    tickets: Vec<Arc<Ticket>>,
+    tickets: Vec<Ticket>,
 }
 
-/// The writes that a rail waits for.
-#[derive(Debug)]
-struct Ticket {
-    open: Mutex<OpenWrites>,
-    done: Notify,
-}
-
-#[derive(Debug)]
-struct OpenWrites {
-    writes: usize,
-    failed: Option<TableError>,
-    refused: Vec<Key>,
-}
+/// Tells a rail how a write has ended. A rail waits until none of its tickets is left.
+type Ticket = UnboundedSender<(Key, End)>;
 
 /// The end of a write.
+#[derive(Clone, Debug)]
 enum End {
     Written,
     Refused,
@@ -99,15 +82,16 @@ enum End {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(table: &'a Table) -> Self {
-        Self { table, state: Mutex::default(), changed: Notify::new() }
+    pub(super) fn new(table: &'a Table, done: &'a Done) -> Self {
+        Self { table, done, state: Mutex::default(), changed: Notify::new() }
     }
 
     /// Drives some work to its end, and makes the writes that its rails ask for meanwhile.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
-        match future::select(pin!(work), pin!(self.run())).await {
-            Either::Left((done, _)) => done,
-            Either::Right((never, _)) => match never {},
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = self.run() => match never {},
         }
     }
 
@@ -143,26 +127,27 @@ impl<'a> Writer<'a> {
         if asked.is_empty() {
             return Ok(refused);
         }
-        let open = OpenWrites { writes: asked.len(), failed: None, refused };
-        let ticket = Arc::new(Ticket { open: Mutex::new(open), done: Notify::new() });
+        let (ticket, mut ends) = unbounded_channel();
         for (key, write) in asked {
             self.state().ask(key, write, may_refuse, &ticket);
         }
+        drop(ticket);
         self.state().waiting += 1;
         self.changed.notify_one();
-        ticket.done.notified().await;
-        let mut open = ticket.open();
-        open.failed.take().map_or_else(|| Ok(std::mem::take(&mut open.refused)), Err)
+        let mut failed = None;
+        while let Some((key, end)) = ends.recv().await {
+            match end {
+                End::Written => {}
+                End::Refused => refused.push(key),
+                End::Failed(error) => failed = Some(error),
+            }
+        }
+        failed.map_or(Ok(refused), Err)
     }
 
     /// Forgets that a partition takes no more writes.
     pub(super) fn forgive(&self, partition: &str) {
         self.state().busy.remove(partition);
-    }
-
-    /// The calls and items so far.
-    pub(super) fn written(&self) -> WriteTotals {
-        self.state().written
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -179,21 +164,17 @@ impl<'a> Writer<'a> {
                 calls.push(self.call(batch));
             }
             let asked = !self.state().queue.is_empty();
-            let linger =
-                async { if asked { tokio::time::sleep(LINGER).await } else { future::pending().await } };
-            let ended = pin!(async {
-                if calls.next().await.is_none() {
-                    future::pending::<()>().await;
-                }
-            });
-            let changed = pin!(self.changed.notified());
-            let changed = future::select(ended, changed);
-            lingered = matches!(future::select(changed, pin!(linger)).await, Either::Right(_));
+            lingered = tokio::select! {
+                biased;
+                Some(()) = calls.next() => false,
+                () = self.changed.notified() => false,
+                () = tokio::time::sleep(LINGER), if asked => true,
+            };
         }
     }
 
     async fn call(&self, batch: Vec<(u64, Queued)>) {
-        self.state().written.calls += 1;
+        self.done.add(|all| all.write_calls += 1);
         let writes: Vec<_> = batch.iter().map(|(_, queued)| &queued.write).collect();
         let (open, refusal) = match self.table.batch_write(&writes).await {
             BatchOutcome::Written(unprocessed) => {
@@ -201,18 +182,19 @@ impl<'a> Writer<'a> {
                 for (place, queued) in batch.into_iter().enumerate() {
                     if unprocessed.contains(&place) { open.push(queued) } else { done.push(queued) }
                 }
-                self.end(done, &End::Written);
+                self.done.add(|all| all.written_items += done.len() as u64);
+                self.state().end(done, &End::Written);
                 let error = TableError::unavailable("a batch was not processed");
                 (open, Refusal { error, is_range_hot: false, is_throttle: true })
             }
             BatchOutcome::Refused(refusal) => (batch, refusal),
             BatchOutcome::Failed(error) => {
-                let [_] = &*batch else { return self.again(batch, true) };
-                return self.end(batch, &End::Failed(error));
+                let [_] = &*batch else { return self.state().again(batch, true) };
+                return self.state().end(batch, &End::Failed(error));
             }
         };
         let busy = only_partition(&open).filter(|_| refusal.is_range_hot);
-        let open = self.refuse(open, busy);
+        let open = self.state().refuse(open, busy);
         let made = open.iter().map(|(_, queued)| queued.attempts + 1).max();
         let Some(made) = made else { return };
         let wait = Attempts::wait_after(self.table, made);
@@ -220,82 +202,12 @@ impl<'a> Writer<'a> {
             self.table.meter().throttled(wait.is_none());
         }
         match wait {
-            None => self.end(open, &End::Failed(refusal.error)),
+            None => self.state().end(open, &End::Failed(refusal.error)),
             Some(wait) => {
                 tokio::time::sleep(wait).await;
-                self.again(open, false);
+                self.state().again(open, false);
             }
         }
-    }
-
-    /// Puts writes back to their old places in the queue.
-    fn again(&self, batch: Vec<(u64, Queued)>, alone: bool) {
-        let mut state = self.state();
-        for (place, mut queued) in batch {
-            state.in_flight.remove(&queued.key);
-            queued.attempts += 1;
-            if alone {
-                queued.alone = true;
-            } else if queued.may_refuse && queued.attempts >= BUSY_ATTEMPTS {
-                // The write gets one call of its own. If its partition is not the reason even then, the write is
-                // repeated as all others are.
-                queued.may_refuse = !queued.alone;
-                queued.alone = !queued.alone;
-            }
-            state.newest.entry(queued.key.clone()).or_insert(place);
-            state.queue.insert(place, queued);
-        }
-    }
-
-    /// Refuses writes to busy partitions: those of a call, and all that are queued. Returns the other writes of the
-    /// call.
-    fn refuse(&self, batch: Vec<(u64, Queued)>, busy: Option<String>) -> Vec<(u64, Queued)> {
-        let mut state = self.state();
-        if let Some(busy) = busy
-            && batch.iter().any(|(_, queued)| queued.attempts + 1 >= BUSY_ATTEMPTS)
-        {
-            let waiting = state.take_refusable(&busy);
-            state.busy.insert(busy);
-            drop(state);
-            self.end(waiting, &End::Refused);
-            state = self.state();
-        }
-        let (refused, open) = batch
-            .into_iter()
-            .partition(|(_, queued)| queued.may_refuse && state.busy.contains(&queued.key.pk));
-        drop(state);
-        self.end(refused, &End::Refused);
-        open
-    }
-
-    fn end(&self, batch: Vec<(u64, Queued)>, end: &End) {
-        let mut state = self.state();
-        if matches!(end, End::Written) {
-            state.written.items += batch.len() as u64;
-        }
-        for (_, queued) in batch {
-            state.in_flight.remove(&queued.key);
-            for ticket in queued.tickets {
-                let mut open = ticket.open();
-                open.writes -= 1;
-                match end {
-                    End::Written => {}
-                    End::Refused => open.refused.push(queued.key.clone()),
-                    End::Failed(error) => open.failed = Some(error.clone()),
-                }
-                if open.writes == 0 {
-                    // Counted here and not by the rail: until it runs again, it would still seem to wait.
-                    state.waiting -= 1;
-                    ticket.done.notify_one();
-                }
-            }
-        }
-    }
-}
-
-impl Ticket {
-    fn open(&self) -> MutexGuard<'_, OpenWrites> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -306,18 +218,66 @@ fn only_partition(batch: &[(u64, Queued)]) -> Option<String> {
 }
 
 impl State {
-    fn ask(&mut self, key: Key, write: Write, may_refuse: bool, ticket: &Arc<Ticket>) {
+    fn ask(&mut self, key: Key, write: Write, may_refuse: bool, ticket: &Ticket) {
         let newest = self.newest.get(&key).and_then(|place| self.queue.get_mut(place));
         if let Some(same) = newest.filter(|queued| queued.write == write) {
-            same.tickets.push(Arc::clone(ticket));
+            same.tickets.push(ticket.clone());
             same.may_refuse &= may_refuse;
             return;
         }
         let place = self.asked;
         self.asked += 1;
         self.newest.insert(key.clone(), place);
-        let tickets = vec![Arc::clone(ticket)];
+        let tickets = vec![ticket.clone()];
         self.queue.insert(place, Queued { key, write, attempts: 0, alone: false, may_refuse, tickets });
+    }
+
+    /// Puts writes back to their old places in the queue.
+    fn again(&mut self, batch: Vec<(u64, Queued)>, alone: bool) {
+        for (place, mut queued) in batch {
+            self.in_flight.remove(&queued.key);
+            queued.attempts += 1;
+            if alone {
+                queued.alone = true;
+            } else if queued.may_refuse && queued.attempts >= BUSY_ATTEMPTS {
+                // The write gets one call of its own. If its partition is not the reason even then, the write is
+                // repeated as all others are.
+                queued.may_refuse = !queued.alone;
+                queued.alone = !queued.alone;
+            }
+            self.newest.entry(queued.key.clone()).or_insert(place);
+            self.queue.insert(place, queued);
+        }
+    }
+
+    /// Refuses writes to busy partitions: those of a call, and all that are queued. Returns the other writes of the
+    /// call.
+    fn refuse(&mut self, batch: Vec<(u64, Queued)>, busy: Option<String>) -> Vec<(u64, Queued)> {
+        if let Some(busy) = busy
+            && batch.iter().any(|(_, queued)| queued.attempts + 1 >= BUSY_ATTEMPTS)
+        {
+            let waiting = self.take_refusable(&busy);
+            self.busy.insert(busy);
+            self.end(waiting, &End::Refused);
+        }
+        let (refused, open) = batch
+            .into_iter()
+            .partition(|(_, queued)| queued.may_refuse && self.busy.contains(&queued.key.pk));
+        self.end(refused, &End::Refused);
+        open
+    }
+
+    /// Tells the rails how writes have ended.
+    fn end(&mut self, batch: Vec<(u64, Queued)>, end: &End) {
+        for (_, queued) in batch {
+            self.in_flight.remove(&queued.key);
+            for ticket in queued.tickets {
+                // Counted here and not by the rail: until it runs again, it would still seem to wait.
+                self.waiting -= usize::from(ticket.strong_count() == 1);
+                // A rail that has been dropped needs no answer.
+                ticket.send((queued.key.clone(), end.clone())).ok();
+            }
+        }
     }
 
     /// Takes out of the queue the writes to a partition that the rails can leave for later.

@@ -9,6 +9,7 @@
 
 mod rebuild;
 mod seen;
+pub(crate) mod settle;
 mod start;
 mod verify;
 

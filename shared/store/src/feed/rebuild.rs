@@ -1,16 +1,14 @@
-//! Rebuild: the repair of a feed. It puts the entries that belong to the feed, and deletes those that do not.
-//!
-//! The set of entries that belong to a feed may change during the repair: the user follows or unfollows a source, or an
-//! event is deleted. So after each round of writes the repair reads everything again, consistently, until nothing has
-//! changed. Fan-out handles every later change, after the writes of the repair.
+//! The repair of a feed: it puts the entries and markers that belong to the feed, and deletes those that do not
+//! (`settle.rs`).
 
 use std::collections::BTreeSet;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::{Actor, EventId, Source, User};
+use lately_table::TableError;
 use lately_table::limits::BATCH_ITEMS;
-use lately_table::{Rounds, TableError};
 
+use crate::at_once::run_each;
+use crate::feed::settle::settle;
 use crate::op::Op;
 use lately_items::{PullMarker, TimelineEntry, place_at_source, place_in_feed};
 
@@ -20,40 +18,24 @@ pub(super) async fn mend_entries(op: &Op, user: &User, entries: &[TimelineEntry]
         return Ok(());
     }
     let retention = op.store.feeds().retention;
-    let mut belonging = belonging_to(op, user, entries).await?;
-    let mut rounds = Rounds::of(&op.table, "the entries of the feed");
-    loop {
+    let write = async |belonging: BTreeSet<EventId>| {
         let write = async |entry: &TimelineEntry| match belonging.contains(&entry.id) {
             true => op.table.put(&entry.in_feed(user, retention)).await,
             false => op.table.delete(place_in_feed(entry.id, user)).await,
         };
-        let writes: Vec<_> = entries.iter().map(write).collect();
-        stream::iter(writes).buffer_unordered(BATCH_ITEMS).try_collect::<()>().await?;
-        let now = belonging_to(op, user, entries).await?;
-        if now == belonging {
-            return Ok(());
-        }
-        belonging = now;
-        rounds.lose()?;
-    }
+        run_each(BATCH_ITEMS, entries.iter().map(write)).await
+    };
+    settle(&op.table, "the entries of the feed", || belonging_to(op, user, entries), write).await
 }
 
 /// Puts the pull marker of a source if the feed must pull the source, and deletes the marker otherwise.
 pub(super) async fn mend_pull(op: &Op, user: &User, source: &Source) -> Result<(), TableError> {
-    let mut wanted = wanted_pull(op, user, source).await?;
-    let mut rounds = Rounds::of(&op.table, "the pull markers of the feed");
-    loop {
-        match &wanted {
-            Some(pull) => op.table.put(&pull.encode(user)).await?,
-            None => op.table.delete(PullMarker::key(user, source)).await?,
-        }
-        let now = wanted_pull(op, user, source).await?;
-        if now == wanted {
-            return Ok(());
-        }
-        wanted = now;
-        rounds.lose()?;
-    }
+    let wanted = || wanted_pull(op, user, source);
+    let write = async |wanted: Option<PullMarker>| match wanted {
+        Some(pull) => op.table.put(&pull.encode(user)).await,
+        None => op.table.delete(PullMarker::key(user, source)).await,
+    };
+    settle(&op.table, "the pull markers of the feed", wanted, write).await
 }
 
 /// The pull marker of a source, if the feed must have the marker and lacks it.

@@ -72,8 +72,7 @@ impl FeedHandle<'_> {
         let unread = if marks.pulls.is_empty() && topics.is_none() {
             self.count_pushed(ids, now).await?
         } else {
-            let myself = Actor::from(user);
-            let counted = Counted { filter: Filter::seen_by(topics, now), myself: &myself };
+            let filter = Filter::seen_by(topics, now);
             let pulls = marks.pulls.iter().filter_map(|pull| {
                 let ids = IdRange::new(ids.oldest.max(pull.since), ids.newest)?;
                 Some(self.op.source(&pull.source).partitions(ids, false))
@@ -81,7 +80,7 @@ impl FeedHandle<'_> {
             let pulled = try_join_all(pulls).await?.concat();
             let partitions: Vec<_> =
                 [(FeedEntryKey::partition(user), ids)].into_iter().chain(pulled).collect();
-            self.count_all(&partitions, counted).await?
+            self.count_all(&partitions, filter).await?
         };
         let shown = usize::try_from(unread.unread).unwrap_or(usize::MAX);
         self.op.show(shown);
@@ -115,8 +114,9 @@ impl FeedHandle<'_> {
     async fn count_all(
         self,
         partitions: &[(String, IdRange)],
-        counted: Counted<'_>,
+        filter: Filter<'_>,
     ) -> Result<Unread, TableError> {
+        let myself = &Actor::from(self.user);
         // An entry has 1 KB at most. So the first queries of all lists together stay within the bound.
         let limit = u32::try_from(UNITS_PER_REQUEST * 8 / partitions.len() as u64).unwrap_or(u32::MAX);
         let lists: Vec<_> = (0..)
@@ -130,7 +130,10 @@ impl FeedHandle<'_> {
                     let found =
                         self.op.lane_page(&range.query().limit(limit.max(1)), TimelineEntry::decode).await?;
                     rest = found.rest(&range);
-                    let counted = found.items.iter().filter(|entry| counted.takes(entry, number > 0));
+                    // The first list is the feed's own. Sources also list events of topics that do not fan out.
+                    let counted = found.items.iter().filter(|entry| {
+                        (number == 0 || entry.fans_out) && entry.actor != *myself && filter.takes(entry)
+                    });
                     unread.extend(counted.map(|entry| entry.id));
                     if self.op.table.is_spent() {
                         break;
@@ -146,19 +149,5 @@ impl FeedHandle<'_> {
             more |= goes_on;
         }
         Ok(Unread { unread: all.len() as u64, more })
-    }
-}
-
-/// The entries that count as unread.
-#[derive(Clone, Copy, Debug)]
-struct Counted<'a> {
-    filter: Filter<'a>,
-    myself: &'a Actor,
-}
-
-impl Counted<'_> {
-    fn takes(&self, entry: &TimelineEntry, pulled: bool) -> bool {
-        let in_feed = !pulled || entry.fans_out;
-        in_feed && entry.actor != *self.myself && self.filter.takes(entry)
     }
 }

@@ -1,4 +1,4 @@
-//! Verify: the comparison of a feed with its sources. It finds entries that the feed lacks, and entries that do not
+//! The comparison of a feed with its sources. It finds entries that the feed lacks, and entries that do not
 //! belong.
 //!
 //! A feed must hold the events of each followed source since the follow, and the user's own posts. It may also hold
@@ -60,25 +60,10 @@ pub enum FeedFinding {
 }
 
 impl FeedHandle<'_> {
-    /// Compares a user's feed with its sources. After every page, `progress` gets the report so far and the findings of
-    /// that page.
-    pub async fn verify(
-        self,
-        progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,
-    ) -> Result<FeedReport, TableError> {
-        self.compare(false, progress).await
-    }
-
-    /// Compares a user's feed with its sources as [`FeedHandle::verify`] does, and repairs the differences. It may be
-    /// stopped and run again at any time, also while fan-out runs.
-    pub async fn rebuild(
-        self,
-        progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,
-    ) -> Result<FeedReport, TableError> {
-        self.compare(true, progress).await
-    }
-
-    async fn compare(
+    /// Compares a user's feed with its sources, and repairs the differences if `mends` says so. After every page,
+    /// `progress` gets the report so far and the findings of that page. A repair may be stopped and run again at any time,
+    /// also while fan-out runs.
+    pub async fn compare(
         self,
         mends: bool,
         progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,
@@ -226,8 +211,9 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
     async fn pulls(&mut self) -> Result<(), TableError> {
         for PullMarker { source, .. } in self.marks.pulls.clone() {
             let op = self.op.step();
-            let is_extra = op.user(self.user).edge(&source).await?.is_none();
-            self.mend_pull(&source, is_extra.then(|| FeedFinding::ExtraPull(source.clone())), &op).await?;
+            if op.user(self.user).edge(&source).await?.is_none() {
+                self.found_pull(&source, FeedFinding::ExtraPull(source.clone()), &op).await?;
+            }
         }
         let mut query = Some(ALL_FOLLOWS);
         while let Some(follows) = self.follows(&mut query).await? {
@@ -236,26 +222,21 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
                     continue;
                 }
                 let op = self.op.step();
-                let missing = missing_pull(&op, self.user, &source).await?;
-                let found = missing.is_some().then(|| FeedFinding::MissingPull(source.clone()));
-                self.mend_pull(&source, found, &op).await?;
-                // The events that are missing only because of this marker are not reported one by one.
-                self.marks.pulls.extend(missing);
+                if let Some(missing) = missing_pull(&op, self.user, &source).await? {
+                    self.found_pull(&source, FeedFinding::MissingPull(source.clone()), &op).await?;
+                    // The events that are missing only because of this marker are not reported one by one.
+                    self.marks.pulls.push(missing);
+                }
             }
         }
         Ok(())
     }
 
-    async fn mend_pull(
-        &mut self,
-        source: &Source,
-        found: Option<FeedFinding>,
-        op: &Op,
-    ) -> Result<(), TableError> {
-        if self.mends && found.is_some() {
+    async fn found_pull(&mut self, source: &Source, found: FeedFinding, op: &Op) -> Result<(), TableError> {
+        if self.mends {
             mend_pull(op, self.user, source).await?;
         }
-        self.report(found.into_iter().collect());
+        self.report(vec![found]);
         Ok(())
     }
 

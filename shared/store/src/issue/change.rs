@@ -4,7 +4,7 @@
 //! The read costs a call, which cannot be saved: the priority, the index keys and the event depend on the whole issue,
 //! and not only on the change.
 
-use lately_items::{IssueKey, ReadIssue};
+use lately_items::ReadIssue;
 use lately_keys::Actor;
 use lately_model::{Issue, IssueChange, Precondition, Revision, issue_changed};
 use lately_table::{Rounds, TableError, Transaction};
@@ -44,45 +44,22 @@ impl IssueHandle<'_> {
         precondition: Precondition,
         by: &Actor,
     ) -> Result<Issue, ChangeIssueError> {
-        self.update(by, |issue| {
-            let current = issue.map(|issue| issue.revision);
-            match (precondition, current) {
-                (Precondition::None | Precondition::Absent, None) => Err(not_found(self.key)),
-                (Precondition::None, Some(current)) => Err(ChangeIssueError::RevisionRequired(current)),
-                (Precondition::Is(known), current) if current == Some(known) => Ok(Some(change.clone())),
-                (_, current) => Err(ChangeIssueError::Mismatch(current)),
-            }
-        })
-        .await
-    }
-
-    /// Reads the issue, asks `update` for a change, and applies the change. If another writer came first, this starts
-    /// again from that writer's issue, up to [`CONFLICTS`](lately_table::limits::CONFLICTS) times. If `update` returns
-    /// `None`, the issue stays as it is. Returns the issue that is stored in the end.
-    ///
-    /// # Errors
-    /// See [`ChangeIssueError`]. There is no precondition, so no error is about the revision.
-    pub async fn update_with_retry(
-        self,
-        by: &Actor,
-        mut update: impl FnMut(&Issue) -> Option<IssueChange>,
-    ) -> Result<Issue, ChangeIssueError> {
-        self.update(by, |issue| Ok(update(issue.ok_or_else(|| not_found(self.key))?))).await
-    }
-
-    async fn update(
-        self,
-        by: &Actor,
-        mut decide: impl FnMut(Option<&Issue>) -> Result<Option<IssueChange>, ChangeIssueError>,
-    ) -> Result<Issue, ChangeIssueError> {
         let mut known = self.read(true).await?;
         let mut rounds = Rounds::of(&self.op.table, "the issue");
         loop {
-            let change = decide(known.as_ref().map(|read| &read.issue))?;
-            let Some(read) = known else { return Err(not_found(self.key)) };
-            let changed = change.map(|change| change.apply_to(&read.issue));
-            let told = changed.and_then(|next| Some((issue_changed(&read.issue, &next, by)?, next)));
-            let Some((event, next)) = told else {
+            let current = known.as_ref().map(|read| read.issue.revision);
+            let read = match (precondition, known) {
+                (Precondition::None | Precondition::Absent, None) => {
+                    return Err(IssueNotFound { issue: self.key.clone() }.into());
+                }
+                (Precondition::None, Some(read)) => {
+                    return Err(ChangeIssueError::RevisionRequired(read.issue.revision));
+                }
+                (Precondition::Is(known), Some(read)) if read.issue.revision == known => read,
+                _ => return Err(ChangeIssueError::Mismatch(current)),
+            };
+            let next = change.clone().apply_to(&read.issue);
+            let Some(event) = issue_changed(&read.issue, &next, by) else {
                 self.op.issues().write_back(std::slice::from_ref(&read)).await;
                 return Ok(read.issue);
             };
@@ -102,8 +79,4 @@ impl IssueHandle<'_> {
             rounds.lose_and_pause().await?;
         }
     }
-}
-
-fn not_found(issue: &IssueKey) -> ChangeIssueError {
-    IssueNotFound { issue: issue.clone() }.into()
 }

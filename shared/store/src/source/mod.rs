@@ -12,7 +12,6 @@
 //! process remembers an expiring item, and none remembers any coverage for longer than [`SOURCE_AGE`]. So after the
 //! item is gone, no process writes to a spread that only the item named.
 
-pub(crate) mod cache;
 mod shards;
 
 use std::sync::Arc;
@@ -30,7 +29,14 @@ use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::limits::{FOLLOWER_SHARDS, SOURCE_AGE};
 use crate::moments::{Aged, Sent};
-use crate::source::cache::KnownSource;
+
+/// The part of a source's item that a process remembers.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownSource {
+    coverage: Arc<Coverage>,
+    /// True if the source has an item.
+    is_stored: bool,
+}
 
 impl SourceHandle<'_> {
     fn key(self) -> SourceItemKey {
@@ -74,19 +80,19 @@ impl SourceHandle<'_> {
         }
         let coverage = Arc::new(coverage);
         let value = KnownSource { coverage: Arc::clone(&coverage), is_stored };
-        self.op.memory().sources.known.insert(self.source.clone(), Arc::new(Aged { value, sent }));
+        self.op.memory().sources.insert(self.source.clone(), Aged { value, sent });
         coverage
     }
 
-    fn known(self) -> Option<Arc<Aged<KnownSource>>> {
-        let known = self.op.memory().sources.known.get(self.source);
+    fn known(self) -> Option<Aged<KnownSource>> {
+        let known = self.op.memory().sources.get(self.source);
         known.filter(|known| known.sent.is_within(SOURCE_AGE, self.op.ambient()))
     }
 
     /// The coverage that this process knows.
     pub(crate) fn known_coverage(self) -> Arc<Coverage> {
         let known = self.known();
-        known.map_or_else(|| Arc::new(Coverage::of_source()), |known| Arc::clone(&known.value.coverage))
+        known.map_or_else(|| Arc::new(Coverage::of_source()), |known| known.value.coverage)
     }
 
     /// The coverage for a read. It is at most as old as the request's directory pages; a consistent read asks for the
@@ -107,7 +113,7 @@ impl SourceHandle<'_> {
     pub(crate) fn recent_coverage(self) -> Option<Arc<Coverage>> {
         let recent =
             self.known().filter(|known| known.sent.is_within(self.op.directory_age, self.op.ambient()));
-        recent.map(|known| Arc::clone(&known.value.coverage))
+        recent.map(|known| known.value.coverage)
     }
 
     /// The coverage, and the first entries of a range that begins with the newest possible entry, with one query: the

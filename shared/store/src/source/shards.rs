@@ -28,7 +28,7 @@ impl SourceHandle<'_> {
         if under >= SOURCE_SHARDS || wider().is_some() {
             return wider();
         }
-        let _one_at_a_time = self.op.memory().sources.growing.lock().await;
+        let _one_at_a_time = self.op.memory().growing_source.lock().await;
         if wider().is_none() {
             let op = self.op.step_within(SOURCE_GROWTH).until_deadline();
             let last = at.saturating_add(SPREAD_MILLIS - 1);
@@ -60,10 +60,6 @@ impl CoverageKeeper for SourceHandle<'_> {
     /// An entry takes one write unit at most.
     fn item_bytes(&self) -> u32 {
         EXPECTED_EVENT_BYTES
-    }
-
-    fn expected(&self) -> Option<Arc<Coverage>> {
-        None
     }
 
     async fn stored_coverage(&self) -> Result<Option<Arc<Coverage>>, TableError> {

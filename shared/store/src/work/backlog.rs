@@ -14,11 +14,11 @@
 
 use std::collections::BTreeSet;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{Backlog, BacklogItem, BacklogKey, DeferredEvent, DeferredTopic, StepName};
 use lately_keys::{EventId, TableKey};
-use lately_table::{Condition, Item, PutIf, Query, Rounds, TableError, entropy_u64, tick};
+use lately_table::{Condition, PutIf, Query, Rounds, TableError, entropy_u64, tick};
 
+use crate::at_once::collect_all;
 use crate::limits::{BACKLOG_EVENTS_PER_STEP, WRITES_AT_ONCE};
 use crate::op::Op;
 
@@ -129,11 +129,9 @@ impl BacklogQueue<'_> {
             }
             makes_next |= Some(item.key.id) == oldest;
         }
-        let deletes: Vec<_> = items
-            .iter()
-            .map(async |item| self.op.table.delete_if(item.key.encode(), &is_unchanged(item)).await)
-            .collect();
-        let kept: Vec<Option<Item>> = stream::iter(deletes).buffered(WRITES_AT_ONCE).try_collect().await?;
+        let delete =
+            async |item: &BacklogItem| self.op.table.delete_if(item.key.encode(), &is_unchanged(item)).await;
+        let kept = collect_all(WRITES_AT_ONCE, items.iter().map(delete)).await?;
         Ok(makes_next && kept.iter().all(Option::is_none))
     }
 

@@ -28,5 +28,5 @@ mod queue;
 pub(crate) use backlog::BacklogQueue;
 pub use operate::UnknownWork;
 pub(crate) use queue::{
-    Next, delete_each, is_repeated, is_settled, must_wait, next_page, put_after, put_first, replace,
+    Next, delete_each, is_repeated, must_settle, must_wait, next_page, put_after, replace,
 };

@@ -1,13 +1,11 @@
 //! The queue: replaces a step's item by the next step, and what steps wait for.
 
-use std::time::Duration;
-
-use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{BegunKey, JobKey, JobStep, Step, StepName};
+use lately_items::{BegunKey, JobKey, JobStep, StepName};
 use lately_keys::{Key, UnixMillis};
 use lately_table::{Condition, Item, PutIf, TableError, Transaction};
 
-use crate::limits::{ENDING_SETTLE_MILLIS, WRITES_AT_ONCE};
+use crate::at_once::run_each;
+use crate::limits::{ENDING_PAUSE, ENDING_SETTLE_MILLIS, ENDING_SETTLE_PAUSE, WRITES_AT_ONCE};
 use crate::op::Op;
 
 /// After this long, a step no longer waits for other work of fan-out, which may have given up a record.
@@ -17,43 +15,30 @@ const PATIENCE_MILLIS: u64 = 10 * 60 * 1000;
 pub(crate) enum Next {
     /// Another step, which is put in this item.
     Again(Item),
-    /// Another step, after a pause.
-    Wait(Item, Duration),
     /// Nothing. The first item is a receipt, and the second one is put together with it.
     Finish(Item, Item),
     /// Nothing. The step's item is deleted.
     Done,
 }
 
-/// Replaces a step. A step without a name has an item of its own. If the item of a named step holds another step by now,
-/// then another process has run this step, or an earlier attempt of this call was applied.
-pub(crate) async fn replace(op: &Op, key: Key, name: Option<StepName>, next: Next) -> Result<(), TableError> {
-    let is_stored = name.map(is_stored);
-    if let Next::Wait(_, pause) = next {
-        tokio::time::sleep(pause).await;
-    }
-    match (is_stored, next) {
-        (Some(is_stored), Next::Again(next) | Next::Wait(next, _)) => {
-            op.table.put_if(&next, &is_stored).await.map(drop)
-        }
-        (Some(is_stored), Next::Finish(receipt, other)) => {
+/// Replaces a step in an item that holds one step after another. If the item holds another step by now, then another
+/// process has run this step, or an earlier attempt of this call was applied.
+pub(crate) async fn replace(op: &Op, key: Key, name: StepName, next: Next) -> Result<(), TableError> {
+    let is_stored = Condition::equals(StepName::BEGUN, name.begun.get())
+        .and(Condition::equals(StepName::NUMBER, name.number));
+    match next {
+        Next::Again(next) => op.table.put_if(&next, &is_stored).await.map(drop),
+        Next::Finish(receipt, other) => {
             let both = Transaction::new(op.ambient()).put_if(receipt, is_stored).put(other);
             both.commit(&op.table).await.map(drop)
         }
-        (Some(is_stored), Next::Done) => op.table.delete_if(key, &is_stored).await.map(drop),
-        (None, next) => {
-            put_after(op, next).await?;
-            op.table.delete(key).await
-        }
+        Next::Done => op.table.delete_if(key, &is_stored).await.map(drop),
     }
 }
 
-/// Puts the next step after a first step that had no item.
+/// Puts the next step after a step that has an item of its own, or none.
 pub(crate) async fn put_after(op: &Op, next: Next) -> Result<(), TableError> {
-    match next {
-        Next::Again(next) | Next::Wait(next, _) => op.table.put(&next).await,
-        _ => Ok(()),
-    }
+    if let Next::Again(next) = next { op.table.put(&next).await } else { Ok(()) }
 }
 
 /// The next page of a job.
@@ -61,16 +46,9 @@ pub(crate) fn next_page(step: &JobStep) -> Result<JobStep, TableError> {
     step.next().ok_or_else(|| TableError::unavailable("a job has too many pages"))
 }
 
-/// Puts the first pages of some jobs.
-pub(crate) async fn put_first(op: &Op, steps: &[JobStep]) -> Result<(), TableError> {
-    let puts: Vec<_> = steps.iter().map(async |step| op.table.put(&step.encode()).await).collect();
-    stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).try_collect().await
-}
-
 /// Deletes items one by one: fan-out's role has no right that covers a batch of them.
 pub(crate) async fn delete_each(op: &Op, keys: Vec<Key>) -> Result<(), TableError> {
-    let deletes = keys.into_iter().map(|key| op.table.delete(key));
-    stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+    run_each(WRITES_AT_ONCE, keys.into_iter().map(|key| op.table.delete(key))).await
 }
 
 /// Marks that a step has begun. Returns true if an earlier attempt has marked it.
@@ -80,13 +58,17 @@ pub(crate) async fn is_repeated(op: &Op, step: &JobStep) -> Result<bool, TableEr
     Ok(op.table.put_if(&mark, &Condition::no_item()).await? != PutIf::Done)
 }
 
-/// True if everything can be seen that was written before some work began.
-pub(crate) fn is_settled(op: &Op, begun: UnixMillis) -> bool {
-    op.now() >= begun.saturating_add(ENDING_SETTLE_MILLIS)
+/// True if work must wait, because something may not be seen yet that was written before the work began. Then this pauses.
+pub(crate) async fn must_settle(op: &Op, begun: UnixMillis) -> bool {
+    let is_early = op.now() < begun.saturating_add(ENDING_SETTLE_MILLIS);
+    if is_early {
+        tokio::time::sleep(ENDING_SETTLE_PAUSE).await;
+    }
+    is_early
 }
 
-/// True if a step must wait, because some of the awaited items still exist. The others are removed from the list.
-/// After ten minutes, nothing is awaited any more.
+/// True if a step must wait, because some of the awaited items still exist. Then this pauses. The others are removed from
+/// the list. After ten minutes, nothing is awaited any more.
 pub(crate) async fn must_wait<T>(
     op: &Op,
     awaited: &mut Vec<T>,
@@ -100,10 +82,8 @@ pub(crate) async fn must_wait<T>(
         tracing::warn!("background work goes on without waiting for entries of deleted events");
         awaited.clear();
     }
+    if !awaited.is_empty() {
+        tokio::time::sleep(ENDING_PAUSE).await;
+    }
     Ok(!awaited.is_empty())
-}
-
-/// The condition that an item holds a step.
-fn is_stored(name: StepName) -> Condition {
-    Condition::equals(StepName::BEGUN, name.begun.get()).and(Condition::equals(StepName::NUMBER, name.number))
 }

@@ -4,15 +4,13 @@
 mod history;
 
 use futures_util::future::join_all;
-use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
-use lately_engine::{Operation, Options};
+use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle};
 use lately_items::{ProfileKey, SettingsKey};
-use lately_model::{Document, Issue, Precondition};
-use lately_store::{DocumentKey, Store};
-use lately_table::limits::CONFLICTS;
+use lately_model::{Document, Precondition};
+use lately_store::{ChangeIssueError, DocumentKey, GetDocumentError, Store, WriteDocumentError};
 
 use crate::issues::support::{ada, changing, number, open};
-use crate::support::{World, engine, items, seeds, start, store};
+use crate::support::{seeds, start, store};
 
 pub(crate) fn profile() -> ProfileKey {
     ProfileKey { user: "ada".parse().unwrap() }
@@ -38,11 +36,6 @@ fn counter(count: u64) -> Document {
 fn count(document: &Document) -> u64 {
     let digits = document.as_str().strip_prefix("{\"count\":").unwrap();
     digits.strip_suffix('}').unwrap().parse().unwrap()
-}
-
-/// The document whose count is one higher.
-fn incremented(known: Option<&Document>) -> Option<Document> {
-    Some(counter(known.map_or(0, count) + 1))
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,32 +72,41 @@ async fn a_record_costs_one_call_and_the_units_of_its_bytes() {
         let op = store.op();
         op.record(key).delete(precondition).await.unwrap();
         assert_eq!(op.cost().calls, 1);
-        let op = store.op();
-        op.record(key).update_with_retry(incremented).await.unwrap();
-        let cost = op.cost();
-        assert_eq!((cost.calls, cost.write_units.to_string()), (2, "1.0".to_owned()));
-        let op = store.op();
-        let same = op.record(key).update_with_retry(|_| None).await.unwrap();
-        let cost = op.cost();
-        assert_eq!((same.map(|same| same.document), cost.calls), (Some(counter(1)), 1), "nothing is written");
     }
     prices(&store, &profile()).await;
     prices(&store, &settings()).await;
 }
 
-/// Makes the number in a document or in an issue one higher. Returns the number.
-async fn increment(store: &Store, is_issue: bool) -> u64 {
-    let op = store.op();
-    if is_issue {
-        let more = |issue: &Issue| {
-            let count: u64 = issue.title.as_str().parse().unwrap();
-            Some(changing(&format!(r#"{{"title":"{}"}}"#, count + 1)))
+/// Makes the number in a document one higher. Returns the number.
+async fn increment_document(store: &Store) -> u64 {
+    let (op, key) = (store.op(), profile());
+    loop {
+        let (next, precondition) = match op.record(&key).get(true).await {
+            Ok(known) => (count(&known.document) + 1, Precondition::Is(known.revision)),
+            Err(GetDocumentError::NotFound(_)) => (1, Precondition::Absent),
+            Err(GetDocumentError::Table(error)) => panic!("{error}"),
         };
-        let issue = op.issue(&number(1)).update_with_retry(&ada(), more).await.unwrap();
-        return issue.title.as_str().parse().unwrap();
+        match op.record(&key).put(&counter(next), precondition).await {
+            Ok(_) => return next,
+            Err(WriteDocumentError::Mismatch(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
     }
-    let profile = op.record(&profile()).update_with_retry(incremented).await.unwrap();
-    count(&profile.unwrap().document)
+}
+
+/// Makes the number in an issue's title one higher. Returns the number.
+async fn increment_issue(store: &Store) -> u64 {
+    let op = store.op();
+    loop {
+        let known = op.issue(&number(1)).get(true).await.unwrap();
+        let next = known.title.as_str().parse::<u64>().unwrap() + 1;
+        let change = changing(&format!(r#"{{"title":"{next}"}}"#));
+        match op.issue(&number(1)).change(&change, Precondition::Is(known.revision), &ada()).await {
+            Ok(_) => return next,
+            Err(ChangeIssueError::Mismatch(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,28 +119,15 @@ async fn no_update_of_sixteen_writers_is_lost() {
             .collect();
         let stores: Vec<_> = clients.iter().map(|client| store(client.client(), &world)).collect();
         for (round, is_issue) in [(0, false), (0, true), (1, false), (1, true)] {
-            let counts = join_all(stores.iter().map(|store| increment(store, is_issue)));
-            let mut counts = counts.await;
+            let mut counts = match is_issue {
+                false => join_all(stores.iter().map(increment_document)).await,
+                true => join_all(stores.iter().map(increment_issue)).await,
+            };
             counts.sort_unstable();
             let expected: Vec<_> = (round * 16 + 1..=round * 16 + 16).collect();
             assert_eq!(counts, expected, "each writer has its own count");
         }
-        let op = plain.op();
-        let same = op.issue(&number(1)).update_with_retry(&ada(), |_| None).await.unwrap();
-        assert_eq!((same.title.as_str(), op.cost().calls), ("32", 1), "nothing is written");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_update_gives_up_after_too_many_conflicts() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let met =
-        Faults::default().rule(Target::operation(Operation::PutItem), When::Always, Fault::ConditionFailed);
-    let client = engine.client_with(met);
-    store(client.client(), &world).op().record(&profile()).update_with_retry(incremented).await.unwrap_err();
-    assert_eq!(client.injected().len(), usize::try_from(CONFLICTS).unwrap());
-    assert!(items(&engine).await.is_empty());
 }
 
 /// Faults of every kind, each with this chance in every call.

@@ -116,12 +116,7 @@ impl Scene {
         let progress =
             move |_: &FeedReport, page: &[FeedFinding]| told.lock().unwrap().extend_from_slice(page);
         let store = self.store.clone();
-        let compared = tokio::spawn(async move {
-            match mends {
-                false => store.op().feed(&bob()).verify(progress).await,
-                true => store.op().feed(&bob()).rebuild(progress).await,
-            }
-        });
+        let compared = tokio::spawn(async move { store.op().feed(&bob()).compare(mends, progress).await });
         let report = compared.await.unwrap().unwrap();
         let found = found.lock().unwrap().clone();
         assert_eq!(report.missing + report.extra, found.len() as u64);
@@ -229,7 +224,7 @@ async fn a_rebuild_neither_undoes_nor_loses_concurrent_changes() {
         let (rebuilding, rebuilt) = (store(slow.client(), &scene.world), Cell::new(false));
         let bob = bob();
         let rebuild = async {
-            rebuilding.op().feed(&bob).rebuild(|_, _| {}).await.unwrap();
+            rebuilding.op().feed(&bob).compare(true, |_, _| {}).await.unwrap();
             rebuilt.set(true);
         };
         let call = rng.usize(..80);
@@ -259,7 +254,8 @@ async fn a_rebuild_that_fails_can_be_repeated() {
             let client = scene.engine.client_with(faults);
             let store = store(client.client(), &scene.world);
             let (bob, rebuild) = (bob(), Duration::from_secs(60));
-            if let Ok(rebuilt) = tokio::time::timeout(rebuild, store.op().feed(&bob).rebuild(|_, _| {})).await
+            if let Ok(rebuilt) =
+                tokio::time::timeout(rebuild, store.op().feed(&bob).compare(true, |_, _| {})).await
             {
                 rebuilt.unwrap();
                 break;

@@ -10,14 +10,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{
-    Backlog, BacklogItem, DeferredEvent, DeferredTopic, EventKey, Timeline, TimelineEntry, own_feed,
-    place_in_feed,
+    Backlog, BacklogItem, DeferredEvent, DeferredTopic, EventKey, Timeline, TimelineEntry, place_in_feed,
 };
-use lately_keys::{BucketWidth, EventId, Source, TableKey, Topic, User};
+use lately_keys::{Actor, BucketWidth, EventId, Source, TableKey, Topic, User};
 use lately_table::{TableError, Write};
 
+use crate::at_once::run_each;
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::{DeferredWork, DeferredWrite};
 use crate::fan_out::entries::entry_of;
@@ -91,9 +90,7 @@ impl BacklogStep<'_> {
     /// Handles events under a source as if their records had come again.
     async fn handle_again(self, source: &Source, items: &[BacklogItem]) -> Result<(), TableError> {
         let events = items.iter().flat_map(|item| item.events.iter().map(|event| (&item.written, event)));
-        let handled: Vec<_> =
-            events.map(|(written, event)| self.handle_one(source, written, event)).collect();
-        stream::iter(handled).buffer_unordered(RAILS_AT_ONCE).try_collect().await
+        run_each(RAILS_AT_ONCE, events.map(|(written, event)| self.handle_one(source, written, event))).await
     }
 
     async fn handle_one(
@@ -154,8 +151,10 @@ impl BacklogStep<'_> {
         }
         entries.sort_by_key(|entry| entry.id);
         let edges = op.user(user).edges(&entries).await?;
-        entries
-            .retain(|entry| is_own(entry, user) || entry.sources().any(|source| edges.contains_key(&source)));
+        let myself = Actor::from(user);
+        entries.retain(|entry| {
+            entry.actor == myself || entry.sources().any(|source| edges.contains_key(&source))
+        });
         Ok(entries)
     }
 
@@ -175,16 +174,13 @@ impl BacklogStep<'_> {
         let later = |event: &DeferredEvent| DeferredWrite { written: written.clone(), event: *event };
         let later: Vec<_> = events.iter().map(later).collect();
         let deferred = fan_out.write(writes.collect(), &later).await?;
-        entries.retain(|entry| !deferred.contains(&place_in_feed(entry.id, user)));
+        entries.retain(|entry| !deferred.contains(&(self.backlog.clone(), entry.id)));
         fan_out.done.add(|all| all.deliveries += entries.len() as u64);
         let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
         fan_out.done.late_entries.add(fan_out.op.now(), &ids, [Timeline::Feed(user.clone())]);
-        let (own, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| is_own(entry, user));
+        let myself = Actor::from(user);
+        let (own, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.actor == myself);
         fan_out.remove_deleted(user, own).await?;
         fan_out.remove_unfollowed(user, others).await
     }
-}
-
-fn is_own(entry: &TimelineEntry, user: &User) -> bool {
-    own_feed(&entry.actor).as_ref() == Some(user)
 }

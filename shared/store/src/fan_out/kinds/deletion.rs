@@ -14,7 +14,6 @@
 
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event::ENTRY_PARTS;
 use lately_items::{
     DeletionStep, DirectoryKey, EXPIRES_AT, Ending, EndingMark, EventKey, EventPartition, Step, StoredTopic,
@@ -23,12 +22,13 @@ use lately_items::{
 use lately_keys::{Bucket, EventId, Source, TableKey, Topic, UnixMillis};
 use lately_table::{Condition, Page, Query, TableError, Update};
 
+use crate::at_once::collect_all;
 use crate::limits::{
     AWAITED_PLACES, DELETION_SETTLE_SECONDS, DELETION_SHOWN_SECONDS, ENDING_EVENTS_PER_PARTITION,
-    ENDING_EVENTS_PER_STEP, ENDING_PARTITIONS, ENDING_PAUSE, ENDING_SETTLE_PAUSE, WRITES_AT_ONCE,
+    ENDING_EVENTS_PER_STEP, ENDING_PARTITIONS, WRITES_AT_ONCE,
 };
 use crate::op::Op;
-use crate::work::{Next, delete_each, is_settled, must_wait};
+use crate::work::{Next, delete_each, must_settle, must_wait};
 
 /// The time for which one step deletes a consumer.
 const CONSUMER_DELETION_TIME: Duration = Duration::from_secs(2);
@@ -50,7 +50,7 @@ pub(super) async fn run(op: &Op, step: &DeletionStep) -> Result<Next, TableError
             return Ok(Next::Again(next.encode()));
         }
     } else if must_wait(op, &mut next.awaited, step.waiting_since.unwrap_or(now), entries).await? {
-        return Ok(Next::Wait(next.encode(), ENDING_PAUSE));
+        return Ok(Next::Again(next.encode()));
     }
     let announced = op.topic(topic).announced().await?;
     let consumers = announced.consumers.into_iter().map(|it| it.consumer).chain(announced.ended);
@@ -65,10 +65,7 @@ pub(super) async fn run(op: &Op, step: &DeletionStep) -> Result<Next, TableError
     }
     list(op, topic, &mut next).await?;
     let is_empty = next.listed.is_empty() && next.over.is_empty() && next.at.is_none();
-    if is_empty && consumers.is_empty() {
-        if !is_settled(op, step.name.begun) {
-            return Ok(Next::Wait(next.encode(), ENDING_SETTLE_PAUSE));
-        }
+    if is_empty && consumers.is_empty() && !must_settle(op, step.name.begun).await {
         finish(op, topic, &mut next).await?;
     }
     Ok(Next::Again(next.encode()))
@@ -92,8 +89,7 @@ async fn list(op: &Op, topic: &Topic, next: &mut DeletionStep) -> Result<(), Tab
         let query = Query::partition(partition.to_string()).parts(ENTRY_PARTS).limit(room).consistent(true);
         op.table.query(&query).await
     });
-    let pages: Vec<_> = pages.collect();
-    let pages: Vec<_> = stream::iter(pages).buffered(WRITES_AT_ONCE).try_collect().await?;
+    let pages = collect_all(WRITES_AT_ONCE, pages).await?;
     // True until a partition has more events than the step lists. The next step begins with that one.
     let mut is_whole = true;
     for ((bucket, _, number, is_last), page) in partitions.into_iter().zip(pages) {

@@ -1,4 +1,5 @@
-//! The kinds of background work, one file each. `run` finds the kind of a step, and the queue (`work/`) puts the next one.
+//! The kinds of background work, one file each. The functions here run a step, and the queue (`work/`) puts
+//! the next one.
 //!
 //! | kind | begins when | file |
 //! | --- | --- | --- |
@@ -25,51 +26,60 @@ pub(super) mod promotion;
 mod push;
 pub(super) mod retention;
 
-use std::collections::BTreeSet;
-
-use lately_items::{DeletionStep, Ending, ErasureStep, JobKind, JobStep, RetentionStep, StepName, WorkKey};
-use lately_keys::EventId;
-use lately_table::TableError;
+use lately_items::{
+    DeletionStep, Ending, EndingStepKey, ErasureStep, ErasureStepKey, JobKey, JobKind, JobStep,
+    RetentionStep, StepName,
+};
+use lately_keys::TableKey;
+use lately_table::{Item, TableError};
 
 use crate::fan_out::batch::FanOut;
-use crate::work::{self, Next};
+use crate::op::Op;
+use crate::work;
 
-/// Runs the step that a record names, if the item still holds this step. The items of a backlog have one step together.
-pub(super) async fn run(
-    fan_out: FanOut<'_>,
-    key: &WorkKey,
-    due: Option<StepName>,
-    items: &BTreeSet<EventId>,
-) -> Result<(), TableError> {
-    if let WorkKey::Backlog(key) = key {
-        return backlog::run(fan_out, &key.backlog, items).await;
-    }
-    let op = fan_out.op;
-    let Some(item) = op.table.get(key.encode()).await? else { return Ok(()) };
-    if StepName::found(&item)? != due {
-        return Ok(());
-    }
-    let next = match key {
-        WorkKey::Ending(key) => match key.ending {
-            Ending::Deletion => Box::pin(deletion::run(op, &DeletionStep::decode(&item)?)).await?,
-            Ending::Retention => Box::pin(retention::run(op, &RetentionStep::decode(&item)?)).await?,
-        },
-        WorkKey::Erasure(_) => Box::pin(erasure::run(fan_out, &ErasureStep::decode(&item)?)).await?,
-        WorkKey::Job(_) | WorkKey::Backlog(_) => Box::pin(run_job(fan_out, &JobStep::decode(&item)?)).await?,
+/// Runs a step of a topic's deletion, or of a change of its retention, if the item still holds this step.
+pub(super) async fn run_ending(op: &Op, key: &EndingStepKey, name: StepName) -> Result<(), TableError> {
+    let Some(item) = held(op, key, name).await? else { return Ok(()) };
+    let next = match key.ending {
+        Ending::Deletion => Box::pin(deletion::run(op, &DeletionStep::decode(&item)?)).await?,
+        Ending::Retention => Box::pin(retention::run(op, &RetentionStep::decode(&item)?)).await?,
     };
-    work::replace(op, key.encode(), due, next).await
+    work::replace(op, key.encode(), name, next).await
 }
 
-/// Runs a page of a job. The page says what its job does.
-async fn run_job(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next, TableError> {
-    match &step.task {
-        JobKind::Push(topic, width) => push::push(fan_out, step, topic, *width).await,
-        JobKind::Remove => push::remove(fan_out, step).await,
-        JobKind::Restamp(topic, width) => push::restamp(fan_out, step, topic, *width).await,
-        JobKind::Promote => promotion::run(fan_out, step).await,
+/// Runs a step of an erasure, if the item still holds this step.
+pub(super) async fn run_erasure(
+    fan_out: FanOut<'_>,
+    key: &ErasureStepKey,
+    name: StepName,
+) -> Result<(), TableError> {
+    let Some(item) = held(fan_out.op, key, name).await? else { return Ok(()) };
+    let next = Box::pin(erasure::run(fan_out, &ErasureStep::decode(&item)?)).await?;
+    work::replace(fan_out.op, key.encode(), name, next).await
+}
+
+/// The item of a step, if it still holds this step.
+async fn held(op: &Op, key: &impl TableKey, name: StepName) -> Result<Option<Item>, TableError> {
+    let Some(item) = op.table.get(key.encode()).await? else { return Ok(None) };
+    Ok((StepName::found(&item)? == Some(name)).then_some(item))
+}
+
+/// Runs a page of a job, puts the next one if pages of this job wait for each other, and deletes the page. The page says
+/// what its job does.
+pub(super) async fn run_page(fan_out: FanOut<'_>, key: &JobKey) -> Result<(), TableError> {
+    let op = fan_out.op;
+    let Some(item) = op.table.get(key.encode()).await? else { return Ok(()) };
+    let step = &JobStep::decode(&item)?;
+    let next = match &step.task {
+        JobKind::Push(topic, width) => push::push(fan_out, step, topic, *width).await?,
+        JobKind::Remove => push::remove(fan_out, step).await?,
+        JobKind::Restamp(topic, width) => push::restamp(fan_out, step, topic, *width).await?,
+        JobKind::Promote => promotion::run(fan_out, step).await?,
         JobKind::Walk(walk) => match walk.backfill {
-            None => cleanup::run(fan_out, step, walk).await,
-            Some(rest) => backfill::run(fan_out, step, walk, rest, None).await,
+            None => cleanup::run(fan_out, step, walk).await?,
+            Some(rest) => backfill::run(fan_out, step, walk, rest, None).await?,
         },
-    }
+    };
+    work::put_after(op, next).await?;
+    op.table.delete(key.encode()).await
 }

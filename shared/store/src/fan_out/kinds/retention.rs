@@ -4,7 +4,6 @@
 //! or the new retention are deleted, and all others get the new expiry; then fan-out gives their entries the new expiry
 //! (`restamp.rs`).
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event::expiry;
 use lately_items::{
     EXPIRES_AT, EventPartition, RestOfTopic, RetentionPlace, RetentionStep, Step, oldest_kept,
@@ -13,6 +12,7 @@ use lately_keys::{EventId, Key, SortKey};
 use lately_model::RetentionDays;
 use lately_table::{Item, TableError};
 
+use crate::at_once::{collect_all, run_each};
 use crate::fan_out::entries::stamp;
 use crate::fan_out::kinds::deletion::events_of_each;
 use crate::limits::{ENDING_PARTITIONS, WRITES_AT_ONCE};
@@ -30,8 +30,8 @@ pub(super) async fn run(op: &Op, step: &RetentionStep) -> Result<Next, TableErro
         rest = open_partitions(op, step, rest, &mut open).await?;
     }
     let room = events_of_each(open.len());
-    let stamped: Vec<_> = open.iter().map(|place| restamp_partition(op, step, *place, room)).collect();
-    let stamped: Vec<_> = stream::iter(stamped).buffered(PARTITIONS_AT_ONCE).try_collect().await?;
+    let stamped = open.iter().map(|place| restamp_partition(op, step, *place, room));
+    let stamped = collect_all(PARTITIONS_AT_ONCE, stamped).await?;
     let events = stamped.iter().map(|(read, _)| *read as u64).sum();
     let open: Vec<_> = stamped.into_iter().filter_map(|(_, place)| place).collect();
     if open.is_empty() && rest == RestOfTopic::None {
@@ -79,8 +79,7 @@ async fn restamp_partition(
     let RetentionPlace { bucket, shard, after } = place;
     let partition = EventPartition { topic: step.topic.clone(), bucket, shard };
     let page = op.lane_page(&rest_of(partition.to_string(), after, room), |item| Ok(item.clone())).await?;
-    let changes: Vec<_> = page.items.iter().map(|item| restamp_event(op, item, step)).collect();
-    stream::iter(changes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
+    run_each(WRITES_AT_ONCE, page.items.iter().map(|item| restamp_event(op, item, step))).await?;
     let rest = page.stopped_at.map(|after| RetentionPlace { after: Some(after), ..place });
     Ok((page.read, rest))
 }

@@ -18,10 +18,9 @@ use lately_table::TableError;
 use crate::erasure::ids;
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::kinds::erasure::remove::remove_listed;
-use crate::fan_out::kinds::erasure::search::Search;
-use crate::limits::{ENDING_PAUSE, ENDING_SETTLE_PAUSE};
+use crate::fan_out::kinds::erasure::search::look;
 use crate::op::Op;
-use crate::work::{Next, is_settled, must_wait};
+use crate::work::{Next, must_settle, must_wait};
 
 pub(super) use inserted::erase_deferred;
 pub(crate) use inserted::erase_event;
@@ -36,20 +35,19 @@ pub(super) async fn run(fan_out: FanOut<'_>, step: &ErasureStep) -> Result<Next,
     if !next.awaited.is_empty() {
         let since = *next.waiting_since.get_or_insert_with(|| op.now());
         if must_wait(op, &mut next.awaited, since, |key| vec![key.clone()]).await? {
-            return Ok(Next::Wait(next.encode(), ENDING_PAUSE));
+            return Ok(Next::Again(next.encode()));
         }
         next.waiting_since = None;
     }
-    let search = Search { fan_out, actor: step.actor.as_ref(), user: step.user.as_ref() };
     // Each round makes a few queries or calls.
     for _ in 0..ERASURE_QUERIES_PER_STEP {
         if next.at.stage == ErasureStage::Finish {
             return finish(op, step, next).await;
         }
-        if next.at.stage == ErasureStage::FIRST && !is_settled(op, next.name.begun) {
-            return Ok(Next::Wait(next.encode(), ENDING_SETTLE_PAUSE));
+        if next.at.stage == ErasureStage::FIRST && must_settle(op, next.name.begun).await {
+            break;
         }
-        if !search.look(&mut next).await? {
+        if !look(fan_out, step, &mut next).await? {
             next.at = ErasurePlace::of(next.at.stage.next());
         }
         if !next.listed.is_empty() || !next.awaited.is_empty() || next.at.stage == ErasureStage::Finish {

@@ -1,11 +1,11 @@
 //! The removal of what a step lists. Everything here may be done twice.
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::issue::OPENED_BY;
 use lately_items::{ErasureStep, EventKey, LateEventKey, ListedEvents, place_in_feed};
-use lately_keys::{Actor, Key, Source, TableKey, User};
+use lately_keys::{Actor, EventId, Key, Source, TableKey, User};
 use lately_table::{Condition, TableError, Update};
 
+use crate::at_once::run_each;
 use crate::fan_out::batch::FanOut;
 use crate::limits::WRITES_AT_ONCE;
 use crate::op::Op;
@@ -24,8 +24,7 @@ pub(super) async fn remove_listed(fan_out: FanOut<'_>, step: &ErasureStep) -> Re
     if let Some(user) = &step.user {
         fan_out.delete(listed.feed.iter().map(|id| place_in_feed(*id, user)).collect()).await?;
         let unfollow = async |source| op.user(user).unfollow(source).await;
-        let unfollows: Vec<_> = listed.follows.iter().map(unfollow).collect();
-        stream::iter(unfollows).buffer_unordered(UNFOLLOWS_AT_ONCE).try_collect::<()>().await?;
+        run_each(UNFOLLOWS_AT_ONCE, listed.follows.iter().map(unfollow)).await?;
     }
     forget_opener(op, step).await?;
     delete_each(op, listed.keys.clone()).await?;
@@ -49,9 +48,8 @@ async fn remove_events(fan_out: FanOut<'_>, step: &ErasureStep) -> Result<(), Ta
     ids.sort_unstable();
     op.erasures().put_erased_ids(step.erasure, step.name.number, &ids).await?;
     for keyed in events.iter().filter(|events| events.is_keyed) {
-        let notes: Vec<_> =
-            keyed.ids.iter().map(async |id| op.topic(&keyed.topic).note_deletion(*id).await).collect();
-        stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
+        let note = async |id: &EventId| op.topic(&keyed.topic).note_deletion(*id).await;
+        run_each(WRITES_AT_ONCE, keyed.ids.iter().map(note)).await?;
     }
     delete_each(op, late_keys(op, events).await?).await?;
     let keys = events.iter().flat_map(|ListedEvents { topic, width, ids, .. }| {
@@ -65,14 +63,11 @@ async fn forget_opener(op: &Op, step: &ErasureStep) -> Result<(), TableError> {
     let (actor, user) = (step.actor.as_ref().map(Actor::as_str), step.user.as_ref().map(User::as_str));
     let is_opener = actor.into_iter().chain(user).map(|name| Condition::equals(OPENED_BY, name));
     let Some(is_opener) = is_opener.reduce(Condition::or) else { return Ok(()) };
-    let updates: Vec<_> = step
-        .listed
-        .issues
-        .iter()
-        .map(|key| Update::under(key.clone()).set(OPENED_BY, ERASED_BY).only_if(is_opener.clone()))
-        .map(async |update| op.table.update(&update).await.map(drop))
-        .collect();
-    stream::iter(updates).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+    let updates = step.listed.issues.iter().map(async |key| {
+        let update = Update::under(key.clone()).set(OPENED_BY, ERASED_BY).only_if(is_opener.clone());
+        op.table.update(&update).await.map(drop)
+    });
+    run_each(WRITES_AT_ONCE, updates).await
 }
 
 /// The keys of the events' notes in the late ledgers of the topics' consumers.

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event::{ACTOR, ENTRY_PARTS, TYPE, decode, is_keyed};
 use lately_items::issue::OPENED_BY;
 use lately_items::limits::ENDING_MARK_SECONDS;
@@ -17,6 +16,7 @@ use lately_keys::{Actor, Key, Shard, Source, TableKey, Topic, UnixMillis, User};
 use lately_model::{ISSUES_TOPIC, reported_issue};
 use lately_table::{Condition, Item, Query, TableError, Update};
 
+use crate::at_once::{collect_all, run_each};
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::removal::Removal;
 use crate::limits::{
@@ -32,59 +32,62 @@ const ERASED_SESSIONS_PER_STEP: u32 = 25;
 /// The type of the event that reports a new issue.
 const OPENED: &str = "issue.opened";
 
-/// The search of an erasure.
-#[derive(Clone, Copy)]
-pub(super) struct Search<'a> {
-    pub(super) fan_out: FanOut<'a>,
-    pub(super) actor: Option<&'a Actor>,
-    pub(super) user: Option<&'a User>,
+/// Looks for more after a step, from the place of the next step on. Returns false if nothing remains of the stage.
+pub(super) async fn look(
+    fan_out: FanOut<'_>,
+    step: &ErasureStep,
+    next: &mut ErasureStep,
+) -> Result<bool, TableError> {
+    let op = fan_out.op;
+    match (next.at.stage, &step.actor, &step.user) {
+        (ErasureStage::OfUser, _, Some(user)) => look_for_issues(op, &Actor::from(user), next).await,
+        (ErasureStage::OfActor, Some(actor), _) => look_for_issues(op, actor, next).await,
+        (ErasureStage::Feed, _, Some(user)) => look_at_feed(op, user, next).await,
+        (ErasureStage::Follows, _, Some(user)) => look_for_follows(op, user, next).await,
+        (ErasureStage::Records, _, Some(user)) => look_for_records(op, user, next).await,
+        (ErasureStage::Timeline, Some(actor), _) => Ok(list_timeline(op, actor, next).await?.1),
+        (ErasureStage::Topics, Some(actor), _) => look_in_topics(op, actor, next).await,
+        (ErasureStage::Followers, Some(actor), _) => look_for_followers(op, actor, next).await,
+        (ErasureStage::Left, Some(actor), _) => clear_timeline(fan_out, actor, next).await,
+        _ => Ok(false),
+    }
 }
 
-impl Search<'_> {
-    /// Looks for more, from the place of the next step on. Returns false if nothing remains of the stage.
-    pub(super) async fn look(self, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let op = self.fan_out.op;
-        match (next.at.stage, self.actor, self.user) {
-            (ErasureStage::OfUser, _, Some(user)) => look_for_issues(op, &Actor::from(user), next).await,
-            (ErasureStage::OfActor, Some(actor), _) => look_for_issues(op, actor, next).await,
-            (ErasureStage::Feed, _, Some(user)) => look_at_feed(op, user, next).await,
-            (ErasureStage::Follows, _, Some(user)) => look_for_follows(op, user, next).await,
-            (ErasureStage::Records, _, Some(user)) => look_for_records(op, user, next).await,
-            (ErasureStage::Timeline, Some(actor), _) => {
-                let (entries, more) = walk_timeline(op, actor, &mut next.at).await?;
-                list(op, actor, &events_of(op, &entries).await?, next).await?;
-                Ok(more)
-            }
-            (ErasureStage::Topics, Some(actor), _) => look_in_topics(op, actor, next).await,
-            (ErasureStage::Followers, Some(actor), _) => look_for_followers(op, actor, next).await,
-            (ErasureStage::Left, Some(actor), _) => self.clear_timeline(actor, next).await,
-            _ => Ok(false),
-        }
+/// Looks at what the actor's timeline still lists: events that were written meanwhile, and entries of events that are gone,
+/// because they expired or because fan-out is behind. It looks until it finds nothing.
+async fn clear_timeline(
+    fan_out: FanOut<'_>,
+    actor: &Actor,
+    next: &mut ErasureStep,
+) -> Result<bool, TableError> {
+    let op = fan_out.op;
+    let (entries, more) = list_timeline(op, actor, next).await?;
+    let there: HashSet<_> = next.listed.events.iter().flat_map(|events| &events.ids).copied().collect();
+    let gone = entries.iter().filter(|entry| !there.contains(&entry.id));
+    let now = op.now();
+    run_each(WRITES_AT_ONCE, gone.map(async |entry| Removal::of(fan_out, entry, now).await)).await?;
+    next.again |= !entries.is_empty();
+    if more {
+        return Ok(true);
     }
+    if !next.again {
+        op.source(&Source::Actor(actor.clone())).expire().await?;
+        return Ok(false);
+    }
+    (next.at, next.again) = (ErasurePlace::of(ErasureStage::Left), false);
+    tokio::time::sleep(ENDING_PAUSE).await;
+    Ok(true)
+}
 
-    /// Looks at what the actor's timeline still lists: events that were written meanwhile, and entries of events that are
-    /// gone, because they expired or because fan-out is behind. It looks until it finds nothing.
-    async fn clear_timeline(self, actor: &Actor, next: &mut ErasureStep) -> Result<bool, TableError> {
-        let op = self.fan_out.op;
-        let (entries, more) = walk_timeline(op, actor, &mut next.at).await?;
-        list(op, actor, &events_of(op, &entries).await?, next).await?;
-        let there: HashSet<_> = next.listed.events.iter().flat_map(|events| &events.ids).copied().collect();
-        let gone = entries.iter().filter(|entry| !there.contains(&entry.id));
-        let now = op.now();
-        let cleared: Vec<_> = gone.map(async |entry| Removal::of(self.fan_out, entry, now).await).collect();
-        stream::iter(cleared).buffer_unordered(WRITES_AT_ONCE).try_collect::<()>().await?;
-        next.again |= !entries.is_empty();
-        if more {
-            return Ok(true);
-        }
-        if !next.again {
-            op.source(&Source::Actor(actor.clone())).expire().await?;
-            return Ok(false);
-        }
-        (next.at, next.again) = (ErasurePlace::of(ErasureStage::Left), false);
-        tokio::time::sleep(ENDING_PAUSE).await;
-        Ok(true)
-    }
+/// Walks on through the actor's timeline, and lists the events. Returns the entries, and whether there may be more.
+async fn list_timeline(
+    op: &Op,
+    actor: &Actor,
+    next: &mut ErasureStep,
+) -> Result<(Vec<TimelineEntry>, bool), TableError> {
+    let (entries, more) = walk_timeline(op, actor, &mut next.at).await?;
+    list(op, actor, &events_of(op, &entries).await?, next).await?;
+    Ok((entries, more))
 }
 
 /// Lists the events of the actor among some keys. Those that do not exist are being removed already.
@@ -169,8 +172,7 @@ async fn look_in_topics(op: &Op, actor: &Actor, next: &mut ErasureStep) -> Resul
     }
     let (topics, more) = op.topics().all(next.at.topic.take(), ERASURE_TOPICS_AT_ONCE).await?;
     let stored = topics.iter().map(async |topic| op.topic(&topic.topic).find().await);
-    let stored: Vec<_> =
-        stream::iter(stored.collect::<Vec<_>>()).buffered(WRITES_AT_ONCE).try_collect().await?;
+    let stored = collect_all(WRITES_AT_ONCE, stored).await?;
     for (topic, stored) in topics.into_iter().zip(stored) {
         let is_walked = stored.is_some_and(|stored| !stored.lists_by_actor && stored.deleting.is_none());
         if is_walked && enter(op, &topic.topic, &mut next.at).await? {

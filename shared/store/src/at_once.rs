@@ -1,0 +1,21 @@
+//! Runs futures at the same time, a bounded number of them. The first failure ends the others.
+
+use std::vec::IntoIter;
+
+use futures_util::stream::{self, BufferUnordered, Buffered, Iter, StreamExt, TryCollect, TryStreamExt};
+
+/// Runs all futures, at most so many at the same time.
+pub(crate) fn run_each<F: Future<Output = Result<(), E>>, E>(
+    most: usize,
+    futures: impl IntoIterator<Item = F>,
+) -> TryCollect<BufferUnordered<Iter<IntoIter<F>>>, ()> {
+    stream::iter(Vec::from_iter(futures)).buffer_unordered(most).try_collect()
+}
+
+/// Runs all futures, at most so many at the same time, and returns their results in the order of the futures.
+pub(crate) fn collect_all<F: Future<Output = Result<T, E>>, T, E>(
+    most: usize,
+    futures: impl IntoIterator<Item = F>,
+) -> TryCollect<Buffered<Iter<IntoIter<F>>>, Vec<T>> {
+    stream::iter(Vec::from_iter(futures)).buffered(most).try_collect()
+}
