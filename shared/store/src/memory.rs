@@ -13,8 +13,8 @@ use crate::latest::pace::{Pace, PaceName};
 use crate::limits::{CACHED_ENTRIES, CACHED_TOPICS, QUOTAS_REMEMBERED};
 use crate::live::loops::Loops;
 use crate::moments::{Aged, Moments};
-use crate::quota::Block;
-use crate::source::KnownSource;
+use crate::quota::block::Block;
+use crate::source::known::KnownSource;
 
 /// Busy partitions that a process remembers. It tries a forgotten partition again.
 const BUSY_PARTITIONS: usize = 4_096;
