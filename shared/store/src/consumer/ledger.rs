@@ -6,11 +6,11 @@
 //!
 //! A process that works for an earlier incarnation of a consumer must not change an entry of a later one.
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{EXPIRES_AT, LateEventKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_table::{Condition, Item, Query, TableError, Update};
 
+use crate::at_once::run_each;
 use crate::consumer::{Incarnation, is_of};
 use crate::limits::{REDELIVERED_SECONDS, WRITES_AT_ONCE};
 
@@ -73,14 +73,11 @@ impl Incarnation<'_> {
     /// them. The entries are put again, because fan-out's function may only put entries.
     pub(crate) async fn drop(self, ids: &[EventId]) -> Result<(), TableError> {
         let expires_at = self.op.now().get() / 1000;
-        let drops: Vec<_> = ids
-            .iter()
-            .map(async |id| {
-                let item = self.entry(*id).with(LateEventKey::BY, "deleted").with(EXPIRES_AT, expires_at);
-                self.op.table.put_if(&item, &is_of(self.incarnation)).await.map(drop)
-            })
-            .collect();
-        stream::iter(drops).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+        let drops = ids.iter().map(async |id| {
+            let item = self.entry(*id).with(LateEventKey::BY, "deleted").with(EXPIRES_AT, expires_at);
+            self.op.table.put_if(&item, &is_of(self.incarnation)).await.map(drop)
+        });
+        run_each(WRITES_AT_ONCE, drops).await
     }
 
     /// Looks for the unsettled entries of a partition up to an id, starting after the entry `behind`. Ends once it has
@@ -144,8 +141,7 @@ impl Incarnation<'_> {
                 .only_if(is_of(self.incarnation));
             async move { self.op.table.update(&update).await.map(drop) }
         };
-        let settles: Vec<_> = ids.iter().map(settle).collect();
-        stream::iter(settles).buffer_unordered(WRITES_AT_ONCE).try_collect().await
+        run_each(WRITES_AT_ONCE, ids.iter().map(settle)).await
     }
 
     /// The partitions among `shards` that have no unsettled entry at all.

@@ -9,12 +9,12 @@
 //! consumer of the same name sees that it belongs to another incarnation. When the batch then finds no announcement, it
 //! lets the entry expire.
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{Checkpoint, INCARNATION, LateEventKey, LatePageKey, RunKey};
-use lately_keys::TableKey;
+use lately_keys::{Key, TableKey};
 use lately_model::Revision;
 use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};
 
+use crate::at_once::run_each;
 use crate::consumer::Incarnation;
 use crate::handle::ConsumerHandle;
 use crate::limits::WRITES_AT_ONCE;
@@ -86,9 +86,8 @@ impl ConsumerHandle<'_> {
                     return Ok(false);
                 }
                 let is_ours = is_up_to(ours);
-                let deletes: Vec<_> =
-                    keys.iter().map(|key| self.op.table.delete_if(key.clone(), &is_ours)).collect();
-                stream::iter(deletes).buffer_unordered(WRITES_AT_ONCE).try_collect::<Vec<_>>().await?;
+                let delete = async |key: &Key| self.op.table.delete_if(key.clone(), &is_ours).await.map(drop);
+                run_each(WRITES_AT_ONCE, keys.iter().map(delete)).await?;
             }
             if page.next.is_none() {
                 return Ok(true);
