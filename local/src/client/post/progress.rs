@@ -1,4 +1,5 @@
-//! The progress of a post: its counts, on a line that is redrawn on a terminal, or else printed anew every few seconds.
+//! The progress of a post: its counts, on a line that is redrawn on a terminal, or else printed anew every few seconds, and
+//! the lines that are left.
 
 use std::io::{self, Write};
 
@@ -15,13 +16,19 @@ pub(super) struct Progress {
     requests: u64,
     /// The events that an earlier run has written.
     replayed: u64,
+    /// The first and the last line of each batch that was sent, and is not known to be accepted.
+    pub(super) open: Vec<(u64, u64)>,
+    /// The first line that was not sent.
+    pub(super) rest: u64,
     line: StatusLine,
     quiet: bool,
 }
 
 impl Progress {
-    pub(super) fn begun(now: Instant, quiet: bool) -> Self {
-        Self { begun: now, events: 0, requests: 0, replayed: 0, line: StatusLine::begun(now), quiet }
+    /// The progress of a post that begins at this line.
+    pub(super) fn begun(now: Instant, quiet: bool, rest: u64) -> Self {
+        let (line, open) = (StatusLine::begun(now), Vec::new());
+        Self { begun: now, events: 0, requests: 0, replayed: 0, open, rest, line, quiet }
     }
 
     /// Counts a request's events, which an earlier run has written if they are `replayed`. Prints the progress if an update
@@ -50,15 +57,14 @@ impl Progress {
     }
 
     fn text(&self, now: Instant) -> String {
-        let millis = now.duration_since(self.begun).as_millis();
-        let rate = u128::from(self.events) * 1_000 / millis.max(1);
+        let time = now - self.begun;
+        let rate = u128::from(self.events) * 1_000 / time.as_millis().max(1);
         let (events, requests) = (counted(self.events, "event"), counted(self.requests, "request"));
         let replayed = match self.replayed {
             0 => String::new(),
             replayed => format!("; an earlier run wrote {replayed} of them"),
         };
-        let (seconds, tenths) = (millis / 1_000, millis / 100 % 10);
-        format!("{events} in {requests}, {seconds}.{tenths} s, {rate} a second{replayed}")
+        format!("{events} in {requests}, {:.1} s, {rate} a second{replayed}", time.as_secs_f64())
     }
 }
 
@@ -74,7 +80,7 @@ mod tests {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let printed = |quiet| {
-            let mut progress = Progress::begun(begun, quiet);
+            let mut progress = Progress::begun(begun, quiet, 1);
             (progress.line.terminal, progress.line.due) = (false, at(5));
             let mut stderr = Vec::new();
             for seconds in 1..=7 {
@@ -90,7 +96,7 @@ mod tests {
     #[test]
     fn on_a_terminal_the_line_is_redrawn() {
         let begun = Instant::now();
-        let mut progress = Progress::begun(begun, false);
+        let mut progress = Progress::begun(begun, false, 1);
         (progress.line.terminal, progress.line.due) = (true, begun);
         let mut stderr = Vec::new();
         progress.add(1, false, begun, &mut stderr).expect("memory takes it");
