@@ -9,11 +9,9 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 
-use lately_client::{
-    Cost, FollowOptions, Followed, Lately, OnCall, PageQuery, Problem, Timeline, TryStreamExt,
-};
+use lately_client::{Cost, FollowOptions, Followed, Lately, PageQuery, Problem, Timeline, TryStreamExt};
 use lately_keys::{EventId, EventType};
-use lately_model::PageSize;
+use lately_model::{Event, PageSize};
 use reqwest::Url;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -22,7 +20,7 @@ use {std::os::fd::AsFd, tokio::io::Interest, tokio::net::unix::pipe::Sender};
 
 use crate::client::access::parse_url;
 use crate::client::session::Session;
-use crate::client::timeline::{EventTable, ShownEvent};
+use crate::client::timeline::{EventTable, read};
 use crate::failure::Failure;
 use crate::time_argument::{Bound, parse_bound};
 
@@ -82,17 +80,15 @@ impl TailArguments {
     ) -> Result<(), Failure> {
         let Self { last, from, event_type, follow, ids, live_url } = self;
         let (sender, receiver) = mpsc::unbounded_channel();
-        let costs = session.cost.then(|| sender.clone());
+        let (costs, prints_cost) = (sender.clone(), session.cost);
         session.api = session.api.using(|options| {
             options.live_url = live_url.map(String::from);
-            options.on_call = costs.map(|costs| -> OnCall {
-                Arc::new(move |call| {
-                    if call.cost != Cost::default() {
-                        // Nobody reads the lines once the command has ended.
-                        drop(costs.send(call.cost.to_string()));
-                    }
-                })
-            });
+            options.on_call = Some(Arc::new(move |call| {
+                if prints_cost && call.cost != Cost::default() {
+                    // Nobody reads the lines once the command has ended.
+                    drop(costs.send(call.cost.to_string()));
+                }
+            }));
         });
         let mut tail = Tail {
             table: EventTable::new(session, several_topics, ids),
@@ -127,8 +123,8 @@ impl Tail<'_, '_> {
                 break;
             }
         }
-        let seen =
-            events.iter().map(|event| Ok(ShownEvent::read(event)?.id)).collect::<Result<_, Failure>>()?;
+        let id = |event: &Box<RawValue>| read::<Event>(event).map(|event| event.id);
+        let seen = events.iter().map(id).collect::<Result<_, _>>()?;
         events.truncate(wanted);
         events.reverse();
         self.print(&events)?;
@@ -136,11 +132,7 @@ impl Tail<'_, '_> {
     }
 
     fn print(&mut self, events: &[Box<RawValue>]) -> Result<(), Failure> {
-        if self.session.json {
-            events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
-        } else {
-            self.table.print(events, self.session)?;
-        }
+        self.table.print(events, self.session)?;
         self.session.stdout.flush()?;
         while let Ok(line) = self.receiver.try_recv() {
             self.session.log(line)?;
@@ -170,7 +162,7 @@ impl Tail<'_, '_> {
                 Some(line) = self.receiver.recv() => self.session.log(line)?,
                 followed = events.try_next() => {
                     let Some(Followed { event, late, .. }) = followed? else { return Ok(()) };
-                    let id = ShownEvent::read(&event)?.id;
+                    let Event { id, .. } = read(&event)?;
                     let is_asked_for = late || seen.first().is_none_or(|first| *first < id);
                     if is_asked_for && !seen.contains(&id) {
                         self.print(&[event])?;
