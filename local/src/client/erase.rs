@@ -127,12 +127,8 @@ async fn asked(
     if let Some(user) = user {
         session.log(format_args!("the user {user}: the profile, the sessions, the feed and the follows"))?;
     }
-    confirm::ask(
-        session.stderr,
-        &name,
-        "this cannot be undone; type the name to erase it",
-        "nothing is deleted",
-    )?;
+    let question = "this cannot be undone; type the name to erase it";
+    confirm::ask(session.stderr, &name, question, "nothing is deleted")?;
     Ok(name)
 }
 

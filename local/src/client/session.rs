@@ -35,10 +35,8 @@ impl<'a> DerefMut for Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn open(
-        Access { address, json, cost }: Access,
-        terminal: Terminal<'a>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn open(access: Access, terminal: Terminal<'a>) -> Result<Self, Failure> {
+        let Access { address, json, cost } = access;
         Ok(Self { api: address.client(FEW)?, json, cost, terminal })
     }
 

@@ -123,8 +123,7 @@ impl Tail<'_, '_> {
                 break;
             }
         }
-        let id = |event: &Box<RawValue>| read::<Event>(event).map(|event| event.id);
-        let seen = events.iter().map(id).collect::<Result<_, _>>()?;
+        let seen = events.iter().map(|event| Ok(read::<Event>(event)?.id)).collect::<Result<_, Failure>>()?;
         events.truncate(wanted);
         events.reverse();
         self.print(&events)?;

@@ -143,7 +143,7 @@ fn confirm_price(options: &LoadOptions, batch: u32, terminal: &mut Terminal<'_>)
     };
     let dollars = plan::of_run(&workload, options.time.into());
     let host = options.stack.url.host_str().unwrap_or_default();
-    let events = count(u64::from(options.rate) * u64::from(options.time));
+    let events = grouped(u64::from(options.rate) * u64::from(options.time));
     terminal.log(format_args!(
         "{events} events in {} s cost about {dollars:.2} dollars, deletion included (list prices of us-east-1)",
         options.time,
@@ -220,7 +220,7 @@ async fn send(
 
 /// Prints the figures of a second, or those at the end.
 fn print(tally: &LoadTally, json: bool, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
-    let [offered, accepted, pages] = [tally.offered, tally.accepted, tally.pages].map(count);
+    let [offered, accepted, pages] = [tally.offered, tally.accepted, tally.pages].map(grouped);
     let (seconds, refused) = (tally.seconds, by_reason(&tally.refused));
     let delays = [&tally.fan_out, &tally.live].map(Delays::spread);
     if json {
@@ -263,9 +263,5 @@ fn by_reason(counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return "0".to_owned();
     }
-    counts.iter().map(|(code, number)| format!("{} {code}", count(*number))).collect::<Vec<_>>().join(", ")
-}
-
-fn count(number: u64) -> String {
-    grouped(&number.to_string())
+    counts.iter().map(|(code, number)| format!("{} {code}", grouped(number))).collect::<Vec<_>>().join(", ")
 }
