@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use lately_client::{Answer, FollowOptions, Lately, PageQuery, PostKey, Problem, TryStreamExt};
+use lately_client::{Answer, FollowOptions, Followed, Lately, PageQuery, PostKey, Problem, TryStreamExt};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -195,13 +195,12 @@ impl Traffic {
     /// Follows the first topic live, and notes when its events come.
     pub(super) async fn follow_topic(self: Arc<Self>) {
         let mut events = self.lately.topic(&self.topics[0]).follow(FollowOptions::default());
-        loop {
-            match events.try_next().await {
-                Ok(Some(followed)) => {
-                    self.tally().show(&followed.event.id.to_string(), Side::Stream, Instant::now());
+        while let Some(followed) = events.next().await {
+            match followed {
+                Ok(Followed { event, .. }) => {
+                    self.tally().show(&event.id.to_string(), Side::Stream, Instant::now());
                 }
-                Ok(None) => return,
-                Err(problem) => return self.tally().refuse_page(&problem),
+                Err(problem) => self.tally().refuse_page(&problem),
             }
         }
     }
