@@ -49,8 +49,11 @@ impl<'a> Session<'a> {
 
     /// Sends an operation and prints its response: with `--json` as it is, else as the view says.
     pub(crate) async fn show<T>(&mut self, operation: Operation<T>, view: View<'_>) -> Result<(), Failure> {
-        let answer = self.ask(operation.reading::<IgnoredAny>()).await?;
-        self.print_response(&answer.response, view)
+        let response = match self.json {
+            true => self.ask(operation.reading::<IgnoredAny>()).await?.response,
+            false => self.ask(operation).await?.response,
+        };
+        self.print_response(&response, view)
     }
 
     /// Prints a response: with `--json` as it is, else as the view says.

@@ -56,6 +56,26 @@ impl Progress {
         if self.quiet { Ok(()) } else { writeln!(stderr, "{}", self.text(now)) }
     }
 
+    /// The options of the commands that post the lines which are not known to be accepted: the open batches, and all lines
+    /// that were not sent.
+    pub(super) fn continuation(&self, key: &str) -> String {
+        let (open, rest, key) = (&*self.open, self.rest, key.replace('\'', r"'\''"));
+        // Several batches may have been under way: a batch after the first open one is accepted unless it is open too.
+        let next = open.iter().skip(1).map(|(first, _)| *first).chain([rest]);
+        let is_all_open = open.iter().zip(next).all(|((_, last), next)| last + 1 == next);
+        let (open, rest) = match open {
+            [(first, _), ..] if is_all_open => (&[][..], *first),
+            _ => (open, rest),
+        };
+        let options = |(first, last): &(u64, u64)| {
+            format!("--from-line {first} --to-line {last} --idempotency-key '{key}', then with ")
+        };
+        format!(
+            "{}--from-line {rest} --idempotency-key '{key}'",
+            open.iter().map(options).collect::<String>()
+        )
+    }
+
     fn text(&self, now: Instant) -> String {
         let time = now - self.begun;
         let rate = u128::from(self.events) * 1_000 / time.as_millis().max(1);
@@ -103,5 +123,27 @@ mod tests {
         progress.end(begun, &mut stderr).expect("memory takes it");
         let line = "1 event in 1 request, 0.0 s, 1000 a second";
         assert_eq!(String::from_utf8(stderr).expect("text"), format!("{REDRAW}{line}{REDRAW}{line}\n"));
+    }
+
+    #[test]
+    fn a_continuation_names_the_lines_to_send_again_and_no_accepted_ones() {
+        let continuation = |open: &[(u64, u64)], rest, key| {
+            let mut progress = Progress::begun(Instant::now(), true, rest);
+            progress.open = open.to_vec();
+            progress.continuation(key)
+        };
+        let options = |open: &[(u64, u64)], rest| {
+            let options = continuation(open, rest, "k");
+            options.strip_suffix(" --idempotency-key 'k'").expect("the key").to_owned()
+        };
+        assert_eq!(options(&[(501, 1_000)], 1_001), "--from-line 501");
+        assert_eq!(options(&[], 501), "--from-line 501");
+        assert_eq!(continuation(&[], 1, "it's"), r"--from-line 1 --idempotency-key 'it'\''s'");
+        assert_eq!(options(&[(501, 1_000), (1_001, 1_500)], 1_501), "--from-line 501");
+        assert_eq!(
+            options(&[(501, 1_000), (1_501, 2_000)], 2_501),
+            "--from-line 501 --to-line 1000 --idempotency-key 'k', \
+             then with --from-line 1501 --to-line 2000 --idempotency-key 'k', then with --from-line 2501"
+        );
     }
 }

@@ -15,7 +15,6 @@ use crate::client::access::MANY;
 use crate::client::post::LineArguments;
 use crate::client::post::batch::LineBatch;
 use crate::client::post::lines::Lines;
-use crate::client::post::open_lines::continuation;
 use crate::client::post::progress::Progress;
 use crate::client::session::Session;
 use crate::counted::counted;
@@ -72,7 +71,7 @@ pub(super) async fn run(
     match why {
         Some(why) => {
             let accepted = counted(progress.events, "event");
-            let options = continuation(&progress.open, progress.rest, &key);
+            let options = progress.continuation(&key);
             let hint = format!("to continue, run again with {options} (no event is written twice)");
             Err(Failure::new(why.code(), format!("{why}\n{accepted} accepted; {hint}")))
         }
