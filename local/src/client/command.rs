@@ -108,7 +108,7 @@ commands! {
     /// With -f, each new event is printed once: as soon as it is written if the server streams, else about two seconds
     /// later. While the server cannot be reached, the command keeps retrying. With --json each event is one line.
     Tail(topic: TopicArgument, tail: Box<TailArguments>)
-        tail.print(session, false, |api| api.topic(topic.topic).entries());
+        tail.print(session, false, |api| api.topic(&topic.topic).entries());
 
     /// Show or delete one event, by its id
     Event(group: Group<EventCommand>) group.command.run(session);
@@ -246,7 +246,7 @@ commands! {
 
     /// Print the feed's last events, oldest first, and with -f also new events
     Tail(user: UserArgument, tail: Box<TailArguments>)
-        tail.print(session, true, |api| api.feed(user.user).entries());
+        tail.print(session, true, |api| api.feed(&user.user).entries());
 
     /// Count exactly the events that the user has not seen
     Unread(user: UserArgument)
