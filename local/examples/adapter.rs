@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 use std::time::Duration;
 
-use lately::client::check::Caller;
+use lately::client::check::{Caller, paid_parts};
 use lately_client::{Lately, Options};
 use serde_json::{Value, json};
 
@@ -18,7 +18,9 @@ async fn main() -> std::io::Result<()> {
         } else {
             Box::pin(caller.answer(&message)).await
         };
-        answer["calls"] = caller.attempts().into();
+        let attempts = caller.attempts().into_iter();
+        let calls = attempts.map(|(status, cost)| json!({ "status": status, "cost": paid_parts(cost) }));
+        answer["calls"] = calls.collect();
         writeln!(std::io::stdout(), "{answer}")?;
     }
     Ok(())

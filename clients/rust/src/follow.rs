@@ -13,8 +13,8 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use lately_keys::EventId;
 use lately_model::{Page, PageSize};
 use reqwest::header::HeaderValue;
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sse_stream::SseStream;
 
@@ -48,7 +48,7 @@ impl fmt::Debug for FollowOptions {
 }
 
 /// An event that came.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Followed<E> {
     /// The event.
     pub event: E,

@@ -2,7 +2,7 @@
 
 use lately_client::ListQuery;
 use lately_keys::{App, Consumer, EventId, SessionId, Source, Topic, User};
-use lately_model::{PageSize, SettleSeconds};
+use lately_model::PageSize;
 use serde_json::Value;
 
 use crate::client::session::Session;
@@ -108,9 +108,4 @@ impl ListArguments {
 pub(super) fn given(mut fields: Value) -> Value {
     fields.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
     fields
-}
-
-pub(super) fn parse_settle(text: &str) -> Result<SettleSeconds, String> {
-    let refused = "must be a whole number from 0 to 3600".to_owned();
-    text.parse().ok().and_then(|seconds| SettleSeconds::new(seconds).ok()).ok_or(refused)
 }

@@ -1,71 +1,61 @@
 //! The commands of the API, as tables: a row is a command's help, its arguments, and the operation that it calls with
 //! the view that it prints. A command that does more has a file.
 
-use lately_client::{IssueQuery, RecordQuery, SessionQuery};
+use clap::builder::TypedValueParser;
+use lately_client::{IssueQuery, RecordQuery, Request, SessionQuery};
 use lately_keys::{BucketWidth, EventId, IssuePriority, IssueStatus, SessionId, User};
 use lately_model::limits::BACKFILL;
-use lately_model::{IssueBody, IssueTitle, Label, NewConsumer, SeekTo, SessionToken, SettleSeconds, Start};
-use reqwest::StatusCode;
-use serde_json::json;
+use lately_model::{IssueBody, IssueTitle, Label, NewConsumer, SeekTo, SettleSeconds, Start};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
 
 use crate::client::access::Access;
 use crate::client::arguments::{
     AppArgument, ConsumerArgument, EventArgument, Group, ListArguments, Revised, RevokedArguments,
-    SourceArgument, TopicArgument, UserArgument, given, parse_settle,
+    SourceArgument, TopicArgument, UserArgument, given,
 };
 use crate::client::document::{self, DocumentCommand};
-use crate::client::issue::{self, IssueArgument, IssueChangeArguments, RepositoryArgument};
+use crate::client::issue::{IssueArgument, IssueChangeArguments, RepositoryArgument};
 use crate::client::post::{self, PostArguments};
 use crate::client::session::Session;
 use crate::client::tail::TailArguments;
 use crate::client::timeline::{PageArguments, TimelineArguments, show_event};
 use crate::client::topic::{self, EndArguments, SettingsArguments};
-use crate::client::view;
-use crate::client::view::View::{List, Pairs};
+use crate::client::view::View::{Done, List, Pairs, Text, Token};
+use crate::client::view::{CONSUMER, ISSUE, TOPIC};
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::new_token::NewTokenArguments;
 use crate::operate::feed_repair::FeedRepairCommand;
+use crate::serve::issuer::TOKENS;
 use crate::terminal::Terminal;
 use crate::time_argument::{parse_seek, parse_start};
 use crate::values::one_of;
 
-/// Declares a group of commands. A row is `Name(shared arguments; own arguments) future;`: the command runs the future.
+/// Declares a group of commands. A row is `Name(shared arguments; own arguments) operation => view;`: the command sends
+/// the operation, and prints the response as the view says. Or it is `Name(…) future;`: the command runs the future.
 ///
-/// `opens session` adds the options of [`Access`] to each command. A group `in session` is below a command that has them.
+/// `opens session` adds the options of [`Access`] to each command. A group `in` a session is below a command that has them.
 macro_rules! commands {
+    (@run $session:ident, $future:expr) => { $future.await };
+    (@run $session:ident, $operation:expr, $view:expr) => { $session.show($operation, $view).await };
     (
         $(#[$about:meta])* $visible:vis $group:ident opens $session:ident
-        $($(#[$help:meta])* $name:ident(
-            $($shared:ident: $Shared:ty),* $(; $($(#[$arg:meta])* $own:ident: $Own:ty),*)?
-        ) $run:expr;)*
+        $($(#[$help:meta])* $name:ident($($arguments:tt)*) $run:expr $(=> $view:expr)?;)*
     ) => {
-        $(#[$about])*
-        #[derive(Clone, Debug, clap::Subcommand)]
-        $visible enum $group {
-            $($(#[$help])* $name {
-                $(#[command(flatten)] $shared: $Shared,)*
-                $($($(#[$arg])* $own: $Own,)*)?
-                #[command(flatten)] access: Access,
-            },)*
-        }
-
-        impl $group {
-            pub(crate) async fn run(self, terminal: Terminal<'_>) -> Result<(), Failure> {
-                match self {
-                    $(Self::$name { $($shared,)* $($($own,)*)? access } => {
-                        let $session = &mut Session::open(access, terminal)?;
-                        $run.await
-                    })*
-                }
-            }
+        commands! {
+            $(#[$about])* $visible $group in $session: Terminal<'_>,
+            $($(#[$help])* $name($($arguments)*) @access: Access, async {
+                let $session = &mut Session::open(access, $session)?;
+                commands!(@run $session, $run $(, $view)?)
+            };)*
         }
     };
     (
-        $(#[$about:meta])* $visible:vis $group:ident in $session:ident
+        $(#[$about:meta])* $visible:vis $group:ident in $given:ident: $Given:ty,
         $($(#[$help:meta])* $name:ident(
             $($shared:ident: $Shared:ty),* $(; $($(#[$arg:meta])* $own:ident: $Own:ty),*)?
-        ) $run:expr;)*
+        ) $(@$last:ident: $Last:ty,)? $run:expr $(=> $view:expr)?;)*
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug, clap::Subcommand)]
@@ -73,13 +63,16 @@ macro_rules! commands {
             $($(#[$help])* $name {
                 $(#[command(flatten)] $shared: $Shared,)*
                 $($($(#[$arg])* $own: $Own,)*)?
+                $(#[command(flatten)] $last: $Last,)?
             },)*
         }
 
         impl $group {
-            async fn run(self, $session: &mut Session<'_>) -> Result<(), Failure> {
+            pub(crate) async fn run(self, $given: $Given) -> Result<(), Failure> {
                 match self {
-                    $(Self::$name { $($shared,)* $($($own,)*)? } => $run.await,)*
+                    $(Self::$name { $($shared,)* $($($own,)*)? $($last)? } => {
+                        commands!(@run $given, $run $(, $view)?)
+                    })*
                 }
             }
         }
@@ -115,7 +108,7 @@ commands! {
     /// With -f, each new event is printed once: as soon as it is written if the server streams, else about two seconds
     /// later. While the server cannot be reached, the command keeps retrying. With --json each event is one line.
     Tail(topic: TopicArgument, tail: Box<TailArguments>)
-        tail.print(session, false, |api| api.topic(topic.topic).entries());
+        tail.print(session, false, |api| api.topic(&topic.topic).entries());
 
     /// Show or delete one event, by its id
     Event(group: Group<EventCommand>) group.command.run(session);
@@ -132,32 +125,26 @@ commands! {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=i64::from(BACKFILL)))]
         backfill: Option<u16>
     )
-        session.show(
-            session.api.user(user.user).follow_with(source.source, &given(json!({ "backfill": backfill }))),
-            Pairs("following=source,since"),
-        );
+        session.api.user(user.user).follow_with(source.source, &given(json!({ "backfill": backfill })))
+            => Pairs("following=source,since");
 
     /// Make a user unfollow an actor or a subject
     Unfollow(user: UserArgument, source: SourceArgument)
-        session.done(
-            session.api.user(&user.user).unfollow(&source.source),
-            format!("{} unfollowed {}", user.user, source.source),
-        );
+        session.api.user(&user.user).unfollow(&source.source)
+            => Done(&format!("{} unfollowed {}", user.user, source.source));
 
     /// List the actors and subjects that a user follows
     Following(user: UserArgument, list: ListArguments)
-        session.show(session.api.user(user.user).following(list.query()).page(), List("following", "source,since"));
+        session.api.user(user.user).following(list.query()).page() => List("following", "source,since");
 
     /// List the followers of an actor or a subject
     Followers(source: SourceArgument, list: ListArguments)
-        session.show(session.api.source(source.source).followers(list.query()).page(), List("followers", "user,since"));
+        session.api.source(source.source).followers(list.query()).page() => List("followers", "user,since");
 
     /// Show how many users follow an actor or a subject, and how its events reach their feeds
     Source(source: SourceArgument)
-        session.show(
-            session.api.source(source.source).get(),
-            Pairs("source,followers,mode"),
-        );
+        session.api.source(source.source).get()
+            => Pairs("source,followers,mode");
 
     /// List, show, open, edit, close and reopen issues
     Issue(group: Group<IssueCommand>) group.command.run(session);
@@ -178,25 +165,32 @@ commands! {
 
     /// Show the user for whom a token acts, what it may do, and when it expires
     Whoami()
-        session.show(
-            session.api.sessions().own(),
-            Pairs("user,scopes,topics=limited_to,until=expires_at,limits,issuer?"),
-        );
+        session.api.sessions().own()
+            => Pairs("user,scopes,topics=limited_to,until=expires_at,limits,issuer?");
+}
+
+commands! {
+    /// The command that creates a JWT.
+    pub JwtCommand opens session
+
+    /// Print a JWT of the local program's own issuer, for trying JWTs; it ends with the program
+    ///
+    /// Example: lately whoami --token $(lately token jwt --user ada --scope write)
+    Jwt(new: NewTokenArguments)
+        session.api.send::<Value>(Request::new(Method::POST, TOKENS).json(&new.session()?)) => Token;
 }
 
 commands! {
     /// The commands on a topic.
-    pub TopicCommand in session
+    pub TopicCommand in session: &mut Session<'_>,
 
     /// List the topics
     List(list: ListArguments)
-        session.show(
-            session.api.topics(list.query()).page(),
-            List("topics", "topic,bucket,days=retention_days,shards=shard_range,fan-out=fan_out,views"),
-        );
+        session.api.topics(list.query()).page()
+            => List("topics", "topic,bucket,days=retention_days,shards=shard_range,fan-out=fan_out,views");
 
     /// Show a topic and its newest buckets
-    Show(topic: TopicArgument) topic::show(session.api.topic(topic.topic).get(), session);
+    Show(topic: TopicArgument) session.api.topic(topic.topic).get() => TOPIC;
 
     /// Create a topic (scope admin)
     Create(
@@ -231,17 +225,15 @@ commands! {
 
 commands! {
     /// The commands on one event.
-    pub EventCommand in session
+    pub EventCommand in session: &mut Session<'_>,
 
     /// Show an event
     Get(event: EventArgument) show_event(session.api.topic(event.topic).event(event.id), session);
 
     /// Delete an event: as its actor, or with a token that may act as anyone
     Delete(event: EventArgument)
-        session.done(
-            session.api.topic(event.topic).delete_event(event.id),
-            format!("the event {} is deleted, or did not exist", event.id),
-        );
+        session.api.topic(event.topic).delete_event(event.id)
+            => Done(&format!("the event {} is deleted, or did not exist", event.id));
 }
 
 commands! {
@@ -254,13 +246,11 @@ commands! {
 
     /// Print the feed's last events, oldest first, and with -f also new events
     Tail(user: UserArgument, tail: Box<TailArguments>)
-        tail.print(session, true, |api| api.feed(user.user).entries());
+        tail.print(session, true, |api| api.feed(&user.user).entries());
 
     /// Count exactly the events that the user has not seen
     Unread(user: UserArgument)
-        session.show_by(session.api.feed(user.user).unread(), |session, unread| {
-            session.print(format_args!("{}{}", unread.value.unread, if unread.value.more { " or more" } else { "" }))
-        });
+        session.api.feed(user.user).unread() => Text("unread");
 
     /// Mark the feed as seen up to an event
     Seen(
@@ -268,7 +258,7 @@ commands! {
         /// The event's id, as `lately feed show --ids` prints it
         id: EventId
     )
-        session.done(session.api.feed(user.user).seen(id), format!("seen up to {id}"));
+        session.api.feed(user.user).seen(id) => Done(&format!("seen up to {id}"));
 }
 
 /// The commands on a user's feed. Those that verify and rebuild it read the table.
@@ -282,7 +272,7 @@ pub enum FeedCommand {
 
 commands! {
     /// The commands on a repository's issues.
-    pub IssueCommand in session
+    pub IssueCommand in session: &mut Session<'_>,
 
     /// List a repository's issues, newest first
     List(
@@ -295,19 +285,17 @@ commands! {
         #[arg(long, value_name = "PRIORITY", value_parser = one_of(&IssuePriority::ALL, IssuePriority::as_str))]
         priority: Option<IssuePriority>
     )
-        session.show(
-            repository.of(session).issues(IssueQuery {
-                status: status.map(|status| status.to_string()),
-                priority: priority.map(|priority| priority.to_string()),
-                limit: Some(list.limit.get()),
-                cursor: list.cursor,
-                ..IssueQuery::default()
-            }).page(),
-            List("issues", "number,status,priority,changed=updated_at,by=opened_by,labels,title"),
-        );
+        repository.of(session).issues(IssueQuery {
+            status: status.map(|status| status.to_string()),
+            priority: priority.map(|priority| priority.to_string()),
+            limit: Some(list.limit.get()),
+            cursor: list.cursor,
+            ..IssueQuery::default()
+        }).page()
+            => List("issues", "number,status,priority,changed=updated_at,by=opened_by,labels,title");
 
     /// Show an issue
-    Show(issue: IssueArgument) session.show_by(issue.of(session).get(RecordQuery::default()), issue::print);
+    Show(issue: IssueArgument) issue.of(session).get(RecordQuery::default()) => ISSUE;
 
     /// Open an issue, as the token's user
     Open(
@@ -322,10 +310,7 @@ commands! {
         #[arg(long = "label", value_name = "LABEL")]
         labels: Vec<Label>
     )
-        session.show_by(
-            repository.of(session).open(&given(json!({ "title": title, "body": body, "labels": labels }))),
-            issue::print,
-        );
+        repository.of(session).open(&given(json!({ "title": title, "body": body, "labels": labels }))) => ISSUE;
 
     /// Change an issue
     Edit(change: Box<IssueChangeArguments>, issue: Revised<IssueArgument>) issue.change(change.body(), session);
@@ -339,7 +324,7 @@ commands! {
 
 commands! {
     /// The commands on a topic's consumers.
-    pub ConsumerCommand in session
+    pub ConsumerCommand in session: &mut Session<'_>,
 
     /// Create a consumer; of an existing one, only the settle time changes
     Create(
@@ -348,7 +333,7 @@ commands! {
         #[arg(long, value_name = "START", default_value = "latest", value_parser = parse_start)]
         from: Start,
         /// The seconds after which an event is returned: 0 to 3600 [default: 10]
-        #[arg(long, value_name = "N", value_parser = parse_settle)]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).try_map(SettleSeconds::new))]
         settle_seconds: Option<SettleSeconds>
     )
         async {
@@ -357,11 +342,11 @@ commands! {
             if created.response.status == StatusCode::OK {
                 session.log("the consumer exists already; its position does not change")?;
             }
-            session.print_response(&created.response, view::CONSUMER)
+            session.print_response(&created.response, CONSUMER)
         };
 
     /// Show a consumer's position and its lag
-    Show(consumer: ConsumerArgument) session.show(consumer.of(session).get(), view::CONSUMER);
+    Show(consumer: ConsumerArgument) consumer.of(session).get() => CONSUMER;
 
     /// Move a consumer; an outstanding batch is dropped
     Seek(
@@ -370,26 +355,22 @@ commands! {
         #[arg(value_name = "POSITION", value_parser = parse_seek)]
         to: SeekTo
     )
-        session.show(consumer.of(session).seek(to), view::CONSUMER);
+        consumer.of(session).seek(to) => CONSUMER;
 
     /// List the runs of a consumer that makes reports
     Runs(consumer: ConsumerArgument, list: ListArguments)
-        session.show(
-            consumer.of(session).runs(list.query()).page(),
-            List("runs", "run=to,begun=announced_at,finished=committed_at,events,late,file=files/0"),
-        );
+        consumer.of(session).runs(list.query()).page()
+            => List("runs", "run=to,begun=announced_at,finished=committed_at,events,late,file=files/0");
 
     /// Delete a consumer and its position
     Delete(consumer: ConsumerArgument)
-        session.done(
-            consumer.of(session).delete(),
-            format!("the consumer {} of {} is deleted, or did not exist", consumer.name, consumer.topic),
-        );
+        consumer.of(session).delete()
+            => Done(&format!("the consumer {} of {} is deleted, or did not exist", consumer.name, consumer.topic));
 }
 
 commands! {
     /// The commands on sessions.
-    pub SessionCommand in session
+    pub SessionCommand in session: &mut Session<'_>,
 
     /// List the sessions that have not ended, newest first
     List(
@@ -398,14 +379,12 @@ commands! {
         #[arg(long, value_name = "USER")]
         user: Option<User>
     )
-        session.show(
-            session.api.sessions().list(SessionQuery {
-                user: user.map(|user| user.to_string()),
-                limit: Some(list.limit.get()),
-                cursor: list.cursor,
-            }).page(),
-            List("sessions", "id,user,scopes,topics=limited_to,until=expires_at,limits"),
-        );
+        session.api.sessions().list(SessionQuery {
+            user: user.map(|user| user.to_string()),
+            limit: Some(list.limit.get()),
+            cursor: list.cursor,
+        }).page()
+            => List("sessions", "id,user,scopes,topics=limited_to,until=expires_at,limits");
 
     /// Show a session
     Show(
@@ -413,29 +392,24 @@ commands! {
         /// The session's id, as `lately session list` prints it
         id: SessionId
     )
-        session.show(
-            session.api.sessions().get(id),
-            Pairs("id,user,scopes,topics=limited_to,created at=created_at,until=expires_at,limits"),
-        );
+        session.api.sessions().get(id)
+            => Pairs("id,user,scopes,topics=limited_to,created at=created_at,until=expires_at,limits");
 
     /// Create a session and print its token; the token cannot be shown again
     Create(new: NewTokenArguments)
-        session.show_by(session.api.sessions().create(&new.session()?), |session, created| {
-            let SessionToken { id, token, expires_at } = created.value;
-            session.log(format_args!("session {id}, valid until {expires_at}"))?;
-            session.print(token)
-        });
+        session.api.sessions().create(&new.session()?) => Token;
 
     /// Revoke sessions, by their ids or all of a user
     Revoke(revoked: RevokedArguments)
         async {
             for id in revoked.ids {
-                session.done(session.api.sessions().revoke(id), format!("revoked {id}")).await?;
+                session.show(session.api.sessions().revoke(id), Done(&format!("revoked {id}"))).await?;
             }
             let Some(user) = revoked.user else { return Ok(()) };
-            let revoke = session.api.sessions().revoke_all(&user);
-            session.show_by(revoke, |session, done| {
-                session.log(format_args!("revoked {} of {user}", counted(done.value.revoked, "session")))
-            }).await
+            let done = session.ask(session.api.sessions().revoke_all(&user)).await?;
+            match session.json {
+                true => session.print_body(&done.response),
+                false => session.log(format_args!("revoked {} of {user}", counted(done.value.revoked, "session"))),
+            }
         };
 }

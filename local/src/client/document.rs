@@ -3,7 +3,7 @@
 //! A change applies to the revision of `--revision`, or else to the revision that the command reads just before. If
 //! somebody else changed the record in between, nothing is overwritten and the exit code is 5.
 
-use lately_client::{Document, Lately, RecordQuery, Response};
+use lately_client::{Document, Lately, RecordQuery};
 use reqwest::StatusCode;
 use serde_json::value::RawValue;
 
@@ -51,7 +51,11 @@ pub(super) async fn run<N: clap::Args>(
             return session.log("deleted, or did not exist");
         }
     };
-    print(session, &shown.response)
+    session.print_body(&shown.response)?;
+    match shown.response.revision() {
+        Some(revision) if !session.json => session.log(format_args!("revision {revision}")),
+        _ => Ok(()),
+    }
 }
 
 /// The revision to change; `None` if the record does not exist.
@@ -67,14 +71,5 @@ async fn current(
         Ok(answer) => Ok(answer.response.revision()),
         Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => Ok(None),
         Err(failure) => Err(failure),
-    }
-}
-
-/// Prints a record's JSON, and its revision to standard error.
-fn print(session: &mut Session<'_>, response: &Response) -> Result<(), Failure> {
-    session.print_body(response)?;
-    match response.revision() {
-        Some(revision) if !session.json => session.log(format_args!("revision {revision}")),
-        _ => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The service stores no erased name, so this command adds the names to the receipt that it prints.
 
-use lately_client::Operation;
+use lately_client::{Lately, Operation};
 use lately_keys::{Actor, ErasureId, Source, User};
 use lately_model::{Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewErasure};
 
@@ -11,13 +11,18 @@ use crate::client::arguments::ListArguments;
 use crate::client::command::commands;
 use crate::client::confirm;
 use crate::client::session::Session;
-use crate::client::status_line::until_done;
+use crate::client::status_line::ask_for_work;
 use crate::client::view;
 use crate::client::view::View::List;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::operate::erasure::{self, ErasureCheckCommand};
 use crate::terminal::Terminal;
+
+/// The fields of a receipt.
+const RECEIPT: &str = "id,actor,user,state,started at=started_at,finished at=finished_at,events=counts/events,\
+    follows=counts/follows,followers=counts/followers,profile=counts/profile,sessions=counts/sessions,feed=counts/feed,\
+    issues=counts/issues,ids sha256=ids_sha256";
 
 /// Erase an actor, a user, or both, and print the receipt (scope admin)
 #[derive(Clone, Debug, clap::Args)]
@@ -48,10 +53,8 @@ commands! {
 
     /// List the erasures that run, and those of the last two days, newest first
     List(list: ListArguments)
-        session.show(
-            session.api.erasures().list(list.query()).page(),
-            List("erasures", "id,state,started at=started_at,finished at=finished_at,events=counts/events"),
-        );
+        session.api.erasures().list(list.query()).page()
+            => List("erasures", "id,state,started at=started_at,finished at=finished_at,events=counts/events");
 
     /// Show an erasure, by its id
     Show(
@@ -124,12 +127,8 @@ async fn asked(
     if let Some(user) = user {
         session.log(format_args!("the user {user}: the profile, the sessions, the feed and the follows"))?;
     }
-    confirm::ask(
-        session.stderr,
-        &name,
-        "this cannot be undone; type the name to erase it",
-        "nothing is deleted",
-    )?;
+    let question = "this cannot be undone; type the name to erase it";
+    confirm::ask(session.stderr, &name, question, "nothing is deleted")?;
     Ok(name)
 }
 
@@ -149,17 +148,14 @@ async fn print(
     wait: bool,
     session: &mut Session<'_>,
 ) -> Result<(), Failure> {
-    let erasure = session.ask(operation).await?.value;
-    let id = erasure.id;
-    let mut receipt = ErasureReceipt { actor, user, erasure };
-    if wait {
-        receipt.erasure = until_done(session, |api| api.erasures().get(id), progress).await?.value;
-    }
+    let again = |api: &Lately, begun: &Erasure| api.erasures().get(begun.id);
+    let erasure = ask_for_work(session, operation, wait, again, progress).await?.value;
+    let receipt = ErasureReceipt { actor, user, erasure };
     if session.json {
         return session.print_json(&serde_json::to_string(&receipt)?);
     }
-    let mut pairs = view::ERASURE.pairs(&serde_json::to_value(&receipt)?);
-    let Erasure { state, not_covered, .. } = receipt.erasure;
+    let mut pairs = view::pairs(RECEIPT, &serde_json::to_value(&receipt)?);
+    let Erasure { id, state, not_covered, .. } = receipt.erasure;
     pairs.extend(not_covered.into_iter().map(|part| ("not covered", part)));
     session.pairs(&pairs)?;
     if state == ErasureState::Done {

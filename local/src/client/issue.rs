@@ -4,7 +4,7 @@
 //! somebody else changed the issue in between, nothing is overwritten: the command prints the current issue and exits
 //! with code 5.
 
-use lately_client::{Answer, Issue, IssueView, RecordQuery, Repo};
+use lately_client::{Issue, IssueView, RecordQuery, Repo};
 use lately_keys::{IssueNumber, IssuePriority, IssueStatus, NameError, Owner, Repo as RepoName};
 use lately_model::{IssueBody, IssueTitle, Label};
 use reqwest::StatusCode;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::client::arguments::{Revised, given};
 use crate::client::session::Session;
-use crate::client::view;
+use crate::client::view::ISSUE;
 use crate::failure::Failure;
 use crate::text::plain;
 use crate::values::one_of;
@@ -101,7 +101,7 @@ impl Revised<IssueArgument> {
             Some(revision) => revision,
             None => session.ask(current()).await?.value.revision,
         };
-        let changed = session.show_by(issue.change(&change, revision), print).await;
+        let changed = session.show(issue.change(&change, revision), ISSUE).await;
         if let Err(failure) = &changed
             && failure.has_status(StatusCode::PRECONDITION_FAILED)
         {
@@ -120,11 +120,4 @@ fn now(issue: &IssueView) -> String {
         "now: #{number} {status}, {priority}: {title}{labels} (revision {revision}, changed {updated_at})"
     );
     plain(&line).into_owned()
-}
-
-pub(super) fn print(session: &mut Session<'_>, issue: Answer<IssueView>) -> Result<(), Failure> {
-    session.print_response(&issue.response, view::ISSUE)?;
-    let Some(body) = issue.value.body else { return Ok(()) };
-    session.print("")?;
-    body.lines().try_for_each(|line| session.print(plain(line)))
 }

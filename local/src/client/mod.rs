@@ -14,7 +14,6 @@ pub(crate) mod consume;
 mod document;
 pub(crate) mod erase;
 mod issue;
-pub(crate) mod jwt;
 pub(crate) mod load;
 mod post;
 mod session;

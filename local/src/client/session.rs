@@ -3,7 +3,8 @@
 use std::ops::{Deref, DerefMut};
 
 use lately_client::{Answer, Lately, Operation, Response};
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::client::access::{Access, FEW};
 use crate::client::view::View;
@@ -34,10 +35,8 @@ impl<'a> DerefMut for Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn open(
-        Access { address, json, cost }: Access,
-        terminal: Terminal<'a>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn open(access: Access, terminal: Terminal<'a>) -> Result<Self, Failure> {
+        let Access { address, json, cost } = access;
         Ok(Self { api: address.client(FEW)?, json, cost, terminal })
     }
 
@@ -49,36 +48,21 @@ impl<'a> Session<'a> {
     }
 
     /// Sends an operation and prints its response: with `--json` as it is, else as the view says.
-    pub(crate) async fn show<T>(&mut self, operation: Operation<T>, view: View) -> Result<(), Failure> {
-        self.show_by(operation, |session, answer| session.print_response(&answer.response, view)).await
-    }
-
-    /// Sends an operation whose response has nothing to print, and logs that it is done.
-    pub(crate) async fn done<T>(&mut self, operation: Operation<T>, line: String) -> Result<(), Failure> {
-        self.ask(operation).await?;
-        self.log(line)
-    }
-
-    /// Sends an operation and prints its response: with `--json` as it is, else as `print` prints the answer.
-    pub(crate) async fn show_by<T>(
-        &mut self,
-        operation: Operation<T>,
-        print: impl FnOnce(&mut Self, Answer<T>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        if self.json {
-            let answer = self.ask(operation.reading::<Box<RawValue>>()).await?;
-            return self.print_body(&answer.response);
-        }
-        let answer = self.ask(operation).await?;
-        print(self, answer)
+    pub(crate) async fn show<T>(&mut self, operation: Operation<T>, view: View<'_>) -> Result<(), Failure> {
+        let response = match self.json {
+            true => self.ask(operation.reading::<IgnoredAny>()).await?.response,
+            false => self.ask(operation).await?.response,
+        };
+        self.print_response(&response, view)
     }
 
     /// Prints a response: with `--json` as it is, else as the view says.
-    pub(crate) fn print_response(&mut self, response: &Response, view: View) -> Result<(), Failure> {
-        if self.json {
-            return self.print_body(response);
+    pub(crate) fn print_response(&mut self, response: &Response, view: View<'_>) -> Result<(), Failure> {
+        match view {
+            View::Done(_) => view.print(self, &Value::Null),
+            _ if self.json => self.print_body(response),
+            _ => view.print(self, &serde_json::from_slice(&response.body)?),
         }
-        view.print(self, &serde_json::from_slice(&response.body)?)
     }
 
     pub(crate) fn log_cost(&mut self, response: &Response) -> Result<(), Failure> {

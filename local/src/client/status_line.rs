@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use crate::client::session::Session;
 use crate::failure::Failure;
 
-/// The time between two updates: on a terminal, and elsewhere.
-const EVERY: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(5)];
+/// The time between two updates: elsewhere, and on a terminal.
+const EVERY: [Duration; 2] = [Duration::from_secs(5), Duration::from_millis(200)];
 
 /// Moves the cursor to the start of the line and clears the line.
 pub(super) const REDRAW: &str = "\r\u{1b}[K";
@@ -28,7 +28,7 @@ impl StatusLine {
     /// A line on standard error. The first update is due after a while.
     pub(super) fn begun(now: Instant) -> Self {
         let terminal = io::stderr().is_terminal();
-        Self { due: now + every(terminal), terminal, drawn: false }
+        Self { due: now + EVERY[usize::from(terminal)], terminal, drawn: false }
     }
 
     /// Shows a text if an update is due.
@@ -41,7 +41,7 @@ impl StatusLine {
         if now < self.due {
             return Ok(());
         }
-        self.due = now + every(self.terminal);
+        self.due = now + EVERY[usize::from(self.terminal)];
         if !self.terminal {
             return writeln!(stderr, "{}", text());
         }
@@ -56,29 +56,25 @@ impl StatusLine {
     }
 }
 
-fn every(terminal: bool) -> Duration {
-    let [drawn, line] = EVERY;
-    if terminal { drawn } else { line }
-}
-
 /// The time between two looks.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
-/// Repeats an operation until its answer says that the work is done: then it has no progress. The wait ends with the
-/// command: the work continues without it.
-pub(super) async fn until_done<T>(
+/// Sends an operation that begins or reads work of the service. With `wait`, reads the work `again` until it is done: then
+/// it has no progress. The wait ends with the command: the work continues without it.
+pub(super) async fn ask_for_work<T>(
     session: &mut Session<'_>,
-    operation: impl Fn(&Lately) -> Operation<T>,
+    operation: Operation<T>,
+    wait: bool,
+    again: impl Fn(&Lately, &T) -> Operation<T>,
     progress: impl Fn(&T) -> Option<String>,
 ) -> Result<Answer<T>, Failure> {
     let mut line = StatusLine::begun(Instant::now());
-    loop {
-        let answer = session.ask(operation(&session.api)).await?;
-        let Some(progress) = progress(&answer.value) else {
-            line.clear(session.stderr)?;
-            return Ok(answer);
-        };
+    let mut answer = session.ask(operation).await?;
+    while wait && let Some(progress) = progress(&answer.value) {
         line.show(Instant::now(), session.stderr, || progress)?;
         tokio::time::sleep(LOOK_PAUSE).await;
+        answer = session.ask(again(&session.api, &answer.value)).await?;
     }
+    line.clear(session.stderr)?;
+    Ok(answer)
 }

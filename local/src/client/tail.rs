@@ -10,10 +10,10 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use lately_client::{
-    Cost, FollowOptions, Followed, Lately, OnCall, PageQuery, Problem, Timeline, TryStreamExt,
+    Cost, FollowOptions, Followed, Lately, PageQuery, Problem, Stream, Timeline, TryStreamExt,
 };
 use lately_keys::{EventId, EventType};
-use lately_model::PageSize;
+use lately_model::{Event, PageSize};
 use reqwest::Url;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -22,7 +22,7 @@ use {std::os::fd::AsFd, tokio::io::Interest, tokio::net::unix::pipe::Sender};
 
 use crate::client::access::parse_url;
 use crate::client::session::Session;
-use crate::client::timeline::{EventTable, ShownEvent};
+use crate::client::timeline::{EventTable, read};
 use crate::failure::Failure;
 use crate::time_argument::{Bound, parse_bound};
 
@@ -61,124 +61,103 @@ pub struct TailArguments {
 /// asked for.
 type TailPosition = (Option<String>, BTreeSet<EventId>);
 
-/// A timeline and its output.
-struct Tail<'s, 'a> {
-    session: &'s mut Session<'a>,
-    timeline: Timeline<Box<RawValue>>,
-    event_type: Option<String>,
-    table: EventTable,
-    /// The lines for standard error: costs, and how the follow fares.
-    sender: mpsc::UnboundedSender<String>,
-    receiver: mpsc::UnboundedReceiver<String>,
-}
-
 impl TailArguments {
     /// Prints the events of a timeline.
-    pub(crate) async fn print(
+    pub(super) async fn print(
         self,
         session: &mut Session<'_>,
         several_topics: bool,
-        timeline: impl FnOnce(&Lately) -> Timeline<Box<RawValue>>,
+        timeline: impl Fn(&Lately) -> Timeline<Box<RawValue>>,
     ) -> Result<(), Failure> {
-        let Self { last, from, event_type, follow, ids, live_url } = self;
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let costs = session.cost.then(|| sender.clone());
-        session.api = session.api.using(|options| {
-            options.live_url = live_url.map(String::from);
-            options.on_call = costs.map(|costs| -> OnCall {
-                Arc::new(move |call| {
-                    if call.cost != Cost::default() {
-                        // Nobody reads the lines once the command has ended.
-                        drop(costs.send(call.cost.to_string()));
-                    }
-                })
-            });
+        let mut table = EventTable::new(session, several_topics, self.ids);
+        let (cursor, seen) = self.print_last(&timeline(&session.api), &mut table, session).await?;
+        if !self.follow {
+            return Ok(());
+        }
+        // The lines for standard error: costs, and how the follow fares. Nobody reads them once the command has ended.
+        let (sender, lines) = mpsc::unbounded_channel();
+        let (costs, prints_cost) = (sender.clone(), session.cost);
+        let api = session.api.using(|options| {
+            options.live_url = self.live_url.map(String::from);
+            options.on_call = Some(Arc::new(move |call| {
+                if prints_cost && call.cost != Cost::default() {
+                    drop(costs.send(call.cost.to_string()));
+                }
+            }));
         });
-        let mut tail = Tail {
-            table: EventTable::new(session, several_topics, ids),
-            timeline: timeline(&session.api),
-            session,
-            event_type: event_type.map(|event_type| event_type.to_string()),
-            sender,
-            receiver,
-        };
-        let position = tail.print_last(last, from).await?;
-        if follow { tail.follow(position).await } else { Ok(()) }
-    }
-}
-
-impl Tail<'_, '_> {
-    /// Prints the last events, or all since a time. The result is the position for following new events.
-    async fn print_last(&mut self, last: u16, from: Option<Bound>) -> Result<TailPosition, Failure> {
-        let mut query = PageQuery { event_type: self.event_type.clone(), ..PageQuery::default() };
-        let (mut newer, mut wanted) = (None, usize::from(last));
-        if let Some(from) = from {
-            // The cursors of a range are no cursors of a follow.
-            newer = self.timeline.page(&PageQuery { limit: Some(1), ..query.clone() }).await?.newer;
-            (query.from, wanted) = (Some(from.at.to_string()), usize::MAX);
-        }
-        query.limit = Some(if from.is_some() { LIMIT } else { last.max(1) });
-        let (mut events, mut pages) = (Vec::new(), self.timeline.pages(query));
-        // A page of large events ends early, but has at least one event, so there are no more pages than events.
-        while let Some(page) = pages.try_next().await? {
-            newer = newer.or(page.newer);
-            events.extend(page.events);
-            if events.len() >= wanted {
-                break;
-            }
-        }
-        let seen =
-            events.iter().map(|event| Ok(ShownEvent::read(event)?.id)).collect::<Result<_, Failure>>()?;
-        events.truncate(wanted);
-        events.reverse();
-        self.print(&events)?;
-        Ok((newer, seen))
-    }
-
-    fn print(&mut self, events: &[Box<RawValue>]) -> Result<(), Failure> {
-        if self.session.json {
-            events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
-        } else {
-            self.table.print(events, self.session)?;
-        }
-        self.session.stdout.flush()?;
-        while let Ok(line) = self.receiver.try_recv() {
-            self.session.log(line)?;
-        }
-        Ok(())
-    }
-
-    /// Prints new events until the user ends the command, the output is closed, or the timeline can no longer be read.
-    async fn follow(&mut self, (cursor, seen): TailPosition) -> Result<(), Failure> {
-        let sender = self.sender.clone();
         let on_interruption = move |problem: Option<&Problem>| {
-            let line = match problem {
+            drop(sender.send(match problem {
                 Some(problem) => format!("{}; retrying", Failure::from(Box::new(problem.clone()))),
                 None => "reading again".to_owned(),
-            };
-            drop(sender.send(line));
+            }));
         };
-        let mut events = self.timeline.follow(FollowOptions {
+        let events = timeline(&api).follow(FollowOptions {
             cursor,
-            event_type: self.event_type.clone(),
+            event_type: self.event_type.map(|event_type| event_type.to_string()),
             on_interruption: Some(Arc::new(on_interruption)),
             ..FollowOptions::default()
         });
-        let (mut interrupted, mut closed) = (pin!(tokio::signal::ctrl_c()), pin!(output_closed()));
+        follow(events, &seen, lines, &mut table, session).await
+    }
+
+    /// Prints the last events, or all since a time. The result is the position for following new events.
+    async fn print_last(
+        &self,
+        timeline: &Timeline<Box<RawValue>>,
+        table: &mut EventTable,
+        session: &mut Session<'_>,
+    ) -> Result<TailPosition, Failure> {
+        let event_type = self.event_type.as_ref().map(ToString::to_string);
+        let mut query = PageQuery { limit: Some(self.last.max(1)), event_type, ..PageQuery::default() };
+        let (mut newer, mut wanted, mut events) = (None, usize::from(self.last), Vec::new());
+        if let Some(from) = self.from {
+            // The cursors of a range are no cursors of a follow.
+            let newest = PageQuery { limit: Some(1), ..query.clone() };
+            newer = session.ask(timeline.page(&newest)).await?.value.newer;
+            (query.from, query.limit, wanted) = (Some(from.at.to_string()), Some(LIMIT), usize::MAX);
+        }
+        // A page of large events ends early, but has at least one event, so there are no more pages than events.
         loop {
-            tokio::select! {
-                Some(line) = self.receiver.recv() => self.session.log(line)?,
-                followed = events.try_next() => {
-                    let Some(Followed { event, late, .. }) = followed? else { return Ok(()) };
-                    let id = ShownEvent::read(&event)?.id;
-                    let is_asked_for = late || seen.first().is_none_or(|first| *first < id);
-                    if is_asked_for && !seen.contains(&id) {
-                        self.print(&[event])?;
-                    }
-                }
-                interrupted = &mut interrupted => return Ok(interrupted?),
-                () = &mut closed => return Ok(()),
+            let page = session.ask(timeline.page(&query)).await?.value;
+            newer = newer.or(page.newer);
+            events.extend(page.events);
+            query.cursor = page.next.filter(|_| page.has_more);
+            if query.cursor.is_none() || events.len() >= wanted {
+                break;
             }
+        }
+        let seen = events.iter().map(|event| Ok(read::<Event>(event)?.id)).collect::<Result<_, Failure>>()?;
+        events.truncate(wanted);
+        events.reverse();
+        table.print(&events, session)?;
+        session.stdout.flush()?;
+        Ok((newer, seen))
+    }
+}
+
+/// Prints new events until the user ends the command, the output is closed, or the timeline can no longer be read.
+async fn follow(
+    mut events: Stream<Followed<Box<RawValue>>>,
+    seen: &BTreeSet<EventId>,
+    mut lines: mpsc::UnboundedReceiver<String>,
+    table: &mut EventTable,
+    session: &mut Session<'_>,
+) -> Result<(), Failure> {
+    let (mut interrupted, mut closed) = (pin!(tokio::signal::ctrl_c()), pin!(output_closed()));
+    loop {
+        tokio::select! {
+            Some(line) = lines.recv() => session.log(line)?,
+            followed = events.try_next() => {
+                let Some(Followed { event, late, .. }) = followed? else { return Ok(()) };
+                let Event { id, .. } = read(&event)?;
+                let is_asked_for = late || seen.first().is_none_or(|first| *first < id);
+                if is_asked_for && !seen.contains(&id) {
+                    table.print(&[event], session)?;
+                    session.stdout.flush()?;
+                }
+            }
+            interrupted = &mut interrupted => return Ok(interrupted?),
+            () = &mut closed => return Ok(()),
         }
     }
 }

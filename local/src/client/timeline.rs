@@ -1,9 +1,11 @@
 //! Pages of events: the arguments that select them, and their output.
 
+use std::collections::BTreeMap;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lately_client::{Answer, Operation, Order, PageQuery, Timeline};
-use lately_keys::{Actor, EventId, EventType, Subject, Topic, UnixMillis};
-use lately_model::PageSize;
+use lately_keys::{Actor, EventType, Subject, Topic};
+use lately_model::{PageSize, PageUnread};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -80,72 +82,50 @@ fn order_parser() -> impl TypedValueParser<Value = Order> {
     })
 }
 
-/// A page. Its events stay JSON text.
-#[derive(Debug, Deserialize)]
-struct ShownPage {
-    events: Vec<Box<RawValue>>,
-    next: Option<String>,
-    has_more: bool,
-    unread: Option<u64>,
-    #[serde(default)]
-    unread_more: bool,
-}
-
-/// The fields of an event that a row shows.
-#[derive(Debug, Deserialize)]
-pub(crate) struct ShownEvent {
-    pub(crate) id: EventId,
-    at: UnixMillis,
-    topic: Option<String>,
-    #[serde(rename = "type")]
-    event_type: String,
-    actor: String,
-    subject: Option<String>,
-    data: Option<Box<RawValue>>,
-}
-
-impl ShownEvent {
-    pub(crate) fn read(event: &RawValue) -> Result<Self, Failure> {
-        serde_json::from_str(event.get()).map_err(Failure::foreign)
-    }
-}
-
-/// A table of events.
+/// A table of events: a column for each of these fields of an event.
 #[derive(Debug)]
-pub(crate) struct EventTable {
-    /// All columns, except the id and the topic if they are not shown.
-    is_shown: [bool; 7],
+pub(super) struct EventTable {
+    fields: Vec<&'static str>,
     table: TextTable,
 }
 
 impl EventTable {
-    pub(crate) fn new(terminal: &Terminal<'_>, topic: bool, id: bool) -> Self {
-        let is_shown = [id, true, topic, true, true, true, true];
-        let titles = ["id", "time", "topic", "type", "actor", "subject", "data"];
-        Self { is_shown, table: terminal.table(&shown(titles, is_shown)) }
+    pub(super) fn new(terminal: &Terminal<'_>, topic: bool, id: bool) -> Self {
+        let fields = ["id", "at", "topic", "type", "actor", "subject", "data"].into_iter();
+        let fields: Vec<_> =
+            fields.filter(|field| (id || *field != "id") && (topic || *field != "topic")).collect();
+        let titles: Vec<_> = fields.iter().map(|field| if *field == "at" { "time" } else { field }).collect();
+        Self { table: terminal.table(&titles), fields }
     }
 
-    pub(crate) fn print(
+    /// Prints events: with `--json` as they are, else as rows.
+    pub(super) fn print(
         &mut self,
         events: &[Box<RawValue>],
-        terminal: &mut Terminal<'_>,
+        session: &mut Session<'_>,
     ) -> Result<(), Failure> {
+        if session.json {
+            return events.iter().try_for_each(|event| session.print_json(event.get()));
+        }
         let rows = events.iter().map(|event| self.row(event)).collect::<Result<Vec<_>, _>>()?;
-        terminal.rows(&mut self.table, &rows)
+        session.rows(&mut self.table, &rows)
     }
 
+    /// The data is printed as it was sent.
     fn row(&self, event: &RawValue) -> Result<Vec<String>, Failure> {
-        let ShownEvent { id, at, topic, event_type, actor, subject, data } = ShownEvent::read(event)?;
-        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let data = data.map_or_else(String::new, |data| json_line(data.get()).into_owned());
-        let cells =
-            [id.to_string(), at.to_string(), or_dash(topic), event_type, actor, or_dash(subject), data];
-        Ok(shown(cells, self.is_shown))
+        let event: BTreeMap<String, Box<RawValue>> = read(event)?;
+        let cell = |field: &&str| match (*field, event.get(*field)) {
+            ("data", data) => Ok(data.map_or_else(String::new, |data| json_line(data.get()).into_owned())),
+            (_, Some(text)) => read(text),
+            (_, None) => Ok("-".to_owned()),
+        };
+        self.fields.iter().map(cell).collect()
     }
 }
 
-fn shown<T>(cells: [T; 7], is_shown: [bool; 7]) -> Vec<T> {
-    cells.into_iter().zip(is_shown).filter_map(|(cell, is_shown)| is_shown.then_some(cell)).collect()
+/// Reads a part of a response.
+pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Result<T, Failure> {
+    serde_json::from_str(json.get()).map_err(Failure::foreign)
 }
 
 impl TimelineArguments {
@@ -174,14 +154,13 @@ impl PageArguments {
         let mut cursor = self.cursor.clone();
         for _ in 0..self.pages {
             let query = self.query(cursor.take(), topic.as_ref());
-            let answer = session.ask(timeline.page(&query).reading::<ShownPage>()).await?;
-            let page = answer.value;
+            let Answer { value: page, response, .. } = session.ask(timeline.page(&query)).await?;
             if session.json {
-                session.print_body(&answer.response)?;
+                session.print_body(&response)?;
             } else {
                 table.print(&page.events, session)?;
-                if let Some(unread) = page.unread {
-                    let more = if page.unread_more { " or more" } else { "" };
+                if let Ok(PageUnread { unread, unread_more }) = response.json() {
+                    let more = if unread_more { " or more" } else { "" };
                     let empty = if page.events.is_empty() { "the feed is empty; " } else { "" };
                     session.log(format_args!("{empty}{unread}{more} unread"))?;
                 }
@@ -200,13 +179,9 @@ impl PageArguments {
 
     /// The ends of the range that must be given with a cursor, where the same text would now be another time.
     fn ends(&self) -> String {
-        let end = |name: &str, bound: Option<Bound>| {
-            bound
-                .filter(|bound| bound.is_relative)
-                .map(|bound| format!(" --{name} {}", bound.at))
-                .unwrap_or_default()
-        };
-        end("from", self.from) + &end("to", self.to)
+        let ends = [("from", self.from), ("to", self.to)].into_iter();
+        let relative = ends.filter_map(|(name, end)| Some((name, end.filter(|end| end.is_relative)?)));
+        relative.map(|(name, end)| format!(" --{name} {}", end.at)).collect()
     }
 
     fn query(&self, cursor: Option<String>, topic: Option<&Topic>) -> PageQuery {
@@ -226,8 +201,6 @@ impl PageArguments {
 
 /// Sends an operation, and prints the event of its response.
 pub(super) async fn show_event<T>(operation: Operation<T>, session: &mut Session<'_>) -> Result<(), Failure> {
-    let print = |session: &mut Session<'_>, event: Answer<Box<RawValue>>| {
-        EventTable::new(session, false, true).print(&[event.value], session)
-    };
-    session.show_by(operation.reading(), print).await
+    let event = session.ask(operation.reading()).await?.value;
+    EventTable::new(session, false, true).print(&[event], session)
 }

@@ -1,25 +1,27 @@
 //! `lately topic`: a topic's settings and its end.
 
-use lately_client::Operation;
+use std::str::FromStr;
+
+use lately_client::{Lately, Operation};
 use lately_keys::{BucketWidth, Topic};
-use lately_model::{EndingState, TopicDeletion, TopicView};
+use lately_model::{EndingState, TopicDeletion, Views};
 use reqwest::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::client::confirm;
 use crate::client::session::Session;
-use crate::client::status_line::until_done;
-use crate::client::view::View;
+use crate::client::status_line::ask_for_work;
+use crate::client::view::{TOPIC, View};
 use crate::counted::counted;
 use crate::failure::Failure;
 
 /// A deletion under way.
-const DELETION: View =
+const DELETION: View<'_> =
     View::Pairs("topic,state,begun at=begun_at,finished at=finished_at,events,buckets,consumers");
 
 /// The preview of a deletion.
-const PREVIEW: View = View::Pairs("topic,buckets,oldest,newest,shards,consumers");
+const PREVIEW: View<'_> = View::Pairs("topic,buckets,oldest,newest,shards,consumers");
 
 /// The settings that can also be changed later. Only the given ones are sent.
 #[derive(Clone, Debug, clap::Args, Serialize)]
@@ -47,7 +49,7 @@ pub struct SettingsArguments {
     /// Views that also list the events: actor, subject, type, separated by commas; '' for none
     #[arg(long, value_name = "VIEWS", value_parser = parse_views)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    views: Option<Value>,
+    views: Option<Views>,
 }
 
 /// A number of days, or null for no expiry.
@@ -59,10 +61,8 @@ fn parse_retention(text: &str) -> Result<Value, String> {
 }
 
 /// The names of views.
-fn parse_views(text: &str) -> Result<Value, String> {
-    let views = text.split(',').filter(|view| !view.is_empty());
-    let views = views.map(|view| view.parse::<lately_model::View>().map(|view| json!(view.as_str())));
-    views.collect::<Result<_, _>>().map_err(|error| error.to_string())
+fn parse_views(text: &str) -> Result<Views, <lately_model::View as FromStr>::Err> {
+    text.split(',').filter(|view| !view.is_empty()).map(str::parse::<lately_model::View>).collect()
 }
 
 /// Creates a topic. A PUT alone would change a topic that exists.
@@ -84,7 +84,7 @@ pub(super) async fn create(
     if let Some(bucket) = bucket {
         body["bucket"] = json!(bucket);
     }
-    show(session.api.topic(topic).put(&body), session).await
+    session.show(session.api.topic(topic).put(&body), TOPIC).await
 }
 
 /// Changes the settings of a topic. A PUT alone would create a topic that does not exist.
@@ -105,25 +105,7 @@ pub(super) async fn set(
     }
     let topic = session.api.topic(topic);
     session.ask(topic.get()).await?;
-    show(topic.put(&settings), session).await
-}
-
-/// Sends an operation, and prints the topic of its response.
-pub(super) async fn show(operation: Operation<TopicView>, session: &mut Session<'_>) -> Result<(), Failure> {
-    session
-        .show_by(operation, |session, topic| {
-            let topic = serde_json::from_slice::<Value>(&topic.response.body)?;
-            View::Pairs(
-                "topic,bucket,retention,shards=shard_range,fan-out=fan_out,views,created at=created_at",
-            )
-            .print(session, &topic)?;
-            if topic["buckets"].as_array().is_none_or(Vec::is_empty) {
-                return Ok(());
-            }
-            session.print("")?;
-            View::List("buckets", "bucket=label,shards").print(session, &topic)
-        })
-        .await
+    session.show(topic.put(&settings), TOPIC).await
 }
 
 /// The confirmation of a deletion, and the wait for its end.
@@ -182,10 +164,8 @@ pub(super) async fn show_deletion(
     wait: bool,
     session: &mut Session<'_>,
 ) -> Result<(), Failure> {
-    let mut answer = session.ask(operation).await?;
-    if wait {
-        answer = until_done(session, |api| api.topic(topic).deletion(), progress).await?;
-    }
+    let again = |api: &Lately, _: &TopicDeletion| api.topic(topic).deletion();
+    let answer = ask_for_work(session, operation, wait, again, progress).await?;
     session.print_response(&answer.response, DELETION)?;
     if session.json || answer.value.state == EndingState::Done {
         return Ok(());

@@ -4,7 +4,7 @@
 //! a value in the response's JSON, or one of the cells that [`cell`] computes. A field that ends in `?` is left out if
 //! it is null.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -12,28 +12,39 @@ use crate::text::plain;
 
 /// The form of a response for people.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum View {
+pub(crate) enum View<'a> {
     /// Titles and values, one pair per line.
     Pairs(&'static str),
     /// A table of the entries in this field, and the cursor of the next page, if there is one.
     List(&'static str, &'static str),
+    /// The text of this field.
+    Text(&'static str),
+    /// A new token, and its end on standard error.
+    Token,
+    /// A view, and below a blank line another one of this field, if the field has anything.
+    Below(&'static View<'static>, &'static str, &'static View<'static>),
+    /// Nothing of the response: this line on standard error.
+    Done(&'a str),
 }
 
-pub(crate) const CONSUMER: View =
+pub(crate) const TOPIC: View<'static> = View::Below(
+    &View::Pairs("topic,bucket,retention,shards=shard_range,fan-out=fan_out,views,created at=created_at"),
+    "buckets",
+    &View::List("buckets", "bucket=label,shards"),
+);
+pub(crate) const CONSUMER: View<'static> =
     View::Pairs("position,outstanding batch=outstanding,lag,late events=late,settle time=settle_time");
-pub(crate) const ISSUE: View =
-    View::Pairs("number,title,status,priority,labels,opened,changed=updated_at,revision");
-pub(crate) const ERASURE: View = View::Pairs(
-    "id,actor,user,state,started at=started_at,finished at=finished_at,events=counts/events,follows=counts/follows,\
-     followers=counts/followers,profile=counts/profile,sessions=counts/sessions,feed=counts/feed,issues=counts/issues,\
-     ids sha256=ids_sha256",
+pub(crate) const ISSUE: View<'static> = View::Below(
+    &View::Pairs("number,title,status,priority,labels,opened,changed=updated_at,revision"),
+    "body",
+    &View::Text("body"),
 );
 
-impl View {
+impl View<'_> {
     /// Prints a response.
     pub(crate) fn print(self, terminal: &mut Terminal<'_>, value: &Value) -> Result<(), Failure> {
         match self {
-            Self::Pairs(_) => terminal.pairs(&self.pairs(value)),
+            Self::Pairs(fields) => terminal.pairs(&pairs(fields, value)),
             Self::List(list, fields) => {
                 let (titles, fields): (Vec<_>, Vec<_>) = columns(fields).unzip();
                 let entries = value[list].as_array().into_iter().flatten();
@@ -44,17 +55,31 @@ impl View {
                 let Some(next) = value["next"].as_str() else { return Ok(()) };
                 terminal.log(format_args!("more: --cursor {}", plain(next)))
             }
+            Self::Text(field) => cell(value, field).lines().try_for_each(|line| terminal.print(plain(line))),
+            Self::Token => {
+                let session = value["id"].as_str().map(|id| format!("session {id}, ")).unwrap_or_default();
+                terminal.log(plain(&format!("{session}valid until {}", cell(value, "expires_at"))))?;
+                terminal.print(plain(&cell(value, "token")))
+            }
+            Self::Done(line) => terminal.log(line),
+            Self::Below(view, field, below) => {
+                view.print(terminal, value)?;
+                if [json!(null), json!([])].contains(&value[field]) {
+                    return Ok(());
+                }
+                terminal.print("")?;
+                below.print(terminal, value)
+            }
         }
     }
+}
 
-    /// The titles and values of a response.
-    pub(crate) fn pairs(self, value: &Value) -> Vec<(&'static str, String)> {
-        let (Self::Pairs(fields) | Self::List(_, fields)) = self;
-        let is_shown =
-            |(_, field): &(_, &str)| !field.strip_suffix('?').is_some_and(|name| value[name].is_null());
-        let shown = columns(fields).filter(is_shown);
-        shown.map(|(title, field)| (title.trim_end_matches('?'), cell(value, field))).collect()
-    }
+/// The titles and values of fields.
+pub(crate) fn pairs(fields: &'static str, value: &Value) -> Vec<(&'static str, String)> {
+    let is_shown =
+        |(_, field): &(_, &str)| !field.strip_suffix('?').is_some_and(|name| value[name].is_null());
+    let shown = columns(fields).filter(is_shown);
+    shown.map(|(title, field)| (title.trim_end_matches('?'), cell(value, field))).collect()
 }
 
 /// The titles of a view and their fields.
@@ -69,6 +94,7 @@ fn cell(value: &Value, field: &str) -> String {
     let seconds = |name| format!("{} s", of(name, ""));
     match field {
         "labels" => of(field, ", "),
+        "unread" => of(field, "") + if value["more"] == true { " or more" } else { "" },
         "scopes" => of(field, " "),
         "shard_range" => format!("{} to {}", of("min_shards", ""), of("max_shards", "")),
         "lag" => seconds("lag_seconds"),
@@ -106,17 +132,14 @@ fn text(value: &Value, separator: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn a_view_shows_fields_and_cells_under_their_titles() {
-        let view = View::Pairs(
-            "id,at=created_at,retention,limits,topics=limited_to,labels,file=files/0,issuer?,user?",
-        );
+        let fields = "id,at=created_at,retention,limits,topics=limited_to,labels,file=files/0,issuer?,user?";
         let pairs = |value: Value| {
-            view.pairs(&value).into_iter().map(|(title, cell)| format!("{title}: {cell}")).collect::<Vec<_>>()
+            let pairs = pairs(fields, &value).into_iter();
+            pairs.map(|(title, cell)| format!("{title}: {cell}")).collect::<Vec<_>>()
         };
         assert_eq!(
             pairs(json!({"id": 7})),

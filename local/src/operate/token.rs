@@ -9,7 +9,7 @@ use lately_keys::{SessionId, Topic, User};
 use lately_kit::token::Token;
 use lately_model::{PageSize, Session, SessionQuery};
 
-use crate::client::jwt::JwtCommand;
+use crate::client::command::JwtCommand;
 use crate::failure::Failure;
 use crate::new_token::NewTokenArguments;
 use crate::operate::table::TableArguments;

@@ -110,22 +110,23 @@ fn amount(Part { amount, unit, per, price, .. }: &Part) -> String {
     let per = match per {
         1.0 => String::new(),
         1e6 => " a million".to_owned(),
-        per => format!(" for {}", grouped(&per.to_string())),
+        per => format!(" for {}", grouped(per)),
     };
     let decimals = if amount.fract() == 0.0 || amount >= 1_000.0 { 0 } else { 1 };
     let cents = if (price * 100.0).fract().abs() < 1e-9 { 2 } else { 4 };
     let price = format!("{price:.cents$}");
     let price = price.strip_suffix('0').filter(|_| cents == 4).unwrap_or(&price);
-    format!("{}{scale} {unit} × {price}{per}", grouped(&format!("{amount:.decimals$}")))
+    format!("{}{scale} {unit} × {price}{per}", grouped(format_args!("{amount:.decimals$}")))
 }
 
 /// Dollars with cents.
 fn money(dollars: f64) -> String {
-    grouped(&format!("{dollars:.2}"))
+    grouped(format_args!("{dollars:.2}"))
 }
 
 /// Puts commas between groups of three digits before the decimals.
-pub(crate) fn grouped(number: &str) -> String {
+pub(crate) fn grouped(number: impl ToString) -> String {
+    let number = number.to_string();
     let (whole, decimals) = number.split_at(number.find('.').unwrap_or(number.len()));
     let mut text = String::new();
     for (index, digit) in whole.chars().enumerate() {

@@ -5,16 +5,15 @@ use std::str::FromStr;
 
 use lately_model::limits::{BATCH_EVENTS, EVENT_BYTES, RETENTION_DAYS};
 use lately_store::limits::FAN_OUT_LIMIT;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A number a second.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate(pub f64);
 
 /// A number of days.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Days(pub f64);
 
 /// The units of a rate, with their seconds.
@@ -45,20 +44,10 @@ impl FromStr for Days {
     }
 }
 
-impl TryFrom<String> for Rate {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl TryFrom<String> for Days {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
+/// Reads a value of a file as the command line's.
+fn of_text<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(json: D) -> Result<Option<T>, D::Error> {
+    let text = Option::<String>::deserialize(json)?;
+    text.map(|text| text.parse::<T>()).transpose().map_err(D::Error::custom)
 }
 
 /// The parts of a workload that were given.
@@ -67,6 +56,7 @@ impl TryFrom<String> for Days {
 pub struct WorkloadOptions {
     /// The events that are written [default: 100/s]
     #[arg(long, value_name = "RATE")]
+    #[serde(default, deserialize_with = "of_text")]
     events: Option<Rate>,
 
     /// The size of a stored event: its JSON, and some 30 bytes of keys [default: 512]
@@ -83,6 +73,7 @@ pub struct WorkloadOptions {
 
     /// The pages of the latest 50 events that are read [default: 1000/s]
     #[arg(long, value_name = "RATE")]
+    #[serde(default, deserialize_with = "of_text")]
     pages: Option<Rate>,
 
     /// The live streams that are open all the time, each of a user's feed [default: 200]
@@ -100,6 +91,7 @@ pub struct WorkloadOptions {
 
     /// The time for which an event is stored [default: 90d]
     #[arg(long, value_name = "DAYS")]
+    #[serde(default, deserialize_with = "of_text")]
     retention: Option<Days>,
 }
 

@@ -102,7 +102,9 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
     let (reporting, answers) = mpsc::unbounded_channel();
     let report_function = ReportFunction::new(&system, output, reporting);
     let (sender, lines) = mpsc::unbounded_channel();
-    let pumps = Pumps::start(&system, &report_function, failures.clone(), &options, &sender)?;
+    let pumps = start_pumps(&system, &report_function, failures.clone(), &options, &sender)?;
+    let handles = pumps.each_ref().map(|pump| (pump.function, pump.handle.clone()));
+    let [(_, fan_out), _] = handles.clone();
     // The printed commands read the demo's topics, so these are created first. Their events are written while the API
     // answers already.
     let demo = if options.no_demo { DemoState::Absent } else { create_demo(&system.store).await? };
@@ -112,15 +114,15 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
     let dynamodb = serve_dynamodb(system.engine.clone(), dynamodb, stopped.clone());
     let report = schedule(&system, demo, &options)?;
     let every = report.as_ref().map(|(_, every)| *every);
-    let mut endless = start_endless(&system, &pumps, demo, report_function, every, sender)?;
+    let mut endless = start_endless(&system, handles.clone(), demo, report_function, every, sender)?;
     let parts = ConsoleParts {
         system: system.clone(),
         issuer,
-        pump: pumps.fan_out.clone(),
+        pump: fan_out,
         failures,
         reports: folders.reports.path().to_owned(),
         report,
-        health: Health { pumps: pumps.handles(), data: options.data.clone() },
+        health: Health { pumps: handles.into(), data: options.data.clone() },
     };
     let api = serve_api(api, parts, &options, stopped)?;
     // If the output is closed, there is still an API to serve.
@@ -130,7 +132,7 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
     drop(stop);
     system.end_streams();
     endless.abort_all();
-    end(pumps.stop(), [api, dynamodb]).await
+    end(pumps, [api, dynamodb]).await
 }
 
 /// Opens the system, and prints the progress if that takes long.
@@ -166,52 +168,32 @@ async fn fill_demo(store: &Store, fan_out: &PumpHandle) -> Result<(), Failure> {
 /// A line for the output, or a trouble for the errors.
 type Line = Result<&'static str, String>;
 
-/// The names of the functions that the stream invokes.
-const FAN_OUT: &str = "fan-out";
-const REPORT: &str = "report";
-
-/// The template's two stream mappings, running.
-struct Pumps {
-    fan_out: PumpHandle,
-    reports: PumpHandle,
-    running: [RunningPump; 2],
+/// A stream mapping that runs until it is stopped.
+struct RunningPump {
+    /// The name of the function that the stream invokes.
+    function: &'static str,
+    handle: PumpHandle,
+    task: JoinHandle<std::io::Result<()>>,
 }
 
-/// A pump that runs until it is stopped.
-type RunningPump = JoinHandle<std::io::Result<()>>;
-
-impl Pumps {
-    fn start(
-        system: &System,
-        report_function: &ReportFunction,
-        failures: Destination,
-        options: &ServeOptions,
-        sender: &UnboundedSender<Line>,
-    ) -> Result<Self, OpenError> {
-        let (data, faults) = (options.data.as_deref(), &options.stream_faults);
-        let fan_out = system.pump(failures, faults.clone(), data)?;
-        let reports = system.report_pump(report_function.clone().handler(), faults.clone(), data)?;
-        Ok(Self {
-            fan_out: fan_out.handle(),
-            reports: reports.handle(),
-            running: [start_pump(FAN_OUT, fan_out, sender), start_pump(REPORT, reports, sender)],
-        })
-    }
-
-    fn handles(&self) -> Vec<(&'static str, PumpHandle)> {
-        vec![(FAN_OUT, self.fan_out.clone()), (REPORT, self.reports.clone())]
-    }
-
-    fn stop(self) -> [RunningPump; 2] {
-        self.fan_out.stop();
-        self.reports.stop();
-        self.running
-    }
+/// Starts the template's two stream mappings, fan-out's first.
+fn start_pumps(
+    system: &System,
+    report_function: &ReportFunction,
+    failures: Destination,
+    options: &ServeOptions,
+    sender: &UnboundedSender<Line>,
+) -> Result<[RunningPump; 2], OpenError> {
+    let (data, faults) = (options.data.as_deref(), &options.stream_faults);
+    let fan_out = system.pump(failures, faults.clone(), data)?;
+    let reports = system.report_pump(report_function.clone().handler(), faults.clone(), data)?;
+    Ok([("fan-out", fan_out), ("report", reports)].map(|(function, pump)| start_pump(function, pump, sender)))
 }
 
 /// Runs a pump, and reports its troubles when they begin and when they end.
 fn start_pump(function: &'static str, pump: Pump, sender: &UnboundedSender<Line>) -> RunningPump {
-    let (mut troubles, sender) = (pump.handle().troubles(), sender.clone());
+    let (handle, sender) = (pump.handle(), sender.clone());
+    let mut troubles = handle.troubles();
     tokio::spawn(async move {
         // An error means that the program has ended.
         while troubles.changed().await.is_ok() {
@@ -222,7 +204,7 @@ fn start_pump(function: &'static str, pump: Pump, sender: &UnboundedSender<Line>
             drop(sender.send(Err(line)));
         }
     });
-    tokio::spawn(pump.run())
+    RunningPump { function, handle, task: tokio::spawn(pump.run()) }
 }
 
 /// Completes when the program stops. An error means that the sender was dropped, which also means to stop.
@@ -268,7 +250,7 @@ fn schedule(
 /// Starts the tasks that run for ever and may be aborted anywhere. The reports are made at this interval.
 fn start_endless(
     system: &System,
-    pumps: &Pumps,
+    pumps: [(&'static str, PumpHandle); 2],
     demo: DemoState,
     report_function: ReportFunction,
     every: Option<Duration>,
@@ -276,11 +258,12 @@ fn start_endless(
 ) -> Result<JoinSet<()>, OpenError> {
     let mut endless = JoinSet::new();
     endless.spawn(expire(system.engine.clone()));
-    endless.spawn(forget(system.engine.clone(), pumps.handles()));
+    let [(_, fan_out), _] = pumps.clone();
+    endless.spawn(forget(system.engine.clone(), pumps));
     if demo == DemoState::Absent {
         return Ok(endless);
     }
-    let (store, fan_out, input) = (system.store.clone(), pumps.fan_out.clone(), system.report_input()?);
+    let (store, input) = (system.store.clone(), system.report_input()?);
     endless.spawn(async move {
         if demo == DemoState::New {
             let filled = fill_demo(&store, &fan_out).await;
@@ -317,6 +300,10 @@ async fn print_messages(
 
 /// Waits for the parts to end. A client that keeps its connection open does not keep the program running.
 async fn end(pumps: [RunningPump; 2], servers: [JoinHandle<()>; 2]) -> Result<(), Failure> {
+    let pumps = pumps.map(|RunningPump { handle, task, .. }| {
+        handle.stop();
+        task
+    });
     let all = join(join_all(pumps), join_all(servers));
     let Ok((pumps, _)) = tokio::time::timeout(LAST_REQUESTS, all).await else { return Ok(()) };
     for pump in pumps {
@@ -365,7 +352,7 @@ async fn expire(engine: Engine) {
 
 /// Drops the stream's records that all functions have done, except the newest, until it is stopped. So neither the memory
 /// nor the time of the next start grows with the changes of a day.
-async fn forget(engine: Engine, pumps: Vec<(&'static str, PumpHandle)>) {
+async fn forget(engine: Engine, pumps: [(&'static str, PumpHandle); 2]) {
     let Some(stream) = engine.stream(TABLE) else { return };
     loop {
         tokio::time::sleep(EXPIRY.0).await;

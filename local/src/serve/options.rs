@@ -71,9 +71,7 @@ fn parse_every(text: &str) -> Result<ReportInterval, String> {
     if text == "never" {
         return Ok(ReportInterval(None));
     }
-    let seconds = seconds::parse(text).filter(|seconds| *seconds > 0);
-    let seconds =
-        seconds.ok_or_else(|| "must be a number and s, m, h or d, at least 1s, or never".to_owned())?;
+    let seconds = seconds::within(1.., "must be a number and s, m, h or d, at least 1s, or never")(text)?;
     Ok(ReportInterval(Some(Duration::from_secs(seconds.into()))))
 }
 

@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for FeedPage {
 }
 
 /// The unread entries of a feed's first page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = flat::PageUnread))]
 pub struct PageUnread {
     /// The number of this page's entries that are newer than the seen mark and not the user's own. Only on newest-first

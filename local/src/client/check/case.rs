@@ -1,17 +1,17 @@
 //! A case of `clients/conformance/cases/check.yaml`, and its run: one step after the other, then what deletes its data.
 //!
-//! `clients/conformance/README.md` describes the fields. A step, an expectation or a matcher that is not known here fails
-//! its case, so the test that runs all cases finds it.
+//! `clients/conformance/README.md` describes the fields. A field of a case or a matcher that is not known here fails its
+//! case, so the test that runs all cases finds it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lately_client::Lately;
+use lately_client::{Cost, Lately};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::client::check::calls::Caller;
+use crate::client::check::calls::{Caller, paid_parts};
 use crate::client::check::matching::{at, compare};
 
 /// The shortest and the longest pause between two attempts of a step that waits. Between these bounds, the pause is a
@@ -32,20 +32,6 @@ pub(super) struct Case {
     /// The steps that delete what the case created. They run also if a step failed.
     #[serde(default)]
     finally: Vec<Value>,
-}
-
-/// A step: a call, whose fields [`Caller`] reads.
-#[derive(Debug, Deserialize)]
-struct Step {
-    #[serde(default)]
-    expect: Map<String, Value>,
-    /// Like `expect`, but the call is repeated until its answer is as expected.
-    until: Option<Map<String, Value>>,
-    #[serde(default)]
-    save: BTreeMap<String, String>,
-    bound: Option<String>,
-    #[serde(flatten)]
-    call: Map<String, Value>,
 }
 
 /// A case that runs.
@@ -104,102 +90,63 @@ impl CaseRun {
         Ok(())
     }
 
+    /// Makes the call of a step. With `until`, the call is repeated until its answer is as expected.
     async fn step(&mut self, step: &Value) -> Result<(), String> {
-        let step = self.filled(step);
-        let Step { expect, until, save, bound, call } =
-            serde_json::from_value(step).map_err(|error| error.to_string())?;
-        if !["do", "next", "stop"].iter().any(|field| call.contains_key(*field)) {
-            return Err(format!("the check knows no step {call:?}"));
-        }
-        let (call, began) = (Value::Object(call), Instant::now());
-        let [shortest, longest] = PAUSE;
-        let seconds = self.patience.as_secs();
+        let step = self.filled(step)?;
+        let is_repeated = step["until"].is_object();
+        let expected = &step[if is_repeated { "until" } else { "expect" }];
         // A call that is repeated is no stream, so the client bounds its time.
-        let longest_call = if until.is_some() { Duration::MAX } else { self.patience };
+        let longest_call = if is_repeated { Duration::MAX } else { self.patience };
+        let (began, seconds, [shortest, longest]) = (Instant::now(), self.patience.as_secs(), PAUSE);
         let (answer, price, time) = loop {
-            let answer = tokio::time::timeout(longest_call, Box::pin(self.caller.answer(&call)));
-            let answer = answer.await.map_err(|_| format!("there was no answer for {seconds} s"))?;
+            let answer = tokio::time::timeout(longest_call, Box::pin(self.caller.answer(&step)));
+            let mut answer = answer.await.map_err(|_| format!("there was no answer for {seconds} s"))?;
             // The price is the last call's.
-            let (attempts, time) = (self.caller.attempts(), began.elapsed());
-            let price = price(&attempts);
-            match (compare_all(until.as_ref().unwrap_or(&expect), &answer, &attempts, &price), &until) {
-                (Ok(()), _) => break (answer, price, time),
-                (Err(why), None) => return Err(why),
-                (Err(why), Some(_)) if time > self.patience => {
-                    let name = call["do"].as_str().unwrap_or_default();
-                    return Err(format!("after {seconds} s, {name} {}: {why}", call["of"]));
-                }
-                (Err(_), Some(_)) => tokio::time::sleep((time / 20).clamp(shortest, longest)).await,
+            let (attempts, mut price, time) = (self.caller.attempts(), Cost::default(), began.elapsed());
+            attempts.iter().for_each(|(_, cost)| price += *cost);
+            answer["statuses"] = attempts.iter().map(|(status, _)| *status).collect();
+            answer["cost"] = paid_parts(price);
+            let Err(why) = compare_all(expected, &answer) else { break (answer, price, time) };
+            if !is_repeated {
+                return Err(why);
             }
+            if time > self.patience {
+                let name = step["do"].as_str().unwrap_or_default();
+                return Err(format!("after {seconds} s, {name} {}: {why}", step["of"]));
+            }
+            tokio::time::sleep((time / 20).clamp(shortest, longest)).await;
         };
-        for (name, path) in save {
-            self.names.insert(name, at(&answer["value"], &path).clone());
+        for (name, path) in step["save"].as_object().into_iter().flatten() {
+            let saved = at(&answer["value"], path.as_str().unwrap_or_default());
+            self.names.insert(name.clone(), saved.clone());
         }
-        if let Some(bound) = bound {
-            let part = |name| Some(format!("{name}={}", price.get(name)?.as_f64()?));
-            let price: Vec<_> = ["read_units", "write_units", "calls"].into_iter().filter_map(part).collect();
-            self.measured = Some([format!("{} ms", time.as_millis()), price.join(", "), bound]);
+        if let Some(bound) = step["bound"].as_str() {
+            let price = Cost { items: 0, rounds: 0, ..price };
+            self.measured = Some([format!("{} ms", time.as_millis()), price.to_string(), bound.to_owned()]);
         }
         Ok(())
     }
 
-    /// Puts in the names of this case and the values that earlier steps saved, and unfolds `$repeat`.
-    fn filled(&self, node: &Value) -> Value {
-        match node {
-            Value::String(text) => match text.strip_prefix('$').and_then(|name| self.names.get(name)) {
-                Some(value) => value.clone(),
-                None => {
-                    let put_in = |text: String, (name, value): (&String, &Value)| {
-                        text.replace(&format!("${name}"), value.as_str().unwrap_or_default())
-                    };
-                    // A longer name comes first: it may begin with a shorter one.
-                    self.names.iter().rev().fold(text.clone(), put_in).into()
-                }
-            },
-            Value::Array(nodes) => nodes.iter().map(|node| self.filled(node)).collect(),
-            Value::Object(fields) => match (&fields.get("$repeat"), node["$repeat"][0].as_u64()) {
-                (Some(repeat), Some(times)) => {
-                    let each = self.filled(&repeat[1]).to_string();
-                    let entry = |n| each.replace("\"$n\"", &u64::to_string(&n)).parse::<Value>();
-                    (0..times).filter_map(|n| entry(n).ok()).collect()
-                }
-                _ => fields.iter().map(|(name, node)| (name.clone(), self.filled(node))).collect(),
-            },
-            _ => node.clone(),
-        }
+    /// Puts in the names of this case and the values that earlier steps saved.
+    fn filled(&self, step: &Value) -> Result<Value, String> {
+        // A longer name comes first: it may begin with a shorter one.
+        let filled = self.names.iter().rev().fold(step.to_string(), |step, (name, value)| {
+            let value = value.to_string();
+            let step = step.replace(&format!("\"${name}\""), &value);
+            step.replace(&format!("${name}"), value.trim_matches('"'))
+        });
+        filled.parse().map_err(|error: serde_json::Error| error.to_string())
     }
 }
 
-/// Compares an answer and its attempts with all expectations of a step.
-fn compare_all(
-    expect: &Map<String, Value>,
-    answer: &Value,
-    attempts: &[Value],
-    price: &Map<String, Value>,
-) -> Result<(), String> {
+/// Compares an answer with all expectations of a step.
+fn compare_all(expected: &Value, answer: &Value) -> Result<(), String> {
     if let Value::Object(problem) = &answer["problem"]
-        && !expect.contains_key("problem")
+        && expected["problem"].is_null()
     {
         let [status, code, detail] = ["status", "code", "detail"].map(|name| &problem[name]);
         return Err(format!("{status} {code} {detail}"));
     }
-    expect.iter().try_for_each(|(name, wanted)| {
-        let found = match name.as_str() {
-            "value" | "problem" => answer[name].clone(),
-            "statuses" => attempts.iter().map(|attempt| attempt["status"].clone()).collect(),
-            "cost" => price.clone().into(),
-            _ => return Err(format!("the check knows no expectation {name}")),
-        };
-        compare(wanted, &found, name)
-    })
-}
-
-/// The sum of the prices of attempts.
-fn price(attempts: &[Value]) -> Map<String, Value> {
-    let mut sum = Map::new();
-    for (name, part) in attempts.iter().filter_map(|attempt| attempt["cost"].as_object()).flatten() {
-        let before = sum.get(name).and_then(Value::as_f64).unwrap_or_default();
-        sum.insert(name.clone(), (before + part.as_f64().unwrap_or_default()).into());
-    }
-    sum
+    let mut expected = expected.as_object().into_iter().flatten();
+    expected.try_for_each(|(name, wanted)| compare(wanted, &answer[name], name))
 }

@@ -14,7 +14,7 @@ use lately_client::{Lately, Request};
 use lately_keys::Topic;
 use reqwest::{Method, Url};
 
-pub use self::calls::Caller;
+pub use self::calls::{Attempt, Caller, paid_parts};
 use crate::client::check::case::{Case, CaseRun};
 use crate::client::stack::{StackArguments, is_of_server};
 use crate::failure::Failure;
@@ -39,19 +39,14 @@ pub struct CheckOptions {
     report: Option<Topic>,
 
     /// The longest wait of a step, such as 90s or 3m
-    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = parse_patience)]
-    patience: Duration,
-}
-
-fn parse_patience(text: &str) -> Result<Duration, String> {
-    let seconds = seconds::parse(text).filter(|seconds| *seconds > 0);
-    let seconds = seconds.ok_or_else(|| "must be a number and s, m or h".to_owned())?;
-    Ok(Duration::from_secs(seconds.into()))
+    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = seconds::within(1.., "must be a number and s, m or h"))]
+    patience: u32,
 }
 
 /// Runs all cases and prints a line for each, and a table at the end.
 pub(crate) async fn run(options: CheckOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
     let CheckOptions { stack, report, patience } = options;
+    let patience = Duration::from_secs(patience.into());
     let api = stack.open("the check").await?;
     let run = format!("check-{:08x}", fastrand::u32(..));
     let has_live = has_live(&api, stack.live_url.as_ref(), &run).await?;

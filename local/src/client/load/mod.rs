@@ -12,7 +12,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lately_client::Lately;
 use lately_model::limits::BODY_BYTES;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -20,7 +19,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::client::access::is_here;
 use crate::client::confirm;
-use crate::client::load::tally::{Delay, LoadFigures, LoadTally};
+use crate::client::load::tally::{Delay, Delays, LoadTally};
 use crate::client::load::traffic::{POSTS_A_SECOND, Traffic};
 use crate::client::stack::StackArguments;
 use crate::failure::Failure;
@@ -52,7 +51,7 @@ pub struct LoadOptions {
     rate: u32,
 
     /// The length of the load, such as 60s or 5m: at most an hour
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = seconds::within(1..=LONGEST_SECONDS, "must be a number and s or m, from 1s to 60m"))]
     time: u32,
 
     /// The topics to which the events are posted
@@ -87,11 +86,6 @@ pub struct LoadOptions {
     json: bool,
 }
 
-fn parse_time(text: &str) -> Result<u32, String> {
-    let seconds = seconds::parse(text).filter(|seconds| (1..=LONGEST_SECONDS).contains(seconds));
-    seconds.ok_or_else(|| "must be a number and s or m, from 1s to 60m".to_owned())
-}
-
 /// Runs the load.
 pub(crate) async fn run(options: LoadOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
     let LoadOptions { rate, bytes, actors, followers, .. } = options;
@@ -106,8 +100,18 @@ pub(crate) async fn run(options: LoadOptions, mut terminal: Terminal<'_>) -> Res
     }
     confirm_price(&options, batch, &mut terminal)?;
     let api = options.stack.open("the load").await?;
-    let lately = api.using(|client| client.timeout = REQUEST_TIMEOUT);
-    let traffic = Arc::new(traffic(&options, batch, lately));
+    let run = format!("load-{:08x}", fastrand::u32(..));
+    let names = |kind: &str, count| (0..count).map(|number| format!("{run}-{kind}-{number}")).collect();
+    let traffic = Arc::new(Traffic {
+        lately: api.using(|client| client.timeout = REQUEST_TIMEOUT),
+        topics: names("topic", options.topics),
+        actors: names("actor", actors),
+        followers: names("user", followers),
+        batch: batch.into(),
+        bytes: bytes as usize,
+        tally: LoadTally::default().into(),
+        accepted: watch::channel(None).0,
+    });
     let done = match traffic.set_up().await {
         Ok(()) => send(&traffic, &options, &mut terminal).await,
         Err(problem) => Err(problem.into()),
@@ -139,7 +143,7 @@ fn confirm_price(options: &LoadOptions, batch: u32, terminal: &mut Terminal<'_>)
     };
     let dollars = plan::of_run(&workload, options.time.into());
     let host = options.stack.url.host_str().unwrap_or_default();
-    let events = count(u64::from(options.rate) * u64::from(options.time));
+    let events = grouped(u64::from(options.rate) * u64::from(options.time));
     terminal.log(format_args!(
         "{events} events in {} s cost about {dollars:.2} dollars, deletion included (list prices of us-east-1)",
         options.time,
@@ -153,21 +157,6 @@ fn confirm_price(options: &LoadOptions, batch: u32, terminal: &mut Terminal<'_>)
         false => Err(Failure::usage(format!(
             "--confirm names {confirmed} and the URL names {host}: nothing is sent"
         ))),
-    }
-}
-
-fn traffic(options: &LoadOptions, batch: u32, lately: Lately) -> Traffic {
-    let run = format!("load-{:08x}", fastrand::u32(..));
-    let names = |kind: &str, count| (0..count).map(|number| format!("{run}-{kind}-{number}")).collect();
-    Traffic {
-        lately,
-        topics: names("topic", options.topics),
-        actors: names("actor", options.actors),
-        followers: names("user", options.followers),
-        batch: batch.into(),
-        bytes: options.bytes as usize,
-        tally: LoadTally::default().into(),
-        accepted: watch::channel(None).0,
     }
 }
 
@@ -199,8 +188,7 @@ async fn send(
             }
             () = sleep_until(begun + Duration::from_secs(second)) => {
                 second += 1;
-                let figures = traffic.tally().figures(begun.elapsed());
-                print(&figures, options.json, terminal)?;
+                print(traffic.tally().after(begun.elapsed()), options.json, terminal)?;
             }
             Some(_) = posts.join_next() => {}
             interrupted = &mut interrupted => {
@@ -219,32 +207,32 @@ async fn send(
     // The delays do not include the events that the stream never shows.
     drop(timeout(STREAM_PATIENCE, shown).await);
     drop(beside);
-    let mut figures = traffic.tally().figures(time);
     let mut shards = BTreeMap::new();
     for topic in &traffic.topics {
         if let Ok(view) = traffic.lately.topic(topic).get().await {
             shards.insert(topic.clone(), view.buckets.first().map_or(1, |bucket| bucket.shards.get()));
         }
     }
-    (figures.is_done, figures.shards) = (true, Some(shards));
-    print(&figures, options.json, terminal)
+    let mut tally = traffic.tally();
+    (tally.is_done, tally.shards) = (true, Some(shards));
+    print(tally.after(time), options.json, terminal)
 }
 
 /// Prints the figures of a second, or those at the end.
-fn print(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
-    let LoadFigures { seconds, offered, accepted, refused, pages, fan_out, live, .. } = figures;
-    let [offered, accepted, pages] = [offered, accepted, pages].map(|number| count(*number));
-    let refused = by_reason(refused);
+fn print(tally: &LoadTally, json: bool, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    let [offered, accepted, pages] = [tally.offered, tally.accepted, tally.pages].map(grouped);
+    let (seconds, refused) = (tally.seconds, by_reason(&tally.refused));
+    let delays = [&tally.fan_out, &tally.live].map(Delays::spread);
     if json {
-        terminal.print_json(&serde_json::to_string(figures)?)?;
-    } else if figures.is_done {
-        let delay = |delay: &Option<Delay>| match delay {
+        terminal.print_json(&serde_json::to_string(tally)?)?;
+    } else if tally.is_done {
+        let [fan_out, live] = delays.map(|delay| match delay {
             Some(Delay { samples, median_ms, p99_ms }) => {
                 format!("median {median_ms} ms, 99th percentile {p99_ms} ms, of {samples}")
             }
             None => "not measured".to_owned(),
-        };
-        let shards = figures.shards.iter().flatten().map(|(_, shards)| shards.to_string());
+        });
+        let shards = tally.shards.iter().flatten().map(|(_, shards)| shards.to_string());
         terminal.print("")?;
         terminal.pairs(&[
             ("seconds", seconds.to_string()),
@@ -252,16 +240,16 @@ fn print(figures: &LoadFigures, json: bool, terminal: &mut Terminal<'_>) -> Resu
             ("accepted events", accepted),
             ("refused events", refused),
             ("pages", pages),
-            ("refused pages", by_reason(&figures.refused_pages)),
-            ("delay of fan-out", delay(fan_out)),
-            ("delay of live", delay(live)),
-            ("write units", format!("{:.2} an event, without fan-out", figures.write_units_an_event)),
-            ("read units", format!("{:.2} a page", figures.read_units_a_page)),
+            ("refused pages", by_reason(&tally.refused_pages)),
+            ("delay of fan-out", fan_out),
+            ("delay of live", live),
+            ("write units", format!("{:.2} an event, without fan-out", tally.write_units_an_event)),
+            ("read units", format!("{:.2} a page", tally.read_units_a_page)),
             ("shards", shards.collect::<Vec<_>>().join(", ")),
         ])?;
     } else {
         let [fan_out, live] =
-            [fan_out, live].map(|delay| delay.map_or("-".to_owned(), |it| format!("{} ms", it.median_ms)));
+            delays.map(|delay| delay.map_or("-".to_owned(), |it| format!("{} ms", it.median_ms)));
         terminal.print(format_args!(
             "{seconds:>6.1} s  offered {offered}, accepted {accepted}, refused {refused}, pages {pages}, \
              fan-out {fan_out}, live {live}"
@@ -275,9 +263,5 @@ fn by_reason(counts: &BTreeMap<String, u64>) -> String {
     if counts.is_empty() {
         return "0".to_owned();
     }
-    counts.iter().map(|(code, number)| format!("{} {code}", count(*number))).collect::<Vec<_>>().join(", ")
-}
-
-fn count(number: u64) -> String {
-    grouped(&number.to_string())
+    counts.iter().map(|(code, number)| format!("{} {code}", grouped(number))).collect::<Vec<_>>().join(", ")
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use lately_client::Problem;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
 use crate::seconds::tenths;
@@ -12,33 +12,9 @@ use crate::seconds::tenths;
 /// The most delays of a kind, and the most events whose arrival is awaited. Further ones are not measured.
 const MEASURED: usize = 100_000;
 
-/// The figures so far.
-#[derive(Debug, Default)]
+/// The figures so far, as a command prints them.
+#[derive(Debug, Default, Serialize)]
 pub(super) struct LoadTally {
-    /// The figures that are counts.
-    pub(super) counts: LoadFigures,
-    pub(super) write_units: f64,
-    pub(super) read_units: f64,
-    pub(super) fan_out: Delays,
-    pub(super) live: Delays,
-    /// Events of the followed topic that only the post or only the stream has shown yet.
-    waiting: HashMap<String, (Side, Instant)>,
-}
-
-/// The side that has shown an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    Post,
-    Stream,
-}
-
-/// The delays of a kind.
-#[derive(Debug, Default)]
-pub(super) struct Delays(Vec<Duration>);
-
-/// The figures as a command prints them.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct LoadFigures {
     pub(super) seconds: f64,
     /// True at the end.
     pub(super) is_done: bool,
@@ -50,15 +26,33 @@ pub(super) struct LoadFigures {
     pub(super) pages: u64,
     pub(super) refused_pages: BTreeMap<String, u64>,
     /// From the response to a post until the event is in a follower's feed.
-    pub(super) fan_out: Option<Delay>,
+    pub(super) fan_out: Delays,
     /// From the response to a post until the event is in a stream of its topic.
-    pub(super) live: Option<Delay>,
+    pub(super) live: Delays,
     /// Write units of the posts, for each accepted event.
     pub(super) write_units_an_event: f64,
     pub(super) read_units_a_page: f64,
     /// At the end: the shards of each topic's newest bucket.
     pub(super) shards: Option<BTreeMap<String, u16>>,
+    #[serde(skip)]
+    pub(super) write_units: f64,
+    #[serde(skip)]
+    pub(super) read_units: f64,
+    /// Events of the followed topic that only the post or only the stream has shown yet.
+    #[serde(skip)]
+    waiting: HashMap<String, (Side, Instant)>,
 }
+
+/// The side that has shown an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Post,
+    Stream,
+}
+
+/// The delays of a kind. Their JSON is their spread.
+#[derive(Debug, Default)]
+pub(super) struct Delays(Vec<Duration>);
 
 /// The spread of some delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -88,23 +82,22 @@ impl LoadTally {
     }
 
     pub(super) fn refuse(&mut self, code: &str, events: u64) {
-        *self.counts.refused.entry(code.to_owned()).or_default() += events;
+        if events > 0 {
+            *self.refused.entry(code.to_owned()).or_default() += events;
+        }
     }
 
     pub(super) fn refuse_page(&mut self, problem: &Problem) {
-        *self.counts.refused_pages.entry(problem.code.clone()).or_default() += 1;
+        *self.refused_pages.entry(problem.code.clone()).or_default() += 1;
     }
 
-    pub(super) fn figures(&self, time: Duration) -> LoadFigures {
+    /// The figures of the time until now.
+    pub(super) fn after(&mut self, time: Duration) -> &Self {
         let mean = |units: f64, count: u64| if count == 0 { 0.0 } else { units / count as f64 };
-        LoadFigures {
-            seconds: tenths(time),
-            fan_out: self.fan_out.spread(),
-            live: self.live.spread(),
-            write_units_an_event: mean(self.write_units, self.counts.accepted),
-            read_units_a_page: mean(self.read_units, self.counts.pages),
-            ..self.counts.clone()
-        }
+        self.seconds = tenths(time);
+        self.write_units_an_event = mean(self.write_units, self.accepted);
+        self.read_units_a_page = mean(self.read_units, self.pages);
+        self
     }
 }
 
@@ -115,12 +108,18 @@ impl Delays {
         }
     }
 
-    fn spread(&self) -> Option<Delay> {
+    pub(super) fn spread(&self) -> Option<Delay> {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
         let at = |percent: usize| sorted.get((sorted.len() * percent).div_ceil(100).max(1) - 1);
         let (median_ms, p99_ms) = (at(50)?.as_millis(), at(99)?.as_millis());
         Some(Delay { samples: sorted.len(), median_ms, p99_ms })
+    }
+}
+
+impl Serialize for Delays {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.spread().serialize(serializer)
     }
 }
 

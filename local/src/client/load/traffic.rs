@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use lately_client::{Answer, FollowOptions, Lately, PageQuery, PostKey, Problem, TryStreamExt};
+use lately_client::{Answer, FollowOptions, Followed, Lately, PageQuery, PostKey, Problem, TryStreamExt};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -99,7 +99,7 @@ impl Traffic {
 
     /// Sends the posts of a number, or counts them as not sent.
     pub(super) fn offer(self: &Arc<Self>, number: u64, posts: &mut JoinSet<()>) {
-        self.tally().counts.offered += self.batch;
+        self.tally().offered += self.batch;
         if posts.len() < POSTS_AT_ONCE {
             let traffic = Arc::clone(self);
             posts.spawn(async move { traffic.post(number).await });
@@ -117,19 +117,17 @@ impl Traffic {
         let mut tally = self.tally();
         let (cost, ids, code) = match posted {
             Ok(Answer { value, cost, .. }) => {
-                (cost, value.events.iter().map(|event| event.id.to_string()).collect::<Vec<_>>(), None)
+                let ids = value.events.iter().map(|event| event.id.to_string());
+                (cost, ids.collect::<Vec<_>>(), "invalid-response".to_owned())
             }
             Err(problem) => {
                 let ids = problem.accepted.into_iter().map(|event| event.id).collect();
-                (problem.cost, ids, Some(problem.code))
+                (problem.cost, ids, problem.code)
             }
         };
         tally.write_units += cost.write_units;
-        tally.counts.accepted += ids.len() as u64;
-        let refused = self.batch.saturating_sub(ids.len() as u64);
-        if refused > 0 {
-            tally.refuse(code.as_deref().unwrap_or("invalid-response"), refused);
-        }
+        tally.accepted += ids.len() as u64;
+        tally.refuse(&code, self.batch.saturating_sub(ids.len() as u64));
         if index == 0 {
             ids.iter().for_each(|id| tally.show(id, Side::Post, now));
         }
@@ -165,7 +163,7 @@ impl Traffic {
             let mut tally = self.tally();
             match page {
                 Ok(page) => {
-                    tally.counts.pages += 1;
+                    tally.pages += 1;
                     tally.read_units += page.cost.read_units;
                 }
                 Err(problem) => tally.refuse_page(&problem),
@@ -197,13 +195,12 @@ impl Traffic {
     /// Follows the first topic live, and notes when its events come.
     pub(super) async fn follow_topic(self: Arc<Self>) {
         let mut events = self.lately.topic(&self.topics[0]).follow(FollowOptions::default());
-        loop {
-            match events.try_next().await {
-                Ok(Some(followed)) => {
-                    self.tally().show(&followed.event.id.to_string(), Side::Stream, Instant::now());
+        while let Some(followed) = events.next().await {
+            match followed {
+                Ok(Followed { event, .. }) => {
+                    self.tally().show(&event.id.to_string(), Side::Stream, Instant::now());
                 }
-                Ok(None) => return,
-                Err(problem) => return self.tally().refuse_page(&problem),
+                Err(problem) => self.tally().refuse_page(&problem),
             }
         }
     }

@@ -17,28 +17,20 @@ pub(super) struct PostedLine {
 #[derive(Debug, Default)]
 pub(super) struct LineBatch {
     /// The lines' numbers in their file.
-    numbers: Vec<u64>,
+    pub(super) numbers: Vec<u64>,
     /// The lines.
     pub(super) body: Vec<u8>,
 }
 
 impl LineBatch {
-    pub(super) fn len(&self) -> usize {
-        self.numbers.len()
-    }
-
     /// The numbers of the first and the last line.
     pub(super) fn span(&self) -> (u64, u64) {
-        let ends = (self.numbers.first(), self.numbers.last());
-        (ends.0.copied().unwrap_or_default(), ends.1.copied().unwrap_or_default())
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
+        let number = |line: Option<&u64>| line.copied().unwrap_or_default();
+        (number(self.numbers.first()), number(self.numbers.last()))
     }
 
     pub(super) fn has_room_for(&self, line: &PostedLine) -> bool {
-        self.len() < BATCH_EVENTS && self.body.len() + line.text.len() < BODY_BYTES
+        self.numbers.len() < BATCH_EVENTS && self.body.len() + line.text.len() < BODY_BYTES
     }
 
     pub(super) fn push(&mut self, line: PostedLine) {
@@ -51,28 +43,23 @@ impl LineBatch {
     /// response does not name the event, so the batch is parsed here as the API parses it.
     pub(super) fn locate(&self, problem: &mut Problem) {
         for fault in &mut problem.errors {
-            let parts = fault.path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")));
-            let line =
-                parts.and_then(|(index, rest)| Some((self.numbers.get(index.parse::<usize>().ok()?)?, rest)));
-            if let Some((number, rest)) = line {
-                fault.path =
-                    if rest.is_empty() { format!("line {number}") } else { format!("line {number} /{rest}") };
+            let mut parts = fault.path.splitn(3, '/').skip(1);
+            let index = parts.next().and_then(|index| index.parse::<usize>().ok());
+            if let Some(number) = index.and_then(|index| self.numbers.get(index)) {
+                let rest = parts.next().map(|rest| format!(" /{rest}")).unwrap_or_default();
+                fault.path = format!("line {number}{rest}");
             }
         }
-        let parsed = lately_model::Batch::parse(
-            &self.body,
-            BodyForm::Ndjson,
-            AcceptedTimes::new(UnixMillis::MAX, None),
-        );
-        let (index, message) = match (&*problem.code, parsed) {
-            ("malformed-json", Err(BatchError::Malformed(malformed))) => {
-                (malformed.line - 1, format!("invalid JSON at column {}", malformed.column))
-            }
-            ("too-large", Err(BatchError::EventTooLarge { index })) => (index, "too large".to_owned()),
-            _ => return,
-        };
-        if let Some(number) = self.numbers.get(index) {
-            problem.errors.push(FieldFault { path: format!("line {number}"), message });
-        }
+        let times = AcceptedTimes::new(UnixMillis::MAX, None);
+        let (index, message) =
+            match (&*problem.code, lately_model::Batch::parse(&self.body, BodyForm::Ndjson, times)) {
+                ("malformed-json", Err(BatchError::Malformed(malformed))) => {
+                    (malformed.line - 1, format!("invalid JSON at column {}", malformed.column))
+                }
+                ("too-large", Err(BatchError::EventTooLarge { index })) => (index, "too large".to_owned()),
+                _ => return,
+            };
+        let path = self.numbers.get(index).map(|number| format!("line {number}"));
+        problem.errors.extend(path.map(|path| FieldFault { path, message }));
     }
 }

@@ -5,7 +5,7 @@
 //! lines alone, so a second run makes the same batches.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -37,17 +37,18 @@ impl Lines {
     /// Reads the lines of a file in batches, which depend on the lines alone, and not on pauses, if they are `repeatable`.
     pub(super) fn open(arguments: &LineArguments, path: &Path, repeatable: bool) -> Result<Self, Failure> {
         let is_stdin = path == Path::new("-");
-        let input: Box<dyn Read + Send> = match is_stdin {
-            true => Box::new(std::io::stdin()),
-            false => Box::new(
-                open(path)
-                    .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))?,
-            ),
-        };
+        let input = if is_stdin { Ok(Box::new(io::stdin()) as _) } else { open(path) };
+        let input =
+            input.map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))?;
         let (sender, lines) = channel(AHEAD);
         let (from, to) = (arguments.from_line, arguments.to_line.unwrap_or(u64::MAX));
         std::thread::spawn(move || {
-            read(BufReader::new(input), from, to, |line| sender.blocking_send(line).is_ok());
+            for line in read(BufReader::new(input), from, to) {
+                let is_last = line.is_err();
+                if sender.blocking_send(line).is_err() || is_last {
+                    break;
+                }
+            }
         });
         Ok(Self { lines, held: None, may_pause: is_stdin && !repeatable })
     }
@@ -56,20 +57,16 @@ impl Lines {
     pub(super) async fn next(&mut self) -> Option<Result<LineBatch, Failure>> {
         let mut batch = LineBatch::default();
         loop {
-            let read = async {
-                match self.held.take() {
-                    Some(held) => Some(held),
-                    None => self.lines.recv().await,
-                }
-            };
-            let next = match self.may_pause && !batch.is_empty() {
-                true => timeout(PAUSE, read).await.unwrap_or(None),
-                false => read.await,
+            let is_empty = batch.numbers.is_empty();
+            let next = match self.held.take() {
+                Some(held) => Some(held),
+                None if is_empty || !self.may_pause => self.lines.recv().await,
+                None => timeout(PAUSE, self.lines.recv()).await.unwrap_or(None),
             };
             match next {
-                None => return (!batch.is_empty()).then_some(Ok(batch)),
+                None => return (!is_empty).then_some(Ok(batch)),
                 Some(Ok(line)) if batch.has_room_for(&line) => batch.push(line),
-                Some(Err(failure)) if batch.is_empty() => return Some(Err(failure)),
+                Some(Err(failure)) if is_empty => return Some(Err(failure)),
                 // Lines that were read before an error are posted first.
                 next => {
                     self.held = next;
@@ -81,29 +78,23 @@ impl Lines {
 }
 
 /// Opens a file. A folder is refused here, because it can be opened and not read.
-fn open(path: &Path) -> std::io::Result<File> {
+fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     let file = File::open(path)?;
-    if file.metadata()?.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { Ok(file) }
+    if file.metadata()?.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { Ok(Box::new(file)) }
 }
 
-/// Reads lines until the input ends or `send` returns false.
-fn read(mut input: impl BufRead, from: u64, to: u64, send: impl Fn(Result<PostedLine, Failure>) -> bool) {
+/// The lines that are not blank.
+fn read(mut input: impl BufRead, from: u64, to: u64) -> impl Iterator<Item = Result<PostedLine, Failure>> {
     for _ in 1..from {
         if !matches!(input.skip_until(b'\n'), Ok(1..)) {
             break;
         }
     }
-    for number in from..=to {
-        let line = match line(&mut input, number).transpose() {
-            None => return,
-            Some(Ok(text)) if text.is_empty() => continue,
-            Some(line) => line.map(|text| PostedLine { number, text }),
-        };
-        let is_last = line.is_err();
-        if !send(line) || is_last {
-            return;
-        }
-    }
+    let lines = (from..=to).map_while(move |number| {
+        let text = line(&mut input, number).transpose()?;
+        Some(text.map(|text| PostedLine { number, text }))
+    });
+    lines.filter(|line| !line.as_ref().is_ok_and(|line| line.text.is_empty()))
 }
 
 /// The next line, without the blanks around it; `None` at the end.
@@ -121,18 +112,11 @@ fn line(input: &mut impl BufRead, number: u64) -> Result<Option<Vec<u8>>, Failur
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-
     use super::*;
 
     fn lines(text: &[u8], from: u64, to: u64) -> Vec<(u64, String)> {
-        let found = RefCell::new(Vec::new());
-        read(text, from, to, |line| {
-            let line = line.expect("it can be read");
-            found.borrow_mut().push((line.number, String::from_utf8(line.text).expect("text")));
-            true
-        });
-        found.into_inner()
+        let lines = read(text, from, to).map(|line| line.expect("it can be read"));
+        lines.map(|line| (line.number, String::from_utf8(line.text).expect("text"))).collect()
     }
 
     #[test]
@@ -149,12 +133,8 @@ mod tests {
     fn a_line_larger_than_a_request_is_named() {
         let mut text = b"a\n".to_vec();
         text.resize(BODY_BYTES + 3, b'x');
-        let failures = RefCell::new(Vec::new());
-        read(&*text, 1, u64::MAX, |line| {
-            failures.borrow_mut().extend(line.err().map(|failure| failure.to_string()));
-            true
-        });
-        assert_eq!(failures.into_inner(), ["line 2 is longer than 3 MiB"]);
+        let failure = read(&*text, 1, u64::MAX).find_map(Result::err).expect("the line is too large");
+        assert_eq!(failure.to_string(), "line 2 is longer than 3 MiB");
     }
 
     #[tokio::test]

@@ -6,7 +6,6 @@
 
 mod batch;
 mod lines;
-mod open_lines;
 mod progress;
 mod sending;
 

@@ -1,4 +1,5 @@
-//! The progress of a post: its counts, on a line that is redrawn on a terminal, or else printed anew every few seconds.
+//! The progress of a post: its counts, on a line that is redrawn on a terminal, or else printed anew every few seconds, and
+//! the lines that are left.
 
 use std::io::{self, Write};
 
@@ -15,13 +16,19 @@ pub(super) struct Progress {
     requests: u64,
     /// The events that an earlier run has written.
     replayed: u64,
+    /// The first and the last line of each batch that was sent, and is not known to be accepted.
+    pub(super) open: Vec<(u64, u64)>,
+    /// The first line that was not sent.
+    pub(super) rest: u64,
     line: StatusLine,
     quiet: bool,
 }
 
 impl Progress {
-    pub(super) fn begun(now: Instant, quiet: bool) -> Self {
-        Self { begun: now, events: 0, requests: 0, replayed: 0, line: StatusLine::begun(now), quiet }
+    /// The progress of a post that begins at this line.
+    pub(super) fn begun(now: Instant, quiet: bool, rest: u64) -> Self {
+        let (line, open) = (StatusLine::begun(now), Vec::new());
+        Self { begun: now, events: 0, requests: 0, replayed: 0, open, rest, line, quiet }
     }
 
     /// Counts a request's events, which an earlier run has written if they are `replayed`. Prints the progress if an update
@@ -49,16 +56,35 @@ impl Progress {
         if self.quiet { Ok(()) } else { writeln!(stderr, "{}", self.text(now)) }
     }
 
+    /// The options of the commands that post the lines which are not known to be accepted: the open batches, and all lines
+    /// that were not sent.
+    pub(super) fn continuation(&self, key: &str) -> String {
+        let (open, rest, key) = (&*self.open, self.rest, key.replace('\'', r"'\''"));
+        // Several batches may have been under way: a batch after the first open one is accepted unless it is open too.
+        let next = open.iter().skip(1).map(|(first, _)| *first).chain([rest]);
+        let is_all_open = open.iter().zip(next).all(|((_, last), next)| last + 1 == next);
+        let (open, rest) = match open {
+            [(first, _), ..] if is_all_open => (&[][..], *first),
+            _ => (open, rest),
+        };
+        let options = |(first, last): &(u64, u64)| {
+            format!("--from-line {first} --to-line {last} --idempotency-key '{key}', then with ")
+        };
+        format!(
+            "{}--from-line {rest} --idempotency-key '{key}'",
+            open.iter().map(options).collect::<String>()
+        )
+    }
+
     fn text(&self, now: Instant) -> String {
-        let millis = now.duration_since(self.begun).as_millis();
-        let rate = u128::from(self.events) * 1_000 / millis.max(1);
+        let time = now - self.begun;
+        let rate = u128::from(self.events) * 1_000 / time.as_millis().max(1);
         let (events, requests) = (counted(self.events, "event"), counted(self.requests, "request"));
         let replayed = match self.replayed {
             0 => String::new(),
             replayed => format!("; an earlier run wrote {replayed} of them"),
         };
-        let (seconds, tenths) = (millis / 1_000, millis / 100 % 10);
-        format!("{events} in {requests}, {seconds}.{tenths} s, {rate} a second{replayed}")
+        format!("{events} in {requests}, {:.1} s, {rate} a second{replayed}", time.as_secs_f64())
     }
 }
 
@@ -74,7 +100,7 @@ mod tests {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let printed = |quiet| {
-            let mut progress = Progress::begun(begun, quiet);
+            let mut progress = Progress::begun(begun, quiet, 1);
             (progress.line.terminal, progress.line.due) = (false, at(5));
             let mut stderr = Vec::new();
             for seconds in 1..=7 {
@@ -90,12 +116,34 @@ mod tests {
     #[test]
     fn on_a_terminal_the_line_is_redrawn() {
         let begun = Instant::now();
-        let mut progress = Progress::begun(begun, false);
+        let mut progress = Progress::begun(begun, false, 1);
         (progress.line.terminal, progress.line.due) = (true, begun);
         let mut stderr = Vec::new();
         progress.add(1, false, begun, &mut stderr).expect("memory takes it");
         progress.end(begun, &mut stderr).expect("memory takes it");
         let line = "1 event in 1 request, 0.0 s, 1000 a second";
         assert_eq!(String::from_utf8(stderr).expect("text"), format!("{REDRAW}{line}{REDRAW}{line}\n"));
+    }
+
+    #[test]
+    fn a_continuation_names_the_lines_to_send_again_and_no_accepted_ones() {
+        let continuation = |open: &[(u64, u64)], rest, key| {
+            let mut progress = Progress::begun(Instant::now(), true, rest);
+            progress.open = open.to_vec();
+            progress.continuation(key)
+        };
+        let options = |open: &[(u64, u64)], rest| {
+            let options = continuation(open, rest, "k");
+            options.strip_suffix(" --idempotency-key 'k'").expect("the key").to_owned()
+        };
+        assert_eq!(options(&[(501, 1_000)], 1_001), "--from-line 501");
+        assert_eq!(options(&[], 501), "--from-line 501");
+        assert_eq!(continuation(&[], 1, "it's"), r"--from-line 1 --idempotency-key 'it'\''s'");
+        assert_eq!(options(&[(501, 1_000), (1_001, 1_500)], 1_501), "--from-line 501");
+        assert_eq!(
+            options(&[(501, 1_000), (1_501, 2_000)], 2_501),
+            "--from-line 501 --to-line 1000 --idempotency-key 'k', \
+             then with --from-line 1501 --to-line 2000 --idempotency-key 'k', then with --from-line 2501"
+        );
     }
 }

@@ -15,7 +15,6 @@ use crate::client::access::MANY;
 use crate::client::post::LineArguments;
 use crate::client::post::batch::LineBatch;
 use crate::client::post::lines::Lines;
-use crate::client::post::open_lines::OpenLines;
 use crate::client::post::progress::Progress;
 use crate::client::session::Session;
 use crate::counted::counted;
@@ -30,12 +29,8 @@ struct Accepted {
     events: Vec<Box<RawValue>>,
 }
 
-/// A post of lines that is under way.
-struct Run<'s, 'a> {
-    session: &'s mut Session<'a>,
-    progress: Progress,
-    open: OpenLines,
-}
+/// A batch and its response, or why no batch could be read.
+type Sent = Result<(LineBatch, Result<Answer<Accepted>, Failure>), Failure>;
 
 pub(super) async fn run(
     topic: &Topic,
@@ -52,11 +47,7 @@ pub(super) async fn run(
         )));
     }
     let topic = session.api.using(|options| options.attempts = MANY).topic(topic);
-    let mut run = Run {
-        session,
-        progress: Progress::begun(Instant::now(), arguments.quiet),
-        open: OpenLines { batches: Vec::new(), rest: arguments.from_line, key: key.clone() },
-    };
+    let mut progress = Progress::begun(Instant::now(), arguments.quiet, arguments.from_line);
     // After a failure nothing more is read or sent, and the requests under way are awaited.
     let (running, stopped) = oneshot::channel::<()>();
     let (mut running, mut why) = (Some(running), None);
@@ -70,13 +61,23 @@ pub(super) async fn run(
     let mut sent = Box::pin(sending.buffered(arguments.parallel.into()));
     while let Some(done) = sent.next().await {
         // The command reports the first failure.
-        if let Err(failure) = run.note(done) {
+        if let Err(failure) = note(done, &mut progress, session) {
             why.get_or_insert(failure);
             running = None;
         }
     }
     drop((sent, running));
-    run.end(why)
+    progress.end(Instant::now(), session.stderr)?;
+    match why {
+        Some(why) => {
+            let accepted = counted(progress.events, "event");
+            let options = progress.continuation(&key);
+            let hint = format!("to continue, run again with {options} (no event is written twice)");
+            Err(Failure::new(why.code(), format!("{why}\n{accepted} accepted; {hint}")))
+        }
+        None if progress.events == 0 => session.log("there was no line to post"),
+        None => Ok(()),
+    }
 }
 
 /// Sends a batch with the key of its first line. Faults of an error response get their line numbers.
@@ -89,37 +90,15 @@ async fn send(topic: &TopicHandle, key: &str, batch: &LineBatch) -> Result<Answe
     })?)
 }
 
-impl Run<'_, '_> {
-    /// Notes the result of a batch, or of reading one.
-    fn note(
-        &mut self,
-        done: Result<(LineBatch, Result<Answer<Accepted>, Failure>), Failure>,
-    ) -> Result<(), Failure> {
-        let (batch, answer) = done?;
-        self.open.rest = batch.span().1 + 1;
-        let answer = answer.inspect_err(|_| self.open.batches.push(batch.span()))?;
-        let events = u64::try_from(batch.len()).expect("some hundreds");
-        self.progress.add(events, answer.replayed, Instant::now(), self.session.stderr)?;
-        if self.session.json {
-            answer.value.events.iter().try_for_each(|event| self.session.print_json(event.get()))?;
-        }
-        self.session.log_cost(&answer.response)
+/// Notes the result of a batch, or of reading one.
+fn note(sent: Sent, progress: &mut Progress, session: &mut Session<'_>) -> Result<(), Failure> {
+    let (batch, answer) = sent?;
+    progress.rest = batch.span().1 + 1;
+    let answer = answer.inspect_err(|_| progress.open.push(batch.span()))?;
+    let events = u64::try_from(batch.numbers.len()).expect("some hundreds");
+    progress.add(events, answer.replayed, Instant::now(), session.stderr)?;
+    if session.json {
+        answer.value.events.iter().try_for_each(|event| session.print_json(event.get()))?;
     }
-
-    /// Prints the progress. The failure, if there is one, says how to continue, and has the exit code of the first one.
-    fn end(mut self, why: Option<Failure>) -> Result<(), Failure> {
-        self.progress.end(Instant::now(), self.session.stderr)?;
-        let Some(why) = why else {
-            return if self.progress.events > 0 {
-                Ok(())
-            } else {
-                self.session.log("there was no line to post")
-            };
-        };
-        let (accepted, options) = (counted(self.progress.events, "event"), self.open);
-        let text = format!(
-            "{why}\n{accepted} accepted; to continue, run again with {options} (no event is written twice)"
-        );
-        Err(Failure::new(why.code(), text))
-    }
+    session.log_cost(&answer.response)
 }
