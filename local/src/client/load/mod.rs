@@ -37,8 +37,8 @@ const FOLLOWS: u32 = 10_000;
 /// The time until a request without a response has failed.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The wait for events that the stream has not shown when the load ends.
-const STREAM_PATIENCE: Duration = Duration::from_secs(5);
+/// The wait for delays that are not measured yet when the load ends.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The bytes that JSON needs around an event's data, at most.
 const FRAME_BYTES: usize = 200;
@@ -200,12 +200,12 @@ async fn send(
     let time = begun.elapsed();
     while posts.join_next().await.is_some() {}
     let shown = async {
-        while traffic.tally().awaits_stream() {
+        while traffic.awaits_delays() {
             sleep(Duration::from_millis(50)).await;
         }
     };
     // The delays do not include the events that the stream never shows.
-    drop(timeout(STREAM_PATIENCE, shown).await);
+    drop(timeout(PATIENCE, shown).await);
     drop(beside);
     let mut shards = BTreeMap::new();
     for topic in &traffic.topics {

@@ -186,6 +186,13 @@ impl Traffic {
         }
     }
 
+    /// True if the stream has still to show events, or if no feed has shown any.
+    pub(super) fn awaits_delays(&self) -> bool {
+        let tally = self.tally();
+        let awaits_feed = !self.followers.is_empty() && tally.accepted > 0 && tally.fan_out.spread().is_none();
+        tally.awaits_stream() || awaits_feed
+    }
+
     /// Reads a feed as soon as it has an event.
     async fn feed_with(&self, user: &str, id: &str) -> Result<(), Box<Problem>> {
         let query = PageQuery { limit: Some(1), wait_for: Some(id.to_owned()), ..PageQuery::default() };
