@@ -26,7 +26,7 @@ from matching import Mismatch, at, match
 from proxy import CaseTraffic, Proxy, ask
 
 HERE = Path(__file__).resolve().parent
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parents[1] / "target"))
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parents[1] / "target"), os.environ.get("CARGO_BUILD_TARGET", ""))
 CLIENTS = {
     "typescript": ["node", HERE.parent / "typescript/tests/adapter.mjs"],
     "python": [sys.executable, HERE.parent / "python/tests/adapter.py", "sync"],
