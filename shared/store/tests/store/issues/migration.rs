@@ -160,8 +160,8 @@ async fn a_page_limits_its_write_backs_and_the_next_continues() {
     let first = &old()[0];
     for number in 1..=60 {
         let mut item = first.item.clone();
-        item.insert("sk".to_owned(), text(&format!("ISSUE#{number:08}")));
-        item.insert("gsi1sk".to_owned(), text(&format!("ISSUE#OPEN#{number:08}")));
+        item.insert("sk".to_owned(), text(format!("ISSUE#{number:08}")));
+        item.insert("gsi1sk".to_owned(), text(format!("ISSUE#OPEN#{number:08}")));
         put(&engine.client(), [item]).await;
     }
     let most = u64::try_from(WRITE_BACKS_PER_PAGE).unwrap();
