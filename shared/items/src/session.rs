@@ -202,39 +202,11 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn golden_bytes_of_a_sessions_name_and_entry() {
-        let hash = TokenHash::from([0xab; 32]);
-        let session = Session {
-            id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap(),
-            user: "ada".parse().ok(),
-            scopes: "read".parse().unwrap(),
-            topics: None,
-            created_at: UnixMillis::MIN,
-            expires_at: UnixMillis::new(1_720_900_000_000).unwrap(),
-            limits: RateLimits::default(),
-        };
-        let key = "SESSION#0190a4cd-d3e7-7222-9f99-fdb74feee752";
-        let expected = Item::from([("pk", key), ("sk", key)])
-            .with("hash", "ab".repeat(32))
-            .with("expires_at", 1_720_900_000_u64);
-        let [item, entry] = <[Item; 2]>::try_from(encode_names(&session, hash).collect::<Vec<_>>()).unwrap();
-        assert_eq!(item, expected);
-        assert_eq!(decode_hash(&item), Ok(hash));
-        let without_user = Session { user: None, ..session.clone() };
-        assert!(encode_names(&without_user, hash).eq([item]));
-        let expected = Item::from([("pk", "SESSIONS#ada"), ("sk", "0190a4cd-d3e7-7222-9f99-fdb74feee752")])
-            .with("hash", "ab".repeat(32))
-            .with("expires_at", 1_720_900_000_u64);
-        assert_eq!(entry, expected);
-        assert_eq!((listed_id(&entry), decode_hash(&entry)), (Ok(session.id), Ok(hash)));
-    }
+    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 
-    #[test]
-    fn golden_bytes() {
-        let hash = TokenHash::from([0xab; 32]);
-        let session = Session {
-            id: "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap(),
+    fn session() -> Session {
+        Session {
+            id: ID.parse().unwrap(),
             user: "ada".parse().ok(),
             scopes: "read write".parse().unwrap(),
             topics: Some(["billing".parse().unwrap(), "posts".parse().unwrap()].into_iter().collect()),
@@ -244,19 +216,39 @@ mod tests {
                 writes_per_minute: RequestsPerMinute::new(600).ok(),
                 reads_per_minute: None,
             },
-        };
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let hash = TokenHash::from([0xab; 32]);
         let key = format!("SESSION#{}", "ab".repeat(32));
-        let expected = Item::from([("pk", &*key), ("sk", &*key), ("gsi1pk", "SESSIONS")])
-            .with("gsi1sk", "0190a4cd-d3e7-7222-9f99-fdb74feee752")
+        let stored = Item::from([("pk", &*key), ("sk", &*key), ("gsi1pk", "SESSIONS"), ("gsi1sk", ID)])
             .with("user", "ada")
             .with("scopes", "read write")
             .with("topics", "billing posts")
             .with("created_at", 5_u64)
             .with("expires_at", 1_720_900_000_u64)
             .with("writes_per_minute", 600_u64);
-        assert_eq!(encode(&session, hash), expected);
-        assert_eq!(decode(&expected), Ok(session));
-        assert_eq!(stored_hash(&expected), Ok(hash));
-        decode(&expected.with("reads_per_minute", 0_u64)).expect_err("an invalid limit is not read as none");
+        assert_eq!(encode(&session(), hash), stored);
+        assert_eq!(decode(&stored), Ok(session()));
+        assert_eq!(stored_hash(&stored), Ok(hash));
+        decode(&stored.with("reads_per_minute", 0_u64)).expect_err("an invalid limit is not read as none");
+    }
+
+    #[test]
+    fn golden_bytes_of_a_sessions_name_and_entry() {
+        let hash = TokenHash::from([0xab; 32]);
+        let stored = |pk, sk| {
+            let key = Item::from([("pk", pk), ("sk", sk)]);
+            key.with("hash", "ab".repeat(32)).with("expires_at", 1_720_900_000_u64)
+        };
+        let key = format!("SESSION#{ID}");
+        let [item, entry] =
+            <[Item; 2]>::try_from(encode_names(&session(), hash).collect::<Vec<_>>()).unwrap();
+        assert_eq!((&item, &entry), (&stored(&*key, &*key), &stored("SESSIONS#ada", ID)));
+        assert_eq!((listed_id(&entry), decode_hash(&entry)), (Ok(session().id), Ok(hash)));
+        assert_eq!(decode_hash(&item), Ok(hash));
+        assert!(encode_names(&Session { user: None, ..session() }, hash).eq([item]));
     }
 }

@@ -8,7 +8,7 @@ use lately_items::AnyKey;
 use lately_store::{Ambient, FeedSettings, Store};
 
 use crate::listed::{source, user};
-use crate::scene::{Scene, about, fan_out, key};
+use crate::scene::{Scene, about, fan_out, key, of_keys};
 use crate::support::{event, items, pass, store};
 
 /// Faults that refuse all entries of one partition.
@@ -30,7 +30,7 @@ async fn waiting(scene: &Scene) -> usize {
 }
 
 /// Fans out all new records while the entries of one partition are refused. Returns how long this took.
-async fn fan_out_while_busy(scene: &mut Scene, partition: &str) -> Duration {
+pub(crate) async fn fan_out_while_busy(scene: &mut Scene, partition: &str) -> Duration {
     let (_, store) = process(scene, busy(partition));
     let begun = tokio::time::Instant::now();
     let outcome = fan_out(&store, &scene.news()).await;
@@ -198,14 +198,6 @@ async fn a_process_remembers_for_seconds_that_a_partition_is_busy() {
     assert!(refused(&news[2]).await > 0, "the partition is tried again");
 }
 
-/// The records of one item of a backlog, from an event of Lambda.
-fn of_item(news: &str, sk: &str) -> String {
-    let mut event: serde_json::Value = serde_json::from_str(news).unwrap();
-    let records = event["Records"].as_array_mut().unwrap();
-    records.retain(|record| record["dynamodb"]["Keys"]["sk"]["S"] == sk);
-    event.to_string()
-}
-
 /// The oldest item of the backlogs.
 async fn oldest(scene: &Scene) -> String {
     let items = items(&scene.engine).await;
@@ -219,7 +211,8 @@ async fn two_steps_of_a_backlog_at_once_lose_no_event() {
         let mut scene = Scene::followed().await;
         scene.post(&scene.posts, vec![event("note", None)]).await;
         fan_out(&process(&scene, busy("FEED#bob")).1, &scene.news()).await;
-        let news = of_item(&scene.news(), &oldest(&scene).await);
+        let first = oldest(&scene).await;
+        let news = of_keys(&scene.news(), |_, sk| sk == first);
         // The first step reads one event, and then one of its calls stalls.
         let stall = Some(Stall { call, moment: Moment::Before, time: Duration::from_secs(5) });
         let slow = Network { seed: 3, longest: Duration::from_millis(150), stall };
@@ -235,7 +228,8 @@ async fn two_steps_of_a_backlog_at_once_lose_no_event() {
             }
             pass(Duration::from_secs(2)).await;
             if waiting(&scene).await > 0 {
-                let news = of_item(&scene.all_news(), &oldest(&scene).await);
+                let first = oldest(&scene).await;
+                let news = of_keys(&scene.all_news(), |_, sk| sk == first);
                 fan_out(&process(&scene, busy("FEED#bob")).1, &news).await;
             }
         };

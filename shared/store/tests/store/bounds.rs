@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use lately_engine::Engine;
 use lately_engine::fault::{Faults, Network};
-use lately_engine::{Engine, Options};
 use lately_items::{DirectoryKey, EventKey, LateEventKey};
 use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, TableKey, Tick, UnixMillis};
 use lately_model::{EventQuery, NewConsumer, NewEvent, PollRequest};
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::consumers::{Rig, SETTLED, nightly};
 use crate::listed::{Listed, id, item, number, pull, put, source, text, user};
-use crate::support::{BUDGET, World, change, engine, event, ids, pass, post, query, start, store, topic};
+use crate::support::{BUDGET, World, change, event, ids, pages, pass, post, query, start, store, topic};
 
 /// The read units of a request, and of one full query more, because the last query begins before the units are spent. A
 /// poll also reads its checkpoint and looks ahead, for a few units.
@@ -44,8 +44,7 @@ async fn large_events(world: &World, engine: &Engine, count: u64) -> EventId {
 
 #[tokio::test(start_paused = true)]
 async fn a_search_among_large_events_bounds_each_pages_units_and_time() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
+    let (world, engine, _) = start(1);
     let rare = large_events(&world, &engine, 40).await;
     // The calls of the second store take up to two seconds.
     let slow = Network { seed: 1, longest: Duration::from_secs(1), stall: None };
@@ -54,21 +53,16 @@ async fn a_search_among_large_events_bounds_each_pages_units_and_time() {
     for (store, order) in
         [(&fast, Order::NewestFirst), (&fast, Order::OldestFirst), (&slow, Order::NewestFirst)]
     {
-        let event_type = Some("rare".parse().unwrap());
-        let mut query = EventQuery { event_type, consistent: true, order: Some(order), ..query(50) };
-        let mut found = Vec::new();
-        loop {
+        let found = pages(async |cursor| {
+            let event_type = Some("rare".parse().unwrap());
+            let query = EventQuery { event_type, consistent: true, order: Some(order), cursor, ..query(50) };
             let (begun, op) = (Instant::now(), store.op());
             let page = op.topic(&topic("posts")).latest(&query).await.unwrap();
             assert_bounded(&op.cost());
             assert!(begun.elapsed() <= BUDGET, "{:?}", begun.elapsed());
-            found.extend(ids(&page.events));
-            query.cursor = page.next;
-            if !page.has_more {
-                break;
-            }
-        }
-        assert_eq!(found, [rare]);
+            (ids(&page.events), page.next.filter(|_| page.has_more))
+        });
+        assert_eq!(found.await, [rare]);
     }
 }
 
@@ -105,9 +99,7 @@ async fn unread_is_exact_up_to_the_bound_of_a_request_and_ends_in_time() {
 
 /// A rig whose consumer has committed one event, and a poll request with the highest limit.
 async fn polled() -> (Rig, PollRequest) {
-    let mut rig = Rig::new().await;
-    let body = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
-    rig.store.op().consumer(&nightly()).put(&body).await.unwrap();
+    let mut rig = Rig::consumed().await;
     let first = rig.write(Duration::ZERO).await;
     rig.tell().await;
     pass(SETTLED).await;
@@ -133,8 +125,7 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
     loop {
         let op = rig.store.op();
         let polled = op.consumer(&nightly()).poll(request).await.unwrap();
-        let cost = op.cost();
-        assert_bounded(&cost);
+        assert_bounded(&op.cost());
         let Some(batch) = polled.batch else { break };
         assert!(polled.late.len() <= 12);
         assert!(polled.late.iter().all(|event| given.insert(event.id)), "an event is given twice");
@@ -212,8 +203,7 @@ async fn old_topic(world: &World, engine: &Engine) -> Store {
 
 #[tokio::test(start_paused = true)]
 async fn no_read_visits_buckets_whose_events_are_over() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
+    let (world, engine, _) = start(1);
     let store = old_topic(&world, &engine).await;
     for order in [Order::NewestFirst, Order::OldestFirst] {
         let query = EventQuery { order: Some(order), ..query(50) };
@@ -229,8 +219,7 @@ async fn no_read_visits_buckets_whose_events_are_over() {
     };
     let op = store.op();
     let page = op.topic(&topic("billing")).latest(&none).await.unwrap();
-    let cost = op.cost();
-    assert_eq!((page.events.len(), page.has_more, cost.calls), (0, false, 0));
+    assert_eq!((page.events.len(), page.has_more, op.cost().calls), (0, false, 0));
 
     let (from, to) = (EventId::first_of(UnixMillis::MIN), EventId::last_of(world.now()));
     let mut range = store.op().topic(&topic("billing")).range(from, to).await.unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lately_keys::EventId;
-use lately_model::{NewConsumer, PollRequest, RunSpec};
+use lately_model::{PollRequest, RunSpec};
 use lately_store::{Begun, Cost, Run, Store};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, nightly, report, report_later};
@@ -103,9 +103,7 @@ async fn late_events_cost_their_partitions_and_their_entries() {
 
 #[tokio::test(start_paused = true)]
 async fn a_poll_costs_its_events_and_an_empty_poll_little() {
-    let rig = Rig::new().await;
-    let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
-    rig.store.op().consumer(&nightly()).put(&earliest).await.unwrap();
+    let rig = Rig::consumed().await;
     let poll = async || {
         let op = rig.store.op();
         let polled = op.consumer(&nightly()).poll(PollRequest::default()).await.unwrap();
@@ -154,15 +152,13 @@ async fn a_status_reads_only_counted_partitions_of_the_ledger() {
     report_later(&rig, &mut files).await;
     let op = rig.store.op();
     let view = op.consumer(&nightly()).view().await.unwrap();
-    let cost = op.cost();
     // The checkpoint, the directory and the announcement; there is no bucket.
-    assert_eq!((view.late, price(cost)), (0, (3, 3, 0)));
+    assert_eq!((view.late, price(op.cost())), (0, (3, 3, 0)));
     rig.write(DAY).await;
     rig.tell().await;
     let op = rig.store.op();
     let view = op.consumer(&nightly()).view().await.unwrap();
-    let cost = op.cost();
-    assert_eq!((view.late, price(cost)), (1, (4, 4, 0)));
+    assert_eq!((view.late, price(op.cost())), (1, (4, 4, 0)));
     pass(SETTLED).await;
     report(&rig.store, &mut files).await;
     assert_eq!(rig.store.op().consumer(&nightly()).view().await.unwrap().late, 0);

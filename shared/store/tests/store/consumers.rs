@@ -8,7 +8,7 @@ use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Options};
 use lately_items::{AnyKey, ConsumerKey, LateEventKey};
 use lately_keys::{EventId, UnixMillis};
-use lately_model::{NewEvent, RunSpec};
+use lately_model::{NewConsumer, NewEvent, RunSpec};
 use lately_store::{Begun, CommittedRun, FanOutOutcome, LookUp, Run, Store};
 
 use crate::scene::{fan_out, key};
@@ -35,6 +35,14 @@ pub(crate) struct Rig {
 impl Rig {
     pub(crate) async fn new() -> Self {
         Self::with(r#"{"fan_out":false,"views":[]}"#).await
+    }
+
+    /// A rig with a consumer that starts at the earliest event.
+    pub(crate) async fn consumed() -> Self {
+        let rig = Self::new().await;
+        let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
+        assert!(rig.store.op().consumer(&nightly()).put(&earliest).await.unwrap().1);
+        rig
     }
 
     pub(crate) async fn with(settings: &str) -> Self {

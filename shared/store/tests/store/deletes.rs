@@ -38,8 +38,7 @@ async fn a_deletion_with_a_lost_response_succeeds() {
     let faulty = store(engine.client_with(faults).client(), &world);
     let op = faulty.op();
     op.topic(&posts).delete_event(id, Some(&"ada".parse().unwrap())).await.unwrap();
-    let cost = op.cost();
-    assert_eq!(cost.calls, 3, "the topic, the delete, and its retry");
+    assert_eq!(op.cost().calls, 3, "the topic, the delete, and its retry");
     assert!(matches!(whole.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 use lately_items::{AnyKey, ConsumerKey};
 use lately_keys::{EventId, Order};
 use lately_model::{EndingState, EventQuery, NewConsumer, NewEvent, PollRequest, TopicDeletion};
-use lately_store::{DeletionError, FeedSettings, GetEventError, Idempotency, Store, Submission};
+use lately_store::{DeletionError, FeedSettings, GetEventError, Store};
 
-use crate::listed::{feed_of, source, timeline_of, user};
+use crate::faults::keyed;
+use crate::listed::{feed_of, put, source, timeline_of, user};
 use crate::scene::{Scene, about, fan_out, key};
-use crate::support::{Item, TABLE, change, event, ids, items, pass, post, query, store, submission, topic};
+use crate::support::{Item, change, event, ids, items, pass, post, query, store, submission, topic};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const SETTLED: Duration = Duration::from_secs(60);
@@ -139,10 +140,7 @@ async fn what_lands_from_a_process_that_does_not_know_is_deleted() {
     // In a bucket that is there, and in a new one, before the walk and after it.
     post(&stale, &posts, vec![late(None), late(past)]).await;
     scene.settle().await;
-    for item in written {
-        let put = scene.engine.client().put_item().table_name(TABLE).set_item(Some(item));
-        put.send().await.unwrap();
-    }
+    put(&scene.engine.client(), written).await;
     scene.settle().await;
     assert_eq!(scene.left().await, Vec::<String>::new());
     pass(SETTLED).await;
@@ -153,14 +151,7 @@ async fn what_lands_from_a_process_that_does_not_know_is_deleted() {
 async fn a_repetition_of_an_earlier_topics_request_is_a_new_request() {
     let mut scene = scene().await;
     let posts = scene.posts.clone();
-    let keyed = || Submission {
-        idempotency: Some(Idempotency {
-            caller: "user:ada".parse().unwrap(),
-            key: "k".parse().unwrap(),
-            body_hash: [7; 32],
-        }),
-        ..submission(vec![event("note", None)])
-    };
+    let keyed = || keyed("k", vec![event("note", None)]);
     let first = scene.store.op().topic(&posts).write(keyed()).await.unwrap().events[0].id;
     assert!(scene.store.op().topic(&posts).write(keyed()).await.unwrap().replayed);
     scene.delete_and_settle().await;

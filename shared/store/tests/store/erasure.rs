@@ -1,114 +1,26 @@
 //! Erasures: everything of a person goes, all else stays, and the receipt is exact.
 
+pub(crate) mod life;
+pub(crate) mod proof;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, When};
-use lately_items::{AnyKey, ConsumerKey, FollowerCountKey, TokenHash};
+use lately_items::{AnyKey, FollowerCountKey};
 use lately_keys::{ErasureId, EventId, TableKey, Topic};
-use lately_model::{
-    Document, Erasure, ErasureCounts, ErasureReceipt, ErasureState, ListQuery, NewConsumer, NewErasure,
-    NewEvent, NewSession, PollRequest, Precondition,
-};
-use lately_store::{
-    ErasureCheck, ErasureError, ErasureTrace, FeedSettings, Idempotency, Store, Submission, WriteError,
-};
-use serde_json::{Value, json};
+use lately_model::{Erasure, ErasureCounts, ErasureState, ListQuery, NewErasure, NewEvent};
+use lately_store::{ErasureError, FeedSettings, Submission, WriteError};
 
+use self::life::{asked, by, lived, lived_shortly, of_ada};
+use self::proof::{assert_proven, countable, sha256, text, verified};
+use crate::faults::keyed;
 use crate::issues::support as issues;
 use crate::listed::{source, user};
-use crate::scene::{MINUTE, Scene, fan_out, key, small_jobs};
-use crate::support::{Item, TABLE, change, event, items, pass, store, submission, topic};
-
-fn asked(actor: Option<&str>, user: Option<&str>) -> NewErasure {
-    let confirm = actor.or(user).unwrap().to_owned();
-    let (actor, user) = (actor.map(|name| name.parse().unwrap()), user.map(|name| name.parse().unwrap()));
-    NewErasure { actor, user, confirm }
-}
-
-/// The erasure of everything that is named ada.
-pub(crate) fn of_ada() -> NewErasure {
-    asked(Some("ada"), Some("ada"))
-}
-
-fn by(actor: &str, subject: Option<&str>) -> NewEvent {
-    let subject = subject.map(|subject| subject.parse().unwrap());
-    NewEvent { actor: actor.parse().unwrap(), subject, ..event("note", Some("1".to_owned())) }
-}
-
-/// A scene in which ada and bob have left every trace that they can leave.
-async fn lived(settings: FeedSettings) -> Scene {
-    let mut scene = Scene::new(settings).await;
-    let unlisted = topic("unlisted");
-    let op = scene.store.op();
-    op.topic(&unlisted)
-        .put(&change(r#"{"views":["subject"],"fan_out":false,"min_shards":2}"#))
-        .await
-        .unwrap();
-    for (who, what) in [
-        ("bob", "actor:ada"),
-        ("cy", "actor:ada"),
-        ("cy", "subject:s"),
-        ("dee", "subject:s"),
-        ("dee", "actor:bob"),
-        ("ada", "actor:bob"),
-        ("ada", "subject:t"),
-        ("ada", "actor:ada"),
-    ] {
-        scene.follow(who, what, 0).await;
-    }
-    scene.settle().await;
-    consume(&scene.store, &scene.posts).await;
-    let late = scene.world.now().saturating_sub(600_000);
-    let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
-    for (topic, late) in [(&posts, None), (&logs, None), (&unlisted, None), (&posts, Some(late))] {
-        for (actor, subject) in
-            [("ada", Some("s")), ("bob", Some("s")), ("bob", Some("t")), ("ada", None), ("cy", Some("s"))]
-        {
-            scene.post(topic, vec![NewEvent { at: late, ..by(actor, subject) }]).await;
-        }
-    }
-    let keyed = Submission { idempotency: Some(idempotency()), ..submission(vec![by("ada", None)]) };
-    scene.store.op().topic(&posts).write(keyed).await.unwrap();
-    issues::open(&scene.store, r#"{"title":"of ada"}"#).await;
-    let of_bob = scene.store.op();
-    of_bob
-        .repository(&issues::repository())
-        .open(&issues::new(r#"{"title":"of bob"}"#), &"bob".parse().unwrap())
-        .await
-        .unwrap();
-    for (n, who) in (0_u8..).zip(["ada", "bob"]) {
-        let who = user(who);
-        let document = Document::parse(br#"{"likes":"tea"}"#).unwrap();
-        let profile = lately_items::ProfileKey { user: who.clone() };
-        op.record(&profile).put(&document, Precondition::Absent).await.unwrap();
-        let session = format!(r#"{{"user":"{who}","scopes":["read"],"ttl_seconds":3600}}"#);
-        let session = NewSession::parse(session.as_bytes()).unwrap();
-        op.sessions().create(&session, TokenHash::from([n; 32])).await.unwrap();
-    }
-    scene.settle().await;
-    let seen = scene.shown("ada").await[0];
-    op.feed(&user("ada")).see(seen).await.unwrap();
-    op.feed(&user("bob")).see(seen).await.unwrap();
-    pass(Duration::from_secs(1)).await;
-    scene.settle().await;
-    scene
-}
-
-fn idempotency() -> Idempotency {
-    Idempotency { caller: "user:bob".parse().unwrap(), key: "once".parse().unwrap(), body_hash: [1; 32] }
-}
-
-/// Creates a consumer that has announced that it reads up to now.
-async fn consume(store: &Store, topic: &Topic) {
-    let consumer = ConsumerKey { topic: topic.clone(), name: "nightly".parse().unwrap() };
-    let op = store.op();
-    op.consumer(&consumer).put(&NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap()).await.unwrap();
-    op.consumer(&consumer).poll(PollRequest::default()).await.unwrap();
-}
+use crate::scene::{MINUTE, Scene, fan_out, key, of_keys, small_jobs};
+use crate::support::{Item, TABLE, change, items, pages, pass, store, submission, table, topic};
 
 /// Delivers all records, and waits until the erasure's end has passed.
 async fn finish(scene: &mut Scene, id: ErasureId) -> Erasure {
@@ -125,32 +37,8 @@ async fn erase(scene: &mut Scene, new: &NewErasure) -> Erasure {
     finish(scene, begun.id).await
 }
 
-/// Compares a receipt with the table. Returns the items that are left, too.
-async fn verified(scene: &Scene, new: &NewErasure, erasure: &Erasure) -> (ErasureCheck, Vec<String>) {
-    let receipt =
-        ErasureReceipt { actor: new.actor.clone(), user: new.user.clone(), erasure: erasure.clone() };
-    let (op, mut left) = (scene.store.op_within(MINUTE), Vec::new());
-    let rate = NonZeroU32::new(1_000_000).unwrap();
-    let check = op.erasures().verify(&receipt, rate, |_, found| {
-        let found = found.iter().filter(|finding| finding.trace == ErasureTrace::Left);
-        left.extend(found.map(|finding| format!("{} / {}", finding.key.pk, finding.key.sk)));
-    });
-    (check.await.unwrap(), left)
-}
-
-async fn assert_proven(scene: &Scene, new: &NewErasure, erasure: &Erasure) {
-    let (check, left) = verified(scene, new, erasure).await;
-    assert_eq!((left, check.left), (Vec::new(), 0));
-    assert_eq!((check.receipt, check.ids), (Some(true), Some(true)));
-    assert!(check.is_proven());
-}
-
-fn text<'a>(item: &'a Item, name: &str) -> &'a str {
-    item.get(name).map_or("", |text| text.as_s().unwrap())
-}
-
 /// The items that are nobody's but others' than ada's, and that the work of an erasure does not change.
-async fn of_others(scene: &Scene) -> BTreeMap<(String, String), BTreeMap<String, String>> {
+async fn of_others(scene: &Scene) -> BTreeMap<[String; 2], Item> {
     let is_others = |item: &Item| match key(item) {
         AnyKey::Event(_) | AnyKey::SourceEntry(_) => text(item, "a") != "ada",
         AnyKey::FeedEntry(key) => key.user != user("ada") && text(item, "a") != "ada",
@@ -165,51 +53,23 @@ async fn of_others(scene: &Scene) -> BTreeMap<(String, String), BTreeMap<String,
         AnyKey::Idempotency(_) | AnyKey::Repository(_) | AnyKey::Settings(_) => true,
         _ => false,
     };
-    let sorted = |item: Item| item.into_iter().map(|(name, value)| (name, format!("{value:?}"))).collect();
-    let items = items(&scene.engine).await.into_iter().filter(is_others);
-    items.map(|item| ((text(&item, "pk").to_owned(), text(&item, "sk").to_owned()), sorted(item))).collect()
+    let mut all = table(&scene.engine).await;
+    all.retain(|_, item| is_others(item));
+    all
 }
 
 /// The items whose keys name ada, with the seconds at which they expire, or 0.
-async fn lasting(scene: &Scene) -> BTreeMap<(String, String), u64> {
-    let key = |item: &Item| ["pk", "sk"].map(|name| text(item, name).to_owned()).into();
-    let names_ada = |text: &str| text.split('#').any(|part| part == "ada" || part == "actor:ada");
-    let items = items(&scene.engine)
-        .await
-        .into_iter()
-        .filter(|item| ["pk", "sk"].iter().any(|name| names_ada(text(item, name))));
+async fn lasting(scene: &Scene) -> BTreeMap<[String; 2], u64> {
+    let names_ada = |text: &String| text.split('#').any(|part| part == "ada" || part == "actor:ada");
+    let mut all = table(&scene.engine).await;
+    all.retain(|key, _| key.iter().any(names_ada));
     let expires_at = |item: &Item| item.get("expires_at").map_or(0, |at| at.as_n().unwrap().parse().unwrap());
-    items.map(|item| (key(&item), expires_at(&item))).collect()
+    all.into_iter().map(|(key, item)| (key, expires_at(&item))).collect()
 }
 
-/// The counts that an erasure of ada must have, by the items that are there.
-async fn countable(scene: &Scene) -> (ErasureCounts, BTreeSet<EventId>) {
-    let (mut counts, mut ids) = (ErasureCounts::default(), BTreeSet::new());
-    for item in &items(&scene.engine).await {
-        let is_adas = text(item, "a") == "ada";
-        match key(item) {
-            AnyKey::Event(key) if is_adas => ids.extend([key.id()]),
-            AnyKey::FeedEntry(key) if key.user == user("ada") => counts.feed += 1,
-            AnyKey::SeenMark(key) if key.user == user("ada") => counts.feed += 1,
-            AnyKey::PullMarker(key) if key.user == user("ada") => counts.feed += 1,
-            AnyKey::Follow(key) if key.user == user("ada") => counts.follows += 1,
-            AnyKey::Follower(key) if key.source.to_string() == "actor:ada" && key.user != user("ada") => {
-                counts.followers += 1;
-            }
-            AnyKey::Profile(key) if key.user == user("ada") => counts.profile += 1,
-            AnyKey::UserSession(key) if key.user == user("ada") => counts.sessions += 1,
-            AnyKey::Issue(_) if text(item, "opened_by") == "ada" => counts.issues += 1,
-            _ => {}
-        }
-    }
-    counts.events = ids.len() as u64;
-    (counts, ids)
-}
-
-fn sha256(ids: &BTreeSet<EventId>) -> String {
-    use sha2::Digest;
-    let text: String = ids.iter().map(|id| format!("{id}\n")).collect();
-    sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+/// The key of the item of the source ada.
+fn source_of_ada() -> [String; 2] {
+    ["SOURCE#actor:ada", "#SOURCE"].map(str::to_owned)
 }
 
 #[tokio::test(start_paused = true)]
@@ -229,8 +89,7 @@ async fn nothing_of_the_person_is_left_and_all_else_stays() {
         assert_eq!(issues::now(&scene.store, 2).await.opened_by.as_str(), "bob");
         let (lasting, soon) = (lasting(&scene).await, scene.world.now().get() / 1000 + 3 * 24 * 60 * 60);
         assert!(lasting.values().all(|expires_at| (1..=soon).contains(expires_at)), "{lasting:?}");
-        let source = ("SOURCE#actor:ada".to_owned(), "#SOURCE".to_owned());
-        assert_eq!(lasting.contains_key(&source), settings == promoting);
+        assert_eq!(lasting.contains_key(&source_of_ada()), settings == promoting);
         // Nothing of the receipt names the person.
         let (again, _) = countable(&scene).await;
         assert_eq!(again, ErasureCounts::default());
@@ -362,29 +221,20 @@ async fn an_event_whose_record_comes_after_the_end_is_erased() {
 async fn an_erasure_is_not_done_while_fan_out_is_behind() {
     let mut scene = lived(FeedSettings::default()).await;
     let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
-    let now = scene.world.now();
+    let (now, is_step) = (scene.world.now(), |pk: &str, _: &str| pk.starts_with("JOB#ERASURE#"));
     let mut held = Vec::new();
     while scene.world.now() < now.saturating_add(30_000) {
-        let news: Value = serde_json::from_str(&scene.news()).unwrap();
-        let is_step = |record: &Value| text_of_key(record).starts_with("JOB#ERASURE#");
-        let records = news["Records"].as_array().unwrap().iter().cloned();
-        let (steps, others): (Vec<_>, Vec<_>) = records.partition(is_step);
-        held.extend(others);
-        assert_eq!(fan_out(&scene.store, &json!({ "Records": steps }).to_string()).await.failed, None);
+        let news = scene.news();
+        held.push(of_keys(&news, |pk, sk| !is_step(pk, sk)));
+        assert_eq!(fan_out(&scene.store, &of_keys(&news, is_step)).await.failed, None);
         pass(Duration::from_millis(100)).await;
     }
-    let get = async |scene: &Scene| scene.store.op().erasures().get(begun.id).await.unwrap();
-    assert_eq!(get(&scene).await.state, ErasureState::Erasing);
-    assert_eq!(fan_out(&scene.store, &json!({ "Records": held }).to_string()).await.failed, None);
-    scene.settle().await;
-    pass(Duration::from_secs(1)).await;
-    let erasure = get(&scene).await;
-    assert_eq!(erasure.state, ErasureState::Done);
+    assert_eq!(scene.store.op().erasures().get(begun.id).await.unwrap().state, ErasureState::Erasing);
+    for held in held {
+        assert_eq!(fan_out(&scene.store, &held).await.failed, None);
+    }
+    let erasure = finish(&mut scene, begun.id).await;
     assert_proven(&scene, &of_ada(), &erasure).await;
-}
-
-fn text_of_key(record: &Value) -> &str {
-    record["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -406,14 +256,13 @@ async fn nobody_writes_an_erased_event_again() {
     let mut scene = lived(FeedSettings::default()).await;
     let posts = scene.posts.clone();
     // The request of a keyed event has not come to its end.
-    let unfinished = Idempotency { key: "half".parse().unwrap(), ..idempotency() };
     let crash = Faults::default().rule(
         Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#"),
         When::Always,
         Fault::InternalServerError,
     );
     let broken = store(scene.engine.client_with(crash).client(), &scene.world);
-    let keyed = || Submission { idempotency: Some(unfinished.clone()), ..submission(vec![by("ada", None)]) };
+    let keyed = || keyed("half", vec![by("ada", None)]);
     broken.op().topic(&posts).write(keyed()).await.unwrap();
     scene.settle().await;
     let erasure = erase(&mut scene, &of_ada()).await;
@@ -452,8 +301,8 @@ async fn a_source_that_is_followed_again_in_a_later_shard_keeps_its_item() {
         let update = update.expression_attribute_values(":one", AttributeValue::N("1".to_owned()));
         update.send().await.unwrap();
         scene.settle().await;
-        let item = lasting(&scene).await[&("SOURCE#actor:ada".to_owned(), "#SOURCE".to_owned())];
-        assert_eq!(item == 0, shard > 0, "shard {shard} needs the item");
+        let expires_at = lasting(&scene).await[&source_of_ada()];
+        assert_eq!(expires_at == 0, shard > 0, "shard {shard} needs the item");
     }
 }
 
@@ -508,14 +357,12 @@ async fn the_list_shows_the_erasures_of_two_days_newest_first() {
         pass(Duration::from_secs(1)).await;
     }
     let done = finish(&mut scene, begun[0]).await;
-    let mut shown = Vec::new();
-    let mut query = ListQuery::parse("limit=2").unwrap();
-    loop {
+    let shown = pages(async |cursor| {
+        let query = ListQuery { cursor, ..ListQuery::parse("limit=2").unwrap() };
         let page = scene.store.op().erasures().list(&query).await.unwrap();
-        shown.extend(page.erasures);
-        let Some(next) = page.next else { break };
-        query.cursor = Some(next);
-    }
+        (page.erasures, page.next)
+    });
+    let shown = shown.await;
     let ids: Vec<_> = shown.iter().map(|erasure| erasure.id).collect();
     assert_eq!(ids, begun.iter().rev().copied().collect::<Vec<_>>());
     assert_eq!(shown.last(), Some(&done));
@@ -542,31 +389,6 @@ async fn the_list_costs_a_read_unit_for_each_batch_and_an_erasure_in_forty_bytes
     scene.news();
     let long = units(&mut scene).await;
     assert!(long - empty <= 2 * 6, "{empty} half units with an empty list, {long} with 200 erasures");
-}
-
-/// A small life: one trace of each kind.
-pub(crate) async fn lived_shortly(settings: FeedSettings) -> Scene {
-    let mut scene = Scene::new(settings).await;
-    let unlisted = topic("unlisted");
-    let op = scene.store.op();
-    op.topic(&unlisted).put(&change(r#"{"views":[],"fan_out":false}"#)).await.unwrap();
-    for (who, what) in [("bob", "actor:ada"), ("cy", "subject:s"), ("ada", "actor:bob")] {
-        scene.follow(who, what, 0).await;
-    }
-    scene.settle().await;
-    consume(&scene.store, &scene.posts).await;
-    let late = Some(scene.world.now().saturating_sub(50_000));
-    let posts = scene.posts.clone();
-    for (topic, actor, at) in [(&posts, "ada", late), (&posts, "bob", None), (&unlisted, "ada", None)] {
-        scene.post(topic, vec![NewEvent { at, ..by(actor, Some("s")) }]).await;
-    }
-    issues::open(&scene.store, r#"{"title":"of ada"}"#).await;
-    let profile = lately_items::ProfileKey { user: user("ada") };
-    op.record(&profile).put(&Document::parse(b"{}").unwrap(), Precondition::Absent).await.unwrap();
-    let session = NewSession::parse(br#"{"user":"ada","scopes":["read"],"ttl_seconds":3600}"#).unwrap();
-    op.sessions().create(&session, TokenHash::from([1; 32])).await.unwrap();
-    scene.settle().await;
-    scene
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use lately_model::{Backfill, SourceMode};
 use lately_store::{FeedSettings, Store};
 
 use crate::listed::{source, user};
-use crate::scene::{Scene, fan_out, markers, small_jobs};
+use crate::scene::{Scene, fan_out, markers, of_keys, small_jobs};
 use crate::support::{event, pass, store};
 
 /// The n-th batch write to bob's feed.
@@ -256,15 +256,10 @@ async fn a_follow_in_a_new_shard_during_a_promotion_pulls() {
             store.op().user(&who).follow(&source("actor:ada"), Backfill::default()).await.unwrap();
         }
         // The backfills of the new followers run before the promotion; the records of their counts come later.
-        let mut news: serde_json::Value = serde_json::from_str(&scene.news()).unwrap();
-        let is_follower = |record: &serde_json::Value| {
-            let key = &record["dynamodb"]["Keys"];
-            key["pk"]["S"].as_str().unwrap().starts_with("FOLLOWERS#") && key["sk"]["S"] != "#COUNT"
-        };
-        let counts = news["Records"].as_array().unwrap().iter().filter(|record| !is_follower(record));
-        let counts = serde_json::json!({"Records": counts.collect::<Vec<_>>()}).to_string();
-        news["Records"].as_array_mut().unwrap().retain(is_follower);
-        fan_out(&scene.store, &news.to_string()).await;
+        let news = scene.news();
+        let is_follower = |pk: &str, sk: &str| pk.starts_with("FOLLOWERS#") && sk != "#COUNT";
+        let counts = of_keys(&news, |pk, sk| !is_follower(pk, sk));
+        fan_out(&scene.store, &of_keys(&news, is_follower)).await;
         pass(Duration::from_secs(5)).await;
         fan_out(&scene.store, &counts).await;
     })

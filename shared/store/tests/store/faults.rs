@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use lately_engine::Engine;
 use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Target, Throttle, When};
-use lately_engine::{Engine, Options};
 use lately_keys::{EventId, Topic};
 use lately_model::NewEvent;
 use lately_store::{Idempotency, Store, Submission, TopicError, WriteError, Written};
 
 use crate::support::{
-    Item, World, assert_directory_held, change, engine, event, ids, items, pass, query, seeds, store, stored,
-    submission, topic,
+    Item, World, assert_directory_held, change, event, ids, items, pass, query, seeds, start, store, stored,
+    submission, topic, with_a_death_at_each_call,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -22,10 +22,9 @@ const NOTES: &str = r#"{"bucket":"quarter-hour","min_shards":2,"views":["actor",
 
 /// A world with one topic, `notes`.
 async fn world(seed: u64) -> (World, Engine, Topic) {
-    let world = World::new(seed);
-    let engine = engine(&world, Options::default());
+    let (world, engine, store) = start(seed);
     let topic = topic("notes");
-    store(engine.client(), &world).op().topic(&topic).put(&change(NOTES)).await.unwrap();
+    store.op().topic(&topic).put(&change(NOTES)).await.unwrap();
     (world, engine, topic)
 }
 
@@ -65,86 +64,72 @@ async fn read(store: &Store, topic: &Topic) -> Vec<EventId> {
     ids(&page.events)
 }
 
-/// Writes with a process that dies at its n-th call. Returns `None` if it died.
+/// Writes with a process that may die. Returns `None` if it died.
 async fn write_and_die(
     engine: &Engine,
     world: &World,
-    (n, moment): (u64, Moment),
+    faults: Faults,
     topic: &Topic,
     what: Submission,
-) -> Option<Result<Written, WriteError>> {
-    let client = engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
+) -> Option<Written> {
+    let client = engine.client_with(faults);
     let victim = store(client.client(), world);
-    client.run(victim.op().topic(topic).write(what)).await
+    client.run(victim.op().topic(topic).write(what)).await.map(Result::unwrap)
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_crash_at_any_call_leaves_a_consistent_table() {
-    for (count, moment) in
-        [(1, Moment::Before), (1, Moment::After), (60, Moment::Before), (60, Moment::After)]
-    {
-        let mut n = 0;
-        loop {
-            n += 1;
-            let (world, engine, topic) = world(n).await;
-            let acknowledged =
-                write_and_die(&engine, &world, (n, moment), &topic, submission(numbered(0, count))).await;
+#[test]
+fn a_crash_at_any_call_leaves_a_consistent_table() {
+    for count in [1, 60] {
+        let calls = with_a_death_at_each_call(async |call, faults| {
+            let (world, engine, topic) = world(1).await;
+            let request = submission(numbered(0, count));
+            let acknowledged = write_and_die(&engine, &world, faults, &topic, request).await;
             assert_directory_held(&engine);
             let there = numbers(&engine, &topic).await;
-            assert!(there.values().all(|times| *times == 1), "{there:?}");
+            assert!(there.values().all(|times| *times == 1), "{call}: {there:?}");
             // Each event in the table is found, acknowledged or not, because the directory covers it.
             let mut found = read(&store(engine.client(), &world), &topic).await;
             found.reverse();
-            assert_eq!(found, stored(&engine, &topic).await);
-            if let Some(written) = acknowledged {
-                let mut written = ids(&written.unwrap().events);
-                written.sort();
-                assert_eq!(written, found);
-                break;
-            }
-        }
+            assert_eq!(found, stored(&engine, &topic).await, "{call}");
+            let Some(written) = acknowledged else { return true };
+            let mut written = ids(&written.events);
+            written.sort();
+            assert_eq!(written, found);
+            false
+        });
         // The calls: the topic; the erasures; the bucket's entry, the entry before and the creation of the entry; then the
         // event and the entry in the actor's feed, or the batches.
-        assert_eq!(n - 1, if count == 1 { 7 } else { 8 });
+        assert_eq!(calls, if count == 1 { 7 } else { 8 });
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_retry_under_a_key_completes_a_crashed_request_once() {
-    for (count, moment) in
-        [(1, Moment::Before), (1, Moment::After), (60, Moment::Before), (60, Moment::After)]
-    {
-        let mut n = 0;
-        loop {
-            n += 1;
-            let (world, engine, topic) = world(n).await;
+#[test]
+fn a_retry_under_a_key_completes_a_crashed_request_once() {
+    for count in [1, 60] {
+        let calls = with_a_death_at_each_call(async |call, faults| {
+            let (world, engine, topic) = world(1).await;
             let request = keyed("once", numbered(0, count));
-            let first = write_and_die(&engine, &world, (n, moment), &topic, request.clone()).await;
-            let mut answers: Vec<Vec<EventId>> = Vec::new();
-            if let Some(written) = &first {
-                answers.push(ids(&written.as_ref().unwrap().events));
-            }
+            let first = write_and_die(&engine, &world, faults, &topic, request.clone()).await;
             let recorded = items(&engine).await.iter().any(|item| item.contains_key("ids"));
+            let mut answers: Vec<_> = first.iter().map(|written| ids(&written.events)).collect();
             for (number, wait) in
                 [Duration::ZERO, 11 * MINUTE, 23 * HOUR - 11 * MINUTE].into_iter().enumerate()
             {
                 pass(wait).await;
                 let written =
                     store(engine.client(), &world).op().topic(&topic).write(request.clone()).await.unwrap();
-                assert_eq!(written.replayed, recorded || number > 0, "call {n}");
+                assert_eq!(written.replayed, recorded || number > 0, "{call}");
                 answers.push(ids(&written.events));
-                assert_eq!(numbers(&engine, &topic).await, each_once(count), "call {n}");
+                assert_eq!(numbers(&engine, &topic).await, each_once(count), "{call}");
             }
             answers.dedup();
             assert_eq!(answers.len(), 1, "all responses are the same");
             answers[0].sort();
             assert_eq!(answers[0], stored(&engine, &topic).await);
             assert_directory_held(&engine);
-            if first.is_some() {
-                break;
-            }
-        }
-        assert_eq!(n - 1, if count == 1 { 9 } else { 10 }, "two calls more than without a key");
+            first.is_none()
+        });
+        assert_eq!(calls, if count == 1 { 9 } else { 10 }, "two calls more than without a key");
     }
 }
 
@@ -177,7 +162,8 @@ async fn a_retry_is_judged_by_the_time_of_its_first_request() {
             store(engine.client(), &world).op().topic(&topic).write(request.clone()).await.unwrap();
         } else {
             // The seventh call is the event's own put, so the request is recorded and the event is not written.
-            let died = write_and_die(&engine, &world, (7, Moment::Before), &topic, request.clone()).await;
+            let faults = Faults::default().nth(7, Target::any(), Fault::Crash(Moment::Before));
+            let died = write_and_die(&engine, &world, faults, &topic, request.clone()).await;
             assert!(died.is_none() && numbers(&engine, &topic).await.is_empty());
         }
         pass(11 * MINUTE).await;
@@ -215,7 +201,7 @@ async fn concurrent_requests_under_one_key_are_written_once() {
 }
 
 /// Faults of every kind, each with this chance.
-fn storm(seed: u64, chance: f64) -> Faults {
+pub(crate) fn storm(seed: u64, chance: f64) -> Faults {
     let any = [
         Fault::Throttle(Throttle::TableKeyRange),
         Fault::Throttle(Throttle::Account),
@@ -228,7 +214,6 @@ fn storm(seed: u64, chance: f64) -> Faults {
     any.into_iter()
         .fold(Faults::seeded(seed), |faults, fault| faults.sometimes(chance, Target::any(), fault))
         .sometimes(0.5, Target::any(), Fault::Unprocessed(0.3))
-        .interleaved(2)
 }
 
 #[tokio::test(start_paused = true)]
@@ -236,8 +221,8 @@ async fn under_random_faults_no_event_is_lost_or_written_twice() {
     for seed in seeds(9) {
         let (world, engine, topic) = world(seed.0).await;
         let chance = [0.02, 0.05, 0.1][usize::try_from(seed.0 % 3).unwrap()];
-        let clients: Vec<_> =
-            (0..2).map(|process| engine.client_with(storm(seed.0 ^ process << 32, chance))).collect();
+        let storm = |process: u64| storm(seed.0 ^ process << 32, chance).interleaved(2);
+        let clients: Vec<_> = (0..2).map(|process| engine.client_with(storm(process))).collect();
         let stores: Vec<_> = clients.iter().map(|client| store(client.client(), &world)).collect();
         let write = async |writer: usize| {
             let store = &stores[writer % 2];
@@ -284,15 +269,10 @@ async fn a_batch_without_a_known_write_is_unavailable() {
         When::Always,
         Fault::Throttle(Throttle::OnDemandMaximum),
     );
-    let client = engine.client_with(stuck);
+    let stuck = store(engine.client_with(stuck).client(), &world);
     let began = world.now();
-    let error = store(client.client(), &world)
-        .op()
-        .topic(&topic)
-        .write(submission(numbered(0, 30)))
-        .await
-        .unwrap_err();
-    assert!(matches!(error, WriteError::Table(_)), "{error}");
+    let written = stuck.op().topic(&topic).write(submission(numbered(0, 30))).await;
+    assert!(matches!(written, Err(WriteError::Table(_))), "{written:?}");
     assert!(numbers(&engine, &topic).await.is_empty());
     assert!(world.now().get() - began.get() <= 8_000, "the write gives up within its time");
 }

@@ -9,8 +9,8 @@ use lately_keys::{EventId, Order, Source, Topic, UnixMillis, User};
 use lately_model::{EventQuery, FeedPage, FeedQuery, Page, PageSize, SourceQuery, TimeRange, TimelineEvent};
 use lately_store::{Cost, Store};
 
-use crate::listed::{Listed, delete, id, pull, put, source, user};
-use crate::support::{Item, World, engine, pass, query, seeds, start, start_with, store, topic};
+use crate::listed::{Listed, bytes, delete, id, pull, put, source, told, user};
+use crate::support::{pages, pass, query, seeds, start, start_with, store, topic};
 
 pub(crate) fn feed_query(limit: u16) -> FeedQuery {
     FeedQuery { page: query(limit), wait_for: None }
@@ -20,10 +20,6 @@ async fn page(store: &Store, query: &FeedQuery) -> (FeedPage, Cost) {
     let op = store.op();
     let page = op.feed(&user("bob")).page(query).await.unwrap();
     (page, op.cost())
-}
-
-pub(crate) fn told(page: &FeedPage) -> Vec<EventId> {
-    page.page.events.iter().map(|event| event.event.id).collect()
 }
 
 /// Options by which every read that may be stale is stale.
@@ -158,18 +154,14 @@ async fn walk(
     query: &EventQuery,
     read: impl AsyncFn(EventQuery) -> Page<TimelineEvent>,
 ) -> Vec<TimelineEvent> {
-    let (mut shown, mut query) = (Vec::new(), query.clone());
-    for _ in 0..1_000 {
-        let page = read(query.clone()).await;
-        let limit = usize::from(query.limit.get());
-        assert!(page.events.len() <= limit && (page.events.len() == limit || !page.has_more));
-        shown.extend(page.events);
-        if !page.has_more {
-            return shown;
-        }
-        query.cursor = page.next;
-    }
-    panic!("the pages never end");
+    let limit = usize::from(query.limit.get());
+    let shown = pages(async |cursor| {
+        let page = read(EventQuery { cursor, ..query.clone() }).await;
+        let found = page.events.len();
+        assert!(found == limit || found < limit && !page.has_more);
+        (page.events, page.next.filter(|_| page.has_more))
+    });
+    shown.await
 }
 
 #[tokio::test(start_paused = true)]
@@ -232,10 +224,7 @@ async fn of_512_bytes(engine: &Engine, now: UnixMillis, events: u64, actor: &str
     let bob = user("bob");
     let listed = |number| {
         let listed = Listed::new(id(now.saturating_sub(10_000 + 1_000 * number), 0), actor, None);
-        let size = |item: &Item| -> usize {
-            item.iter().map(|(name, value)| name.len() + value.as_s().unwrap().len()).sum()
-        };
-        let bare = size(&listed.in_feed(&bob));
+        let bare = bytes(&listed.in_feed(&bob));
         listed.of_bytes(512 - bare + 1)
     };
     let listed: Vec<_> = (0..events).map(listed).collect();
@@ -253,7 +242,7 @@ async fn without_pulled_sources_the_first_page_costs_one_query() {
         }
         for (limit, units) in [(10, "1.0"), (50, "3.5"), (100, "6.5")] {
             let (page, cost) = page(&store, &feed_query(limit)).await;
-            assert_eq!((told(&page).len(), page.page.has_more), (usize::from(limit), true));
+            assert_eq!((told(&page.page).len(), page.page.has_more), (usize::from(limit), true));
             // The seen mark too, or one entry more if there is no mark.
             let items = limit + 1;
             let expected = format!("read_units={units}, calls=1, items={items}, rounds=1");
@@ -264,7 +253,7 @@ async fn without_pulled_sources_the_first_page_costs_one_query() {
     let mut next = feed_query(50);
     next.page.cursor = page(&store, &next).await.0.page.next;
     let (page, cost) = page(&store, &next).await;
-    assert_eq!((told(&page)[0], told(&page).len()), (listed[50].id(), 50));
+    assert_eq!((told(&page.page)[0], told(&page.page).len()), (listed[50].id(), 50));
     assert_eq!(cost.of_read(), "read_units=4.0, calls=2, items=51, rounds=1");
 }
 
@@ -282,7 +271,7 @@ async fn each_pulled_source_costs_one_more_query() {
     // At first, the store does not know how many marks stand before the entries.
     assert_eq!(page(&store, &feed_query(50)).await.1.calls, 2 + 3);
     let (first, cost) = page(&store, &feed_query(50)).await;
-    assert_eq!((cost.calls, cost.rounds, told(&first).len()), (1 + 3, 2, 50));
+    assert_eq!((cost.calls, cost.rounds, told(&first.page).len()), (1 + 3, 2, 50));
     let mut next = feed_query(50);
     next.page.cursor = first.page.next;
     let (_, cost) = page(&store, &next).await;
@@ -317,18 +306,13 @@ async fn pull_markers_above_the_limit_are_all_read() {
     }
     store.op().feed(&user("bob")).see(expected[99]).await.unwrap();
     for order in [Order::NewestFirst, Order::OldestFirst] {
-        let mut query = FeedQuery { page: EventQuery { order: Some(order), ..query(70) }, wait_for: None };
-        let mut shown = Vec::new();
-        loop {
-            let (page, cost) = page(&store, &query).await;
+        let shown = pages(async |cursor| {
+            let query = EventQuery { order: Some(order), cursor, ..query(70) };
+            let (page, cost) = page(&store, &FeedQuery { page: query, wait_for: None }).await;
             assert!(cost.calls <= 160 && page.unread.is_none_or(|unread| unread.unread == 70));
-            shown.extend(told(&page));
-            query.page.cursor = page.page.next;
-            if !page.page.has_more {
-                break;
-            }
-        }
-        assert_eq!(shown, expected, "{order:?}");
+            (told(&page.page), page.page.next.filter(|_| page.page.has_more))
+        });
+        assert_eq!(shown.await, expected, "{order:?}");
         expected.reverse();
     }
     let unread = store.op().feed(&user("bob")).unread().await.unwrap();
@@ -346,29 +330,24 @@ async fn large_events_fill_a_page_with_few_wasted_reads() {
         put(&engine.client(), [listed.event(), listed.in_feed(&user("bob"))]).await;
         expected.push(listed.id());
     }
-    let mut query = feed_query(200);
-    let mut shown = Vec::new();
-    loop {
-        let (page, cost) = page(&store, &query).await;
+    let shown = pages(async |cursor| {
+        let (page, cost) =
+            page(&store, &FeedQuery { page: EventQuery { cursor, ..query(200) }, wait_for: None }).await;
         // At most one event more than fits, at 24.5 units each, and a query or two.
         assert!(cost.read_units.halves <= 14 * 49 + 10, "{cost:?}");
         assert!(serde_json::to_vec(&page).unwrap().len() <= 2_500_512);
-        shown.extend(told(&page));
-        if !page.page.has_more {
-            break;
-        }
-        assert_eq!(told(&page).len(), 12, "as many events as fit");
-        query.page.cursor = page.page.next;
-    }
-    assert_eq!(shown, expected);
+        let found = told(&page.page);
+        assert!(found.len() == 12 || !page.page.has_more, "as many events as fit");
+        (found, page.page.next)
+    });
+    assert_eq!(shown.await, expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn pointers_are_followed_despite_unprocessed_or_stale_reads() {
     for seed in seeds(6) {
-        let world = World::new(seed.0);
         let lag = Lag { seed: seed.0, table: Duration::from_secs(2), index: Duration::ZERO, behind: 0.7 };
-        let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
+        let (world, engine, _) = start_with(seed.0, Options { lag: Some(lag), ..Options::default() });
         let faults = Faults::seeded(seed.0)
             .sometimes(0.5, Target::operation(Operation::BatchGetItem), Fault::Unprocessed(0.6))
             .sometimes(0.1, Target::reads(), Fault::InternalServerError);
@@ -387,7 +366,7 @@ async fn pointers_are_followed_despite_unprocessed_or_stale_reads() {
         // The entries are visible in all replicas, the events are not.
         put(&engine.client(), listed.iter().map(Listed::event)).await;
         let (page, _) = page(&store, &feed_query(60)).await;
-        assert_eq!(told(&page), listed.iter().map(Listed::id).collect::<Vec<_>>());
+        assert_eq!(told(&page.page), listed.iter().map(Listed::id).collect::<Vec<_>>());
     }
 }
 
@@ -400,16 +379,9 @@ async fn unread_costs_only_the_unread_entries() {
     op.feed(&user("bob")).see(listed[79].id()).await.unwrap();
     assert_eq!(op.cost().of_write(), "write_units=1.0, calls=1");
     // 79 entries of ada and one of bob: 40 KB and 512 bytes, and the mark.
-    let reading = tokio::spawn(async move {
-        let op = store.op();
-        (op.feed(&user("bob")).unread().await, op.cost())
-    });
-    let (unread, cost) = reading.await.unwrap();
-    let unread = unread.unwrap();
-    assert_eq!(
-        (unread.unread, cost.of_read()),
-        (79, "read_units=6.0, calls=2, items=81, rounds=0".to_owned())
-    );
+    let op = store.op();
+    assert_eq!(op.feed(&user("bob")).unread().await.unwrap().unread, 79);
+    assert_eq!(op.cost().of_read(), "read_units=6.0, calls=2, items=81, rounds=0");
 }
 
 #[tokio::test(start_paused = true)]
@@ -439,11 +411,11 @@ async fn a_consistent_page_shows_pushed_and_pulled_events_at_once() {
     put(&engine.client(), [pushed.in_feed(&user("bob")), mark, pulled.event()]).await;
     put(&engine.client(), pulled.at_sources()).await;
     let mut query = feed_query(10);
-    assert_eq!(told(&page(&store, &query).await.0), []);
+    assert_eq!(told(&page(&store, &query).await.0.page), []);
     query.page.consistent = true;
-    assert_eq!(told(&page(&store, &query).await.0), [pulled.id(), pushed.id()]);
+    assert_eq!(told(&page(&store, &query).await.0.page), [pulled.id(), pushed.id()]);
     query.page.range.to = Some(world.now().saturating_add(1));
-    assert_eq!(told(&page(&store, &query).await.0), [pulled.id(), pushed.id()]);
+    assert_eq!(told(&page(&store, &query).await.0.page), [pulled.id(), pushed.id()]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -454,16 +426,16 @@ async fn newer_continues_with_events_that_were_pushed_since() {
     let mut query = feed_query(2);
     query.page.cursor = first.page.newer;
     let (caught_up, _) = page(&store, &query).await;
-    assert_eq!((told(&caught_up), caught_up.page.has_more, caught_up.unread), (vec![], false, None));
+    assert_eq!((told(&caught_up.page), caught_up.page.has_more, caught_up.unread), (vec![], false, None));
 
     let news = Listed::new(id(world.now(), 0), "ada", None);
     put(&engine.client(), [news.in_feed(&user("bob"))]).await;
     query.page.cursor = caught_up.page.next;
-    assert_eq!(told(&page(&store, &query).await.0), [], "not before the event has settled");
+    assert_eq!(told(&page(&store, &query).await.0.page), [], "not before the event has settled");
     pass(Duration::from_millis(2_001)).await;
-    assert_eq!(told(&page(&store, &query).await.0), [news.id()]);
+    assert_eq!(told(&page(&store, &query).await.0.page), [news.id()]);
     delete(&engine.client(), [news.in_feed(&user("bob")), listed[0].in_feed(&user("bob"))]).await;
-    assert_eq!(told(&page(&store, &feed_query(1)).await.0), [listed[1].id()]);
+    assert_eq!(told(&page(&store, &feed_query(1)).await.0.page), [listed[1].id()]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -482,8 +454,8 @@ async fn a_search_for_a_rare_type_continues_after_its_budget() {
     let mut query = feed_query(10);
     query.page.event_type = Some("rare".parse().unwrap());
     let (first, cost) = page(&store, &query).await;
-    assert!(first.page.has_more && told(&first).is_empty() && cost.items >= 4_096, "{cost:?}");
+    assert!(first.page.has_more && told(&first.page).is_empty() && cost.items >= 4_096, "{cost:?}");
     query.page.cursor = first.page.next;
     let (second, _) = page(&store, &query).await;
-    assert_eq!((told(&second), second.page.has_more), (vec![listed[8_099].id()], false));
+    assert_eq!((told(&second.page), second.page.has_more), (vec![listed[8_099].id()], false));
 }

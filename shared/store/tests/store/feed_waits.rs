@@ -7,9 +7,9 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::{FeedPage, FeedQuery};
 use lately_store::TimelineError;
 
-use crate::feed::{behind, feed_query, told};
-use crate::listed::{Listed, id, pull, put, source, user};
-use crate::support::{Item, World, engine, pass, start, store, topic};
+use crate::feed::{behind, feed_query};
+use crate::listed::{Listed, id, pull, put, source, told, user};
+use crate::support::{Item, World, pass, start, start_with, store, topic};
 
 /// Asks for a page that waits for an event, and puts items some time later. Returns the page, and how long it took.
 async fn wait(
@@ -33,19 +33,17 @@ async fn wait(
 
 #[tokio::test(start_paused = true)]
 async fn a_waiting_page_shows_an_event_that_is_pulled() {
-    let world = World::new(1);
-    let engine = engine(&world, behind(1));
+    let (world, engine, _) = start_with(1, behind(1));
     let listed = Listed::new(id(world.now(), 1), "ada", None);
     put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), listed.id())]).await;
     let written = listed.at_sources().collect();
     let (page, _) = wait(&engine, &world, listed.id(), written, Duration::from_millis(400)).await;
-    assert_eq!(told(&page.unwrap()), [listed.id()]);
+    assert_eq!(told(&page.unwrap().page), [listed.id()]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_page_waits_at_most_five_seconds_for_an_event() {
-    let world = World::new(1);
-    let engine = engine(&world, behind(1));
+    let (world, engine, _) = start_with(1, behind(1));
     let mut hidden = Listed::new(id(world.now(), 1), "ada", None);
     hidden.fans_out = false;
     put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), EventId::first_of(UnixMillis::MIN))])

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
-use lately_engine::{Engine, Operation, Options};
+use lately_engine::{Engine, Operation};
 use lately_items::{AnyKey, SourceItemKey};
-use lately_keys::{Source, TableKey, User};
+use lately_keys::{Source, User};
 use lately_model::{Backfill, ListQuery, PageSize};
 use lately_store::limits::CROWDED_SHARD;
 use lately_store::{FollowError, Store};
 
 use crate::listed::{pull, put, source, source_item, user};
 use crate::scene::key;
-use crate::support::{Item, World, engine, items, pass, seeds, start, store};
+use crate::support::{Item, items, pages, pass, seeds, start, store};
 
 /// The follows as the edges and the followers say, and the counts of each source's shards.
 #[derive(Debug, Default)]
@@ -65,8 +65,8 @@ impl Follows {
 
 /// The number of follower shards, as the source's item says.
 fn shards_of(items: &[Item], source: &Source) -> u16 {
-    let key = SourceItemKey { source: source.clone() }.encode();
-    let item = items.iter().find(|item| item["pk"].as_s() == Ok(&key.pk) && item["sk"].as_s() == Ok(&key.sk));
+    let wanted = AnyKey::from(SourceItemKey { source: source.clone() });
+    let item = items.iter().find(|item| key(item) == wanted);
     item.and_then(|item| item.get("shards")).map_or(1, |shards| shards.as_n().unwrap().parse().unwrap())
 }
 
@@ -95,8 +95,7 @@ async fn a_follow_costs_two_reads_and_a_transaction() {
 
 #[tokio::test(start_paused = true)]
 async fn lists_give_each_follow_once_at_every_page_size() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
+    let (world, engine, _) = start(1);
     // Some attempts are refused, so that the followers are spread.
     let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
     let faults = Faults::seeded(1).sometimes(0.1, busy, Fault::Throttle(Throttle::TableKeyRange));
@@ -108,39 +107,31 @@ async fn lists_give_each_follow_once_at_every_page_size() {
     }
     assert!(shards_of(&items(&engine).await, &source("actor:ada")) > 1);
     for limit in [1, 2, 7, 29, 30, 31, 200] {
-        let (mut followers, mut cursor) = (Vec::new(), None);
-        loop {
+        let size = usize::from(limit);
+        let followers = pages(async |cursor| {
             let list = store.op().source(&source("actor:ada")).followers(&page(limit, cursor)).await.unwrap();
-            assert!(list.followers.len() <= usize::from(limit));
-            assert!(list.next.is_none() || list.followers.len() == usize::from(limit), "a page is full");
-            followers.extend(list.followers.into_iter().map(|follower| follower.user.to_string()));
-            cursor = list.next;
-            if cursor.is_none() {
-                break;
-            }
-        }
+            let found = list.followers.len();
+            assert!(found == size || found < size && list.next.is_none(), "a page is full, or the last one");
+            (list.followers, list.next)
+        });
+        let followers: Vec<_> = followers.await.iter().map(|follower| follower.user.to_string()).collect();
         assert_eq!(followers.len(), names.len());
         assert_eq!(followers.into_iter().collect::<BTreeSet<_>>(), names);
 
-        let (mut following, mut cursor) = (Vec::new(), None);
-        loop {
+        let following = pages(async |cursor| {
             let list = store.op().user(&user("bob")).following(&page(limit, cursor)).await.unwrap();
-            following.extend(list.following.into_iter().map(|follow| follow.source.to_string()));
-            cursor = list.next;
-            if cursor.is_none() {
-                break;
-            }
-        }
+            (list.following, list.next)
+        });
+        let following: Vec<_> = following.await.iter().map(|follow| follow.source.to_string()).collect();
         assert_eq!(following, names.iter().map(|name| format!("subject:{name}")).collect::<Vec<_>>());
     }
 }
 
 /// Follows a source that has `followers` followers; the first three attempts fail. Returns the source's shards.
 async fn shards_after(fault: Fault, at: &str, followers: u64) -> u16 {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
+    let (world, engine, plain) = start(1);
     for n in 0..followers {
-        follow(&store(engine.client(), &world), &format!("u{n}"), "actor:ada").await.unwrap();
+        follow(&plain, &format!("u{n}"), "actor:ada").await.unwrap();
     }
     let busy = Target::operation(Operation::TransactWriteItems).partition(at);
     let faults = Faults::default().rule(busy, When::First(3), fault);
@@ -167,8 +158,7 @@ async fn only_busy_counts_of_many_followers_spread_them() {
 
 #[tokio::test(start_paused = true)]
 async fn follow_loops_of_few_users_do_not_spread_the_followers() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
+    let (world, engine, _) = start(1);
     let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
     let faults = Faults::seeded(1).sometimes(0.5, busy, Fault::TransactionConflict);
     let store = store(engine.client_with(faults).client(), &world);
@@ -185,8 +175,7 @@ async fn follow_loops_of_few_users_do_not_spread_the_followers() {
 #[tokio::test(start_paused = true)]
 async fn through_any_fault_a_follower_is_counted_once() {
     for seed in seeds(20) {
-        let world = World::new(seed.0);
-        let engine = engine(&world, Options::default());
+        let (world, engine, _) = start(seed.0);
         let any = Target::any;
         let faults = Faults::seeded(seed.0)
             .sometimes(0.15, any(), Fault::Timeout(Moment::After))

@@ -1,6 +1,7 @@
 //! Hot buckets get more shards by themselves, as many as they need, and no more than they may have.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -12,7 +13,7 @@ use lately_store::Store;
 use tokio::task::JoinSet;
 
 use crate::support::{
-    Item, World, assert_directory_held, change, coverage, engine, event, items, pass, post, query, seeds,
+    Item, World, assert_directory_held, change, entry, event, items, pass, post, query, seeds, start_with,
     store, submission, topic, with_posts,
 };
 
@@ -46,10 +47,9 @@ struct Loaded {
 /// Sends writes to a topic whose partitions take `limit` writes a second: `at_once` at the same time, and then `a_second`
 /// each second.
 async fn load(limit: u32, at_once: u32, a_second: u32, seconds: u32) -> Loaded {
-    let world = World::new(1);
     let limits = PartitionLimits { write_units: limit, read_units: 3 * limit, ..PartitionLimits::default() };
-    let engine = engine(&world, Options { partitions: Some(limits), ..Options::default() });
-    let (store, topic) = (store(engine.client(), &world), topic("posts"));
+    let options = Options { partitions: Some(limits), ..Options::default() };
+    let ((world, engine, store), topic) = (start_with(1, options), topic("posts"));
     store.op().topic(&topic).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
     let begun = world.now().get();
     let mut writers = JoinSet::new();
@@ -99,13 +99,8 @@ async fn only_throttles_of_the_writes_key_range_double_shards() {
         ("{}", Throttle::Provisioned, 1),
     ];
     for (settings, why, expected) in reasons {
-        let world = World::new(1);
-        let engine = engine(&world, Options::default());
-        let client = engine.client_with(refused(3, why.clone()));
-        let store = store(client.client(), &world);
-        let topic = topic("posts");
-        store.op().topic(&topic).put(&change(settings)).await.unwrap();
-        write(&store, &topic).await;
+        let (world, engine, _, topic) = with_posts(settings).await;
+        write(&store(engine.client_with(refused(3, why.clone())).client(), &world), &topic).await;
         assert_eq!(shards(&engine, &world, &topic).await, [expected], "{why:?}");
     }
 }
@@ -114,11 +109,7 @@ async fn only_throttles_of_the_writes_key_range_double_shards() {
 async fn a_wide_bucket_grows_only_if_the_shard_that_refuses_has_taken_many_writes() {
     // DynamoDB gives the same reason if the whole table is short of capacity. Then no shard has taken many.
     for (written, expected) in [(0, 32), (400, 32), (600, 64)] {
-        let world = World::new(1);
-        let engine = engine(&world, Options::default());
-        let topic = topic("posts");
-        let plain = store(engine.client(), &world);
-        plain.op().topic(&topic).put(&change(r#"{"min_shards":32,"max_shards":256}"#)).await.unwrap();
+        let (world, engine, plain, topic) = with_posts(r#"{"min_shards":32,"max_shards":256}"#).await;
         // Events of one moment are in one shard.
         for _ in 0..written / 200 {
             post(&plain, &topic, vec![event("note", None); 200]).await;
@@ -132,10 +123,7 @@ async fn a_wide_bucket_grows_only_if_the_shard_that_refuses_has_taken_many_write
 #[tokio::test(start_paused = true)]
 async fn processes_that_are_throttled_together_double_once() {
     for seed in seeds(10) {
-        let world = World::new(seed.0);
-        let engine = engine(&world, Options::default());
-        let topic = topic("posts");
-        store(engine.client(), &world).op().topic(&topic).put(&change("{}")).await.unwrap();
+        let (world, engine, _, topic) = with_posts("{}").await;
         // Each process's second and third puts are refused. All processes know of one shard by then. No event is
         // refused three times, which would double the shards once more if the event was placed after the doubling.
         let clients = [0, 1, 2].map(|process| {
@@ -182,13 +170,13 @@ async fn a_bucket_grows_to_its_topics_maximum_and_no_further() {
 }
 
 /// The coverage of the newest bucket.
-async fn newest(engine: &Engine, world: &World, topic: &Topic) -> Coverage {
+async fn newest(engine: &Engine, world: &World, topic: &Topic) -> Arc<Coverage> {
     let bucket = store(engine.client(), world).op().topic(topic).view().await.unwrap().buckets[0].label;
     let key = DirectoryKey { topic: topic.clone(), bucket }.encode();
     let is_entry =
         |item: &Item| *item["pk"].as_s().unwrap() == key.pk && *item["sk"].as_s().unwrap() == key.sk;
-    let entry = items(engine).await.into_iter().find(is_entry).unwrap();
-    coverage(&entry)
+    let found = items(engine).await.into_iter().find(is_entry).unwrap();
+    entry(&found).coverage
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
-use lately_engine::{Engine, Operation};
 use lately_keys::{EventId, ShardCount, Topic, UnixMillis};
 use lately_model::Event;
 use lately_store::{ImportError, Store, TopicError, WriteError};
 
 use crate::support::{
-    Item, TABLE, assert_directory_held, event, ids, items, post, query, store, stored,
-    with_a_death_at_each_call, with_posts,
+    TABLE, assert_directory_held, event, ids, post, query, store, stored, table, with_a_death_at_each_call,
+    with_posts,
 };
 
 /// Two days before a test's world begins.
@@ -29,13 +29,6 @@ fn past(events: u64, shards: u16) -> Vec<Event> {
         Event::of(event("note", Some(format!("\"{}\"", "x".repeat(400)))), id)
     };
     (0..events).map(event).collect()
-}
-
-/// All items, in the order of their keys.
-async fn all(engine: &Engine) -> Vec<Item> {
-    let mut all = items(engine).await;
-    all.sort_by_key(|item| ["pk", "sk"].map(|name| item[name].as_s().unwrap().clone()));
-    all
 }
 
 /// The shards of the topic's buckets, newest first.
@@ -74,9 +67,9 @@ async fn a_repeated_import_changes_nothing_and_makes_no_records() {
     let (_, engine, store, topic) =
         with_posts(r#"{"views":["actor","subject","type"],"retention_days":30}"#).await;
     store.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
-    let (before, records) = (all(&engine).await, engine.stream(TABLE).unwrap().all().len());
+    let (before, records) = (table(&engine).await, engine.stream(TABLE).unwrap().all().len());
     store.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
-    assert_eq!(all(&engine).await, before);
+    assert_eq!(table(&engine).await, before);
     assert_eq!(engine.stream(TABLE).unwrap().all().len(), records);
 }
 
@@ -158,7 +151,7 @@ fn an_import_that_died_at_any_call_can_be_finished() {
     let whole = lately_rig::simulate(async {
         let (_, engine, store, topic) = with_posts(settings).await;
         store.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
-        all(&engine).await
+        table(&engine).await
     });
     let calls = with_a_death_at_each_call(async |call, faults| {
         let (world, engine, next, topic) = with_posts(settings).await;
@@ -166,7 +159,7 @@ fn an_import_that_died_at_any_call_can_be_finished() {
         let dying = store(client.client(), &world);
         let done = client.run(dying.op().topic(&topic).import(count(2), past(60, 2))).await;
         next.op().topic(&topic).import(count(2), past(60, 2)).await.unwrap();
-        assert_eq!(all(&engine).await, whole, "{call}");
+        assert_eq!(table(&engine).await, whole, "{call}");
         assert_directory_held(&engine);
         done.is_none()
     });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle, When};
-use lately_store::{FanOutOutcome, Record, Store};
+use lately_store::Record;
 
 use crate::consumers::{Files, Rig, nightly, report, report_later};
 use crate::scene::fan_out;
@@ -161,7 +161,8 @@ async fn an_entry_for_a_deleted_consumer_expires() {
             pass(SECOND).await;
             rig.store.op().consumer(&nightly()).delete().await.unwrap();
         };
-        let (outcome, ()) = futures_util::future::join(noted_within(&slow, &news, 2 * HOUR), deletion).await;
+        let (records, op) = (Record::batch(news.as_bytes()).unwrap(), slow.op_within(2 * HOUR));
+        let (outcome, ()) = futures_util::future::join(op.fan_out(&records), deletion).await;
         assert_eq!(outcome.failed, None);
         if repeated {
             assert_eq!(fan_out(&rig.store, &news).await.failed, None);
@@ -170,8 +171,4 @@ async fn an_entry_for_a_deleted_consumer_expires() {
             assert!(entry.contains_key("expires_at"), "{late} stays for ever: {entry:?}");
         }
     }
-}
-
-async fn noted_within(store: &Store, news: &str, time: Duration) -> FanOutOutcome {
-    store.op_within(time).fan_out(&Record::batch(news.as_bytes()).unwrap()).await
 }

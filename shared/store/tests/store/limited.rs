@@ -3,8 +3,8 @@
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::{EventQuery, FeedQuery, ListQuery, PageSize, SourceQuery};
 
-use crate::listed::{Listed, id, put, source, user};
-use crate::support::{change, query, start, topic};
+use crate::listed::{Listed, id, put, source, told, user};
+use crate::support::{change, pages, query, start, topic};
 
 /// The event id at which a cursor continues, if the cursor names one.
 fn place(cursor: &str, fingerprint: Fingerprint) -> Option<EventId> {
@@ -40,46 +40,36 @@ async fn cursors_and_counts_reveal_no_hidden_events() {
             (0..4).fold(Fingerprint::of(what).text(name), |print, _| print.option(None)).finish()
         };
         for feed in [false, true] {
-            let mut found = Vec::new();
-            let mut page_query = EventQuery { order: Some(order), ..query(1) };
-            loop {
+            let print = if feed { print("feed", "bob") } else { print("source events", "actor:ada") };
+            let found = pages(async |cursor| {
+                let page = EventQuery { order: Some(order), cursor, ..query(1) };
                 let op = store.op().limited_to(Some(&posts));
                 let page = if feed {
-                    let query = FeedQuery { page: page_query.clone(), wait_for: None };
-                    op.feed(&bob).page(&query).await.unwrap().page
+                    op.feed(&bob).page(&FeedQuery { page, wait_for: None }).await.unwrap().page
                 } else {
-                    let query = SourceQuery { page: page_query.clone(), ..SourceQuery::default() };
+                    let query = SourceQuery { page, ..SourceQuery::default() };
                     op.timeline(&source("actor:ada")).page(&query).await.unwrap()
                 };
-                let cost = op.cost();
-                assert!(cost.items <= 1, "{}", cost.of_read());
-                let print = if feed { print("feed", "bob") } else { print("source events", "actor:ada") };
+                assert!(op.cost().items <= 1, "{}", op.cost().of_read());
                 for cursor in [&page.next, &page.newer].into_iter().flatten() {
                     let place = place(cursor, print);
                     let hidden =
                         listed.iter().find(|one| Some(one.id()) == place && !shown.contains(&one.id()));
                     assert!(hidden.is_none(), "{hidden:?} is in a cursor");
                 }
-                found.extend(page.events.iter().map(|event| event.event.id));
-                if !page.has_more {
-                    assert!(!page.events.is_empty(), "the last page is empty");
-                    break;
-                }
-                page_query.cursor = page.next;
-            }
+                assert!(page.has_more || !page.events.is_empty(), "the last page is empty");
+                (told(&page), page.next.filter(|_| page.has_more))
+            });
+            let mut found = found.await;
             if order == Order::OldestFirst {
                 found.reverse();
             }
-            let mut expected = shown.clone();
-            expected.sort();
-            expected.reverse();
-            assert_eq!(found, expected);
+            assert_eq!(found, shown);
         }
     }
     let op = store.op().limited_to(Some(&posts));
     let unread = op.feed(&bob).unread().await.unwrap();
-    let cost = op.cost();
-    assert_eq!((unread.unread, cost.items), (3, 3));
+    assert_eq!((unread.unread, op.cost().items), (3, 3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,22 +79,16 @@ async fn a_limited_session_lists_only_its_own_topics() {
         store.op().topic(&topic(name)).put(&change("{}")).await.unwrap();
     }
     let own = ["e", "unknown", "b", "d", "b"].map(topic);
-    let mut query = ListQuery { limit: PageSize::new(1).unwrap(), ..ListQuery::default() };
-    let mut found = Vec::new();
-    loop {
+    let found = pages(async |cursor| {
         let op = store.op().limited_to(Some(&own));
+        let query = ListQuery { limit: PageSize::new(1).unwrap(), cursor };
         let list = op.topics().list(&query).await.unwrap();
         let cost = op.cost();
         assert!(cost.items <= 3 && cost.calls == 1, "{}", cost.of_read());
-        found.extend(list.topics.into_iter().map(|topic| topic.topic.to_string()));
-        query.cursor = list.next;
-        if query.cursor.is_none() {
-            break;
-        }
-    }
+        (list.topics, list.next)
+    });
+    let found: Vec<_> = found.await.into_iter().map(|topic| topic.topic.to_string()).collect();
     assert_eq!(found, ["b", "d", "e"]);
-    assert_eq!(
-        store.op().limited_to(Some(&[])).topics().list(&ListQuery::default()).await.unwrap().topics.len(),
-        0
-    );
+    let nothing = store.op().limited_to(Some(&[])).topics().list(&ListQuery::default()).await.unwrap();
+    assert_eq!(nothing.topics.len(), 0);
 }

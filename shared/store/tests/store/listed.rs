@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
 use lately_items::{EventKey, FeedEntryKey, FollowKey, PullMarkerKey, SourceEntryKey, SourceItemKey};
 use lately_keys::{BucketWidth, EventId, Key, Shard, Source, TableKey, Tick, UnixMillis, User};
-use lately_model::{Event, EventQuery, FeedQuery, SourceQuery, TimelineEvent};
+use lately_model::{Event, EventQuery, FeedQuery, Page, SourceQuery, TimelineEvent};
 use lately_store::Store;
 
 use crate::support::{Item, TABLE, query};
@@ -130,39 +130,42 @@ impl Listed {
     /// The event itself, in a topic of daily buckets.
     pub(crate) fn event(&self) -> Item {
         let event = &self.told.event;
-        let mut item = keyed(EventKey::new(self.told.topic.clone(), BucketWidth::Day, self.id()).encode());
-        item.insert("t".to_owned(), text(event.event_type.as_str()));
-        item.insert("a".to_owned(), text(event.actor.as_str()));
-        if let Some(subject) = &event.subject {
-            item.insert("s".to_owned(), text(subject.as_str()));
-        }
-        item.insert("d".to_owned(), text(event.data.as_ref().unwrap().as_str()));
+        let key = EventKey::new(self.told.topic.clone(), BucketWidth::Day, self.id());
+        let data = event.data.as_ref().unwrap();
+        let texts = [("t", event.event_type.as_str()), ("a", event.actor.as_str()), ("d", data.as_str())];
+        let mut item = item(&key, texts.map(|(name, value)| (name, text(value))));
+        item.extend(event.subject.iter().map(|subject| ("s".to_owned(), text(subject.as_str()))));
         item
     }
 }
 
 /// The pull marker of a source, in a user's feed.
 pub(crate) fn pull(user: &User, source: &Source, since: EventId) -> Item {
-    let mut item = keyed(PullMarkerKey { user: user.clone(), source: source.clone() }.encode());
-    item.insert("since".to_owned(), text(since.to_string()));
-    item
+    let key = PullMarkerKey { user: user.clone(), source: source.clone() };
+    item(&key, [("since", text(since.to_string()))])
 }
 
 /// The item of a source that is pulled, with the id at which its promotion began.
 pub(crate) fn source_item(source: &Source, promotion: EventId) -> Item {
-    let mut item = keyed(SourceItemKey { source: source.clone() }.encode());
-    item.insert("mode".to_owned(), text("pull"));
-    item.insert("promotion".to_owned(), text(promotion.to_string()));
-    item.insert("pull_from".to_owned(), text(promotion.to_string()));
-    item
+    let from = || text(promotion.to_string());
+    let key = SourceItemKey { source: source.clone() };
+    item(&key, [("mode", text("pull")), ("promotion", from()), ("pull_from", from())])
 }
 
 /// The edge of a follow.
 pub(crate) fn follow(user: &User, source: &Source, since: UnixMillis) -> Item {
-    let mut item = keyed(FollowKey { user: user.clone(), source: source.clone() }.encode());
-    item.insert("n".to_owned(), number(0));
-    item.insert("since".to_owned(), number(since.get()));
-    item
+    let key = FollowKey { user: user.clone(), source: source.clone() };
+    item(&key, [("n", number(0)), ("since", number(since.get()))])
+}
+
+/// The size of an item that has only texts.
+pub(crate) fn bytes(item: &Item) -> usize {
+    item.iter().map(|(name, value)| name.len() + value.as_s().unwrap().len()).sum()
+}
+
+/// The events of a page.
+pub(crate) fn told(page: &Page<TimelineEvent>) -> Vec<EventId> {
+    page.events.iter().map(|event| event.event.id).collect()
 }
 
 /// All events that a user finds in a feed of one page.
@@ -170,7 +173,7 @@ pub(crate) async fn feed_of(store: &Store, who: &User) -> Vec<EventId> {
     let page = EventQuery { consistent: true, ..query(200) };
     let page = store.op().feed(who).page(&FeedQuery { page, wait_for: None }).await.unwrap().page;
     assert!(!page.has_more);
-    page.events.iter().map(|event| event.event.id).collect()
+    told(&page)
 }
 
 /// All events of a source's timeline of one page.
@@ -179,7 +182,7 @@ pub(crate) async fn timeline_of(store: &Store, source: &Source) -> Vec<EventId> 
     let query = SourceQuery { page, topic: None, wait_for: None };
     let page = store.op().timeline(source).page(&query).await.unwrap();
     assert!(!page.has_more);
-    page.events.iter().map(|event| event.event.id).collect()
+    told(&page)
 }
 
 pub(crate) async fn put(client: &Client, items: impl IntoIterator<Item = Item>) {

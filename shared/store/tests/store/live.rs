@@ -8,11 +8,12 @@ use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
 use lately_items::{AnyKey, Timeline};
 use lately_keys::{EventId, Topic};
 use lately_model::{EventQuery, FeedQuery, LiveQuery, NewEvent, SourceQuery};
-use lately_store::{FeedSettings, LiveFollower, LiveMessage, Store, Tally, Units};
+use lately_store::limits::WINDOW_EVENTS;
+use lately_store::{FeedSettings, LiveFollower, LiveMessage, Store, Tally, TimelineError, TopicError, Units};
 
 use crate::listed::{source, user};
 use crate::scene::{Scene, about};
-use crate::support::{World, event, ids, items, pass, post, query, store, with_posts};
+use crate::support::{World, change, event, ids, items, pass, post, query, store, with_posts};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -53,6 +54,41 @@ async fn an_event_is_told_within_a_tenth_of_a_second_of_a_busy_topic_and_once() 
     assert_eq!(marks(&told(&mut follower, Duration::from_millis(120)).await), [('+', first)]);
     let second = post(&store, &posts, vec![event("note", None)]).await[0];
     assert_eq!(marks(&told(&mut follower, 20 * SECOND).await), [('+', second)]);
+    // A look takes fewer events than these. They are told when they have settled.
+    let many = post(&store, &posts, vec![event("note", None); 3 * WINDOW_EVENTS - 1]).await;
+    let expected: Vec<_> = many.into_iter().map(|id| ('+', id)).collect();
+    assert_eq!(marks(&told(&mut follower, 20 * SECOND).await), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_used_again_is_another_topic_for_its_followers() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let posts = scene.posts.clone();
+    let timeline = Timeline::Topic(posts.clone());
+    let client = scene.engine.live_client();
+    let followed = store(client.client(), &scene.world);
+    let mut of_deleted = follow(&followed, &timeline, None).await;
+    scene.post(&posts, vec![event("note", None)]).await;
+    let (_, _, cursor) = told(&mut of_deleted, 5 * SECOND).await.remove(0);
+    // The loop of the deleted topic cannot read the note that ends it, until the name is another topic's.
+    let notes = Target::operation(Operation::Query).partition("LIVE#TOPIC#posts");
+    client.set_faults(&Faults::default().rule(notes, When::Always, Fault::InternalServerError));
+    scene.store.op().topic(&posts).delete().await.unwrap();
+    scene.settle().await;
+    pass(3 * SECOND).await;
+    scene.world.shift(60 * SECOND);
+    scene.store.op().topic(&posts).put(&change("{}")).await.unwrap();
+    let new = scene.post(&posts, vec![event("note", None)]).await[0];
+    let mut follower = follow(&followed, &timeline, Some(&cursor)).await;
+    client.set_faults(&Faults::default());
+    assert_eq!(marks(&told(&mut follower, 20 * SECOND).await), [('+', new)]);
+    let end = loop {
+        match of_deleted.next().await {
+            Ok(LiveMessage::Settled { .. }) => {}
+            end => break end,
+        }
+    };
+    assert!(matches!(end, Err(TimelineError::Topic(TopicError::NotFound(_)))), "{end:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,7 +29,6 @@ mod limited;
 mod listed;
 mod live;
 mod newer;
-mod placing;
 mod polls;
 mod prices;
 mod quotas;

@@ -7,13 +7,11 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use lately_engine::{Engine, Lag, Options};
 use lately_items::EventKey;
-use lately_keys::{BucketWidth, EventId, ShardCount, TableKey, Tick};
+use lately_keys::{BucketWidth, EventId, ShardCount, Tick};
 use lately_store::Store;
 
-use crate::listed::put;
-use crate::support::{
-    Item, World, change, engine, event, ids, pass, post, query, seeds, store, stored, topic,
-};
+use crate::listed::{item, put, text};
+use crate::support::{World, change, event, ids, pass, post, query, seeds, start_with, store, stored, topic};
 
 /// The longest time from an event's id until every read shows the event, in milliseconds.
 const PROMISE: u64 = 2_000;
@@ -26,11 +24,8 @@ async fn write(engine: &Engine, world: &World, stall: u64, number: u8, mut rng: 
         let at = world.now().saturating_add(ahead);
         let tick = Tick::first_of(at);
         let id = EventId::new(tick, ShardCount::new(4).unwrap().shard_at(tick), u64::from(number) << 8 | n);
-        let key = EventKey::new(topic("posts"), BucketWidth::Day, id).encode();
-        let texts = [("pk", key.pk), ("sk", key.sk), ("t", "note".to_owned()), ("a", "ada".to_owned())];
-        let item: Item = texts
-            .map(|(name, text)| (name.to_owned(), aws_sdk_dynamodb::types::AttributeValue::S(text)))
-            .into();
+        let key = EventKey::new(topic("posts"), BucketWidth::Day, id);
+        let item = item(&key, [("t", text("note")), ("a", text("ada"))]);
         pass(Duration::from_millis([0, stall, rng.u64(..=stall)][rng.usize(..3)])).await;
         put(&engine.client(), [item]).await;
     }
@@ -65,12 +60,11 @@ async fn poll(
 async fn polling_from_newer_gets_every_event() {
     for seed in seeds(3) {
         let mut rng = fastrand::Rng::with_seed(seed.0);
-        let world = World::new(seed.0);
         let behind = [0, rng.u64(..=1_000)][rng.usize(..2)];
         let lag = Duration::from_millis(behind);
         let lag = Lag { seed: seed.0, table: lag, index: lag, behind: 0.5 };
-        let engine = engine(&world, Options { lag: (behind > 0).then_some(lag), ..Options::default() });
-        let first = store(engine.client(), &world);
+        let options = Options { lag: (behind > 0).then_some(lag), ..Options::default() };
+        let (world, engine, first) = start_with(seed.0, options);
         first.op().topic(&topic("posts")).put(&change(r#"{"min_shards":4}"#)).await.unwrap();
         post(&first, &topic("posts"), vec![event("note", None)]).await;
         pass(Duration::from_secs(5)).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_items::ConsumerKey;
-use lately_keys::{EventId, UnixMillis};
+use lately_keys::EventId;
 use lately_model::{Event, NewConsumer, NewEvent, PollRequest, Polled, RunSpec, Seek, SeekTo, SettleSeconds};
 use lately_store::limits::CONSUMERS;
 use lately_store::{Begun, ConsumerError, Cost, RunError, Store};
@@ -33,15 +33,6 @@ async fn commit(store: &Store, polled: &Polled) -> Cost {
     op.cost()
 }
 
-/// A rig with a consumer that starts at the earliest event.
-async fn rig() -> Rig {
-    let rig = Rig::new().await;
-    let (_, created) =
-        rig.store.op().consumer(&nightly()).put(&body(r#"{"start":"earliest"}"#)).await.unwrap();
-    assert!(created);
-    rig
-}
-
 /// Polls and commits until there is nothing more. Counts how often each event is given.
 async fn drain(store: &Store, request: PollRequest, given: &mut BTreeMap<EventId, usize>) {
     loop {
@@ -59,7 +50,7 @@ async fn drain(store: &Store, request: PollRequest, given: &mut BTreeMap<EventId
 
 #[tokio::test(start_paused = true)]
 async fn late_events_come_with_a_batch_and_are_committed_with_it() {
-    let mut rig = rig().await;
+    let mut rig = Rig::consumed().await;
     rig.write(Duration::ZERO).await;
     rig.tell().await;
     pass(SETTLED).await;
@@ -91,7 +82,7 @@ async fn a_batch_that_outgrew_a_page_is_cut_under_another_token() {
         let at = Some(world.now().saturating_sub(ago));
         NewEvent { at, ..event("note", Some(format!("\"{}\"", "x".repeat(250_000)))) }
     };
-    let mut rig = rig().await;
+    let mut rig = Rig::consumed().await;
     let billing = topic("billing");
     let mut written = BTreeSet::new();
     for n in 0..2 {
@@ -104,7 +95,7 @@ async fn a_batch_that_outgrew_a_page_is_cut_under_another_token() {
     assert_eq!((first.events.len(), first.caught_up), (9, false));
 
     // Other events land between events that were given and not committed.
-    let among = |event: &Event| world_ago(&rig.world, event.at()) - 1;
+    let among = |event: &Event| rig.world.now().get() - event.at().get() - 1;
     let batch: Vec<_> = first.events[1..4].iter().map(|event| large(among(event), &rig.world)).collect();
     written.extend(post(&rig.store, &billing, batch).await);
     rig.tell().await;
@@ -118,10 +109,6 @@ async fn a_batch_that_outgrew_a_page_is_cut_under_another_token() {
     let mut given = BTreeMap::new();
     drain(&rig.store, limit(100), &mut given).await;
     assert_eq!(given.into_keys().collect::<BTreeSet<_>>(), written);
-}
-
-fn world_ago(world: &World, at: UnixMillis) -> u64 {
-    world.now().get() - at.get()
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,7 +132,7 @@ async fn a_consumer_keeps_the_start_of_its_creation() {
 
 #[tokio::test(start_paused = true)]
 async fn settle_seconds_keep_a_consumer_further_behind() {
-    let rig = rig().await;
+    let rig = Rig::consumed().await;
     rig.write(Duration::ZERO).await;
     pass(SETTLED).await;
     rig.store.op().consumer(&nightly()).put(&body(r#"{"settle_seconds":60}"#)).await.unwrap();
@@ -183,7 +170,7 @@ async fn events_that_land_behind_a_seek_are_late() {
 
 #[tokio::test(start_paused = true)]
 async fn a_polled_consumer_cannot_report() {
-    let rig = rig().await;
+    let rig = Rig::consumed().await;
     poll(&rig.store, limit(1)).await;
     let begun = rig.store.op().runs(&nightly()).begin(&RunSpec::default(), LEASE).await;
     assert!(matches!(begun, Err(RunError::HasPolls)));

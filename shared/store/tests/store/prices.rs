@@ -28,9 +28,8 @@ async fn fill(store: &Store, topic: &Topic, events: usize) {
 async fn read(store: &Store, topic: &Topic, limit: u16) -> Cost {
     let op = store.op();
     let page = op.topic(topic).latest(&query(limit)).await.unwrap();
-    let cost = op.cost();
     assert_eq!(page.events.len(), usize::from(limit));
-    cost
+    op.cost()
 }
 
 #[tokio::test(start_paused = true)]
@@ -47,8 +46,7 @@ async fn one_write_is_one_call_and_one_unit_per_place() {
         post(&store, &topic, vec![of_512_bytes(&topic)]).await;
         let op = store.op();
         op.topic(&topic).write(submission(vec![of_512_bytes(&topic)])).await.unwrap();
-        let paid = op.cost();
-        assert_eq!(paid.of_write(), cost);
+        assert_eq!(op.cost().of_write(), cost);
     }
 }
 
@@ -109,16 +107,12 @@ async fn the_latest_page_of_a_quiet_topic_costs_its_bytes() {
     fill(&store, &topic, 1_000).await;
     for (limit, units) in [(10, "1.0"), (50, "3.5"), (100, "6.5")] {
         // The first page also reads the topic and the directory. For the next second, further pages do not.
-        world_passes().await;
+        pass(Duration::from_millis(2_001)).await;
         let first = read(&store, &topic, limit).await;
         assert_eq!((first.calls, first.rounds), (3, 1));
         let cost = read(&store, &topic, limit).await;
         assert_eq!(cost.of_read(), format!("read_units={units}, calls=1, items={limit}, rounds=1"));
     }
-}
-
-async fn world_passes() {
-    pass(Duration::from_millis(2_001)).await;
 }
 
 /// Writes events of 512 bytes for some milliseconds, at a steady pace.

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Network, Target, Throttle, When};
-use lately_engine::{Engine, Operation, Options};
+use lately_engine::{Engine, Operation};
 use lately_items::QuotaHolder;
 use lately_keys::{Order, QuotaKind};
 use lately_model::{Event, Page, RequestsPerMinute, WaitSeconds};
 use lately_rig::{connection, simulate};
 use lately_store::{Cost, QuotaError, Store, TimelineError, Waiter};
 
-use crate::support::{World, change, engine, items, pass, query, seeds, start, store, topic};
+use crate::support::{World, change, items, pass, query, seeds, start, store, topic};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -68,8 +68,7 @@ fn no_minute_of_the_clock_has_more_than_the_limit() {
             let mut random = fastrand::Rng::with_seed(seed.0);
             let number = [1, 7, 45, 200, 1_000][random.usize(..5)];
             let size = [1, 3, 20, 200, 1_000][random.usize(..5)];
-            let world = World::new(seed.0);
-            let engine = engine(&world, Options::default());
+            let (world, engine, _) = start(seed.0);
             let mut stores = fleet(&world, &engine, &mut random, size);
             let mut permitted: BTreeMap<u64, u32> = BTreeMap::new();
             let end = world.now().saturating_add(90_000);

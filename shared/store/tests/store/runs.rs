@@ -108,8 +108,7 @@ async fn only_late_events_are_reported_as_late_and_once() {
     let third = begin(&rig.store).await;
     let op = rig.store.op();
     let late = op.run(&third).late_ids(&mut files).await.unwrap();
-    let cost = op.cost();
-    assert_eq!((late, cost.calls), (vec![], 0));
+    assert_eq!((late, op.cost().calls), (vec![], 0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,9 +36,8 @@ async fn cost(store: &Store, topic: &Topic, query: &EventQuery) -> Cost {
     pass(Duration::from_secs(6)).await;
     let op = store.op();
     let page = op.topic(topic).latest(query).await.unwrap();
-    let cost = op.cost();
     assert_eq!(page.events.len(), usize::from(query.limit.get()));
-    cost
+    op.cost()
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use lately_model::{Backfill, NewEvent};
 use lately_store::{FanOutOutcome, FeedSettings, Record, Store};
 
 use crate::listed::{source, user};
-use crate::support::{Item, TABLE, World, change, engine, event, items, post, store, topic};
+use crate::support::{Item, TABLE, World, change, event, items, post, start_with, topic};
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
@@ -43,9 +43,8 @@ impl Scene {
 
     /// A scene on an engine with other options. Its stream has one shard.
     pub(crate) async fn with(settings: FeedSettings, options: Options) -> Self {
-        let world = World::new(1);
-        let engine = engine(&world, options);
-        let store = store(engine.client(), &world).with_feeds(settings);
+        let (world, engine, store) = start_with(1, options);
+        let store = store.with_feeds(settings);
         let (posts, logs) = (topic("posts"), topic("logs"));
         store.op().topic(&posts).put(&change("{}")).await.unwrap();
         store.op().topic(&logs).put(&change(r#"{"fan_out":false}"#)).await.unwrap();
@@ -132,6 +131,16 @@ pub(crate) fn key(item: &Item) -> AnyKey {
 
 pub(crate) async fn fan_out(store: &Store, event: &str) -> FanOutOutcome {
     store.op_within(MINUTE).fan_out(&Record::batch(event.as_bytes()).unwrap()).await
+}
+
+/// Those records of an event of Lambda whose keys are wanted.
+pub(crate) fn of_keys(news: &str, is_wanted: impl Fn(&str, &str) -> bool) -> String {
+    let mut event: serde_json::Value = serde_json::from_str(news).unwrap();
+    event["Records"].as_array_mut().unwrap().retain(|record| {
+        let [pk, sk] = ["pk", "sk"].map(|name| record["dynamodb"]["Keys"][name]["S"].as_str().unwrap());
+        is_wanted(pk, sk)
+    });
+    event.to_string()
 }
 
 pub(crate) fn about(subject: &str) -> NewEvent {

@@ -9,7 +9,8 @@ use lately_keys::SessionId;
 use lately_model::{NewSession, Session, SessionQuery};
 use lately_store::{SessionError, Store};
 
-use crate::support::{World, engine, items, pass, start, store};
+use crate::listed::user;
+use crate::support::{items, pass, start, start_with, store};
 
 const HASH: [u8; 32] = [7; 32];
 
@@ -38,12 +39,8 @@ async fn a_session_has_its_requested_properties_until_it_ends() {
     let (world, engine, store) = start(1);
     let op = store.op();
     let session = op.sessions().create(&hour(), HASH.into()).await.unwrap();
-    let cost = op.cost();
-    assert_eq!(
-        (cost.write_units.to_string(), cost.calls),
-        ("4.0".to_owned(), 3),
-        "the item of the id, the entry in the user's list, the session, and its entry in the index"
-    );
+    // The item of the id, the entry in the user's list, the session, and its entry in the index.
+    assert_eq!(op.cost().of_write(), "write_units=4.0, calls=3");
     assert_eq!((session.user.clone(), session.scopes), (hour().user, hour().scopes));
     assert_eq!((session.topics.clone(), session.created_at), (hour().topics, world.now()));
     assert_eq!(session.expires_at.get() - session.created_at.get(), 3_600_000);
@@ -51,8 +48,7 @@ async fn a_session_has_its_requested_properties_until_it_ends() {
     assert_eq!(found(&store, HASH).await.as_ref(), Some(&session));
     let op = store.op();
     op.sessions().find(HASH.into()).await.unwrap();
-    let cost = op.cost();
-    assert_eq!((cost.read_units.to_string(), cost.calls), ("1.0".to_owned(), 1));
+    assert!(op.cost().of_read().starts_with("read_units=1.0, calls=1, "));
     assert_eq!(by_id(&store, session.id).await.as_ref(), Some(&session));
     assert_eq!(found(&store, [8; 32]).await, None);
 
@@ -72,11 +68,10 @@ async fn a_revoked_session_is_refused_at_once() {
     let (_, engine, store) = start(1);
     let session = store.op().sessions().create(&hour(), HASH.into()).await.unwrap();
     let other = store.op().sessions().create(&hour(), [8; 32].into()).await.unwrap();
-    for calls in [2, 2] {
+    for _ in 0..2 {
         let op = store.op();
         op.sessions().revoke(session.id).await.unwrap();
-        let cost = op.cost();
-        assert_eq!(cost.calls, calls);
+        assert_eq!(op.cost().calls, 2);
         assert_eq!((found(&store, HASH).await, by_id(&store, session.id).await), (None, None));
     }
     assert_eq!(found(&store, [8; 32]).await, Some(other), "no other session is revoked");
@@ -89,43 +84,37 @@ async fn a_revoked_session_is_refused_at_once() {
     store.op().sessions().revoke("0190a4cd-d3e7-4222-9f99-fdb74feee752".parse().unwrap()).await.unwrap();
 }
 
+/// A store whose reads of the index are stale.
+fn behind(index: Duration) -> Store {
+    let lag = Lag { seed: 1, table: Duration::ZERO, index, behind: 1.0 };
+    start_with(3, Options { lag: Some(lag), ..Options::default() }).2
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_session_is_revoked_even_if_the_index_is_behind() {
-    for (behind, age) in [(1_000, 0), (20_000, 0), (300_000, 120_000)] {
-        let world = World::new(3);
-        let index = Duration::from_millis(behind);
-        let lag = Lag { seed: 1, table: Duration::ZERO, index, behind: 1.0 };
-        let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
-        let store = store(engine.client(), &world);
+    for (millis, age) in [(1_000, 0), (20_000, 0), (300_000, 120_000)] {
+        let store = behind(Duration::from_millis(millis));
         let session = store.op().sessions().create(&hour(), HASH.into()).await.unwrap();
         pass(Duration::from_millis(age)).await;
-        assert_eq!(by_id(&store, session.id).await, Some(session.clone()), "{behind} ms behind");
+        assert_eq!(by_id(&store, session.id).await, Some(session.clone()), "{millis} ms behind");
         store.op().sessions().revoke(session.id).await.unwrap();
-        assert_eq!(found(&store, HASH).await, None, "{behind} ms behind");
+        assert_eq!(found(&store, HASH).await, None, "{millis} ms behind");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_sessions_of_a_user_are_revoked_even_if_the_index_is_behind() {
-    let world = World::new(3);
-    let lag = Lag { seed: 1, table: Duration::ZERO, index: Duration::from_secs(300), behind: 1.0 };
-    let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
-    let store = store(engine.client(), &world);
+    let store = behind(Duration::from_secs(300));
     for number in 0..3 {
         store.op().sessions().create(&hour(), [number; 32].into()).await.unwrap();
     }
     let bobs = new(r#"{"user":"bob","scopes":["read"],"ttl_seconds":3600}"#);
     let bobs = store.op().sessions().create(&bobs, [9; 32].into()).await.unwrap();
-    let ada = "ada".parse().unwrap();
-    let of_ada = SessionQuery { user: Some("ada".parse().unwrap()), ..SessionQuery::default() };
+    let ada = user("ada");
+    let of_ada = SessionQuery { user: Some(ada.clone()), ..SessionQuery::default() };
     let op = store.op();
     assert_eq!(op.sessions().list(&of_ada).await.unwrap().sessions.len(), 3);
-    let cost = op.cost();
-    assert_eq!(
-        (cost.read_units.to_string(), cost.calls),
-        ("4.0".to_owned(), 2),
-        "a query and a batch of gets"
-    );
+    assert!(op.cost().of_read().starts_with("read_units=4.0, calls=2, "), "a query and a batch of gets");
     for revoked in [3, 0] {
         assert_eq!(store.op().sessions().revoke_all_of(&ada).await.unwrap(), revoked);
         assert_eq!(store.op().sessions().list(&of_ada).await.unwrap().sessions, []);
@@ -138,8 +127,7 @@ async fn all_sessions_of_a_user_are_revoked_even_if_the_index_is_behind() {
 
 #[tokio::test(start_paused = true)]
 async fn a_retried_creation_makes_one_session() {
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
+    let (world, engine, _) = start(1);
     for (number, fault) in
         [Fault::Timeout(Moment::After), Fault::Throttle(Throttle::Account), Fault::InternalServerError]
             .into_iter()

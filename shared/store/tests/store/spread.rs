@@ -5,27 +5,20 @@ use std::time::Duration;
 
 use lately_engine::{Options, PartitionLimits};
 use lately_items::{AnyKey, SourceEntryKey, SourceItemKey};
-use lately_keys::{EventId, Order, ShardCount, Spread, TableKey, UnixMillis};
-use lately_model::{EventQuery, FeedQuery, NewEvent, PageSize, SourceQuery};
+use lately_keys::{EventId, Order, ShardCount, TableKey, UnixMillis};
+use lately_model::{EventQuery, FeedQuery, NewEvent, SourceQuery};
 use lately_store::{FeedSettings, Store};
 
 use crate::feed::feed_query;
-use crate::listed::{Listed, id, keyed, pull, put, source, source_item, text, user};
+use crate::listed::{Listed, id, item, pull, put, source, source_item, text, told, user};
 use crate::scene::{Scene, about, fan_out, key};
-use crate::support::{Item, event, items, pass, query, store};
+use crate::support::{Item, event, items, pages, pass, query, store};
 
 /// The source's item, with one spread of four shards that holds an hour before and after a time.
 fn spread_item(what: &str, now: UnixMillis) -> Item {
     let hour = 3_600_000;
-    let spread = Spread {
-        shards: ShardCount::new(4).unwrap(),
-        first: now.saturating_sub(hour),
-        last: now.saturating_add(hour),
-    };
-    let mut item = keyed(SourceItemKey { source: source(what) }.encode());
-    let spreads = format!("{}-{}:{}", spread.first.get(), spread.last.get(), spread.shards);
-    item.insert("spreads".to_owned(), text(&spreads));
-    item
+    let spreads = format!("{}-{}:4", now.get() - hour, now.get() + hour);
+    item(&SourceItemKey { source: source(what) }, [("spreads", text(spreads))])
 }
 
 /// A scene in which ada's timeline has four shards.
@@ -57,18 +50,13 @@ async fn shards(scene: &Scene) -> BTreeSet<u8> {
 
 /// All events of ada's timeline, in pages.
 async fn walk(store: &Store, order: Order, limit: u16, consistent: bool) -> Vec<EventId> {
-    let (mut found, mut cursor) = (Vec::new(), None);
-    loop {
-        let limit = PageSize::new(limit).unwrap();
-        let page = EventQuery { order: Some(order), limit, cursor, consistent, ..EventQuery::default() };
-        let query = SourceQuery { page, topic: None, wait_for: None };
+    let found = pages(async |cursor| {
+        let page = EventQuery { order: Some(order), cursor, consistent, ..query(limit) };
+        let query = SourceQuery { page, ..SourceQuery::default() };
         let page = store.op().timeline(&source("actor:ada")).page(&query).await.unwrap();
-        found.extend(page.events.iter().map(|told| told.event.id));
-        if !page.has_more {
-            return found;
-        }
-        cursor = page.next;
-    }
+        (told(&page), page.next.filter(|_| page.has_more))
+    });
+    found.await
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,10 +86,10 @@ async fn a_busy_timeline_grows_until_it_takes_all_entries() {
     scene.settle().await;
     let listed: BTreeSet<_> = scene.listed("subject:s").await.into_iter().map(|(id, _)| id).collect();
     assert_eq!(listed, posted);
-    let query = SourceQuery { page: query(200), topic: None, wait_for: None };
+    let query = SourceQuery { page: query(200), ..SourceQuery::default() };
     let page = scene.store.op().timeline(&source("subject:s")).page(&query).await.unwrap();
     let newest: Vec<_> = posted.iter().rev().take(200).copied().collect();
-    assert_eq!(page.events.iter().map(|told| told.event.id).collect::<Vec<_>>(), newest);
+    assert_eq!(told(&page), newest);
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,13 +171,13 @@ async fn feeds_that_pull_a_spread_source_show_count_and_await_its_entries() {
         let page = EventQuery { consistent, ..query(200) };
         let reader = store(scene.engine.client(), &scene.world);
         let feed = reader.op().feed(&user("bob")).page(&FeedQuery { page, wait_for: None }).await.unwrap();
-        assert_eq!(feed.page.events.iter().map(|told| told.event.id).collect::<Vec<_>>(), posted);
+        assert_eq!(told(&feed.page), posted);
     }
     assert_eq!(scene.store.op().feed(&user("bob")).unread().await.unwrap().unread, 12);
     for wait_for in posted {
         let query = FeedQuery { wait_for: Some(wait_for), ..feed_query(10) };
         scene.store.op().feed(&user("bob")).page(&query).await.unwrap();
-        let query = SourceQuery { page: EventQuery::default(), topic: None, wait_for: Some(wait_for) };
+        let query = SourceQuery { wait_for: Some(wait_for), ..SourceQuery::default() };
         scene.store.op().timeline(&source("actor:ada")).page(&query).await.unwrap();
     }
 }
@@ -221,7 +209,7 @@ async fn reading_a_quiet_source_costs_what_one_partition_costs() {
     let costs = async |store: &Store, cursor: Option<String>| {
         let op = store.op();
         let page = EventQuery { cursor, ..query(10) };
-        let query = SourceQuery { page, topic: None, wait_for: None };
+        let query = SourceQuery { page, ..SourceQuery::default() };
         let page = op.timeline(&source("actor:ada")).page(&query).await.unwrap();
         (op.cost().read_units.halves, op.cost().calls, page.next)
     };
@@ -255,8 +243,8 @@ async fn a_spread_is_renewed_while_its_source_is_busy() {
         let mut scene = Scene::new(FeedSettings::default()).await;
         let (now, four) = (scene.world.now(), ShardCount::new(4).unwrap());
         let until = now.get() + 4_000;
-        let mut item = keyed(SourceItemKey { source: source("actor:ada") }.encode());
-        item.insert("spreads".to_owned(), text(format!("{}-{until}:4", now.get() - 56_000)));
+        let spreads = text(format!("{}-{until}:4", now.get() - 56_000));
+        let item = item(&SourceItemKey { source: source("actor:ada") }, [("spreads", spreads)]);
         // The entries of the two seconds before the counted moment, which is ten seconds ago.
         let entries = (0..2 * per_second).map(|n| {
             let at = now.saturating_sub(12_000 - n * 1_000 / per_second);

@@ -1,14 +1,14 @@
 //! Short forms over the rig, for all tests of the store.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_engine::{Engine, Options};
-use lately_items::{DirectoryEntry, DirectoryKey, EventKey};
-use lately_keys::{Coverage, EventId, Spread, TableKey, Topic};
+use lately_items::{BucketTypes, DirectoryEntry, DirectoryKey, EventKey};
+use lately_keys::{EventId, Spread, TableKey, Topic};
 use lately_model::{Event, EventQuery, NewEvent, PageSize, TopicChange};
 pub(crate) use lately_rig::{BUDGET, TABLE, World, connection, engine, seeds};
 use lately_store::{Store, Submission};
@@ -99,6 +99,21 @@ pub(crate) fn ids(events: &[Event]) -> Vec<EventId> {
     events.iter().map(|event| event.id).collect()
 }
 
+/// Reads page after page, each with the cursor that the page before it gave. Returns what all pages hold.
+pub(crate) async fn pages<T>(
+    mut page: impl AsyncFnMut(Option<String>) -> (Vec<T>, Option<String>),
+) -> Vec<T> {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    loop {
+        let (found, next) = page(cursor).await;
+        all.extend(found);
+        if next.is_none() {
+            return all;
+        }
+        cursor = next;
+    }
+}
+
 /// Lets simulated time pass.
 pub(crate) async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
@@ -113,6 +128,12 @@ pub(crate) async fn items(engine: &Engine) -> Vec<Item> {
         items.push(item.unwrap());
     }
     items
+}
+
+/// Every item of the table, by its key.
+pub(crate) async fn table(engine: &Engine) -> BTreeMap<[String; 2], Item> {
+    let key = |item: &Item| ["pk", "sk"].map(|name| item[name].as_s().unwrap().clone());
+    items(engine).await.into_iter().map(|item| (key(&item), item)).collect()
 }
 
 /// Every event of a topic in the table, also events that no directory entry covers.
@@ -134,80 +155,52 @@ pub(crate) fn in_two_shards(world: &World, events: impl IntoIterator<Item = NewE
     events.into_iter().enumerate().map(|(n, event)| NewEvent { at: at(n), ..event }).collect()
 }
 
-/// The places that a directory entry covers.
-pub(crate) fn coverage(entry: &Item) -> Coverage {
-    let entry = DirectoryEntry::decode(&lately_items::Item::from(entry.clone())).unwrap();
-    Coverage::clone(&entry.coverage)
+/// The directory entry of an item.
+pub(crate) fn entry(item: &Item) -> DirectoryEntry {
+    DirectoryEntry::decode(&lately_items::Item::from(item.clone())).unwrap()
 }
 
-/// The coverage of a directory entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Covered {
-    pub(crate) coverage: Coverage,
-    /// `None` if the entry does not list types.
-    pub(crate) types: Option<BTreeSet<String>>,
-    pub(crate) any_type: bool,
-    pub(crate) rest: BTreeMap<String, String>,
+/// D1: true if a directory's item covers an event's item.
+fn covers(directory: &Item, id: EventId, event: &Item) -> bool {
+    let DirectoryEntry { coverage, types, .. } = entry(directory);
+    let is_listed = event.contains_key("gsi1pk");
+    let event_type = event["t"].as_s().unwrap().parse().unwrap();
+    coverage.covers(id) && is_listed == types.are_kept() && types.may_hold(&event_type)
 }
 
-impl Covered {
-    pub(crate) fn of(entry: &Item) -> Self {
-        let rest = ["retention_days", "expires_at"].into_iter();
-        Self {
-            coverage: coverage(entry),
-            types: entry.get("types").map(|types| types.as_ss().unwrap().iter().cloned().collect()),
-            any_type: entry.get("any_type").is_some(),
-            rest: rest
-                .filter_map(|name| Some((name.to_owned(), entry.get(name)?.as_n().unwrap().clone())))
-                .collect(),
-        }
-    }
-
-    /// D1: true if the entry covers an event's item.
-    fn covers(&self, id: EventId, event: &Item) -> bool {
-        let listed = event.contains_key("gsi1pk");
-        let typed = match &self.types {
-            None => self.any_type == listed,
-            Some(types) => listed && (self.any_type || types.contains(event["t"].as_s().unwrap())),
-        };
-        self.coverage.covers(id) && typed
-    }
-
-    /// D2: true if the entry equals an earlier state, or only adds to it.
-    fn has_grown_from(&self, before: &Self) -> bool {
-        let types = match (&before.types, &self.types) {
-            (None, None) => true,
-            (Some(before), Some(after)) => before.is_subset(after),
-            _ => false,
-        };
-        let holds = |spread: &Spread| {
-            let contains = |held: &&Spread| {
-                held.shards == spread.shards && held.first <= spread.first && held.last >= spread.last
-            };
-            self.coverage.spreads().iter().any(|held| contains(&held))
-        };
-        let shards =
-            self.coverage.base() == before.coverage.base() && before.coverage.spreads().iter().all(holds);
-        types && shards && self.any_type >= before.any_type && self.rest == before.rest
-    }
+/// D2: true if a directory's item equals an earlier state, or only adds to it.
+fn has_grown(before: &Item, after: &Item) -> bool {
+    let (old, new) = (entry(before), entry(after));
+    let types = match (&old.types, &new.types) {
+        (BucketTypes::Listed(old), BucketTypes::Listed(new)) => old.is_subset(new),
+        (BucketTypes::Listed(_), BucketTypes::Any) => true,
+        (old, new) => old == new,
+    };
+    let is_within = |spread: &Spread, held: &Spread| {
+        held.shards == spread.shards && held.first <= spread.first && held.last >= spread.last
+    };
+    let is_held = |spread: &Spread| new.coverage.spreads().iter().any(|held| is_within(spread, held));
+    let shards = old.coverage.base() == new.coverage.base() && old.coverage.spreads().iter().all(is_held);
+    let stays = |name: &str| before.get(name) == after.get(name);
+    types && shards && stays("retention_days") && stays("expires_at")
 }
 
 /// Asserts that the directory's invariants D1 and D2 (`ARCHITECTURE.md`) held after every single change of the table.
 pub(crate) fn assert_directory_held(engine: &Engine) {
-    let mut directory: BTreeMap<(String, String), Covered> = BTreeMap::new();
+    let mut directory: BTreeMap<(String, String), Item> = BTreeMap::new();
     for record in engine.stream(TABLE).unwrap().all() {
         let Some(item) = record.new_image() else { continue };
         let (pk, sk) = (item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
         if let Some(DirectoryKey { topic, bucket }) = DirectoryKey::decode(pk, sk) {
-            let (name, after) = ((topic.to_string(), bucket.to_string()), Covered::of(&item));
-            if let Some(before) = directory.insert(name, after.clone()) {
-                assert!(after.has_grown_from(&before), "D2: the entry {before:?} became {after:?}");
+            let name = (topic.to_string(), bucket.to_string());
+            if let Some(before) = directory.insert(name, item.clone()) {
+                assert!(has_grown(&before, &item), "D2: the entry {before:?} became {item:?}");
             }
         } else if let Some(key) = EventKey::decode(pk, sk) {
             let partition = key.partition();
             let entry = directory.get(&(partition.topic.to_string(), partition.bucket.to_string()));
-            let covers = entry.is_some_and(|entry| entry.covers(key.id(), &item));
-            assert!(covers, "D1: the entry {entry:?} does not cover {item:?}");
+            let is_covered = entry.is_some_and(|entry| covers(entry, key.id(), &item));
+            assert!(is_covered, "D1: the entry {entry:?} does not cover {item:?}");
         }
     }
 }

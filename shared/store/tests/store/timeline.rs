@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use lately_engine::{Lag, Options};
-use lately_keys::{Cursor, EventId, Fingerprint, Order, Source};
+use lately_keys::{Cursor, Fingerprint, Order, Source};
 use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
 use lately_store::{Cost, Store, TimelineError};
 
-use crate::listed::{Listed, id, put, source};
-use crate::support::{Item, World, engine, pass, query, start, store, topic};
+use crate::feed::behind;
+use crate::listed::{Listed, bytes, id, put, source, told};
+use crate::support::{pass, query, start, start_with, topic};
 
 fn source_query(limit: u16) -> SourceQuery {
     SourceQuery { page: query(limit), ..SourceQuery::default() }
@@ -24,16 +24,9 @@ fn ada() -> Source {
     source("actor:ada")
 }
 
-fn told(page: &Page<TimelineEvent>) -> Vec<EventId> {
-    page.events.iter().map(|event| event.event.id).collect()
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_page_is_one_query_at_the_price_of_its_bytes() {
     let (world, engine, store) = start(1);
-    let bytes = |item: &Item| -> usize {
-        item.iter().map(|(name, value)| name.len() + value.as_s().unwrap().len()).sum()
-    };
     let listed = |number: u64| {
         let one = Listed::new(id(world.now().saturating_sub(3_000 + number), number), "ada", None);
         let bare = bytes(&one.at_source(&ada()));
@@ -84,12 +77,9 @@ async fn pointers_are_followed_together() {
 #[tokio::test(start_paused = true)]
 async fn a_waiting_page_shows_the_event_even_from_stale_replicas() {
     for after in [0, 40, 600, 4_000] {
-        let world = World::new(after);
-        let lag = Lag { seed: after, table: Duration::from_secs(2), index: Duration::ZERO, behind: 1.0 };
-        let engine = engine(&world, Options { lag: Some(lag), ..Options::default() });
+        let (world, engine, reader) = start_with(after, behind(after));
         let listed = Listed::new(id(world.now(), 1), "ada", None);
         let query = SourceQuery { wait_for: Some(listed.id()), ..source_query(10) };
-        let reader = store(engine.client(), &world);
         let reading = tokio::spawn(async move { reader.op().timeline(&ada()).page(&query).await });
         pass(Duration::from_millis(after)).await;
         put(&engine.client(), listed.at_sources()).await;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
-use lately_engine::{Engine, Operation, Options};
+use lately_engine::{Engine, Operation};
 use lately_keys::Topic;
 use lately_model::{EventQuery, NewEvent};
 use lately_store::{GetEventError, Store, WriteError};
 
 use crate::support::{
-    World, assert_directory_held, change, engine, event, ids, items, pass, post, query, seeds, start, store,
-    stored, submission, topic, with_posts,
+    assert_directory_held, change, event, ids, items, pass, post, query, seeds, start, store, stored,
+    submission, topic, with_posts,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -28,8 +28,7 @@ async fn a_change_that_changes_nothing_is_not_written() {
 #[tokio::test(start_paused = true)]
 async fn only_one_of_concurrent_creations_creates_the_topic() {
     for seed in seeds(40) {
-        let world = World::new(seed.0);
-        let engine = engine(&world, Options::default());
+        let (world, engine, _) = start(seed.0);
         let posts = topic("posts");
         // The processes send the same settings, or settings that complete each other.
         let changes = match seed.0 % 2 {

@@ -1,19 +1,18 @@
 //! Damaged feeds: `verify` finds the damage and `rebuild` repairs it, also while others change what the feed must show.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join;
 use lately_engine::Engine;
-use lately_engine::fault::{Fault, Faults, Moment, Target};
+use lately_engine::fault::{Fault, Faults, Moment, Network, Target};
 use lately_items::FeedEntryKey;
 use lately_keys::{EventId, Source, TableKey, UnixMillis, User};
 use lately_store::{FeedFinding, FeedReport, FeedSettings, Store};
 
 use crate::listed::{Listed, delete, follow, id, pull, put, source, source_item, user};
-use crate::support::{Item, World, change, items, seeds, start, store};
+use crate::support::{Item, World, change, items, pass, seeds, start, store, table};
 
 const SOURCES: [&str; 4] = ["actor:ada", "actor:cyd", "subject:s:1", "subject:s:2"];
 
@@ -95,10 +94,11 @@ impl Scene {
         items(&self.engine).await.iter().filter_map(key).map(|key| key.id).collect()
     }
 
-    /// Deletes some entries of the feed, and puts some that do not belong there. Returns the findings that result.
-    async fn damage(&self, rng: &mut fastrand::Rng) -> BTreeSet<String> {
+    /// Deletes entries of the feed, and puts entries that do not belong there: one of some. Returns the findings that
+    /// result.
+    async fn damage(&self, rng: &mut fastrand::Rng, some: u8) -> BTreeSet<String> {
         let (client, held, mut damage) = (self.engine.client(), self.held().await, BTreeSet::new());
-        for one in self.listed.iter().filter(|_| rng.u8(..4) == 0) {
+        for one in self.listed.iter().filter(|_| rng.u8(..some) == 0) {
             if held.contains(&one.id()) {
                 delete(&client, [one.in_feed(&bob())]).await;
                 damage.insert(format!("{:?}", FeedFinding::Missing(one.id())));
@@ -111,23 +111,12 @@ impl Scene {
     }
 
     async fn verify(&self, mends: bool) -> (FeedReport, Vec<FeedFinding>) {
-        let found = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&found);
-        let progress =
-            move |_: &FeedReport, page: &[FeedFinding]| told.lock().unwrap().extend_from_slice(page);
-        let store = self.store.clone();
-        let compared = tokio::spawn(async move { store.op().feed(&bob()).compare(mends, progress).await });
-        let report = compared.await.unwrap().unwrap();
-        let found = found.lock().unwrap().clone();
+        let (op, bob, mut found) = (self.store.op(), bob(), Vec::new());
+        let compared = op.feed(&bob).compare(mends, |_, page| found.extend_from_slice(page));
+        let report = compared.await.unwrap();
         assert_eq!(report.missing + report.extra, found.len() as u64);
         (report, found)
     }
-}
-
-/// All items of the table, by key.
-async fn table(scene: &Scene) -> BTreeMap<[String; 2], Item> {
-    let key = |item: &Item| ["pk", "sk"].map(|name| item[name].as_s().unwrap().clone());
-    items(&scene.engine).await.into_iter().map(|item| (key(&item), item)).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,10 +125,10 @@ async fn all_damage_is_found_and_only_damage_is_repaired() {
         let mut rng = fastrand::Rng::with_seed(seed.0);
         let scene = Scene::some(seed.0, &mut rng, 260).await;
         let client = scene.engine.client();
-        let whole = table(&scene).await;
+        let whole = table(&scene.engine).await;
         assert_eq!(scene.verify(false).await.1, []);
 
-        let mut damage = scene.damage(&mut rng).await;
+        let mut damage = scene.damage(&mut rng, 4).await;
         // A copy of a deleted event.
         let deleted = Listed::new(id(scene.world.now().saturating_sub(9_000), 999), "bob", None);
         put(&client, [deleted.in_feed(&bob())]).await;
@@ -159,7 +148,7 @@ async fn all_damage_is_found_and_only_damage_is_repaired() {
         assert_eq!(told(found), damage);
         assert_eq!(report.missing + report.extra, damage.len() as u64, "each finding once");
         assert_eq!(told(scene.verify(true).await.1), damage);
-        assert_eq!(table(&scene).await, whole, "the same items as before the damage");
+        assert_eq!(table(&scene.engine).await, whole, "the same items as before the damage");
         assert_eq!(scene.verify(true).await.1, [], "nothing is left to repair");
     }
 }
@@ -216,26 +205,34 @@ async fn change_meanwhile(scene: &mut Scene, rng: &mut fastrand::Rng) {
 
 #[tokio::test(start_paused = true)]
 async fn a_rebuild_neither_undoes_nor_loses_concurrent_changes() {
-    for seed in seeds(25) {
-        let mut rng = fastrand::Rng::with_seed(seed.0);
-        let mut scene = Scene::some(seed.0, &mut rng, 30).await;
-        scene.damage(&mut rng).await;
-        let slow = scene.engine.client_with(Faults::seeded(seed.0).interleaved(2));
-        let (rebuilding, rebuilt) = (store(slow.client(), &scene.world), Cell::new(false));
-        let bob = bob();
-        let rebuild = async {
-            rebuilding.op().feed(&bob).compare(true, |_, _| {}).await.unwrap();
-            rebuilt.set(true);
-        };
-        let call = rng.usize(..80);
-        let others = async {
-            while slow.calls().len() < call && !rebuilt.get() {
-                tokio::task::yield_now().await;
+    for seed in seeds(3) {
+        // The changes come after each call of the rebuild, until they come after its last one.
+        for call in 0.. {
+            let mut rng = fastrand::Rng::with_seed(seed.0);
+            let mut scene = Scene::some(seed.0, &mut rng, 30).await;
+            scene.damage(&mut rng, 1).await;
+            let client = scene.engine.client_with(Faults::default());
+            let slow = Network { seed: seed.0, longest: Duration::from_millis(30), stall: None };
+            let (rebuilding, rebuilt) = (store(client.over(slow), &scene.world), Cell::new(false));
+            let bob = bob();
+            let rebuild = async {
+                rebuilding.op().feed(&bob).compare(true, |_, _| {}).await.unwrap();
+                rebuilt.set(true);
+            };
+            let others = async {
+                while client.calls().len() < call && !rebuilt.get() {
+                    pass(Duration::from_millis(1)).await;
+                }
+                let is_over = rebuilt.get();
+                change_meanwhile(&mut scene, &mut rng).await;
+                is_over
+            };
+            let ((), is_over) = join(rebuild, others).await;
+            assert_eq!(scene.verify(false).await.1, [], "after {call} calls");
+            if is_over {
+                break;
             }
-            change_meanwhile(&mut scene, &mut rng).await;
-        };
-        join(rebuild, others).await;
-        assert_eq!(scene.verify(false).await.1, []);
+        }
     }
 }
 
@@ -245,7 +242,7 @@ async fn a_rebuild_that_fails_can_be_repeated() {
         let mut rng = fastrand::Rng::with_seed(seed.0);
         let mut scene = Scene::some(seed.0, &mut rng, 260).await;
         let whole = scene.held().await;
-        scene.damage(&mut rng).await;
+        scene.damage(&mut rng, 4).await;
         for life in 0.. {
             assert!(life < 1_000, "the rebuild makes no progress");
             let faults = Faults::seeded(seed.0 << 32 | life)

@@ -4,6 +4,9 @@
 //! the `type` view is switched on and off. Other processes read in both directions, with filters and without, from
 //! replicas that are up to two seconds behind. Every page must show each promised event once, in order, and nothing
 //! else.
+//!
+//! In a *rough* world, partitions take few writes a second, the writers' clocks differ, some of their calls stop for
+//! seconds, and some writers die in the middle of a write.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,16 +14,18 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use futures_util::future::join_all;
-use lately_engine::fault::{Fault, Faults, Target, Throttle};
-use lately_engine::{Engine, Lag, Operation, Options};
+use futures_util::future::{Either, join_all, select};
+use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle};
+use lately_engine::{Engine, Lag, Operation, Options, PartitionLimits};
+use lately_items::AnyKey;
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, NewEvent, Page, PageSize, TimeRange};
-use lately_store::{Store, TimelineError, WriteError};
+use lately_store::{Store, TimelineError, TopicError, WriteError};
 
+use crate::scene::key;
 use crate::support::{
-    World, assert_directory_held, change, engine, event, ids, pass, query, seeds, store, stored, submission,
-    topic,
+    World, assert_directory_held, change, connection, entry, event, ids, items, pass, query, seeds,
+    start_with, store, stored, submission, topic,
 };
 
 /// An event may be missing from a page for this long after its acknowledgement.
@@ -33,14 +38,15 @@ const WITHOUT_TYPES: &str = r#"{"views":["actor","subject"]}"#;
 struct Simulation {
     world: World,
     topic: Topic,
-    created_at: Cell<UnixMillis>,
+    created_at: UnixMillis,
     /// All events that were sent, by the number in their data.
     sent: RefCell<Vec<NewEvent>>,
     /// The acknowledged events, each with the time of its acknowledgement.
     acknowledged: RefCell<Vec<(Event, UnixMillis)>>,
     /// The ids of the events that were ever seen.
     seen: RefCell<BTreeMap<usize, EventId>>,
-    writers: Cell<u32>,
+    writers: Cell<usize>,
+    is_rough: bool,
 }
 
 impl Simulation {
@@ -62,18 +68,23 @@ impl Simulation {
     }
 
     async fn write(&self, store: &Store, mut rng: fastrand::Rng) {
-        for _ in 0..rng.u8(2..5) {
+        for _ in 0..rng.u8(2..6) {
             pass(some_pause(&mut rng)).await;
             let at = (rng.u8(..4) == 0).then(|| self.some_time(&mut rng));
-            let count = if rng.bool() { 1 } else { rng.usize(2..10) };
+            let most = if self.is_rough { 90 } else { 10 };
+            let count = if rng.bool() { 1 } else { rng.usize(2..most) };
             let events: Vec<_> = (0..count).map(|_| self.invent(&mut rng, at)).collect();
-            let (ids, events): (BTreeMap<usize, EventId>, _) =
-                match store.op().topic(&self.topic).write(submission(events.clone())).await {
-                    Ok(written) => (ids(&written.events).into_iter().enumerate().collect(), events),
-                    Err(WriteError::Partly { accepted, .. }) => (accepted.into_iter().collect(), events),
-                    Err(WriteError::Table(_)) => continue,
-                    Err(error) => panic!("{error}"),
-                };
+            let op = store.op();
+            let writing = Box::pin(op.topic(&self.topic).write(submission(events.clone())));
+            let dies = self.is_rough && rng.u8(..5) == 0;
+            let death = if dies { Duration::from_millis(rng.u64(..300)) } else { Duration::MAX };
+            let Either::Left((written, _)) = select(writing, Box::pin(pass(death))).await else { continue };
+            let ids: BTreeMap<usize, EventId> = match written {
+                Ok(written) => ids(&written.events).into_iter().enumerate().collect(),
+                Err(WriteError::Partly { accepted, .. }) => accepted.into_iter().collect(),
+                Err(WriteError::Table(_) | WriteError::Topic(TopicError::Table(_))) => continue,
+                Err(error) => panic!("{error}"),
+            };
             let now = self.world.now();
             let written = events.into_iter().enumerate();
             let written =
@@ -95,7 +106,10 @@ impl Simulation {
     async fn read(&self, store: &Store, mut rng: fastrand::Rng) {
         while self.writers.get() > 0 {
             pass(some_pause(&mut rng)).await;
-            let query = some_query(&mut rng, self.world.now());
+            let query = match self.is_rough && rng.bool() {
+                true => EventQuery { consistent: true, ..query(200) },
+                false => some_query(&mut rng, self.world.now()),
+            };
             let mut walk = Walk::new(self, store, query);
             let first = walk.page().await;
             let newer = first.newer.clone();
@@ -234,7 +248,7 @@ impl<'a> Walk<'a> {
     }
 
     fn place(&self, cursor: &str) -> Option<EventId> {
-        let created_at = self.simulation.created_at.get();
+        let created_at = self.simulation.created_at;
         let fingerprint = fingerprint(&self.simulation.topic, &self.query).created_at(created_at);
         match Cursor::decode(cursor, fingerprint).unwrap() {
             Cursor { order, position: Position::Event(id), .. } if order == self.order => Some(id),
@@ -321,32 +335,65 @@ fn faults(seed: u64) -> Faults {
         .interleaved(2)
 }
 
+/// Eight seconds before the first bucket of a quarter of an hour ends.
+const BEFORE_THE_END: Duration = Duration::from_secs(14 * 60 + 52);
+
+/// Partitions that take forty writes a second.
+fn narrow(rng: &mut fastrand::Rng) -> PartitionLimits {
+    let burst = Duration::from_millis([500, 1_000][rng.usize(..2)]);
+    let writes_in_10_ms = [None, Some(10)][rng.usize(..2)];
+    PartitionLimits { write_units: 40, burst, writes_in_10_ms, ..PartitionLimits::default() }
+}
+
+/// A process with a clock of its own, whose calls may stop and fail.
+fn rough(world: &World, engine: &Engine, rng: &mut fastrand::Rng) -> Store {
+    let off = Duration::from_millis([0, rng.u64(..100), rng.u64(..4_000)][rng.usize(..3)]);
+    let process = if rng.bool() { world.process().ahead(off) } else { world.process().behind(off) };
+    let moment = [Moment::Before, Moment::After][rng.usize(..2)];
+    let stall = Stall { call: rng.u64(3..40), moment, time: Duration::from_millis(rng.u64(..12_000)) };
+    let longest = Duration::from_millis([1, 5, 40][rng.usize(..3)]);
+    let network = Network { seed: rng.u64(..), longest, stall: Some(stall) };
+    let faults = Faults::seeded(rng.u64(..))
+        .sometimes(0.02, Target::any(), Fault::InternalServerError)
+        .sometimes(0.02, Target::any(), Fault::Timeout(Moment::After));
+    Store::new(connection(engine.client_with(faults).over(network), process))
+}
+
 async fn simulate(seed: u64) -> (Simulation, Engine) {
     let mut rng = fastrand::Rng::with_seed(seed);
-    let world = World::new(seed);
-    let engine = engine(&world, Options { lag: lag(&mut rng, seed), ..Options::default() });
-    let simulation = Simulation {
-        topic: topic("posts"),
-        world: world.clone(),
-        created_at: Cell::new(UnixMillis::MIN),
-        sent: RefCell::default(),
-        acknowledged: RefCell::default(),
-        seen: RefCell::default(),
-        writers: Cell::new(3),
-    };
+    let is_rough = seed % 3 == 2;
+    let partitions = is_rough.then(|| narrow(&mut rng));
+    let options = Options { lag: lag(&mut rng, seed), partitions, ..Options::default() };
+    let (world, engine, plain) = start_with(seed, options);
+    let (bucket, shards) = (["quarter-hour", "hour"][rng.usize(..2)], 1 << rng.u8(..3));
+    let max_shards = if is_rough { 64 } else { 8 };
+    let settings = format!(r#"{{"bucket":"{bucket}","min_shards":{shards},"max_shards":{max_shards}}}"#);
+    let topic = topic("posts");
+    let (view, _) = plain.op().topic(&topic).put(&change(&settings)).await.unwrap();
+    if rng.bool() {
+        plain.op().topic(&topic).put(&change(WITH_TYPES)).await.unwrap();
+    }
     // Three processes, each with its own caches.
     let clients = [0, 1, 2].map(|process| engine.client_with(faults(seed ^ process << 32)));
     let stores = clients.each_ref().map(|client| store(client.client(), &world));
-    let (bucket, shards) = (["quarter-hour", "hour"][rng.usize(..2)], 1 << rng.u8(..3));
-    let settings = format!(r#"{{"bucket":"{bucket}","min_shards":{shards},"max_shards":8}}"#);
-    let (view, _) = stores[0].op().topic(&simulation.topic).put(&change(&settings)).await.unwrap();
-    simulation.created_at.set(view.created_at);
-    if rng.bool() {
-        stores[0].op().topic(&simulation.topic).put(&change(WITH_TYPES)).await.unwrap();
+    let mut writers = vec![stores[0].clone(), stores[0].clone(), stores[1].clone()];
+    if is_rough {
+        pass(BEFORE_THE_END).await;
+        writers = (0..4).map(|_| rough(&world, &engine, &mut rng)).collect();
     }
+    let simulation = Simulation {
+        topic,
+        world,
+        created_at: view.created_at,
+        sent: RefCell::default(),
+        acknowledged: RefCell::default(),
+        seen: RefCell::default(),
+        writers: Cell::new(writers.len()),
+        is_rough,
+    };
 
     let mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
-    for store in [&stores[0], &stores[0], &stores[1]] {
+    for store in &writers {
         tasks.push(Box::pin(simulation.write(store, rng.fork())));
     }
     if rng.bool() {
@@ -361,9 +408,11 @@ async fn simulate(seed: u64) -> (Simulation, Engine) {
 
 #[tokio::test(start_paused = true)]
 async fn a_walk_shows_each_event_once_in_order() {
-    for seed in seeds(12) {
+    let mut has_grown = false;
+    for seed in seeds(15) {
         let (simulation, engine) = simulate(seed.0).await;
         assert_directory_held(&engine);
+        has_grown |= simulation.is_rough && widest(&engine).await >= 8;
 
         // In the end, both directions show exactly the table's events, and every acknowledged event.
         pass(Duration::from_secs(10)).await;
@@ -377,4 +426,12 @@ async fn a_walk_shows_each_event_once_in_order() {
             assert_eq!(walk.shown.into_iter().collect::<Vec<_>>(), stored);
         }
     }
+    assert!(has_grown || lately_rig::are_named(), "shards grow");
+}
+
+/// The most shards of a bucket.
+async fn widest(engine: &Engine) -> u16 {
+    let items = items(engine).await;
+    let entries = items.iter().filter(|item| matches!(key(item), AnyKey::Directory(_)));
+    entries.map(|item| entry(item).coverage.most_shards().get()).max().unwrap_or_default()
 }

@@ -11,30 +11,26 @@ use lately_model::{NewConsumer, RunSpec};
 use lately_store::{ConsumerError, Progress, Run, RunError, TableError};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report, report_later};
+use crate::listed::put;
 use crate::scene::{fan_out, key};
-use crate::support::{Item, TABLE, items, pass, seeds, store, with_a_death_at_each_call};
+use crate::support::{Item, items, pass, seeds, store, table, with_a_death_at_each_call};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The table's items of consumers, without the times at which settled entries expire.
-async fn consumers(rig: &Rig) -> BTreeMap<(String, String), BTreeMap<String, String>> {
-    let mut all = BTreeMap::new();
-    for mut item in items(&rig.engine).await {
-        let is_consumers = matches!(
-            key(&item),
+async fn consumers(rig: &Rig) -> BTreeMap<[String; 2], Item> {
+    let mut all = table(&rig.engine).await;
+    all.retain(|_, item| {
+        item.remove("expires_at");
+        matches!(
+            key(item),
             AnyKey::Consumer(_)
                 | AnyKey::Run(_)
                 | AnyKey::LatePage(_)
                 | AnyKey::LateEvent(_)
                 | AnyKey::Announcement(_)
-        );
-        if is_consumers {
-            item.remove("expires_at");
-            let key = ["pk", "sk"].map(|name| item[name].as_s().unwrap().clone());
-            let rest = item.into_iter().map(|(name, value)| (name, format!("{value:?}")));
-            all.insert(key.into(), rest.collect());
-        }
-    }
+        )
+    });
     all
 }
 
@@ -74,11 +70,11 @@ async fn work_for_a_deleted_consumer_never_reaches_its_successor() {
     walk_again(&rig, &run, &files).await;
     // Only the empty list is left that a late attempt writes for itself.
     let left = consumers(&rig).await;
-    assert!(left.keys().all(|(_, sk)| sk.starts_with("LATE#")), "{left:?}");
+    assert!(left.keys().all(|[_, sk]| sk.starts_with("LATE#")), "{left:?}");
 
     // A fan-out that read the announcement before the deletion notes an event now.
     let stale = entries.into_values().next();
-    rig.engine.client().put_item().table_name(TABLE).set_item(stale).send().await.unwrap();
+    put(&rig.engine.client(), stale).await;
 
     // The consumer that is created again reports all events, in files of its own.
     let mut files = Files::default();
@@ -121,12 +117,12 @@ async fn an_earlier_consumers_run_does_not_settle_its_successors_entry() {
     let mut files = Files::default();
     // The first run is announced a moment after the event landed, so the event may be late for this run too.
     let run = report(&rig.store, &mut files).await;
-    rig.engine.client().put_item().table_name(TABLE).set_item(Some(stale.clone())).send().await.unwrap();
+    put(&rig.engine.client(), [stale.clone()]).await;
     fan_out(&rig.store, &news).await;
     let taken = rig.ledger().await.remove(&id).unwrap();
     assert_ne!(taken["incarnation"], stale["incarnation"]);
     // A process that read the list before the consumer was deleted settles the entry now.
-    rig.engine.client().put_item().table_name(TABLE).set_item(page).send().await.unwrap();
+    put(&rig.engine.client(), page).await;
     rig.store.op().run(&old).finish().await.unwrap();
     assert_eq!(rig.ledger().await.remove(&id), Some(taken));
 

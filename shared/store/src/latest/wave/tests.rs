@@ -12,105 +12,81 @@ use super::*;
 const START: u64 = 1_773_489_600_000;
 const QUARTER_MILLIS: u64 = 15 * 60 * 1000;
 
-/// An event in the table: its bucket, its time in the bucket, its shard, and whether it matches the filter.
-#[derive(Clone, Debug)]
-struct Stored {
-    bucket: u8,
-    at: u64,
-    shard: u8,
-    entropy: u64,
-    matches: bool,
-}
-
 /// A table, and the wave that reads it.
 #[derive(Clone, Debug)]
 struct Case {
     order: Order,
-    shards: [u16; 3],
-    is_sparse: [bool; 3],
-    stored: Vec<Stored>,
+    /// The shards of each bucket, and whether few of its events match the filter.
+    buckets: [(u16, bool); 3],
+    /// The events of each lane in the order of the walk, and whether each matches.
+    shelves: Vec<Vec<(EventId, bool)>>,
     wanted: usize,
     event_bytes: u32,
     /// The most events of each answer, in turn, because one megabyte may hold few events or many.
     megabytes: Vec<u32>,
 }
 
-impl Case {
-    fn bucket(number: usize) -> Bucket {
-        let at = UnixMillis::new(START + number as u64 * QUARTER_MILLIS).unwrap();
-        Bucket::containing(BucketWidth::QuarterHour, at)
-    }
+fn bucket(number: usize) -> Bucket {
+    let at = UnixMillis::new(START + number as u64 * QUARTER_MILLIS).unwrap();
+    Bucket::containing(BucketWidth::QuarterHour, at)
+}
 
+impl Case {
     fn wave(&self) -> Wave<Event> {
         let mut lanes = Vec::new();
-        for number in 0..3 {
-            let bucket = Self::bucket(number);
-            let ids = IdRange::new(EventId::first_of(bucket.first()), EventId::last_of(bucket.last()));
-            lanes.extend((0..self.shards[number]).map(|shard| WaveLane {
+        for (number, (shards, is_sparse)) in self.buckets.into_iter().enumerate() {
+            let ids = IdRange::new(
+                EventId::first_of(bucket(number).first()),
+                EventId::last_of(bucket(number).last()),
+            );
+            lanes.extend((0..shards).map(|shard| WaveLane {
                 partition: format!("{number}/{shard}"),
                 by_type: false,
-                is_sparse: self.is_sparse[number],
-                shards: self.shards[number],
+                is_sparse,
+                shards,
                 ids: ids.unwrap(),
                 slices: None,
             }));
         }
-        let last = match self.order {
-            Order::NewestFirst => Self::bucket(0),
-            Order::OldestFirst => Self::bucket(2),
-        };
+        let last = self.order.pick(bucket(0), bucket(2));
         Wave::new(self.order, lanes, bucket_end(last, self.order))
     }
 
-    /// The events of each lane in the order of the walk, and whether each matches.
-    fn shelves(&self) -> Vec<Vec<(Event, bool)>> {
-        let starts = [0, self.shards[0], self.shards[0] + self.shards[1]];
-        let mut shelves = vec![Vec::new(); self.shards.iter().copied().map(usize::from).sum()];
-        for stored in &self.stored {
-            let bucket = usize::from(stored.bucket);
-            let shard = u16::from(stored.shard) % self.shards[bucket];
-            let at = UnixMillis::new(START + u64::from(stored.bucket) * QUARTER_MILLIS + stored.at).unwrap();
-            let id = EventId::new(Tick::first_of(at), Shard::from(shard.to_le_bytes()[0]), stored.entropy);
-            let matches = stored.matches || !self.is_sparse[bucket];
-            shelves[usize::from(starts[bucket] + shard)].push((event(id), matches));
-        }
-        for shelf in &mut shelves {
-            shelf.sort_by_key(|(event, _)| Rank::of(event.id, self.order));
-            shelf.dedup_by_key(|(event, _)| event.id);
-        }
-        shelves
-    }
-
     /// All events that match, in the order of the walk.
-    fn truth(&self) -> Vec<Event> {
-        let mut all: Vec<_> = self.shelves().into_iter().flatten().filter(|(_, matches)| *matches).collect();
-        all.sort_by_key(|(event, _)| Rank::of(event.id, self.order));
-        all.into_iter().map(|(event, _)| event).collect()
+    fn truth(&self) -> Vec<EventId> {
+        let matching = self.shelves.iter().flatten().filter(|(_, matches)| *matches);
+        let mut all: Vec<_> = matching.map(|(id, _)| *id).collect();
+        all.sort_by_key(|id| Rank::of(*id, self.order));
+        all
     }
 
-    /// Answers a round as DynamoDB does; `answered` is the number of answers so far.
-    fn answer(&self, asks: Vec<Ask>, answered: &mut usize) -> Vec<LaneAnswer<Event>> {
-        let shelves = self.shelves();
-        let answer = |ask: Ask| {
-            let megabyte = self.megabytes[*answered % self.megabytes.len()];
-            *answered += 1;
-            let within = |id: EventId| id >= ask.ids.oldest && id <= ask.ids.newest;
-            let range: Vec<_> = shelves[ask.lane].iter().filter(|(event, _)| within(event.id)).collect();
-            let looked_at = range.len().min(ask.limit.min(megabyte) as usize);
-            // At the limit DynamoDB stops without looking for more.
-            let stopped = looked_at == ask.limit as usize || looked_at < range.len();
-            let stopped_at = range[..looked_at].last().filter(|_| stopped).map(|(event, _)| event.id);
-            let matching = range[..looked_at].iter().filter(|(_, matches)| *matches);
-            lane_answer(ask, matching.map(|(event, _)| event.clone()).collect(), stopped_at)
-        };
-        asks.into_iter().map(answer).collect()
+    /// The answer to an ask; `answered` is the number of answers so far.
+    fn answer(&self, ask: Ask, answered: &mut usize) -> LaneAnswer<Event> {
+        let megabyte = self.megabytes[*answered % self.megabytes.len()];
+        *answered += 1;
+        let is_within = |id: EventId| id >= ask.ids.oldest && id <= ask.ids.newest;
+        let held = self.shelves[ask.lane].iter().copied().filter(|(id, _)| is_within(*id));
+        answer(ask, held, megabyte).0
     }
 }
 
-/// The answer of a lane.
-fn lane_answer(ask: Ask, items: Vec<Event>, stopped_at: Option<EventId>) -> LaneAnswer<Event> {
+/// The answer of a lane that holds these events in the asked range, each with whether it matches; and the number of events
+/// that it looked at.
+fn answer(
+    ask: Ask,
+    held: impl Iterator<Item = (EventId, bool)>,
+    megabyte: u32,
+) -> (LaneAnswer<Event>, usize) {
+    let most = ask.limit.min(megabyte) as usize;
+    let held: Vec<_> = held.take(most + 1).collect();
+    let looked_at = held.len().min(most);
+    // At the limit DynamoDB stops without looking for more.
+    let stopped = looked_at == ask.limit as usize || looked_at < held.len();
+    let held = &held[..looked_at];
+    let stopped_at = held.last().filter(|_| stopped).map(|(id, _)| *id);
+    let items: Vec<_> = held.iter().filter(|(_, matches)| *matches).map(|(id, _)| event(*id)).collect();
     let found = LanePage { read: items.len(), items, bytes: 0, stopped_at };
-    LaneAnswer { ask, found, coverage: None }
+    (LaneAnswer { ask, found, coverage: None }, looked_at)
 }
 
 fn event(id: EventId) -> Event {
@@ -118,116 +94,96 @@ fn event(id: EventId) -> Event {
     Event { id, event_type, actor, subject: None, data: None }
 }
 
-fn case(shards: impl Strategy<Value = u16> + Clone) -> impl Strategy<Value = Case> {
-    let shards = [shards.clone(), shards.clone(), shards];
-    let stored = (0..3_u8, prop_oneof![0..4_u64, 0..QUARTER_MILLIS], any::<u8>(), 0..4_u64, any::<bool>());
-    let stored = stored.prop_map(|(bucket, at, shard, entropy, matches)| Stored {
-        bucket,
-        at,
-        shard,
-        entropy,
-        matches,
-    });
-    // All events in one shard, or in any shard.
-    let stored = (prop::collection::vec(stored, 0..300), prop_oneof![3 => Just(u8::MAX), 1 => Just(0)])
-        .prop_map(|(stored, mask)| {
-            stored.into_iter().map(|stored| Stored { shard: stored.shard & mask, ..stored }).collect()
-        });
-    let order = prop_oneof![Just(Order::NewestFirst), Just(Order::OldestFirst)];
-    (
-        order,
-        shards,
-        any::<[bool; 3]>(),
-        stored,
-        1..=100_usize,
-        1..3_000_u32,
-        prop::collection::vec(1..200_u32, 1..8),
-    )
-        .prop_map(|(order, shards, is_sparse, stored, wanted, event_bytes, megabytes)| Case {
-            order,
-            shards,
-            is_sparse,
-            stored,
-            wanted,
-            event_bytes,
-            megabytes,
-        })
+fn ids(events: &[Event]) -> Vec<EventId> {
+    events.iter().map(|event| event.id).collect()
 }
 
-fn shards() -> impl Strategy<Value = u16> + Clone {
-    (0..=5_u32).prop_map(|log| 1 << log)
+fn any_order() -> impl Strategy<Value = Order> {
+    prop_oneof![Just(Order::NewestFirst), Just(Order::OldestFirst)]
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let bucket_of = || ((0..=5_u32).prop_map(|log| 1_u16 << log), any::<bool>());
+    let stored =
+        (0..3_usize, prop_oneof![0..4_u64, 0..QUARTER_MILLIS], any::<u16>(), 0..4_u64, any::<bool>());
+    // All events in one shard, or in any shard.
+    let stored = (prop::collection::vec(stored, 0..300), prop_oneof![3 => Just(u16::MAX), 1 => Just(0)]);
+    let buckets = [bucket_of(), bucket_of(), bucket_of()];
+    let megabytes = prop::collection::vec(1..200_u32, 1..8);
+    (any_order(), buckets, stored, 1..=100_usize, 1..3_000_u32, megabytes).prop_map(
+        |(order, buckets, (stored, mask), wanted, event_bytes, megabytes)| {
+            let mut shelves = buckets.map(|(shards, _)| vec![Vec::new(); shards.into()]);
+            for (number, at, shard, entropy, matches) in stored {
+                let (shards, is_sparse) = buckets[number];
+                let shard = (shard & mask) % shards;
+                let tick = Tick::first_of(bucket(number).first().saturating_add(at));
+                let id = EventId::new(tick, Shard::from(shard.to_le_bytes()[0]), entropy);
+                shelves[number][usize::from(shard)].push((id, matches || !is_sparse));
+            }
+            let mut shelves = shelves.concat();
+            for shelf in &mut shelves {
+                shelf.sort_by_key(|(id, _)| Rank::of(*id, order));
+                shelf.dedup_by_key(|(id, _)| *id);
+            }
+            Case { order, buckets, shelves, wanted, event_bytes, megabytes }
+        },
+    )
+}
+
+/// Reads a wave to its end. It must find the first events of the truth.
+fn assert_leads_to(
+    truth: &[EventId],
+    mut wave: Wave<Event>,
+    (wanted, event_bytes): (usize, u32),
+    mut answer: impl FnMut(&Wave<Event>, Ask) -> LaneAnswer<Event>,
+) -> Result<(), TestCaseError> {
+    prop_assert_eq!(wave.asks(0, event_bytes), vec![]);
+    for _ in 0..1_000 {
+        let asks = wave.asks(wanted, event_bytes);
+        if asks.is_empty() {
+            let more = wave.edge().more;
+            let (found, rest) = wave.into_events(wanted);
+            prop_assert_eq!(&ids(&found)[..], &truth[..truth.len().min(wanted)]);
+            prop_assert!(
+                more || truth.len() == found.len() + rest,
+                "there is more, but the wave reports no more"
+            );
+            return Ok(());
+        }
+        for ask in &asks {
+            prop_assert!(ask.ids.oldest <= ask.ids.newest && ask.limit > 0, "{ask:?} requests nothing");
+        }
+        let answers = asks.into_iter().map(|ask| answer(&wave, ask)).collect();
+        wave.absorb(answers);
+        // After every round, the settled events are the first events of the truth.
+        let settled = ids(wave.settled());
+        prop_assert_eq!(&settled[..], &truth[..settled.len()]);
+    }
+    Err(TestCaseError::fail("no end"))
 }
 
 proptest! {
     #[test]
-    fn any_answers_lead_to_the_first_events_of_all_lanes(case in case(shards())) {
-        let truth = case.truth();
-        let mut wave = case.wave();
+    fn any_answers_lead_to_the_first_events_of_all_lanes(case in case()) {
         let mut answered = 0;
-        let mut rounds = 0;
-        loop {
-            let asks = wave.asks(case.wanted, case.event_bytes);
-            if asks.is_empty() {
-                break;
-            }
-            for ask in &asks {
-                prop_assert!(ask.ids.oldest <= ask.ids.newest && ask.limit > 0, "{ask:?} requests nothing");
-            }
-            wave.absorb(case.answer(asks, &mut answered));
-            rounds += 1;
-            prop_assert!(rounds < 1_000, "no end");
-
-            // After every round, the settled events are the first events of the truth.
-            let settled = wave.settled();
-            prop_assert_eq!(settled, &truth[..settled.len()]);
-        }
-        let more = wave.edge().more;
-        let (found, rest) = wave.into_events(case.wanted);
-        prop_assert_eq!(&found[..], &truth[..truth.len().min(case.wanted)]);
-        prop_assert!(more || truth.len() == found.len() + rest, "there is more, but the wave reports no more");
+        let answer = |_: &Wave<Event>, ask| case.answer(ask, &mut answered);
+        assert_leads_to(&case.truth(), case.wave(), (case.wanted, case.event_bytes), answer)?;
     }
 
     #[test]
-    fn a_wave_given_up_reports_the_known_part(case in case(shards()), rounds in 1..4_u32) {
-        let truth = case.truth();
-        let mut wave = case.wave();
+    fn a_wave_given_up_reports_the_known_part(case in case(), rounds in 1..4_u32) {
+        let (truth, mut wave) = (case.truth(), case.wave());
         let mut answered = 0;
         for _ in 0..rounds {
             let asks = wave.asks(case.wanted, case.event_bytes);
-            wave.absorb(case.answer(asks, &mut answered));
+            wave.absorb(asks.into_iter().map(|ask| case.answer(ask, &mut answered)).collect());
         }
         wave.cut();
         let WaveEdge { frontier, cut, .. } = wave.edge();
         let frontier = frontier.expect("every lane has answered");
         prop_assert!(cut);
         let rank = Rank::of(frontier, case.order);
-        let known = truth.partition_point(|event| Rank::of(event.id, case.order) <= rank);
-        prop_assert_eq!(&wave.into_events(usize::MAX).0[..], &truth[..known]);
+        let known = truth.partition_point(|id| Rank::of(*id, case.order) <= rank);
+        prop_assert_eq!(&ids(&wave.into_events(usize::MAX).0)[..], &truth[..known]);
     }
-
-    #[test]
-    fn small_unfiltered_lanes_need_at_most_two_rounds(case in case(shards())) {
-        let case = Case { is_sparse: [false; 3], megabytes: vec![u32::MAX], ..case };
-        let mut wave = case.wave();
-        let mut answered = 0;
-        for _ in 0..2 {
-            let asks = wave.asks(case.wanted, case.event_bytes);
-            wave.absorb(case.answer(asks, &mut answered));
-        }
-        prop_assert_eq!(wave.asks(case.wanted, case.event_bytes), vec![]);
-    }
-}
-
-#[test]
-fn a_wave_without_wanted_events_asks_nothing() {
-    let case = Case {
-        order: Order::NewestFirst,
-        shards: [1, 2, 4],
-        is_sparse: [false; 3],
-        stored: Vec::new(),
-        wanted: 0,
-        event_bytes: 512,
-        megabytes: vec![1],
-    };
-    assert_eq!(case.wave().asks(0, 512), []);
 }

@@ -12,8 +12,9 @@ use lately_model::{Precondition, Revision};
 use lately_store::limits::WRITE_BACKS_PER_PAGE;
 use lately_store::{MigrationPlan, MigrationReport, Store};
 
-use super::support::{answered, asking, befallen, change, item, now, number, put, repository, stored, told};
-use crate::support::{Item, TABLE, World, engine, items, pass, start, store};
+use super::support::{answered, asking, befallen, change, item, now, number, repository, stored, told};
+use crate::listed::{put, text};
+use crate::support::{Item, TABLE, World, items, pass, start, start_with, store, with_a_death_at_each_call};
 
 /// An item that an older release, or a newer one, has written.
 struct Old {
@@ -57,11 +58,8 @@ fn old() -> Vec<Old> {
 
 /// A world with a table of old items.
 async fn world(options: Options) -> (World, Engine) {
-    let world = World::new(1);
-    let engine = engine(&world, options);
-    for old in old() {
-        put(&engine, old.item).await;
-    }
+    let (world, engine, _) = start_with(1, options);
+    put(&engine.client(), old().into_iter().map(|old| old.item)).await;
     (world, engine)
 }
 
@@ -86,12 +84,8 @@ async fn update(engine: &Engine, of: u32, expression: &str, values: &[(&str, Att
         .unwrap();
 }
 
-fn text(text: &str) -> AttributeValue {
-    AttributeValue::S(text.to_owned())
-}
-
 fn texts(all: &[&str]) -> AttributeValue {
-    AttributeValue::L(all.iter().map(|one| text(one)).collect())
+    AttributeValue::L(all.iter().copied().map(text).collect())
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,8 +105,7 @@ async fn a_read_upgrades_an_old_item_once() {
         assert_eq!(stored(&engine).await[&old.number], old.upgraded(), "{}", old.name);
         let op = store.op();
         let again = op.issue(&number(old.number)).get(true).await.unwrap();
-        let cost = op.cost();
-        assert_eq!((again, cost.calls), (issue, 1), "{}", old.name);
+        assert_eq!((again, op.cost().calls), (issue, 1), "{}", old.name);
     }
     assert!(told(&engine).await.is_empty(), "an upgrade has no event");
 }
@@ -167,17 +160,16 @@ async fn a_page_limits_its_write_backs_and_the_next_continues() {
     let first = &old()[0];
     for number in 1..=60 {
         let mut item = first.item.clone();
-        item.insert("sk".to_owned(), text(&format!("ISSUE#{number:08}")));
-        item.insert("gsi1sk".to_owned(), text(&format!("ISSUE#OPEN#{number:08}")));
-        put(&engine, item).await;
+        item.insert("sk".to_owned(), text(format!("ISSUE#{number:08}")));
+        item.insert("gsi1sk".to_owned(), text(format!("ISSUE#OPEN#{number:08}")));
+        put(&engine.client(), [item]).await;
     }
     let most = u64::try_from(WRITE_BACKS_PER_PAGE).unwrap();
     for written in [most, most, 60 - 2 * most, 0] {
         let op = store.op();
         let page = op.repository(&repository()).list(&asking("limit=60")).await.unwrap();
-        let cost = op.cost();
         assert_eq!((page.issues.len(), page.next), (60, None));
-        assert_eq!(cost.calls, 1 + written);
+        assert_eq!(op.cost().calls, 1 + written);
     }
 }
 
@@ -199,12 +191,8 @@ async fn a_read_succeeds_even_if_its_write_back_fails() {
         let store = store(client.client(), &world);
         let op = store.op();
         let issue = op.issue(&number(1)).get(false).await.unwrap();
-        let cost = op.cost();
-        assert_eq!(
-            (answered(&issue), cost.calls),
-            (old()[0].reads.clone(), 2),
-            "{fault:?}: the write-back is tried once"
-        );
+        assert_eq!(answered(&issue), old()[0].reads, "{fault:?}");
+        assert_eq!(op.cost().calls, 2, "{fault:?}: the write-back is tried once");
         let page = store.op().repository(&repository()).list(&asking("")).await.unwrap();
         assert_eq!(page.issues.len(), 10, "{fault:?}");
         let now = stored(&engine).await;
@@ -236,12 +224,7 @@ async fn a_stale_read_never_overwrites_a_newer_write() {
         let now = stored(&engine).await;
         let op = store.op();
         let stale = op.issue(&number(of)).get(false).await.unwrap();
-        let cost = op.cost();
-        assert_eq!(
-            (stale.revision, cost.calls),
-            (known, 2),
-            "the read is stale, and its write-back is refused"
-        );
+        assert_eq!((stale.revision, op.cost().calls), (known, 2), "its write-back is refused");
         assert_eq!(stored(&engine).await, now);
         assert_eq!(self::now(&store, of).await, changed);
     }
@@ -320,6 +303,11 @@ fn plan(run: bool, items_per_second: u32) -> MigrationPlan {
     MigrationPlan { run, items_per_second: NonZeroU32::new(items_per_second).unwrap() }
 }
 
+/// Runs the background migration.
+async fn upgrade(store: &Store) -> MigrationReport {
+    store.op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap()
+}
+
 /// The background migration's report on the old items.
 fn found() -> MigrationReport {
     MigrationReport {
@@ -339,13 +327,12 @@ async fn the_migration_reports_upgrades_and_then_finds_nothing() {
     let before = stored(&engine).await;
     assert_eq!(store.op().issues().migrate(&plan(false, 1_000), |_| ()).await.unwrap(), found());
     assert_eq!(stored(&engine).await, before, "a dry run changes nothing");
-    let report = store.op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap();
-    assert_eq!(report, MigrationReport { upgraded: 7, ..found() });
+    assert_eq!(upgrade(&store).await, MigrationReport { upgraded: 7, ..found() });
     assert_eq!(stored(&engine).await, all_upgraded());
     let changes = engine.stream(TABLE).unwrap().len();
     let schemas = [(3, 9), (4, 1)].into();
     let nothing = MigrationReport { items: 10, schemas, current: 9, newer: 1, ..MigrationReport::default() };
-    assert_eq!(store.op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap(), nothing);
+    assert_eq!(upgrade(&store).await, nothing);
     assert_eq!(engine.stream(TABLE).unwrap().len(), changes);
 }
 
@@ -373,24 +360,22 @@ async fn the_migration_keeps_its_rate_and_reports_progress() {
     assert_eq!(told, expected);
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_migration_continues_after_a_crash_at_any_call() {
-    for moment in [Moment::Before, Moment::After] {
-        for n in 1..=9 {
-            let (world, engine) = world(Options::default()).await;
-            let client = engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
-            let victim = store(client.client(), &world);
-            let lived = client.run(victim.op().issues().migrate(&plan(true, 1_000), |_| ())).await.is_some();
-            assert_eq!(lived, n == 9, "a scan and seven updates");
-            let all = all_upgraded();
-            for (number, item) in stored(&engine).await {
-                let old = old().into_iter().find(|old| old.number == number).unwrap();
-                assert!(item == old.item || item == all[&number], "{}", old.name);
-            }
-            store(engine.client(), &world).op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap();
-            assert_eq!(stored(&engine).await, all);
+#[test]
+fn the_migration_continues_after_a_crash_at_any_call() {
+    let calls = with_a_death_at_each_call(async |call, faults| {
+        let (world, engine) = world(Options::default()).await;
+        let client = engine.client_with(faults);
+        let lived = client.run(upgrade(&store(client.client(), &world))).await.is_some();
+        let there = stored(&engine).await;
+        for old in old() {
+            let item = &there[&old.number];
+            assert!(*item == old.item || *item == old.upgraded(), "{call}: {}", old.name);
         }
-    }
+        upgrade(&store(engine.client(), &world)).await;
+        assert_eq!(stored(&engine).await, all_upgraded(), "{call}");
+        !lived
+    });
+    assert_eq!(calls, 8, "a scan and seven updates");
 }
 
 #[tokio::test(start_paused = true)]
@@ -399,24 +384,18 @@ async fn the_migration_counts_overtaken_and_failed_items() {
     let mut broken = old()[0].item.clone();
     broken.insert("sk".to_owned(), text("ISSUE#00000011"));
     broken.insert("title".to_owned(), text(""));
-    put(&engine, broken).await;
-    let one = MigrationReport { items: 11, failed: 1, ..found() };
+    put(&engine.client(), [broken]).await;
     let schemas = [(1, 4), (2, 2), (3, 4), (4, 1)].into();
-    let one = MigrationReport { schemas, ..one };
+    let one = MigrationReport { items: 11, failed: 1, schemas, ..found() };
     for (fault, report) in [
         (Fault::ConditionFailed, MigrationReport { overtaken: 7, ..one.clone() }),
         (Fault::InternalServerError, MigrationReport { to_upgrade: 0, failed: 8, ..one }),
     ] {
         let target = Target::operation(Operation::UpdateItem);
         let client = engine.client_with(Faults::default().rule(target, When::Always, fault));
-        let unlucky = store(client.client(), &world);
-        assert_eq!(unlucky.op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap(), report);
+        assert_eq!(upgrade(&store(client.client(), &world)).await, report);
     }
-    let plain = store(engine.client(), &world);
-    assert_eq!(
-        plain.op().issues().migrate(&plan(true, 1_000), |_| ()).await.unwrap().upgraded,
-        7,
-        "a failed upgrade loses nothing"
-    );
+    let after = upgrade(&store(engine.client(), &world)).await;
+    assert_eq!(after.upgraded, 7, "a failed upgrade loses nothing");
     assert_eq!(items(&engine).await.len(), 11);
 }

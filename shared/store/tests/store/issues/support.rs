@@ -10,7 +10,7 @@ use lately_keys::{Actor, EventId, TableKey};
 use lately_model::{Issue, IssueChange, IssueQuery, NewIssue, Precondition, Revision};
 use lately_store::{ChangeIssueError, Store};
 
-use crate::support::{Item, TABLE, items};
+use crate::support::{Item, items};
 
 pub(crate) fn repository() -> RepositoryKey {
     RepositoryKey { owner: "octo".parse().unwrap(), repo: "hello".parse().unwrap() }
@@ -78,11 +78,6 @@ fn attribute(json: &serde_json::Value) -> AttributeValue {
         }
         kind => panic!("{kind}"),
     }
-}
-
-/// Puts any item, without the store.
-pub(crate) async fn put(engine: &Engine, item: Item) {
-    engine.client().put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
 }
 
 /// An issue as a response has it.

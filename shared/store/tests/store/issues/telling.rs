@@ -1,30 +1,31 @@
 //! The events of issues: each change has one event of the right type, and both are written or neither.
 
+use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle, When};
-use lately_engine::{Operation, Options};
 
 use super::support::{change, now, open, stored, told};
-use crate::support::{World, assert_directory_held, change as topic_change, engine, store, topic};
+use crate::support::{
+    assert_directory_held, change as topic_change, start, store, topic, with_a_death_at_each_call,
+};
 
-#[tokio::test(start_paused = true)]
-async fn a_crash_leaves_the_change_and_its_event_or_neither() {
-    // A change makes six calls: the issue, the topic, the erasures, the bucket's entry, the transaction, the author's own
-    // feed.
-    for moment in [Moment::Before, Moment::After] {
-        for n in 1..=7 {
-            let world = World::new(n);
-            let engine = engine(&world, Options::default());
-            let opened = open(&store(engine.client(), &world), r#"{"title":"t"}"#).await;
-            let client = engine.client_with(Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
-            let victim = store(client.client(), &world);
-            let changing = change(&victim, 1, r#"{"status":"closed"}"#, opened.revision);
-            assert_eq!(client.run(changing).await.is_some(), n == 7, "six calls");
-            let is_done = n > 5 || (n == 5 && moment == Moment::After);
-            let there = now(&store(engine.client(), &world), 1).await;
-            assert_eq!(there.revision, if is_done { opened.revision.next() } else { opened.revision });
-            assert_eq!(told(&engine).await.len(), 1 + usize::from(is_done), "call {n} {moment:?}");
-        }
-    }
+#[test]
+fn a_crash_leaves_the_change_and_its_event_or_neither() {
+    let calls = with_a_death_at_each_call(async |call, faults| {
+        let (world, engine, plain) = start(1);
+        let opened = open(&plain, r#"{"title":"t"}"#).await;
+        let client = engine.client_with(faults);
+        let victim = store(client.client(), &world);
+        let changing = change(&victim, 1, r#"{"status":"closed"}"#, opened.revision);
+        let lived = client.run(changing).await.is_some();
+        let is_done = now(&plain, 1).await.revision == opened.revision.next();
+        assert_eq!(told(&engine).await.len(), 1 + usize::from(is_done), "{call}");
+        assert!(is_done || !lived, "{call}");
+        !lived
+    });
+    assert_eq!(
+        calls, 6,
+        "the issue, the topic, the erasures, the bucket's entry, the transaction, the own feed"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -37,8 +38,7 @@ async fn a_retried_transaction_is_applied_once() {
         Fault::TransactionConflict,
         Fault::Throttle(Throttle::TableKeyRange),
     ] {
-        let world = World::new(1);
-        let engine = engine(&world, Options::default());
+        let (world, engine, _) = start(1);
         let writes = Target::operation(Operation::TransactWriteItems);
         let faults = Faults::default().rule(writes, When::First(3), fault.clone());
         let client = engine.client_with(faults);
@@ -48,9 +48,8 @@ async fn a_retried_transaction_is_applied_once() {
         assert_eq!((stored(&engine).await.len(), told(&engine).await.len()), (1, 1), "{fault:?}");
     }
     // This also holds for a change: its retry is not refused because of the revision that the first attempt wrote.
-    let world = World::new(1);
-    let engine = engine(&world, Options::default());
-    let opened = open(&store(engine.client(), &world), r#"{"title":"t"}"#).await;
+    let (world, engine, plain) = start(1);
+    let opened = open(&plain, r#"{"title":"t"}"#).await;
     let writes = Target::operation(Operation::TransactWriteItems);
     let client = engine.client_with(Faults::default().nth(1, writes, Fault::Timeout(Moment::After)));
     let changed =
@@ -61,8 +60,7 @@ async fn a_retried_transaction_is_applied_once() {
 #[tokio::test(start_paused = true)]
 async fn only_a_throttle_of_the_topic_doubles_its_shards() {
     for (partition, shards) in [("EVENTS#issues", 2), ("REPO#", 1)] {
-        let world = World::new(1);
-        let engine = engine(&world, Options::default());
+        let (world, engine, _) = start(1);
         let writes = Target::operation(Operation::TransactWriteItems).partition(partition);
         let throttled = Faults::default().nth(1, writes, Fault::Throttle(Throttle::TableKeyRange));
         let client = engine.client_with(throttled);

@@ -4,18 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lately_engine::Engine;
-use lately_items::AnyKey;
+use lately_items::{AnyKey, DeletionStep};
 use lately_keys::{EventId, Source, User};
 use lately_model::EndingState;
 use lately_store::Store;
-use lately_table::Connection;
 
 use crate::ends::left_of;
 use crate::listed::{feed_of, source, timeline_of, user};
 use crate::scene::key;
 use crate::simulation::model::{Known, Model, Shows};
-use crate::simulation::story::{BUDGET, DELETED, SECOND, SOURCES, Story, USERS};
-use crate::support::{Item, TABLE, change, items, pass, query, topic};
+use crate::simulation::story::{DELETED, SECOND, SOURCES, Story, USERS};
+use crate::support::{Item, TABLE, change, items, pass, query, store, topic};
 
 /// The table's items of feeds and timelines.
 #[derive(Debug, Default)]
@@ -138,8 +137,7 @@ impl Story {
         let mut listed = Vec::new();
         for record in self.engine.stream(TABLE).unwrap().all() {
             if let (AnyKey::EndingStep(_), Some(step)) = (key(&record.keys()), record.new_image()) {
-                let ids = step["listed"].as_b().unwrap().as_ref().chunks(16).map(EventId::from_slice);
-                listed.extend(ids.map(Option::unwrap));
+                listed.extend(DeletionStep::decode(&step.into()).unwrap().listed);
             }
         }
         let once: BTreeSet<EventId> = listed.iter().copied().collect();
@@ -152,7 +150,7 @@ impl Story {
     }
 
     fn reader(&self) -> Store {
-        Store::new(Connection::new(self.engine.client(), TABLE, self.world.clone(), BUDGET))
+        store(self.engine.client(), &self.world)
     }
 }
 

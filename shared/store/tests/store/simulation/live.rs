@@ -20,20 +20,18 @@ use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle};
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Lag, Options};
-use lately_items::{EventKey, Timeline};
-use lately_keys::{Cursor, EventId, Fingerprint, Order, Position, TableKey, Topic, UnixMillis};
+use lately_items::{AnyKey, Timeline};
+use lately_keys::{Cursor, EventId, Fingerprint, Order, Position, Topic, UnixMillis};
 use lately_model::{Backfill, LiveQuery, NewEvent};
 use lately_rig::for_each_seed;
 use lately_store::limits::FOLLOWER_TOLD_KEPT;
 use lately_store::{Ambient, LiveMessage, Record, Store};
-use lately_table::Connection;
 
 use crate::listed::{source, user};
-use crate::support::{TABLE, World, change, engine, event, pass, submission, topic};
+use crate::scene::key;
+use crate::support::{TABLE, World, change, connection, event, items, pass, start_with, submission, topic};
 
 const SEEDS: u64 = 9;
-
-const BUDGET: Duration = Duration::from_secs(8);
 
 /// The time for which users act.
 const ACTING: Duration = Duration::from_secs(9);
@@ -46,13 +44,6 @@ const IN_TIME_MILLIS: u64 = 1_300;
 
 /// A late event is told within this time after it became visible.
 const TOLD_WITHIN_MILLIS: u64 = 9_000;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Topic,
-    Source,
-    Feed,
-}
 
 /// One connection of the client.
 #[derive(Debug, Default)]
@@ -67,8 +58,9 @@ struct Story {
     world: World,
     engine: Engine,
     posts: Topic,
-    created_at: Cell<UnixMillis>,
-    kind: Kind,
+    created_at: UnixMillis,
+    /// The timeline that the client follows.
+    timeline: Timeline,
     random: RefCell<fastrand::Rng>,
     /// The times between which an event became visible in the followed timeline.
     visible: RefCell<BTreeMap<EventId, (u64, u64)>>,
@@ -83,34 +75,36 @@ struct Story {
 impl Story {
     async fn begin(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
-        let world = World::new(seed);
         let lag = Lag {
             seed: random.u64(..),
             table: Duration::from_millis(random.u64(..400)),
             index: Duration::ZERO,
             behind: 0.5,
         };
-        let engine = engine(&world, Options { shards: 1, lag: Some(lag), ..Options::default() });
+        let (world, engine, store) =
+            start_with(seed, Options { shards: 1, lag: Some(lag), ..Options::default() });
         let posts = topic("posts");
-        let kind = [Kind::Topic, Kind::Source, Kind::Feed][random.usize(..3)];
-        let story = Self {
+        let timelines = [
+            Timeline::Topic(posts.clone()),
+            Timeline::Source(source("actor:ada")),
+            Timeline::Feed(user("bob")),
+        ];
+        let timeline = timelines[random.usize(..3)].clone();
+        let (view, _) = store.op().topic(&posts).put(&change("{}")).await.unwrap();
+        store.op().user(&user("bob")).follow(&source("actor:ada"), Backfill::new(0).unwrap()).await.unwrap();
+        Self {
             world,
             engine,
             posts,
-            created_at: Cell::new(UnixMillis::MIN),
-            kind,
+            created_at: view.created_at,
+            timeline,
             random: RefCell::new(random),
             visible: RefCell::default(),
             handled: RefCell::default(),
             connections: RefCell::default(),
             is_written: Cell::new(false),
             is_over: Cell::new(false),
-        };
-        let store = story.process(Faults::seeded(seed), None, story.world.process());
-        let (view, _) = store.op().topic(&story.posts).put(&change("{}")).await.unwrap();
-        story.created_at.set(view.created_at);
-        store.op().user(&user("bob")).follow(&source("actor:ada"), Backfill::new(0).unwrap()).await.unwrap();
-        story
+        }
     }
 
     fn draw<T>(&self, draw: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
@@ -128,7 +122,7 @@ impl Story {
     fn process(&self, faults: Faults, stall: Option<Stall>, ambient: impl Ambient) -> Store {
         let (seed, longest) = (self.draw(|random| random.u64(..)), self.millis(60));
         let client = self.engine.client_with(faults).over(Network { seed, longest, stall });
-        Store::new(Connection::new(client, TABLE, ambient, BUDGET))
+        Store::new(connection(client, ambient))
     }
 
     fn faults(&self) -> Faults {
@@ -162,9 +156,7 @@ impl Story {
             let new = NewEvent { at, subject: Some("x".parse().unwrap()), ..event("note", None) };
             let asked = self.now();
             let written = store.op().topic(&self.posts).write(submission(vec![new; count])).await;
-            if self.kind == Kind::Topic
-                && let Ok(written) = written
-            {
+            if let (Timeline::Topic(_), Ok(written)) = (&self.timeline, written) {
                 let landed = (asked, self.now());
                 self.visible.borrow_mut().extend(written.events.iter().map(|event| (event.id, landed)));
             }
@@ -190,8 +182,7 @@ impl Story {
             let outcome = store.op_within(60 * Duration::from_secs(1)).fan_out(&records).await;
             assert_eq!(outcome.failed, None);
             for record in &batch.records {
-                let keys = record.keys();
-                if let Some(key) = EventKey::decode(keys["pk"].as_s().unwrap(), keys["sk"].as_s().unwrap()) {
+                if let AnyKey::Event(key) = key(&record.keys()) {
                     self.handled.borrow_mut().entry(key.id()).or_insert(self.now());
                 }
             }
@@ -204,43 +195,28 @@ impl Story {
 
     /// Notes the entries that fan-out has written since `began`.
     async fn note_entries(&self, began: u64) {
-        let partition = match self.kind {
-            Kind::Topic => return,
-            Kind::Source => "SOURCE#actor:ada",
-            Kind::Feed => "FEED#bob",
-        };
-        let found = self.engine.client().query().table_name(TABLE).consistent_read(true);
-        let found = found.key_condition_expression("pk = :pk and sk > :sk");
-        let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
-        let mut pages = found
-            .expression_attribute_values(":pk", text(partition))
-            .expression_attribute_values(":sk", text("$"))
-            .into_paginator()
-            .items()
-            .send();
         let now = self.now();
-        while let Some(item) = pages.next().await {
-            let sort_key: lately_keys::SortKey = item.unwrap()["sk"].as_s().unwrap().parse().unwrap();
-            self.visible.borrow_mut().entry(sort_key.id()).or_insert((began, now));
-        }
-    }
-
-    fn timeline(&self) -> Timeline {
-        match self.kind {
-            Kind::Topic => Timeline::Topic(self.posts.clone()),
-            Kind::Source => Timeline::Source(source("actor:ada")),
-            Kind::Feed => Timeline::Feed(user("bob")),
+        for item in items(&self.engine).await {
+            let id = match (key(&item), &self.timeline) {
+                (AnyKey::SourceEntry(key), Timeline::Source(source)) if key.source == *source => key.id,
+                (AnyKey::FeedEntry(key), Timeline::Feed(user)) if key.user == *user => key.id,
+                _ => continue,
+            };
+            self.visible.borrow_mut().entry(id).or_insert((began, now));
         }
     }
 
     fn position(&self, cursor: &str) -> EventId {
-        let print = match self.kind {
-            Kind::Topic => Fingerprint::of("topic events").text("posts"),
-            Kind::Source => Fingerprint::of("source events").text("actor:ada").option(None),
-            Kind::Feed => Fingerprint::of("feed").text("bob").option(None),
+        let print = match &self.timeline {
+            Timeline::Topic(topic) => Fingerprint::of("topic events").text(topic.as_str()),
+            Timeline::Source(source) => {
+                Fingerprint::of("source events").text(&source.to_string()).option(None)
+            }
+            Timeline::Feed(user) => Fingerprint::of("feed").text(user.as_str()).option(None),
         };
         let print = (0..3).fold(print, |print, _| print.option(None)).finish();
-        let print = if self.kind == Kind::Topic { print.created_at(self.created_at.get()) } else { print };
+        let is_topic = matches!(self.timeline, Timeline::Topic(_));
+        let print = if is_topic { print.created_at(self.created_at) } else { print };
         let Cursor { order, position, .. } = Cursor::decode(cursor, print).unwrap();
         assert_eq!(order, Order::OldestFirst);
         let Position::Event(id) = position else { panic!("a live cursor is an event's position") };
@@ -258,7 +234,7 @@ impl Story {
             if is_last {
                 store = self.process(Faults::seeded(1), None, self.world.process());
             }
-            let follower = store.op().follow(self.timeline(), &query, None).await;
+            let follower = store.op().follow(self.timeline.clone(), &query, None).await;
             let mut connected = Connected { from: self.now(), ..Connected::default() };
             if let Ok(mut follower) = follower {
                 let most = [100, 2_000, 9_000][self.draw(|random| random.usize(..3))];
@@ -309,11 +285,7 @@ impl Story {
                     // A connection remembers the events that it told last. An older one may be told again, as late.
                     let before = once.insert(*id, number);
                     let forgotten = before.is_none_or(|before| *late && number - before > FOLLOWER_TOLD_KEPT);
-                    assert!(
-                        forgotten,
-                        "{id} was told {before:?} and {number} in a connection to {:?}",
-                        self.kind
-                    );
+                    assert!(forgotten, "{id} was told {before:?} and {number} by {}", self.timeline);
                     told.insert(*id);
                     if !late && id <= position {
                         assert!(*id > settled, "settled events come in order");
@@ -343,117 +315,25 @@ impl Story {
             let is_due = is_followed && connections.iter().any(|it| lasts(&it));
             assert!(
                 !(in_time || is_due) || told.contains(id),
-                "{id} ({}) of {:?}, visible from {began} to {landed}, noted at {noted}, was not told: {:?}",
+                "{id} ({}) of {}, visible from {began} to {landed}, noted at {noted}, was not told: {:?}",
                 id.at().get(),
-                self.kind,
+                self.timeline,
                 connections.iter().map(|it| (it.from, it.until, it.told.last())).collect::<Vec<_>>()
             );
         }
     }
 }
 
-async fn tell(seed: u64) -> Story {
-    let story = Story::begin(seed).await;
-    let writers = async {
-        let writers = 1 + story.draw(|random| random.usize(..3));
-        join_all((0..writers).map(|_| story.writer())).await;
-        story.is_written.set(true);
-    };
-    futures_util::future::join3(writers, story.fan_out(), story.client()).await;
-    story
-}
-
 #[test]
 fn a_client_that_continues_with_its_last_cursor_misses_nothing() {
-    for_each_seed(SEEDS, async |seed| tell(seed).await.check());
-}
-
-/// The time within which a stream ends after the answered deletion of its topic, the lag of reads included.
-const ENDS_WITHIN_MILLIS: u64 = 2_500;
-
-/// The messages to a client of a name that is used again.
-#[derive(Default)]
-struct Followed {
-    /// The events, and when they were sent.
-    told: Vec<(EventId, u64)>,
-    /// The times between which a connection was open.
-    open: Vec<(u64, u64)>,
-}
-
-impl Story {
-    /// Follows the topic's name, whatever topic has it, and continues with the last cursor.
-    async fn follow_name(&self) -> Followed {
-        let (mut followed, mut cursor) = (Followed::default(), None);
-        let store = self.process(Faults::seeded(1), None, self.world.process());
-        while !self.is_over.get() {
-            let query = LiveQuery { cursor: cursor.clone(), ..LiveQuery::default() };
-            if let Ok(mut follower) = store.op().follow(self.timeline(), &query, None).await {
-                let from = self.now();
-                let cut = tokio::time::Instant::now() + 2 * ENDING;
-                while let Ok(Ok(message)) = tokio::time::timeout_at(cut, follower.next()).await {
-                    let at = match message {
-                        LiveMessage::Event { cursor, event } | LiveMessage::Late { cursor, event } => {
-                            followed.told.push((event.event.id, self.now()));
-                            cursor
-                        }
-                        LiveMessage::Settled { cursor } => cursor,
-                    };
-                    cursor = Some(at);
-                    if self.is_over.get() {
-                        break;
-                    }
-                }
-                followed.open.push((from, self.now()));
-            }
-            pass(self.millis(700)).await;
-        }
-        followed
-    }
-
-    /// Deletes the topic while its writers write, and creates it again as soon as its name is free. Returns when the
-    /// deletion was answered, and when the next topic was there.
-    async fn use_name_again(&self) -> (u64, u64) {
-        let store = self.process(Faults::seeded(1), None, self.world.process());
-        pass(self.millis(6_000)).await;
-        store.op().topic(&self.posts).delete().await.unwrap();
-        let deleted = self.now();
-        while store.op().topic(&self.posts).put(&change("{}")).await.is_err() {
-            pass(Duration::from_secs(1)).await;
-        }
-        (deleted, self.now())
-    }
-}
-
-#[test]
-fn a_name_that_is_used_again_is_another_topic_for_its_followers() {
-    for_each_seed(4, async |seed| {
-        let story = Story { kind: Kind::Topic, ..Story::begin(seed).await };
-        let acting = async {
-            let (_, times) = futures_util::future::join(story.writer(), story.use_name_again()).await;
-            // No cache of a writer knows the deleted topic any more.
-            pass(Duration::from_secs(5)).await;
-            let old = story.visible.take();
-            story.writer().await;
-            pass(ENDING).await;
-            story.is_over.set(true);
-            (times, old)
+    for_each_seed(SEEDS, async |seed| {
+        let story = Story::begin(seed).await;
+        let writers = async {
+            let writers = 1 + story.draw(|random| random.usize(..3));
+            join_all((0..writers).map(|_| story.writer())).await;
+            story.is_written.set(true);
         };
-        let ((times, old), (), followed) =
-            futures_util::future::join3(acting, story.fan_out(), story.follow_name()).await;
-        let (deleted, created) = times;
-        for (from, until) in &followed.open {
-            let is_of_the_deleted = *from < deleted && *until > deleted;
-            assert!(
-                !is_of_the_deleted || *until <= deleted + ENDS_WITHIN_MILLIS,
-                "{deleted}: {from} to {until}"
-            );
-        }
-        let told: BTreeSet<_> = followed.told.iter().map(|(id, _)| *id).collect();
-        for id in story.visible.borrow().keys() {
-            assert!(told.contains(id), "{id} of the new topic was not sent");
-        }
-        for (id, at) in &followed.told {
-            assert!(*at < created || !old.contains_key(id), "{id} of the deleted topic was sent at {at}");
-        }
+        futures_util::future::join3(writers, story.fan_out(), story.client()).await;
+        story.check();
     });
 }

@@ -6,6 +6,7 @@
 //! a simple model says. The model knows only the events and follows, and the order in which they were written.
 
 mod check;
+mod delivery;
 mod erasure;
 mod live;
 mod model;
@@ -20,7 +21,7 @@ const SEEDS: u64 = 16;
 
 #[test]
 fn feeds_settle_to_the_models_entries() {
-    let checked = for_each_seed(SEEDS, async |seed| tell(seed).await.check().await);
+    let checked = for_each_seed(SEEDS, async |seed| tell(seed, None).await.check().await);
     let (decided, open) = checked.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     // A run of a few named seeds may leave a larger share open.
     assert!(
@@ -33,7 +34,7 @@ fn feeds_settle_to_the_models_entries() {
 #[tokio::test(start_paused = true)]
 async fn the_same_seed_tells_the_same_story() {
     for seed in [3, 8] {
-        let (once, again) = (tell(seed).await.trace(), tell(seed).await.trace());
+        let (once, again) = (tell(seed, None).await.trace(), tell(seed, None).await.trace());
         let differs = once.lines().zip(again.lines()).find(|(once, again)| once != again);
         assert_eq!(differs, None);
         assert_eq!(once, again);

@@ -1,27 +1,27 @@
-//! The story of a seed: users act, and the stream's records are delivered, each with its own faults and pace.
+//! The story of a seed: users act, and the stream's records are delivered (`delivery.rs`), each with its own faults and
+//! pace.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::primitives::Blob;
 use futures_util::future::join_all;
 use lately_engine::fault::{Fault, Faults, FaultyClient, Moment, Network, Target, Throttle};
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Lag, Operation, Options};
-use lately_items::{AnyKey, Timeline};
+use lately_items::Timeline;
 use lately_keys::{EventId, Source, Topic, User};
 use lately_model::{Backfill, LiveQuery, NewErasure, NewEvent};
-use lately_store::{FeedSettings, Record, Store};
+use lately_store::{FeedSettings, Store};
 use lately_table::Connection;
 
 use crate::listed::{source, user};
-use crate::scene::key;
-use crate::support::{Item, TABLE, World, change, engine, pass, submission, topic};
+use crate::simulation::delivery::StoryLane;
+use crate::support::{Item, TABLE, World, change, pass, start_with, store, submission, topic};
 
 /// The time limit of an operation.
-pub(super) const BUDGET: Duration = Duration::from_secs(5);
+const BUDGET: Duration = Duration::from_secs(5);
 
 pub(super) const SECOND: u64 = 1_000;
 
@@ -42,27 +42,9 @@ pub(super) const USERS: [&str; 5] = ["ada", "bob", "cy", "dee", "eve"];
 pub(super) const SOURCES: [&str; 4] = ["actor:ada", "actor:bob", "subject:s", "subject:t"];
 const TOPICS: [&str; 3] = ["posts", "notes", "logs"];
 
-/// Runs the story of a seed to its end.
-pub(super) async fn tell(seed: u64) -> Story {
-    let story = play(seed, None).await;
-    if story.deletes_a_topic() {
-        story.tell_again_of_the_deleted().await;
-    }
-    story
-}
-
-/// Runs the story of a seed in which ada is erased. In the end, all records are delivered once more. Returns what was
-/// asked for, too.
-pub(super) async fn tell_of_erasure(seed: u64) -> (Story, NewErasure) {
-    let user = (!seed.is_multiple_of(4)).then(|| user("ada"));
-    let new = NewErasure { actor: "ada".parse().ok(), user, confirm: "ada".to_owned() };
-    let story = play(seed, Some(&new)).await;
-    story.deliver_again().await;
-    story.settle().await;
-    (story, new)
-}
-
-async fn play(seed: u64, erasure: Option<&NewErasure>) -> Story {
+/// Runs the story of a seed to its end. A person may be erased in it. In the end of a story with an erasure or a deletion,
+/// all records are delivered once more.
+pub(super) async fn tell(seed: u64, erasure: Option<&NewErasure>) -> Story {
     let story = Story::begin(seed).await;
     story.state.borrow_mut().active = ACTIVE + usize::from(erasure.is_some());
     let mut at_once: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
@@ -88,6 +70,9 @@ async fn play(seed: u64, erasure: Option<&NewErasure>) -> Story {
     // Transactions of processes that died become fully visible without their sender.
     pass(HELD_BACK).await;
     story.settle().await;
+    if erasure.is_some() || story.deletes_a_topic() {
+        story.deliver_again().await;
+    }
     story
 }
 
@@ -107,7 +92,7 @@ enum Act {
 pub(super) struct Story {
     pub(super) world: World,
     pub(super) engine: Engine,
-    seed: u64,
+    pub(super) seed: u64,
     settings: FeedSettings,
     pub(super) state: RefCell<State>,
 }
@@ -116,8 +101,8 @@ pub(super) struct State {
     random: fastrand::Rng,
     /// The number of users who still act.
     active: usize,
-    /// For each shard of the stream and each of its lanes, the last record that was handled.
-    handled: Vec<Vec<SequenceNumber>>,
+    /// For each lane, the last record that was handled.
+    pub(super) handled: BTreeMap<StoryLane, SequenceNumber>,
     /// Events that were acknowledged, and that nobody asked to delete.
     posted: Vec<(Topic, EventId)>,
     /// Follows that were asked for, and that nobody asked to end.
@@ -128,34 +113,18 @@ pub(super) struct State {
     clients: Vec<FaultyClient>,
 }
 
-/// A part of a shard's items, whose records are delivered in order.
-#[derive(Clone, Copy)]
-struct StoryLane {
-    shard: u16,
-    number: u16,
-    /// The number of lanes of the shard.
-    of: u16,
-}
-
-impl StoryLane {
-    const fn whole(shard: u16) -> Self {
-        Self { shard, number: 0, of: 1 }
-    }
-}
-
 impl Story {
     async fn begin(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         // A generator of its own, so that older seeds still tell the same stories.
         let mut steps = fastrand::Rng::with_seed(!seed);
-        let world = World::new(seed);
         let lag = Lag { seed, table: Duration::from_secs(5), index: Duration::from_secs(5), behind: 0.5 };
         let options = Options {
             shards: random.u16(2..=4),
             lag: seed.is_multiple_of(8).then_some(lag),
             ..Options::default()
         };
-        let engine = engine(&world, options);
+        let (world, engine, store) = start_with(seed, options);
         let settings = FeedSettings {
             fan_out_limit: [1, 2, 3, 1000][random.usize(..4)],
             retention: None,
@@ -164,43 +133,37 @@ impl Story {
             entries_per_query: steps.u32(1..=3),
             queries_per_step: steps.u32(1..=2),
         };
-        // One lane keeps the order of a shard. Several keep the order of an item only, as Lambda does.
-        let lanes = if seed.is_multiple_of(4) { 1 } else { 3 };
-        let shards = engine.stream(TABLE).unwrap().shards();
-        let handled = vec![vec![SequenceNumber::START; lanes]; shards.into()];
         let state = State {
             random,
             active: 0,
-            handled,
+            handled: BTreeMap::new(),
             posted: Vec::new(),
             followed: Vec::new(),
             pushed: BTreeMap::new(),
             clients: Vec::new(),
         };
-        let story = Self { world, engine, seed, settings, state: RefCell::new(state) };
-        let store = Store::new(Connection::new(story.engine.client(), TABLE, story.world.clone(), BUDGET));
-        let settings = [r#"{"bucket":"hour"}"#, "{}", r#"{"fan_out":false}"#];
-        for (name, settings) in TOPICS.into_iter().zip(settings) {
+        let topics = [r#"{"bucket":"hour"}"#, "{}", r#"{"fan_out":false}"#];
+        for (name, settings) in TOPICS.into_iter().zip(topics) {
             store.op().topic(&topic(name)).put(&change(settings)).await.unwrap();
         }
-        story
+        Self { world, engine, seed, settings, state: RefCell::new(state) }
     }
 
-    fn draw<T>(&self, draw: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
+    pub(super) fn draw<T>(&self, draw: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
         draw(&mut self.state.borrow_mut().random)
     }
 
-    fn one<T: Copy>(&self, of: &[T]) -> T {
+    pub(super) fn one<T: Copy>(&self, of: &[T]) -> T {
         of[self.draw(|random| random.usize(..of.len()))]
     }
 
     /// True once in `times`, at random.
-    fn once_in(&self, times: u32) -> bool {
+    pub(super) fn once_in(&self, times: u32) -> bool {
         self.draw(|random| random.u32(..times)) == 0
     }
 
     /// A process with its own faults, network and clock error.
-    fn process(&self, faulty: bool) -> (FaultyClient, Store) {
+    pub(super) fn process(&self, faulty: bool) -> (FaultyClient, Store) {
         let faults = Faults::seeded(self.draw(|random| random.u64(..)));
         let any = Target::any;
         let kind = self.draw(|random| random.u8(..8));
@@ -357,106 +320,7 @@ impl Story {
         }
     }
 
-    /// Delivers old records of the deleted topic once more, after all others, each alone.
-    async fn tell_again_of_the_deleted(&self) {
-        let notes = topic(DELETED);
-        for shard in self.shards() {
-            let stream = self.engine.stream(TABLE).unwrap();
-            let mut before = SequenceNumber::START;
-            for record in stream.read(shard, SequenceNumber::START, usize::MAX, u64::MAX).records {
-                let is_of_deleted = match key(&record.keys()) {
-                    AnyKey::Event(key) => key.partition().topic == notes,
-                    AnyKey::Directory(key) => key.topic == notes,
-                    AnyKey::EndingStep(key) => key.topic == notes,
-                    _ => false,
-                };
-                if is_of_deleted && self.once_in(2) {
-                    self.deliver(StoryLane::whole(shard), before, 1, false).await;
-                }
-                before = record.sequence();
-            }
-        }
-        self.settle().await;
-    }
-
-    /// Delivers records of a lane behind a position. Returns the position up to which they were handled.
-    async fn deliver(
-        &self,
-        lane: StoryLane,
-        after: SequenceNumber,
-        records: usize,
-        faulty: bool,
-    ) -> SequenceNumber {
-        let stream = self.engine.stream(TABLE).unwrap();
-        let read = stream.read(lane.shard, after, usize::MAX, u64::MAX);
-        let mut batch = read.records;
-        batch.retain(|record| stream.item_hash(record) % u64::from(lane.of) == u64::from(lane.number));
-        if batch.is_empty() {
-            return read.next;
-        }
-        let next = batch.get(records).map_or(read.next, |_| batch[records - 1].sequence());
-        batch.truncate(records);
-        let (client, store) = self.process(faulty);
-        let seconds = if faulty { self.one(&[1, 3, 30]) } else { 60 };
-        let parsed = Record::batch(stream.lambda_event(&batch).as_bytes()).unwrap();
-        let outcome = client.run(store.op_within(Duration::from_secs(seconds)).fan_out(&parsed)).await;
-        let now = stream.all().last().map_or(0, |record| record.sequence().get());
-        let pushed = batch.iter().flat_map(|record| self.pushed_by(record)).map(|id| (id, now));
-        self.state.borrow_mut().pushed.extend(pushed);
-        let Some(outcome) = outcome else { return after };
-        let Some(failed) = outcome.failed else { return next };
-        let failed: SequenceNumber = failed.parse().unwrap();
-        let before = batch.iter().map(|record| record.sequence());
-        before.take_while(|sequence| *sequence < failed).last().unwrap_or(after)
-    }
-
-    /// The events that the handling of a record may push. For a backlog, these are all events that it ever had.
-    fn pushed_by(&self, record: &lately_engine::stream::Record) -> Vec<EventId> {
-        match key(&record.keys()) {
-            AnyKey::Event(key) => vec![key.id()],
-            AnyKey::Job(key) => vec![key.job.id],
-            AnyKey::Backlog(ours) => {
-                let all = self.engine.stream(TABLE).unwrap().all();
-                let of_ours = all.iter().filter(
-                    |record| matches!(key(&record.keys()), AnyKey::Backlog(other) if other.backlog == ours.backlog),
-                );
-                let events =
-                    of_ours.filter_map(|record| Some(record.new_image()?["e"].as_b().unwrap().clone()));
-                let ids = |events: Blob| -> Vec<_> {
-                    events
-                        .as_ref()
-                        .chunks(21)
-                        .map(|event| EventId::from_slice(&event[..16]).unwrap())
-                        .collect()
-                };
-                events.flat_map(ids).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    fn handled(&self, lane: StoryLane) -> SequenceNumber {
-        self.state.borrow().handled[usize::from(lane.shard)][usize::from(lane.number)]
-    }
-
-    fn set_handled(&self, lane: StoryLane, handled: SequenceNumber) {
-        self.state.borrow_mut().handled[usize::from(lane.shard)][usize::from(lane.number)] = handled;
-    }
-
-    fn is_behind(&self, lane: StoryLane) -> bool {
-        self.handled(lane) < self.engine.stream(TABLE).unwrap().latest(lane.shard)
-    }
-
-    fn lanes(&self) -> Vec<StoryLane> {
-        let of = u16::try_from(self.state.borrow().handled[0].len()).unwrap();
-        self.shards().flat_map(|shard| (0..of).map(move |number| StoryLane { shard, number, of })).collect()
-    }
-
-    fn shards(&self) -> std::ops::Range<u16> {
-        0..self.engine.stream(TABLE).unwrap().shards()
-    }
-
-    fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self) -> bool {
         self.state.borrow().active > 0
     }
 
@@ -471,8 +335,11 @@ impl Story {
 
     /// Follows a timeline live, so that fan-out notes its late events, which are many while its partition is throttled.
     async fn follow_live(&self, timeline: Timeline) {
-        let store = Store::new(Connection::new(self.engine.client(), TABLE, self.world.clone(), BUDGET));
-        let mut follower = store.op().follow(timeline, &LiveQuery::default(), None).await.unwrap();
+        let mut follower = store(self.engine.client(), &self.world)
+            .op()
+            .follow(timeline, &LiveQuery::default(), None)
+            .await
+            .unwrap();
         while self.goes_on() {
             drop(tokio::time::timeout(Duration::from_millis(500), follower.next()).await);
         }
@@ -491,60 +358,6 @@ impl Story {
             assert!(faulty, "{begun:?}");
         }
         self.state.borrow_mut().active -= 1;
-    }
-
-    /// Delivers all records once more, as a redrive does.
-    async fn deliver_again(&self) {
-        for shard in self.shards() {
-            self.deliver(StoryLane::whole(shard), SequenceNumber::START, usize::MAX, false).await;
-        }
-    }
-
-    /// Delivers one lane's records, batch by batch. Sometimes a batch is delivered twice.
-    async fn lane(&self, lane: StoryLane) {
-        while self.goes_on() {
-            if self.is_behind(lane) {
-                let (records, faulty) = (self.draw(|random| random.usize(1..=20)), self.once_in(2));
-                let handled = self.deliver(lane, self.handled(lane), records, faulty).await;
-                if !self.once_in(8) {
-                    self.set_handled(lane, handled);
-                }
-            }
-            pass(Duration::from_millis(self.one(&[1, 5, 20, 200]))).await;
-        }
-    }
-
-    /// Delivers old records again while everything else goes on, as a redrive from the failure destination does.
-    async fn redrive(&self) {
-        while self.goes_on() {
-            let shard = self.draw(|random| random.u16(self.shards()));
-            let stream = self.engine.stream(TABLE).unwrap();
-            let all = stream.read(shard, SequenceNumber::START, usize::MAX, u64::MAX).records;
-            let handled = self.state.borrow().handled[usize::from(shard)].iter().max().copied();
-            let old = all.iter().map(|record| record.sequence()).filter(|old| Some(*old) < handled);
-            let old: Vec<_> = old.collect();
-            if !old.is_empty() {
-                let (after, records) = (self.one(&old), self.one(&[1, 3, 5]));
-                self.deliver(StoryLane::whole(shard), after, records, false).await;
-            }
-            pass(Duration::from_millis(self.one(&[5, 500, 30_000]))).await;
-        }
-    }
-
-    /// Delivers all remaining records without faults.
-    async fn settle(&self) {
-        for _ in 0..500 {
-            let behind: Vec<_> = self.lanes().into_iter().filter(|lane| self.is_behind(*lane)).collect();
-            if behind.is_empty() {
-                return;
-            }
-            let deliveries = behind.iter().map(|lane| self.deliver(*lane, self.handled(*lane), 50, false));
-            let handled = join_all(deliveries.collect::<Vec<_>>()).await;
-            for (lane, handled) in behind.into_iter().zip(handled) {
-                self.set_handled(lane, handled);
-            }
-        }
-        panic!("the table has not settled after 500 rounds");
     }
 
     /// Everything that happened: every call, and every change of the table.

@@ -67,30 +67,16 @@ impl Shelves {
         let held = &self.held[shard];
         let newest = held.partition_point(|id| *id > ask.ids.newest.min(self.landed));
         let behind = held.partition_point(|id| *id >= ask.ids.oldest);
-        let mut range = held[newest..behind.max(newest)].to_vec();
-        if order == Order::OldestFirst {
-            range.reverse();
+        let held = held[newest..behind.max(newest)].iter().map(|id| (*id, true));
+        match order {
+            Order::NewestFirst => answer(ask, held, megabyte),
+            Order::OldestFirst => answer(ask, held.rev(), megabyte),
         }
-        let looked_at = range.len().min(ask.limit.min(megabyte) as usize);
-        let stopped = looked_at == ask.limit as usize || looked_at < range.len();
-        range.truncate(looked_at);
-        let stopped_at = range.last().copied().filter(|_| stopped);
-        (lane_answer(ask, range.into_iter().map(event).collect(), stopped_at), looked_at)
     }
 }
 
-#[derive(Clone, Debug)]
-struct Case {
-    coverage: Coverage,
-    ids: Vec<EventId>,
-    order: Order,
-    first: u64,
-    wanted: usize,
-    pace: Option<Pace>,
-    megabytes: Vec<u32>,
-}
-
-fn case() -> impl Strategy<Value = Case> {
+/// The times of a bucket's spreads, as the coverage holds them, and events where their writers may have placed them.
+fn coverage_and_ids() -> impl Strategy<Value = (Coverage, Vec<EventId>)> {
     let shards = || (0..=6_u32).prop_map(|log| count(1 << log));
     let spread = (shards(), 0..4_000_u64, 0..4_000_u64).prop_map(|(shards, first, length)| Spread {
         shards,
@@ -103,56 +89,46 @@ fn case() -> impl Strategy<Value = Case> {
         coverage
     });
     let events = prop::collection::vec((0..8_000_u64, 0..4096_u64, any::<u64>(), any::<usize>()), 0..400);
-    let pace = proptest::option::of((-9.0..-1.0_f64, 0..8_000_000_u64))
-        .prop_map(|pace| pace.map(|(log, lag)| Pace { per_tick: 10_f64.powf(log), lag }));
-    let order = prop_oneof![Just(Order::NewestFirst), Just(Order::OldestFirst)];
-    (coverage, events, order, 0..8_000_u64, 1..=100_usize, pace, prop::collection::vec(1..200_u32, 1..8))
-        .prop_map(|(coverage, events, order, first, wanted, pace, megabytes)| {
-            let place = |(millis, fraction, entropy, stale): (u64, u64, u64, usize)| {
-                let tick = Tick::first_of(at(millis)).after(fraction);
-                // A writer may know any of the spreads that hold, or none.
-                let spreads = coverage.spreads().iter();
-                let known = spreads.filter(|spread| spread.first <= at(millis) && at(millis) <= spread.last);
-                let known: Vec<_> = known.map(|spread| spread.shards).chain([coverage.base()]).collect();
-                EventId::new(tick, known[stale % known.len()].shard_at(tick), entropy)
-            };
-            let ids = events.into_iter().map(place).collect();
-            Case { coverage, ids, order, first, wanted, pace, megabytes }
-        })
+    (coverage, events).prop_map(|(coverage, events)| {
+        let place = |(millis, fraction, entropy, stale): (u64, u64, u64, usize)| {
+            let tick = Tick::first_of(at(millis)).after(fraction);
+            // A writer may know any of the spreads that hold, or none.
+            let spreads = coverage.spreads().iter();
+            let known = spreads.filter(|spread| spread.first <= at(millis) && at(millis) <= spread.last);
+            let known: Vec<_> = known.map(|spread| spread.shards).chain([coverage.base()]).collect();
+            EventId::new(tick, known[stale % known.len()].shard_at(tick), entropy)
+        };
+        let ids = events.into_iter().map(place).collect();
+        (coverage, ids)
+    })
+}
+
+fn any_pace() -> impl Strategy<Value = Option<Pace>> {
+    let pace = (-9.0..-1.0_f64, 0..8_000_000_u64);
+    proptest::option::of(pace.prop_map(|(log, lag)| Pace { per_tick: 10_f64.powf(log), lag }))
 }
 
 proptest! {
     #[test]
-    fn slices_lead_to_the_first_events_of_all_lanes(case in case()) {
-        let Case { coverage, ids, order, first, wanted, pace, megabytes } = case;
-        let range = match order {
-            Order::NewestFirst => IdRange { oldest: EventId::first_of(bucket().first()), newest: EventId::last_of(at(first)) },
-            Order::OldestFirst => IdRange { oldest: EventId::first_of(at(first)), newest: EventId::last_of(bucket().last()) },
-        };
+    fn slices_lead_to_the_first_events_of_all_lanes(
+        (coverage, ids) in coverage_and_ids(),
+        order in any_order(),
+        first in 0..8_000_u64,
+        wanted in 1..=100_usize,
+        pace in any_pace(),
+        megabytes in prop::collection::vec(1..200_u32, 1..8),
+    ) {
+        let (oldest, newest) = order.pick((bucket().first(), at(first)), (at(first), bucket().last()));
+        let range = IdRange { oldest: EventId::first_of(oldest), newest: EventId::last_of(newest) };
         let mut truth: Vec<_> = ids.iter().copied().filter(|id| *id >= range.oldest && *id <= range.newest).collect();
         truth.sort_by_key(|id| Rank::of(*id, order));
         truth.dedup();
         let shelves = Shelves::of(coverage, ids);
         let fresh = pace.map(|pace: Pace| Tick::first_of(at(first)).before(pace.lag));
-        let mut wave = shelves.wave(order, range).at_pace(pace, fresh.filter(|_| order == Order::NewestFirst));
-        let mut rounds = 0;
-        loop {
-            let asks = wave.asks(wanted, 512);
-            if asks.is_empty() {
-                break;
-            }
-            let answers = asks.into_iter().map(|ask| shelves.answer(&wave, ask, order, megabytes[rounds % megabytes.len()]).0);
-            wave.absorb(answers.collect());
-            rounds += 1;
-            prop_assert!(rounds < 1_000, "no end");
-            let settled: Vec<_> = wave.settled().iter().map(|event| event.id).collect();
-            prop_assert_eq!(&settled[..], &truth[..settled.len()]);
-        }
-        let more = wave.edge().more;
-        let (found, rest) = wave.into_events(wanted);
-        let found: Vec<_> = found.into_iter().map(|event| event.id).collect();
-        prop_assert_eq!(&found[..], &truth[..truth.len().min(wanted)]);
-        prop_assert!(more || truth.len() == found.len() + rest, "there is more, but the wave reports no more");
+        let wave = shelves.wave(order, range).at_pace(pace, fresh.filter(|_| order == Order::NewestFirst));
+        let mut megabytes = megabytes.iter().cycle();
+        let answer = |wave: &Wave<Event>, ask| shelves.answer(wave, ask, order, *megabytes.next().unwrap()).0;
+        assert_leads_to(&truth, wave, (wanted, 512), answer)?;
     }
 }
 
