@@ -22,8 +22,8 @@ use lately_table::{Cost, TableError};
 
 use crate::handle::TopicHandle;
 use crate::lane::{LanePage, LaneRange};
+use crate::latest::pace::unit_of;
 use crate::latest::span::IdRange;
-use crate::latest::unit_of;
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::scan::{ScannedBucket, TopicScan};

@@ -36,6 +36,6 @@ impl DirectoryCache {
 
     /// Drops a topic's directory pages, so that the process sees its own writes at once.
     pub(crate) fn forget_pages(&self, topic: &Topic) {
-        self.pages.retain(|range, _| range.topic() != topic);
+        self.pages.retain(|range, _| range.topic != *topic);
     }
 }

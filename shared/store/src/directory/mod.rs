@@ -40,8 +40,18 @@ const _: () = assert!(TYPES_PER_BUCKET * (lately_keys::limits::EVENT_TYPE_BYTES 
 const DIRECTORY_ENTRIES: u32 = 32;
 
 impl DirectoryHandle<'_> {
-    /// Reads the first entries of a range, in its order.
-    pub(crate) async fn read(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
+    /// The first entries of a range, in its order. Unless they must be read now, they may be from a page that was read a
+    /// short time ago (D3).
+    pub(crate) async fn read(
+        self,
+        range: &DirectoryRange,
+        is_now: bool,
+    ) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
+        let known = self.op.memory().directory.pages.get(range).filter(|_| !is_now);
+        let young = known.filter(|page| page.sent.is_within(self.op.directory_age, self.op.ambient()));
+        if let Some(page) = young {
+            return Ok(page);
+        }
         let sent = Sent::now(self.op.ambient());
         let query = Query::partition(TopicKey::partition(self.topic))
             .between(DirectoryKey::sort_key(range.oldest), DirectoryKey::sort_key(range.newest))
@@ -50,15 +60,6 @@ impl DirectoryHandle<'_> {
         let page = Arc::new(Aged { value, sent });
         self.op.memory().directory.pages.insert(range.clone(), Arc::clone(&page));
         Ok(page)
-    }
-
-    /// As [`DirectoryHandle::read`], or a page that was read a short time ago (D3).
-    pub(crate) async fn recent(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
-        let known = self.op.memory().directory.pages.get(range);
-        match known.filter(|page| page.sent.is_within(self.op.directory_age, self.op.ambient())) {
-            Some(page) => Ok(page),
-            None => self.read(range).await,
-        }
     }
 
     /// Makes sure that the directory covers events of some types in a bucket (D1). Returns the entry that covers them.

@@ -150,7 +150,7 @@ impl TopicHandle<'_> {
 
     async fn view_of(self, stored: StoredTopic) -> Result<TopicView, TableError> {
         let range = DirectoryRange::newest(self.topic.clone(), stored.settings.bucket);
-        let page = self.op.directory(range.topic()).read(&range).await?;
+        let page = self.op.directory(&range.topic).read(&range, true).await?;
         let view =
             |entry: &DirectoryEntry| BucketView { label: entry.bucket, shards: entry.coverage.most_shards() };
         Ok(TopicView {

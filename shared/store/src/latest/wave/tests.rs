@@ -75,7 +75,7 @@ impl Case {
             shelves[usize::from(starts[bucket] + shard)].push((event(id), matches));
         }
         for shelf in &mut shelves {
-            shelf.sort_by_key(|(event, _)| Rank::of(event.id, self.order));
+            shelf.sort_by_key(|(event, _)| rank(event.id, self.order));
             shelf.dedup_by_key(|(event, _)| event.id);
         }
         shelves
@@ -84,7 +84,7 @@ impl Case {
     /// All events that match, in the order of the walk.
     fn truth(&self) -> Vec<Event> {
         let mut all: Vec<_> = self.shelves().into_iter().flatten().filter(|(_, matches)| *matches).collect();
-        all.sort_by_key(|(event, _)| Rank::of(event.id, self.order));
+        all.sort_by_key(|(event, _)| rank(event.id, self.order));
         all.into_iter().map(|(event, _)| event).collect()
     }
 
@@ -110,7 +110,7 @@ impl Case {
 /// The answer of a lane.
 fn lane_answer(ask: Ask, items: Vec<Event>, stopped_at: Option<EventId>) -> LaneAnswer<Event> {
     let found = LanePage { read: items.len(), items, bytes: 0, stopped_at };
-    LaneAnswer { ask, found, coverage: None }
+    LaneAnswer { ask, found, further: None }
 }
 
 fn event(id: EventId) -> Event {
@@ -200,8 +200,8 @@ proptest! {
         let WaveEdge { frontier, cut, .. } = wave.edge();
         let frontier = frontier.expect("every lane has answered");
         prop_assert!(cut);
-        let rank = Rank::of(frontier, case.order);
-        let known = truth.partition_point(|event| Rank::of(event.id, case.order) <= rank);
+        let last = rank(frontier, case.order);
+        let known = truth.partition_point(|event| rank(event.id, case.order) <= last);
         prop_assert_eq!(&wave.into_events(usize::MAX).0[..], &truth[..known]);
     }
 
