@@ -5,7 +5,6 @@ use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::{Event, Page, PageSize, TimelineEvent};
 
 use crate::latest::span::{Span, settled_before};
-use crate::latest::wave::WaveEdge;
 use crate::limits::{ASCENDING_LAG_MILLIS, FILTERED_ITEMS_PER_PAGE, PAGE_BYTES, QUERIES_PER_PAGE};
 
 /// The most bytes that an event's JSON has beyond its names and its data: id, time and punctuation.
@@ -86,6 +85,17 @@ pub(crate) struct PageEnd {
 impl PageEnd {
     /// The end of a page that holds as much as it may, before further events.
     const FULL: Self = Self { more: true, at: None };
+}
+
+/// The end of a wave, from which the walk continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WaveEdge {
+    /// All events up to this id, included, are known. `None` if nothing is known.
+    pub(crate) frontier: Option<EventId>,
+    /// The wave was given up before it was exact.
+    pub(crate) cut: bool,
+    /// Some lane may hold more events.
+    pub(crate) more: bool,
 }
 
 /// A page being filled.

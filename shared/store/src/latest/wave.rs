@@ -10,7 +10,7 @@ use lately_keys::{Bucket, Coverage, EventId, Order, Shard, ShardCount, Stretch, 
 
 use crate::lane::LanePage;
 use crate::latest::pace::{Pace, PageState, Reach, later, unit_of};
-use crate::latest::page::PageItem;
+use crate::latest::page::{PageItem, WaveEdge};
 use crate::latest::span::{IdRange, ahead, behind, rank};
 
 /// Events that the first round of a filtering query looks at; each further round looks at twice as many.
@@ -85,7 +85,7 @@ pub(crate) struct LaneAnswer<T> {
     pub(crate) further: Option<FurtherLanes>,
 }
 
-/// What the first query to a lane says about further lanes.
+/// The further lanes that the first query to a lane has found.
 #[derive(Debug)]
 pub(crate) enum FurtherLanes {
     /// The other shards of the lane's source are in this coverage.
@@ -288,17 +288,6 @@ impl<T: PageItem> Wave<T> {
     fn events_before(&self, id: EventId) -> usize {
         self.events.partition_point(|event| rank(event.id(), self.order) < rank(id, self.order))
     }
-}
-
-/// The end of a wave, from which the walk continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WaveEdge {
-    /// All events up to this id, included, are known. `None` if nothing is known.
-    pub(crate) frontier: Option<EventId>,
-    /// The wave was given up before it was exact.
-    pub(crate) cut: bool,
-    /// Some lane may hold more events.
-    pub(crate) more: bool,
 }
 
 /// The last id that a walk comes to in a bucket.

@@ -53,15 +53,13 @@ impl TimelineHandle<'_> {
     /// True if a source lists an event, and the client may see it.
     async fn look(self, id: EventId) -> Result<Option<()>, TableError> {
         let first = place_at_source(id, self.source);
-        let item = match self.op.table.get(first.clone()).await? {
-            Some(item) => Some(item),
-            None => {
-                let coverage = self.op.source(self.source).coverage(false).await?;
-                let mut others = places_at_source(id, self.source, &coverage);
-                others.retain(|place| *place != first);
-                self.op.table.get_many(&others, true).await?.into_iter().next()
-            }
-        };
+        let mut item = self.op.table.get(first.clone()).await?;
+        if item.is_none() {
+            let coverage = self.op.source(self.source).coverage(false).await?;
+            let mut others = places_at_source(id, self.source, &coverage);
+            others.retain(|place| *place != first);
+            item = self.op.table.get_many(&others, true).await?.pop();
+        }
         let Some(item) = item else { return Ok(None) };
         let is_seen =
             Filter::seen_by_caller(self.op).takes_entry(&TimelineEntry::decode(&item)?, self.op.now());
