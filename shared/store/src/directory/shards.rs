@@ -23,7 +23,7 @@ pub(crate) struct BucketCoverage<'a> {
 impl BucketCoverage<'_> {
     /// The bucket's entry, as the process knows it.
     fn known(self) -> Option<Arc<DirectoryEntry>> {
-        self.op().memory().directory.entries.get(&(self.directory.topic.clone(), self.bucket))
+        self.op().memory().directory_entries.get(&(self.directory.topic.clone(), self.bucket))
     }
 
     /// Doubles the shards for events after one that was refused under this number of shards, unless the process knows
@@ -31,7 +31,7 @@ impl BucketCoverage<'_> {
     pub(crate) async fn grow(self, id: EventId, under: ShardCount) {
         let (op, refused) = (self.directory.op, id.at());
         // If many writers are refused at once, one of them grows the bucket; the others retry their writes.
-        let Ok(_one_at_a_time) = op.memory().directory.growing.try_lock() else { return };
+        let Ok(_one_at_a_time) = op.memory().growing_bucket.try_lock() else { return };
         // New events get the present time, so the spread of the present decides. Imports keep their times.
         let (at, last) = match AcceptedTimes::new(op.now(), None).is_import(refused) {
             true => (refused, self.bucket.last()),

@@ -129,7 +129,7 @@ impl TopicHandle<'_> {
     fn remember(self, value: StoredTopic, sent: Sent) {
         let known = self.op.memory().topics.get(self.topic);
         if !known.is_some_and(|known| value.continues(&known.value)) {
-            self.op.memory().directory.forget(self.topic);
+            self.op.memory().forget_directory(self.topic);
         }
         self.op.memory().topics.insert(self.topic.clone(), Arc::new(Aged { value, sent }));
     }
