@@ -213,6 +213,29 @@ impl<T: PageItem> Wave<T> {
         self.lanes.iter().enumerate().filter_map(ask).collect()
     }
 
+    /// The asks of a reader that takes all events, with this limit: to the lanes that were never asked, and to those without
+    /// which no further event settles. So a lane is asked again only when all of its events are settled.
+    pub(crate) fn next_asks(&self, limit: u32) -> Vec<Ask> {
+        let next = self.next();
+        let ask = |(lane, state): (usize, &LaneState)| {
+            let from = state.next.filter(|from| !state.was_asked || next == Some(*from))?;
+            let (_, last) = state.lane.ids.ends(self.order);
+            Some(Ask { lane, ids: IdRange::walked(from, last, self.order)?, limit })
+        };
+        self.lanes.iter().enumerate().filter_map(ask).collect()
+    }
+
+    /// The number of lanes that are not read to their ends.
+    pub(crate) fn open_lanes(&self) -> usize {
+        self.lanes.iter().filter(|state| state.next.is_some()).count()
+    }
+
+    /// Takes out the events that no later answer can precede, in order.
+    pub(crate) fn take_settled(&mut self) -> Vec<T> {
+        let settled = self.settled().len();
+        self.events.drain(..settled).collect()
+    }
+
     /// The reach of the next round; `None` if no lane has slices.
     fn reach(&self, wanted: usize, tau: Option<EventId>, event_bytes: u32) -> Option<Reach> {
         let narrowest = self.lanes.iter().filter_map(|state| state.lane.slices.as_ref());
