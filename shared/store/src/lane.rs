@@ -4,11 +4,11 @@
 //! lanes in their own way. A query that ended before its range did says where it stopped: the rest is read next, or becomes a
 //! cursor.
 
+use lately_items::BEFORE_ENTRIES;
 use lately_keys::{EventId, Order, Place, SortKey};
 use lately_table::{Corrupt, Item, Query, TableError};
 
-use crate::latest::rank::behind;
-use crate::latest::span::IdRange;
+use crate::latest::span::{IdRange, behind};
 use crate::op::Op;
 
 /// A range of ids in a lane.
@@ -81,4 +81,36 @@ impl Op {
         let stopped_at = page.next.map(|key| key.get::<SortKey>("sk")).transpose()?.map(SortKey::id);
         Ok(LanePage { read: page.read, ..LanePage::of(&page.items, stopped_at, decode)? })
     }
+
+    /// The items that stand before the entries of a timeline or of a feed, and the first entries of a range that begins
+    /// with the newest possible entry. If there are no more items before the entries than expected, one query reads all.
+    pub(crate) async fn first_page<T>(
+        &self,
+        range: &LaneRange<'_>,
+        wanted: u32,
+        expected_before: u32,
+        decode: impl Fn(&Item) -> Result<T, Corrupt>,
+    ) -> Result<(Vec<Item>, LanePage<T>), TableError> {
+        let part = Query::partition(range.partition).consistent(range.consistent);
+        let first = part.clone().up_to(range.ids.oldest.sort_key().to_string());
+        let page = self.table.query(&first.limit(wanted.saturating_add(expected_before))).await?;
+        self.table.meter().items(page.items.len());
+        let mut before = page.items;
+        let entries = before.split_off(before.iter().take_while(|item| entry_id(item).is_none()).count());
+        let entries = match page.next.as_ref().map(entry_id) {
+            Some(None) => {
+                let rest = self.table.query_all(part.before(BEFORE_ENTRIES).start(page.next)).await?;
+                self.table.meter().items(rest.len());
+                before.extend(rest);
+                self.lane_page(&range.query().limit(wanted), decode).await?
+            }
+            stopped_at => LanePage::of(&entries, stopped_at.flatten(), decode)?,
+        };
+        Ok((before, entries))
+    }
+}
+
+/// The id of an item, or of a key, if it is an entry's. The sort key of an entry is an id.
+fn entry_id(item: &Item) -> Option<EventId> {
+    item.get::<SortKey>("sk").ok().map(SortKey::id)
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use lately_items::{QuotaKey, StoredTopic};
+use lately_items::{DirectoryEntry, QuotaKey, StoredTopic};
 use lately_keys::{Source, Topic, User};
 use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 
-use crate::directory::cache::DirectoryCache;
+use crate::directory::range::{DirectoryPage, DirectoryRange, EntryName};
 use crate::erasure::actors::ErasedActors;
 use crate::latest::pace::{Pace, PaceName};
 use crate::limits::{CACHED_ENTRIES, CACHED_TOPICS, QUOTAS_REMEMBERED};
@@ -19,6 +19,9 @@ use crate::source::known::KnownSource;
 /// Busy partitions that a process remembers. It tries a forgotten partition again.
 const BUSY_PARTITIONS: usize = 4_096;
 
+/// Directory pages that a process remembers: a few hundred bytes each.
+const CACHED_DIRECTORY_PAGES: usize = 512;
+
 /// The caches of a process, and the locks under which it does some work only once at a time.
 ///
 /// All of it may be dropped at any time. Topics are used for seconds and directory pages for a second; directory entries
@@ -27,7 +30,10 @@ const BUSY_PARTITIONS: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) topics: Cache<Topic, Arc<Aged<StoredTopic>>>,
-    pub(crate) directory: DirectoryCache,
+    pub(crate) directory_entries: Cache<EntryName, Arc<DirectoryEntry>>,
+    pub(crate) directory_pages: Cache<DirectoryRange, Arc<Aged<DirectoryPage>>>,
+    /// The lock that is held while a bucket grows.
+    pub(crate) growing_bucket: Mutex<()>,
     /// The mean size of a topic's events.
     pub(crate) event_bytes: Cache<Topic, u32>,
     /// The pace of the events of a topic, or of one of its types, when a page of them was last read.
@@ -55,7 +61,9 @@ impl Memory {
     pub(crate) fn new() -> Self {
         Self {
             topics: Cache::new(CACHED_TOPICS),
-            directory: DirectoryCache::new(),
+            directory_entries: Cache::new(CACHED_ENTRIES),
+            directory_pages: Cache::new(CACHED_DIRECTORY_PAGES),
+            growing_bucket: Mutex::new(()),
             event_bytes: Cache::new(CACHED_TOPICS),
             paces: Cache::new(CACHED_TOPICS),
             pulls: Cache::new(CACHED_ENTRIES),
@@ -73,6 +81,17 @@ impl Memory {
     /// Drops a topic with its directory.
     pub(crate) fn forget_topic(&self, topic: &Topic) {
         self.topics.remove(topic);
-        self.directory.forget(topic);
+        self.forget_directory(topic);
+    }
+
+    /// Drops a topic's directory.
+    pub(crate) fn forget_directory(&self, topic: &Topic) {
+        self.directory_entries.retain(|(of, _), _| of != topic);
+        self.forget_directory_pages(topic);
+    }
+
+    /// Drops a topic's directory pages, so that the process sees its own writes at once.
+    pub(crate) fn forget_directory_pages(&self, topic: &Topic) {
+        self.directory_pages.retain(|range, _| range.topic != *topic);
     }
 }

@@ -37,7 +37,7 @@ pub struct Op {
     /// The table, with the request's meter and deadline.
     pub(crate) table: Table,
     /// The only topics that the caller may see; `None` if the caller may see all.
-    topics: Option<Arc<[Topic]>>,
+    pub(crate) topics: Option<Arc<[Topic]>>,
     /// The caller among whose reads and open streams a page that waits counts; `None` if no caller waits.
     pub(crate) waiter: Option<Arc<Waiter>>,
     /// The number of items that the caller was shown, once it is known.

@@ -11,19 +11,18 @@
 //! Each event is given once, in order, and [`Range::position`] is never ahead of the given events: a range that begins
 //! there continues where this one stopped.
 
-use std::collections::VecDeque;
-
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::EventPartition;
 use lately_items::event::decode;
 use lately_keys::{EventId, Order, Topic};
 use lately_model::Event;
 use lately_table::{Cost, TableError};
 
+use crate::at_once::collect_all;
 use crate::handle::TopicHandle;
-use crate::lane::{LanePage, LaneRange};
+use crate::lane::LaneRange;
+use crate::latest::pace::unit_of;
 use crate::latest::span::IdRange;
-use crate::latest::unit_of;
+use crate::latest::wave::{LaneAnswer, Wave, WaveLane};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::scan::{ScannedBucket, TopicScan};
@@ -47,21 +46,10 @@ pub struct Range {
     to: EventId,
     position: EventId,
     scan: TopicScan,
-    /// The shards that are being read.
-    lanes: Vec<RangeLane>,
+    /// The shards that are being read, and the events that are read and not given yet.
+    wave: Wave<Event>,
     /// The number of events read so far, and their bytes as stored.
     seen: (u64, u64),
-}
-
-/// A shard that is being read.
-#[derive(Debug)]
-struct RangeLane {
-    /// The partition key's text.
-    partition: String,
-    /// The ids that are not read yet.
-    unread: Option<IdRange>,
-    /// The events that are read, and not given yet.
-    events: VecDeque<Event>,
 }
 
 impl TopicHandle<'_> {
@@ -75,7 +63,7 @@ impl TopicHandle<'_> {
             to,
             position: after,
             scan: TopicScan::new(self.topic, &stored, Order::OldestFirst, ids, self.op.now()),
-            lanes: Vec::new(),
+            wave: Wave::new(Order::OldestFirst, Vec::new(), to),
             seen: (0, 0),
         })
     }
@@ -106,106 +94,75 @@ impl Range {
 
     /// One round of queries, and the events that can be given then; `None` at the end.
     async fn read(&mut self, op: &Op) -> Result<Option<Vec<Event>>, TableError> {
-        if self.lanes.is_empty() {
+        if self.wave.open_lanes() == 0 {
             self.begin_lanes(op).await?;
-            match (self.lanes.is_empty(), self.scan.has_more()) {
-                (false, _) => {}
+            match (self.wave.open_lanes(), self.scan.has_more()) {
+                (1.., _) => {}
                 // The next step reads more of the directory.
-                (true, true) => return Ok(Some(Vec::new())),
-                (true, false) => {
+                (0, true) => return Ok(Some(Vec::new())),
+                (0, false) => {
                     self.position = self.to.max(self.position);
                     return Ok(None);
                 }
             }
         }
         self.read_lanes(op).await?;
-        Ok(Some(self.settled()))
+        let (edge, events) = (self.wave.edge(), self.wave.take_settled());
+        // If all shards are read, there are no other events up to the next bucket.
+        let position = if edge.more { edge.frontier } else { events.last().map(|last| last.id) };
+        self.position = self.position.max(position.unwrap_or(self.position));
+        Ok(Some(events))
     }
 
     /// Begins to read the next buckets, as many as there is room for.
     async fn begin_lanes(&mut self, op: &Op) -> Result<(), TableError> {
         self.scan.begin_step();
-        while self.lanes.is_empty() || self.scan.is_listed() {
+        let mut lanes = Vec::new();
+        while lanes.is_empty() || self.scan.is_listed() {
             let Some(ScannedBucket { bucket, shards, ids, .. }) = self.scan.peek(op).await? else { break };
-            if !self.lanes.is_empty() && self.lanes.len() + shards.len() > FULL_PAGES {
+            if !lanes.is_empty() && lanes.len() + shards.len() > FULL_PAGES {
                 break;
             }
-            self.lanes.extend(shards.iter().map(|shard| {
+            lanes.extend(shards.iter().map(|shard| {
                 let partition = EventPartition { topic: self.topic.clone(), bucket: *bucket, shard: *shard };
-                RangeLane { partition: partition.to_string(), unread: Some(*ids), events: VecDeque::new() }
+                let partition = partition.to_string();
+                WaveLane { partition, by_type: false, is_sparse: false, shards: 1, ids: *ids, slices: None }
             }));
             self.scan.advance();
         }
+        self.wave = Wave::new(Order::OldestFirst, lanes, self.to);
         Ok(())
     }
 
-    /// Reads the next page of each lane whose events are all given.
+    /// Reads the next page of each lane that the others wait for.
     async fn read_lanes(&mut self, op: &Op) -> Result<(), TableError> {
-        let limit = self.limit();
-        let hungry = self.lanes.iter().enumerate().filter(|(_, lane)| lane.events.is_empty());
-        let queries: Vec<_> =
-            hungry.filter_map(|(n, lane)| Some(self.query(n, lane.unread?, limit, op))).collect();
+        let (order, consistent) = (Order::OldestFirst, true);
+        let queries = self.wave.next_asks(self.limit()).into_iter().map(async |ask| {
+            let partition = &self.wave.lane(ask.lane).partition;
+            let range = LaneRange { partition, ids: ask.ids, order, consistent };
+            let found = op.lane_page(&range.query().limit(ask.limit), decode).await?;
+            Ok::<_, TableError>(LaneAnswer { ask, found, further: None })
+        });
         op.table.meter().round();
-        let answers: Vec<_> = stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
-        for (lane, LanePage { items, bytes, stopped_at, .. }) in answers {
-            self.seen = (self.seen.0 + items.len() as u64, self.seen.1 + bytes);
-            let lane = &mut self.lanes[lane];
-            lane.unread = match (lane.unread, stopped_at.and_then(EventId::just_after)) {
-                (Some(unread), Some(next)) => IdRange::new(next, unread.newest),
-                _ => None,
-            };
-            lane.events = items.into();
+        let answers = collect_all(QUERIES_AT_ONCE, queries).await?;
+        for LaneAnswer { found, .. } in &answers {
+            self.seen = (self.seen.0 + found.items.len() as u64, self.seen.1 + found.bytes);
         }
+        self.wave.absorb(answers);
         Ok(())
     }
 
-    /// The next page of a lane, by the lane's number.
-    async fn query(
-        &self,
-        lane: usize,
-        ids: IdRange,
-        limit: Option<u32>,
-        op: &Op,
-    ) -> Result<(usize, LanePage<Event>), TableError> {
-        let partition = &self.lanes[lane].partition;
-        let mut query = LaneRange { partition, ids, order: Order::OldestFirst, consistent: true }.query();
-        if let Some(limit) = limit {
-            query = query.limit(limit);
-        }
-        Ok((lane, op.lane_page(&query, decode).await?))
-    }
-
-    /// The number of events to ask a lane for; `None` if there is room for as many as a query can return.
-    fn limit(&self) -> Option<u32> {
-        let lanes = self.lanes.len();
+    /// The number of events to ask a lane for: as many as a query can return, if there is room for them.
+    fn limit(&self) -> u32 {
+        let lanes = self.wave.open_lanes();
         if lanes <= FULL_PAGES {
-            return None;
+            return u32::MAX;
         }
         let known = self.op.memory().event_bytes.get(&self.topic).unwrap_or(EXPECTED_EVENT_BYTES);
         let mean = self.seen.1.checked_div(self.seen.0).and_then(|mean| u32::try_from(mean).ok());
         let bytes = mean.unwrap_or(known).max(1);
         let room = u32::try_from(READ_AHEAD_BYTES / lanes).unwrap_or(u32::MAX);
-        Some((room / bytes).max(unit_of(bytes)))
-    }
-
-    /// The events that no later answer can precede, oldest first. Lanes that are read and given are removed.
-    fn settled(&mut self) -> Vec<Event> {
-        let unread = self.lanes.iter().filter_map(|lane| lane.unread).map(|ids| ids.oldest).min();
-        let mut settled = Vec::new();
-        for lane in &mut self.lanes {
-            let count = lane.events.partition_point(|event| unread.is_none_or(|unread| event.id < unread));
-            settled.extend(lane.events.drain(..count));
-        }
-        // Each lane's events are sorted already, so this merges them.
-        settled.sort_by_key(|event| event.id);
-        self.lanes.retain(|lane| lane.unread.is_some() || !lane.events.is_empty());
-        let position = match unread {
-            Some(unread) => unread.just_before(),
-            // There are no other events up to the next bucket.
-            None => settled.last().map(|last| last.id),
-        };
-        self.position = self.position.max(position.unwrap_or(self.position));
-        settled
+        (room / bytes).max(unit_of(bytes))
     }
 }
 

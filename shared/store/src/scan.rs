@@ -82,11 +82,7 @@ impl TopicScan {
         while self.ahead.is_empty() && !self.is_spent(op) {
             let Some(range) = self.unread.take() else { break };
             self.queries += 1;
-            let directory = op.directory(range.topic());
-            let page = match self.consistent {
-                true => directory.read(&range).await,
-                false => directory.recent(&range).await,
-            };
+            let page = op.directory(&range.topic).read(&range, self.consistent).await;
             let page = page.inspect_err(|_| self.unread = Some(range.clone()))?;
             let entries = &page.value.entries;
             self.unread = match (page.value.more, entries.last()) {

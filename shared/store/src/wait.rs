@@ -70,18 +70,22 @@ where
     if wait == WaitSeconds::default() {
         return Box::pin(read(op.clone())).await;
     }
-    let whole = Duration::from_secs(wait.get().into());
-    let mut wait = PageWait { op, begun: op.ambient().monotonic(), whole, open: None, reads: 1 };
-    loop {
-        let step = op.step_within(WAITING_LOOK_TIME);
-        let page = Box::pin(read(step)).await?;
-        if !is_empty(&page) || !wait.pause().await? {
-            if let Some(mut open) = wait.open {
-                Box::pin(open.close()).await;
-            }
-            return Ok(page);
+    let (ambient, whole) = (op.ambient(), Duration::from_secs(wait.get().into()));
+    let (begun, mut wait) = (ambient.monotonic(), PageWait { op, whole, open: None, reads: 1 });
+    let page = loop {
+        let page = Box::pin(read(op.step_within(WAITING_LOOK_TIME))).await?;
+        let waited = ambient.monotonic().saturating_sub(begun);
+        if !is_empty(&page) || waited >= whole || !Box::pin(wait.is_permitted(waited)).await? {
+            break page;
         }
+        let pause = WAITING_LOOKS.into_iter().find(|(until, _)| waited < *until);
+        let pause = jittered(pause.map_or(IDLE_LOOKS, |(_, pause)| pause), ambient);
+        tokio::time::sleep(pause.min(whole - waited)).await;
+    };
+    if let Some(mut open) = wait.open {
+        Box::pin(open.close()).await;
     }
+    Ok(page)
 }
 
 /// The wait of a page that would be empty.
@@ -90,26 +94,13 @@ where
 /// pause on, and a read for each [`WAITED_READ`] or part of it.
 struct PageWait<'a> {
     op: &'a Op,
-    begun: Duration,
     whole: Duration,
     open: Option<OpenStream>,
     reads: u32,
 }
 
 impl PageWait<'_> {
-    /// Pauses before the next look. False if the time or the caller's reads are over: then there is no further look.
-    async fn pause(&mut self) -> Result<bool, TimelineError> {
-        let ambient = self.op.ambient();
-        let waited = ambient.monotonic().saturating_sub(self.begun);
-        if waited >= self.whole || !Box::pin(self.is_permitted(waited)).await? {
-            return Ok(false);
-        }
-        let pause = WAITING_LOOKS.into_iter().find(|(until, _)| waited < *until);
-        let pause = jittered(pause.map_or(IDLE_LOOKS, |(_, pause)| pause), ambient);
-        tokio::time::sleep(pause.min(self.whole - waited)).await;
-        Ok(true)
-    }
-
+    /// False if the caller's reads are over: then there is no further look.
     async fn is_permitted(&mut self, waited: Duration) -> Result<bool, TimelineError> {
         let Some(waiter) = self.op.waiter.as_deref() else { return Ok(true) };
         let op = self.op.step();

@@ -14,7 +14,6 @@
 //! The creation of a bucket's entry decides whether the bucket keeps its `type` view, and this never changes: a view
 //! that started in the middle of a bucket would not list the earlier events.
 
-pub(crate) mod cache;
 pub(crate) mod range;
 pub(crate) mod shards;
 
@@ -40,25 +39,26 @@ const _: () = assert!(TYPES_PER_BUCKET * (lately_keys::limits::EVENT_TYPE_BYTES 
 const DIRECTORY_ENTRIES: u32 = 32;
 
 impl DirectoryHandle<'_> {
-    /// Reads the first entries of a range, in its order.
-    pub(crate) async fn read(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
+    /// The first entries of a range, in its order. Unless they must be read now, they may be from a page that was read a
+    /// short time ago (D3).
+    pub(crate) async fn read(
+        self,
+        range: &DirectoryRange,
+        is_now: bool,
+    ) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
+        let known = self.op.memory().directory_pages.get(range).filter(|_| !is_now);
+        let young = known.filter(|page| page.sent.is_within(self.op.directory_age, self.op.ambient()));
+        if let Some(page) = young {
+            return Ok(page);
+        }
         let sent = Sent::now(self.op.ambient());
         let query = Query::partition(TopicKey::partition(self.topic))
             .between(DirectoryKey::sort_key(range.oldest), DirectoryKey::sort_key(range.newest))
             .backward(range.order == Order::NewestFirst);
         let value = self.page(query, DIRECTORY_ENTRIES).await?;
         let page = Arc::new(Aged { value, sent });
-        self.op.memory().directory.pages.insert(range.clone(), Arc::clone(&page));
+        self.op.memory().directory_pages.insert(range.clone(), Arc::clone(&page));
         Ok(page)
-    }
-
-    /// As [`DirectoryHandle::read`], or a page that was read a short time ago (D3).
-    pub(crate) async fn recent(self, range: &DirectoryRange) -> Result<Arc<Aged<DirectoryPage>>, TableError> {
-        let known = self.op.memory().directory.pages.get(range);
-        match known.filter(|page| page.sent.is_within(self.op.directory_age, self.op.ambient())) {
-            Some(page) => Ok(page),
-            None => self.read(range).await,
-        }
     }
 
     /// Makes sure that the directory covers events of some types in a bucket (D1). Returns the entry that covers them.
@@ -70,7 +70,7 @@ impl DirectoryHandle<'_> {
     ) -> Result<Arc<DirectoryEntry>, TableError> {
         let mut rounds = Rounds::of(&self.op.table, "the directory");
         loop {
-            let known = match self.op.memory().directory.entries.get(&self.name(bucket)) {
+            let known = match self.op.memory().directory_entries.get(&self.name(bucket)) {
                 Some(entry) => Some(entry),
                 None => self.stored_entry(bucket).await?,
             };
@@ -86,7 +86,7 @@ impl DirectoryHandle<'_> {
                 return Ok(entry);
             }
             // Another writer was first, or the entry has been deleted: read it again.
-            self.op.memory().directory.entries.remove(&self.name(bucket));
+            self.op.memory().directory_entries.remove(&self.name(bucket));
             rounds.lose()?;
         }
     }
@@ -169,7 +169,7 @@ impl DirectoryHandle<'_> {
         if put != PutIf::Done {
             return Ok(None);
         }
-        self.op.memory().directory.forget_pages(self.topic);
+        self.op.memory().forget_directory_pages(self.topic);
         Ok(Some(self.remember(entry)))
     }
 
@@ -201,13 +201,13 @@ impl DirectoryHandle<'_> {
     /// Updates an entry, and remembers the updated entry. `None` if the update's condition failed.
     async fn update_entry(self, update: &Update) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         let Some(item) = self.op.table.update_and_get(update).await? else { return Ok(None) };
-        self.op.memory().directory.forget_pages(self.topic);
+        self.op.memory().forget_directory_pages(self.topic);
         Ok(Some(self.remember(DirectoryEntry::decode(&item)?)))
     }
 
     fn remember(self, entry: DirectoryEntry) -> Arc<DirectoryEntry> {
         let entry = Arc::new(entry);
-        self.op.memory().directory.entries.insert(self.name(entry.bucket), Arc::clone(&entry));
+        self.op.memory().directory_entries.insert(self.name(entry.bucket), Arc::clone(&entry));
         entry
     }
 

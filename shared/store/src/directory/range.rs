@@ -12,7 +12,7 @@ pub(crate) type EntryName = (Topic, Bucket);
 /// A part of a topic's directory, read from one end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DirectoryRange {
-    topic: Topic,
+    pub(crate) topic: Topic,
     pub(super) order: Order,
     pub(super) oldest: Bucket,
     pub(super) newest: Bucket,
@@ -34,10 +34,6 @@ impl DirectoryRange {
     ) -> Self {
         let (oldest, newest) = (Bucket::containing(width, oldest), Bucket::containing(width, newest));
         Self { topic, order, oldest, newest }
-    }
-
-    pub(crate) const fn topic(&self) -> &Topic {
-        &self.topic
     }
 
     /// The rest of the range after a bucket, in the range's order.

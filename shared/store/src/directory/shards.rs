@@ -21,12 +21,17 @@ pub(crate) struct BucketCoverage<'a> {
 }
 
 impl BucketCoverage<'_> {
+    /// The bucket's entry, as the process knows it.
+    fn known(self) -> Option<Arc<DirectoryEntry>> {
+        self.op().memory().directory_entries.get(&(self.directory.topic.clone(), self.bucket))
+    }
+
     /// Doubles the shards for events after one that was refused under this number of shards, unless the process knows
     /// of more.
     pub(crate) async fn grow(self, id: EventId, under: ShardCount) {
         let (op, refused) = (self.directory.op, id.at());
         // If many writers are refused at once, one of them grows the bucket; the others retry their writes.
-        let Ok(_one_at_a_time) = op.memory().directory.growing.try_lock() else { return };
+        let Ok(_one_at_a_time) = op.memory().growing_bucket.try_lock() else { return };
         // New events get the present time, so the spread of the present decides. Imports keep their times.
         let (at, last) = match AcceptedTimes::new(op.now(), None).is_import(refused) {
             true => (refused, self.bucket.last()),
@@ -34,7 +39,7 @@ impl BucketCoverage<'_> {
                 (op.now().min(self.bucket.last()).max(refused), refused.saturating_add(SPREAD_MILLIS - 1))
             }
         };
-        if self.expected().is_some_and(|known| known.shards_at(at) > under) {
+        if self.known().is_some_and(|entry| entry.coverage.shards_at(at) > under) {
             return;
         }
         if let Err(error) = self.double(id, under, at, last).await {
@@ -48,7 +53,7 @@ impl BucketCoverage<'_> {
         let is_missing = |coverage: &Coverage| !coverage.covers_always(shards);
         let spread = Spread { shards, first: bucket.first(), last: bucket.last() };
         let mut rounds = Rounds::of(&directory.op.table, "the directory");
-        while self.expected().is_none_or(|known| is_missing(&known)) {
+        while self.known().is_none_or(|entry| is_missing(&entry.coverage)) {
             rounds.lose()?;
             self.add(|coverage| is_missing(coverage).then_some(spread)).await?;
         }
@@ -73,12 +78,6 @@ impl CoverageKeeper for BucketCoverage<'_> {
 
     fn item_bytes(&self) -> u32 {
         self.op().memory().event_bytes.get(self.directory.topic).unwrap_or(EXPECTED_EVENT_BYTES)
-    }
-
-    fn expected(&self) -> Option<Arc<Coverage>> {
-        let entries = &self.op().memory().directory.entries;
-        let known = entries.get(&(self.directory.topic.clone(), self.bucket))?;
-        Some(Arc::clone(&known.coverage))
     }
 
     async fn stored_coverage(&self) -> Result<Option<Arc<Coverage>>, TableError> {

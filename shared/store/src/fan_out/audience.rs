@@ -38,26 +38,16 @@ pub(super) async fn few_or_jobs(
     let is_read = |counts: &FollowerCounts| {
         counts.here > 0 || (with_leavers && may_have_unfollowed_since(counts, since))
     };
-    let read = counts.iter().filter(|(_, counts)| is_read(counts)).map(async |(&shard, counts)| {
-        let page = match (is_few, counts.here) {
-            (false, _) => None,
-            // The backfill of a user who follows after the counts were read finds the source's entry.
-            (true, 0) => Some(Arc::new(FollowerPage::of_nobody(source, shard))),
-            (true, _) => {
-                let page = op.source(source).followers_of(shard, None, limit, true);
-                Some(reads.pages.share((source.clone(), shard), Box::pin(page)).await?)
-            }
-        };
-        Ok::<_, TableError>((shard, page.filter(|page| !page.more)))
+    let mut shards: Vec<_> =
+        counts.iter().filter(|(_, counts)| is_read(counts)).map(|(shard, _)| *shard).collect();
+    let pages = shards.iter().filter(|_| is_few).map(async |shard| {
+        let page = Box::pin(op.source(source).followers_of(*shard, None, limit, true));
+        reads.pages.share((source.clone(), *shard), page).await
     });
-    let read = collect_all(SHARDS_AT_ONCE, read).await?;
-    let (mut pages, mut jobs) = (Vec::new(), Vec::new());
-    for (shard, page) in read {
-        match page {
-            Some(page) => pages.push(page),
-            None => jobs.push(first.clone().in_shard(shard)),
-        }
-    }
+    let mut pages = collect_all(SHARDS_AT_ONCE, pages).await?;
+    pages.retain(|page| !page.more);
+    shards.retain(|shard| pages.iter().all(|page| page.shard != *shard));
+    let jobs: Vec<_> = shards.into_iter().map(|shard| first.clone().in_shard(shard)).collect();
     fan_out.begin_jobs(&jobs).await?;
     Ok(pages)
 }

@@ -75,33 +75,22 @@ impl FanOut<'_> {
         entries.retain(|entry| entry.actor != myself);
         let mut rounds = Rounds::of(&self.op.table, "the user's follows");
         loop {
-            let (followed, unfollowed) = self.by_follow(user, entries).await?;
+            let (followed, unfollowed) = self.op.user(user).split_followed(entries).await?;
             // The event may have been deleted between two follows. Then its deletion did not reach this feed.
             self.remove_deleted(user, followed).await?;
             if unfollowed.is_empty() {
                 return Ok(());
             }
             self.delete(unfollowed.iter().map(|entry| place_in_feed(entry.id, user)).collect()).await?;
-            let followed = self.by_follow(user, unfollowed).await?.0;
+            let followed = self.op.user(user).split_followed(unfollowed).await?.0;
             if followed.is_empty() {
                 return Ok(());
             }
             // The user follows again by now, and this removal may have come after the backfill.
-            let retention = self.op.store.feeds().retention;
-            self.put(followed.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
+            self.put(followed.iter().map(|entry| self.op.feed(user).entry(entry)).collect()).await?;
             entries = self.remove_deleted(user, followed).await?;
             rounds.lose()?;
         }
-    }
-
-    /// Splits entries: those with a source that the user follows, and the others.
-    async fn by_follow(
-        self,
-        user: &User,
-        entries: Vec<TimelineEntry>,
-    ) -> Result<(Vec<TimelineEntry>, Vec<TimelineEntry>), TableError> {
-        let edges = self.op.user(user).edges(&entries).await?;
-        Ok(entries.into_iter().partition(|entry| entry.sources().any(|source| edges.contains_key(&source))))
     }
 
     /// Removes from the feed the entries whose events no longer exist. Returns the other entries.

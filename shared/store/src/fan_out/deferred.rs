@@ -24,33 +24,26 @@ pub(super) struct DeferredWrite {
 #[derive(Debug, Default)]
 pub(super) struct DeferredWork(Mutex<BTreeMap<(Backlog, DeferredTopic), DeferredEvents>>);
 
-/// Events, and the indexes of their records in the batch.
-#[derive(Debug, Default)]
-struct DeferredEvents {
-    events: BTreeSet<DeferredEvent>,
-    records: BTreeSet<usize>,
-}
+/// Events, each with the index of its record in the batch.
+type DeferredEvents = BTreeMap<DeferredEvent, usize>;
 
 impl DeferredWork {
     pub(super) fn add(&self, backlog: Backlog, later: DeferredWrite, record: usize) {
-        let mut all = self.all();
-        let deferred = all.entry((backlog, later.written)).or_default();
-        deferred.events.insert(later.event);
-        deferred.records.insert(record);
+        self.all().entry((backlog, later.written)).or_default().insert(later.event, record);
     }
 
     /// Takes out the events that are deferred to one backlog.
     pub(super) fn take(&self, backlog: &Backlog) -> Vec<(DeferredTopic, Vec<DeferredEvent>)> {
         let mut all = self.all();
         let ours = all.extract_if(.., |(of, _), _| of == backlog);
-        ours.map(|((_, written), deferred)| (written, deferred.events.into_iter().collect())).collect()
+        ours.map(|((_, written), events)| (written, events.into_keys().collect())).collect()
     }
 
     /// Puts the events into backlogs. Returns the indexes of the records for which this failed.
     pub(super) async fn put(&self, op: &Op, done: &Done) -> BTreeSet<usize> {
         let deferred = std::mem::take(&mut *self.all()).into_iter();
-        let puts = deferred.map(async |((backlog, written), DeferredEvents { events, records })| {
-            let events: Vec<_> = events.into_iter().collect();
+        let puts = deferred.map(async |((backlog, written), events)| {
+            let (events, records): (Vec<_>, BTreeSet<_>) = events.into_iter().unzip();
             match (BacklogQueue { op, backlog: &backlog }).put(&written, &events).await {
                 Ok(()) => {
                     done.add(|all| all.deferred += events.len() as u64);

@@ -4,9 +4,9 @@
 //! all others whose records are in the same lane of the stream. So after some attempts (`writer.rs`), writes to a busy
 //! partition are deferred to its backlog.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use lately_items::{Backlog, DeferredEvent, EXPIRES_AT, EventKey, Timeline, TimelineEntry, place_in_feed};
+use lately_items::{Backlog, DeferredEvent, EXPIRES_AT, EventKey, TimelineEntry, place_in_feed};
 use lately_keys::{EventId, Key, TableKey, UnixMillis, User};
 use lately_table::{Condition, Corrupt, TableError, Update, Write};
 
@@ -59,25 +59,14 @@ impl FanOut<'_> {
         Ok(deferred)
     }
 
-    /// Puts copies of an event into the feeds of some users. The users whose copies are deferred to a backlog are removed
-    /// from `users`.
-    pub(super) async fn copy(
+    /// Deletes entries of an event that no longer exists, and defers deletions in busy partitions. Returns their backlogs.
+    pub(super) async fn remove(
         self,
-        entry: &TimelineEntry,
-        users: &mut BTreeSet<&User>,
-        later: &DeferredWrite,
-    ) -> Result<(), TableError> {
-        let Self { op, done, .. } = self;
-        let retention = op.store.feeds().retention;
-        let copies = users.iter().map(|user| Write::Put(entry.in_feed(user, retention))).collect();
-        let deferred = self.write(copies, std::slice::from_ref(later)).await?;
-        if !deferred.is_empty() {
-            users.retain(|user| !deferred.contains(&(Backlog::Feed((*user).clone()), entry.id)));
-        }
-        done.add(|all| all.deliveries += users.len() as u64);
-        let timelines = users.iter().map(|user| Timeline::Feed((*user).clone()));
-        done.late_entries.add(op.now(), &[entry.id], timelines);
-        Ok(())
+        event: DeferredEvent,
+        keys: impl IntoIterator<Item = Key>,
+    ) -> Result<HashSet<(Backlog, EventId)>, TableError> {
+        let deletes = keys.into_iter().map(Write::Delete).collect();
+        self.write(deletes, &[DeferredWrite { written: None, event }]).await
     }
 
     /// Deletes an event's copies in the feeds of some users. The topic of the event fans out.
@@ -87,25 +76,8 @@ impl FanOut<'_> {
         users: impl Iterator<Item = &'u User>,
         at: UnixMillis,
     ) -> Result<(), TableError> {
-        let copies = users.map(|user| Write::Delete(place_in_feed(id, user))).collect();
         let event = DeferredEvent { id, at, fans_out: true };
-        self.write(copies, &[DeferredWrite { written: None, event }]).await.map(drop)
-    }
-
-    /// Deletes the entries that were written of an event that no longer exists: under its sources, and in some feeds.
-    pub(super) async fn remove<'u>(
-        self,
-        entry: &TimelineEntry,
-        users: impl Iterator<Item = &'u User>,
-        at: UnixMillis,
-    ) -> Result<(), TableError> {
-        let mut keys: Vec<_> = users.map(|user| place_in_feed(entry.id, user)).collect();
-        for source in entry.sources() {
-            keys.extend(self.op.source(&source).places(entry.id).await?);
-        }
-        let event = DeferredEvent { id: entry.id, at, fans_out: entry.fans_out };
-        let later = [DeferredWrite { written: None, event }];
-        self.write(keys.into_iter().map(Write::Delete).collect(), &later).await.map(drop)
+        self.remove(event, users.map(|user| place_in_feed(id, user))).await.map(drop)
     }
 }
 

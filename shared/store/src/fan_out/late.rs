@@ -27,8 +27,9 @@ use futures_util::stream::{self, StreamExt};
 use lately_items::{Announcement, DeletedEventKey, DirectoryKey, EndingMark, EventKey, LateEventKey};
 use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
+use tokio::sync::OnceCell;
 
-use crate::at_once::run_each;
+use crate::at_once::{collect_all, run_each};
 use crate::consumer::Incarnation;
 use crate::erasure::actors::ErasedActors;
 use crate::fan_out::batch::FanOut;
@@ -50,25 +51,20 @@ impl FanOut<'_> {
                 by_topic.entry(news.topic()).or_default().push((index, news));
             }
         }
-        let has_inserted =
-            by_topic.values().flatten().any(|(_, news)| matches!(news, TopicNews::Inserted(_)));
-        let erased = match has_inserted {
-            true => self.op.erasures().erased_actors().await,
-            false => Ok(ErasedActors::default()),
-        };
+        let erased = OnceCell::new();
         let topics = by_topic.into_iter().map(async |(topic, mut news)| {
-            let unnoted = self.note_in_topic(topic, &news, &erased).await;
-            let unnoted =
-                unnoted.inspect_err(|error| tracing::warn!(%error, %topic, "late events were not noted"));
-            news.retain(|(_, news)| match (&unnoted, news) {
+            let noted = self.note_in_topic(topic, &news, &erased).await;
+            let noted =
+                noted.inspect_err(|error| tracing::warn!(%error, %topic, "late events were not noted"));
+            news.retain(|(_, news)| match (&noted, news) {
                 (Ok(unnoted), TopicNews::Inserted(event)) => unnoted.contains(&event.key.id()),
-                (unnoted, _) => unnoted.is_err(),
+                (noted, _) => noted.is_err(),
             });
             news
         });
         let topics: Vec<_> = topics.collect();
-        let failed = stream::iter(topics).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>().await;
-        failed.into_iter().flatten().map(|(index, _)| index).collect()
+        let failed = stream::iter(topics).buffer_unordered(RAILS_AT_ONCE).flat_map(stream::iter);
+        failed.map(|(index, _)| index).collect().await
     }
 
     /// Notes the late events of one topic. Returns those that could not be noted for a consumer.
@@ -76,7 +72,7 @@ impl FanOut<'_> {
         self,
         topic: &Topic,
         news: &[(usize, &TopicNews)],
-        erased: &Result<ErasedActors, TableError>,
+        erased: &OnceCell<ErasedActors>,
     ) -> Result<BTreeSet<EventId>, TableError> {
         let (mut inserted, mut opened, mut deletions) = (Vec::new(), Vec::new(), Vec::new());
         for (_, news) in news {
@@ -90,7 +86,10 @@ impl FanOut<'_> {
         if inserted.is_empty() && opened.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let erased = erased.as_ref().map_err(Clone::clone)?;
+        let erased = match inserted.is_empty() {
+            true => &ErasedActors::default(),
+            false => erased.get_or_try_init(|| self.op.erasures().erased_actors()).await?,
+        };
         let announced = self.op.topic(topic).announced().await?;
         for mark in &announced.marks {
             self.apply_mark(mark, &inserted, &opened).await?;
@@ -115,7 +114,11 @@ impl FanOut<'_> {
         }
         let mut unnoted = BTreeSet::new();
         for announcement in announced.consumers {
-            unnoted.extend(self.note_for(&announcement, &inserted).await);
+            let candidates = self.candidates(&announcement, &inserted).await?;
+            if let Err(error) = self.note_for(&announcement, &candidates).await {
+                tracing::warn!(%error, %topic, "late events were not noted for a consumer");
+                unnoted.extend(candidates);
+            }
         }
         Ok(unnoted)
     }
@@ -163,46 +166,36 @@ impl FanOut<'_> {
         delete_each(self.op, deleted.map(|(late, _)| late.key.encode()).collect()).await
     }
 
-    /// Notes the candidates of one consumer, and then counts them. Returns those for which this failed.
-    async fn note_for(self, announced: &Announcement, inserted: &[&InsertedEvent]) -> BTreeSet<EventId> {
-        let Announcement { consumer, incarnation, .. } = announced;
-        let ledger = Incarnation { op: self.op, consumer, incarnation: *incarnation };
-        let (mut covering, mut notes) = (Covering::default(), Vec::new());
+    /// The events that one consumer may have read past.
+    async fn candidates(
+        self,
+        announced: &Announcement,
+        inserted: &[&InsertedEvent],
+    ) -> Result<Vec<EventId>, TableError> {
+        let (mut covering, mut candidates) = (Covering::default(), Vec::new());
         for inserted in inserted {
-            let is_candidate = self.is_candidate(announced, inserted, &mut covering).await;
-            let id = inserted.key.id();
-            notes.push(async move {
-                let is_noted = async { Ok::<_, TableError>(is_candidate? && ledger.note(id).await?) };
-                (id, is_noted.await)
-            });
-        }
-        let noted = stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
-        let (mut waiting, mut unnoted) = (Vec::new(), BTreeSet::new());
-        for (id, is_noted) in noted {
-            match is_noted {
-                Ok(true) => waiting.push(id),
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "a late event was not noted");
-                    unnoted.insert(id);
-                }
+            if self.is_candidate(announced, inserted, &mut covering).await? {
+                candidates.push(inserted.key.id());
             }
         }
-        if !waiting.is_empty()
-            && let Err(error) = self.count_late(ledger, &waiting).await
-        {
-            tracing::warn!(%error, "late events were not counted");
-            unnoted.extend(waiting);
-        }
-        unnoted
+        Ok(candidates)
     }
 
-    /// Counts entries that were noted. If the consumer was deleted meanwhile, they are dropped.
-    async fn count_late(self, ledger: Incarnation<'_>, noted: &[EventId]) -> Result<(), TableError> {
+    /// Notes the candidates of one consumer, and then counts them. If the consumer was deleted meanwhile, they are dropped.
+    async fn note_for(self, announced: &Announcement, candidates: &[EventId]) -> Result<(), TableError> {
+        let Announcement { consumer, incarnation, .. } = announced;
+        let ledger = Incarnation { op: self.op, consumer, incarnation: *incarnation };
+        let notes = candidates.iter().map(async |id| ledger.note(*id).await);
+        let waits = collect_all(WRITES_AT_ONCE, notes).await?;
+        let noted = candidates.iter().zip(waits).filter(|(_, waits)| *waits);
+        let noted: Vec<_> = noted.map(|(id, _)| *id).collect();
+        if noted.is_empty() {
+            return Ok(());
+        }
         let shards: BTreeSet<u8> = noted.iter().map(|id| LateEventKey::shard(*id)).collect();
         match ledger.count(&shards.into_iter().collect::<Vec<_>>()).await? {
             true => self.done.add(|all| all.late += noted.len() as u64),
-            false => ledger.drop(noted).await?,
+            false => ledger.drop(&noted).await?,
         }
         Ok(())
     }

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future;
-use lately_items::{Backlog, DeferredEvent, EventKey, JobKind, JobStep, Timeline, TimelineEntry, own_feed};
+use lately_items::{
+    Backlog, DeferredEvent, EventKey, JobKind, JobStep, Timeline, TimelineEntry, own_feed, place_in_feed,
+};
 use lately_keys::{Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
@@ -58,14 +60,25 @@ impl Post<'_> {
         if let Some(own) = own {
             users.remove(own);
         }
-        fan_out.copy(entry, &mut users, &self.later()).await?;
+        let FanOut { op, done, .. } = fan_out;
+        let copies = users.iter().map(|user| Write::Put(op.feed(user).entry(entry))).collect();
+        let deferred = fan_out.write(copies, &[self.later()]).await?;
+        users.retain(|user| !deferred.contains(&(Backlog::Feed((*user).clone()), entry.id)));
+        done.add(|all| all.deliveries += users.len() as u64);
+        let timelines = users.iter().map(|user| Timeline::Feed((*user).clone()));
+        done.late_entries.add(op.now(), &[entry.id], timelines);
         users.extend(own);
 
         // The writes are durable. Both reads check them.
         let is_deleted = fan_out.reads.is_deleted(fan_out.op, key);
         let (leavers, is_deleted) = future::try_join(fan_out.leavers(pages, at), is_deleted).await?;
         if is_deleted {
-            return fan_out.remove(entry, users.into_iter().chain(&leavers), at).await;
+            let users = users.into_iter().chain(&leavers);
+            let mut keys: Vec<_> = users.map(|user| place_in_feed(entry.id, user)).collect();
+            for source in entry.sources() {
+                keys.extend(fan_out.op.source(&source).places(entry.id).await?);
+            }
+            return fan_out.remove(self.later().event, keys).await.map(drop);
         }
         fan_out.remove_from(leavers, entry).await
     }
@@ -84,9 +97,8 @@ impl Post<'_> {
     ) -> Result<(Vec<Source>, Option<User>), TableError> {
         let Self { fan_out, entry, .. } = self;
         let op = fan_out.op;
-        let retention = op.store.feeds().retention;
         let at_sources = sources.iter().map(|source| entry.at_source(source));
-        let in_own_feed = own.iter().map(|user| entry.in_feed(user, retention));
+        let in_own_feed = own.iter().map(|user| op.feed(user).entry(entry));
         let writes = at_sources.chain(in_own_feed).map(Write::Put).collect();
         let deferred = fan_out.write(writes, &[self.later()]).await?;
         for source in &sources {

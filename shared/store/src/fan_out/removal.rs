@@ -9,11 +9,10 @@ use lately_items::{
     places_at_source,
 };
 use lately_keys::{Source, UnixMillis, User};
-use lately_table::{TableError, Write};
+use lately_table::TableError;
 
 use crate::fan_out::audience::few_or_jobs;
 use crate::fan_out::batch::FanOut;
-use crate::fan_out::deferred::DeferredWrite;
 use crate::follow::FollowerPage;
 
 /// An event whose entries are removed.
@@ -68,12 +67,10 @@ impl<'a> Removal<'a> {
     ) -> Result<Vec<(Source, StoredSource)>, TableError> {
         let Self { fan_out, event, .. } = self;
         let (op, id) = (fan_out.op, event.id);
-        let later = [DeferredWrite { written: None, event }];
         let known = |source: &Source| places_at_source(id, source, &op.source(source).known_coverage());
         let mut removed: Vec<_> = sources.iter().flat_map(known).collect();
         let in_own_feed = own.iter().map(|user| place_in_feed(id, user));
-        let writes = removed.iter().cloned().chain(in_own_feed).map(Write::Delete).collect();
-        let mut deferred = fan_out.write(writes, &later).await?;
+        let mut deferred = fan_out.remove(event, removed.iter().cloned().chain(in_own_feed)).await?;
         let mut found = Vec::new();
         for source in sources {
             let mut stored = op.source(&source).stored().await?;
@@ -82,8 +79,7 @@ impl<'a> Removal<'a> {
             others.retain(|key| !removed.contains(key));
             if !others.is_empty() {
                 removed.extend(others.iter().cloned());
-                deferred
-                    .extend(fan_out.write(others.into_iter().map(Write::Delete).collect(), &later).await?);
+                deferred.extend(fan_out.remove(event, others).await?);
                 stored = op.source(&source).stored().await?;
             }
             found.push((source, stored));

@@ -12,7 +12,7 @@
 //! writes to this partition alone because its key range is hot. A call to several partitions does not tell which
 //! partition is busy. And a backlog is one more write, which makes a limit of the table or the account worse.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -44,8 +44,6 @@ pub(super) struct Writer<'a> {
 struct State {
     /// The writes in the order in which the rails asked for them.
     queue: BTreeMap<u64, Queued>,
-    /// For each queued item, the place of its last write in the queue.
-    newest: HashMap<Key, u64>,
     in_flight: HashSet<Key>,
     /// Partitions that take no more writes now.
     busy: HashSet<String>,
@@ -65,9 +63,9 @@ struct Queued {
     /// The write gets a call of its own. DynamoDB refused a whole call with this write and others, so this write may be
     /// the reason; or the write's partition may be busy.
     alone: bool,
-    /// True if all rails that asked for the write can leave it for later.
+    /// True if the rail that asked for the write can leave it for later.
     may_refuse: bool,
-    tickets: Vec<Ticket>,
+    ticket: Ticket,
 }
 
 /// Tells a rail how a write has ended. A rail waits until none of its tickets is left.
@@ -219,17 +217,9 @@ fn only_partition(batch: &[(u64, Queued)]) -> Option<String> {
 
 impl State {
     fn ask(&mut self, key: Key, write: Write, may_refuse: bool, ticket: &Ticket) {
-        let newest = self.newest.get(&key).and_then(|place| self.queue.get_mut(place));
-        if let Some(same) = newest.filter(|queued| queued.write == write) {
-            same.tickets.push(ticket.clone());
-            same.may_refuse &= may_refuse;
-            return;
-        }
-        let place = self.asked;
+        let ticket = ticket.clone();
+        self.queue.insert(self.asked, Queued { key, write, attempts: 0, alone: false, may_refuse, ticket });
         self.asked += 1;
-        self.newest.insert(key.clone(), place);
-        let tickets = vec![ticket.clone()];
-        self.queue.insert(place, Queued { key, write, attempts: 0, alone: false, may_refuse, tickets });
     }
 
     /// Puts writes back to their old places in the queue.
@@ -245,7 +235,6 @@ impl State {
                 queued.may_refuse = !queued.alone;
                 queued.alone = !queued.alone;
             }
-            self.newest.entry(queued.key.clone()).or_insert(place);
             self.queue.insert(place, queued);
         }
     }
@@ -271,12 +260,10 @@ impl State {
     fn end(&mut self, batch: Vec<(u64, Queued)>, end: &End) {
         for (_, queued) in batch {
             self.in_flight.remove(&queued.key);
-            for ticket in queued.tickets {
-                // Counted here and not by the rail: until it runs again, it would still seem to wait.
-                self.waiting -= usize::from(ticket.strong_count() == 1);
-                // A rail that has been dropped needs no answer.
-                ticket.send((queued.key.clone(), end.clone())).ok();
-            }
+            // Counted here and not by the rail: until it runs again, it would still seem to wait.
+            self.waiting -= usize::from(queued.ticket.strong_count() == 1);
+            // A rail that has been dropped needs no answer.
+            queued.ticket.send((queued.key, end.clone())).ok();
         }
     }
 
@@ -317,9 +304,6 @@ impl State {
 
     fn take_out(&mut self, place: u64) -> Option<(u64, Queued)> {
         let queued = self.queue.remove(&place)?;
-        if self.newest.get(&queued.key) == Some(&place) {
-            self.newest.remove(&queued.key);
-        }
         self.in_flight.insert(queued.key.clone());
         Some((place, queued))
     }

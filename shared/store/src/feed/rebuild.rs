@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use lately_keys::{Actor, EventId, Source, User};
+use lately_keys::{EventId, Source, User};
 use lately_table::TableError;
 use lately_table::limits::BATCH_ITEMS;
 
@@ -17,10 +17,9 @@ pub(super) async fn mend_entries(op: &Op, user: &User, entries: &[TimelineEntry]
     if entries.is_empty() {
         return Ok(());
     }
-    let retention = op.store.feeds().retention;
     let write = async |belonging: BTreeSet<EventId>| {
         let write = async |entry: &TimelineEntry| match belonging.contains(&entry.id) {
-            true => op.table.put(&entry.in_feed(user, retention)).await,
+            true => op.table.put(&op.feed(user).entry(entry)).await,
             false => op.table.delete(place_in_feed(entry.id, user)).await,
         };
         run_each(BATCH_ITEMS, entries.iter().map(write)).await
@@ -63,10 +62,7 @@ pub(super) async fn belonging_to(
     user: &User,
     entries: &[TimelineEntry],
 ) -> Result<BTreeSet<EventId>, TableError> {
-    let myself = Actor::from(user);
-    let edges = op.user(user).edges(entries).await?;
-    let followed = |entry: &TimelineEntry| entry.sources().any(|source| edges.contains_key(&source));
-    let wanted: Vec<_> = entries.iter().filter(|entry| entry.actor == myself || followed(entry)).collect();
+    let wanted = op.user(user).split_followed(entries.to_vec()).await?.0;
     let keys =
         wanted.iter().flat_map(|entry| entry.sources().map(|source| place_at_source(entry.id, &source)));
     let listed = op.table.get_many(&keys.collect::<Vec<_>>(), true).await?;
@@ -74,7 +70,7 @@ pub(super) async fn belonging_to(
     for item in &listed {
         belonging.insert(TimelineEntry::decode(item)?.id);
     }
-    for entry in wanted {
+    for entry in &wanted {
         // The author's feed has an own post before any source lists it.
         if !belonging.contains(&entry.id)
             && let Some(event) = op.event_key(entry).await?

@@ -5,23 +5,22 @@
 //! ```
 //!
 //! The count is exact up to the bound of one request ([`UNITS_PER_REQUEST`]), and says if it stopped there. It costs as
-//! much as a read of the counted entries. If the feed pulls nothing, DynamoDB itself counts. If the feed pulls sources,
-//! several partitions may list the same event (the feed, and two sources). Then the ids are read, and each id counts
-//! once.
+//! much as a read of the counted entries. Several partitions may list the same event (the feed, and two sources that it
+//! pulls). So the ids are read, and each id counts once.
 //!
 //! [`UNITS_PER_REQUEST`]: lately_table::limits::UNITS_PER_REQUEST
 
 use std::collections::HashSet;
 
 use futures_util::future::try_join_all;
-use futures_util::stream::{self, StreamExt, TryStreamExt};
-use lately_items::{EXPIRES_AT, FeedEntryKey, SeenMarkKey, TimelineEntry, event};
+use lately_items::{FeedEntryKey, SeenMarkKey, TimelineEntry};
 use lately_keys::{Actor, EventId, Order, UnixMillis};
 use lately_model::Unread;
 use lately_model::limits::FUTURE_SECONDS;
 use lately_table::limits::UNITS_PER_REQUEST;
-use lately_table::{Condition, Query, TableError};
+use lately_table::{Condition, TableError};
 
+use crate::at_once::collect_all;
 use crate::handle::FeedHandle;
 use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
@@ -56,10 +55,8 @@ impl FeedHandle<'_> {
     /// The number of entries of a feed that are newer than the seen mark and not the user's own. Only events of topics
     /// that the caller may see count.
     pub async fn unread(self) -> Result<Unread, TableError> {
-        let topics = self.op.allowed_topics();
-        let user = self.user;
         // A consistent read: a user who has just seen everything has nothing unread.
-        let marks = self.marks(None, true).await?;
+        let marks = self.marks(true).await?;
         let oldest = match marks.seen {
             None => Some(EventId::first_of(UnixMillis::MIN)),
             Some(seen) => seen.just_after(),
@@ -68,86 +65,47 @@ impl FeedHandle<'_> {
         let Some(ids) = oldest.and_then(|oldest| IdRange::new(oldest, newest)) else {
             return Ok(Unread::default());
         };
-        let now = self.op.now();
-        let unread = if marks.pulls.is_empty() && topics.is_none() {
-            self.count_pushed(ids, now).await?
-        } else {
-            let filter = Filter::seen_by(topics, now);
-            let pulls = marks.pulls.iter().filter_map(|pull| {
-                let ids = IdRange::new(ids.oldest.max(pull.since), ids.newest)?;
-                Some(self.op.source(&pull.source).partitions(ids, false))
-            });
-            let pulled = try_join_all(pulls).await?.concat();
-            let partitions: Vec<_> =
-                [(FeedEntryKey::partition(user), ids)].into_iter().chain(pulled).collect();
-            self.count_all(&partitions, filter).await?
-        };
+        let pulls = marks.pulls.iter().filter_map(|pull| {
+            let ids = IdRange::new(ids.oldest.max(pull.since), ids.newest)?;
+            Some(self.op.source(&pull.source).partitions(ids, false))
+        });
+        let mut partitions = vec![(FeedEntryKey::partition(self.user), ids)];
+        partitions.extend(try_join_all(pulls).await?.into_iter().flatten());
+        let unread = self.count(&partitions).await?;
         let shown = usize::try_from(unread.unread).unwrap_or(usize::MAX);
         self.op.show(shown);
         Ok(unread)
     }
 
-    /// Counts the feed's own entries, until its end or the bound of the request.
-    async fn count_pushed(self, ids: IdRange, now: UnixMillis) -> Result<Unread, TableError> {
-        let query = Query::partition(FeedEntryKey::partition(self.user))
-            .between(ids.newest.sort_key().to_string(), ids.oldest.sort_key().to_string())
-            .filter(
-                Condition::differs(event::ACTOR, self.user.as_str())
-                    .and(Condition::absent(EXPIRES_AT).or(Condition::above(EXPIRES_AT, now.get() / 1000))),
-            )
-            .count();
-        let mut unread = 0;
-        let mut start = None;
-        loop {
-            let page = self.op.table.query(&query.clone().start(start)).await?;
-            self.op.table.meter().items(page.read);
-            unread += page.count as u64;
-            start = page.next;
-            let more = start.is_some();
-            if !more || self.op.table.is_spent() {
-                return Ok(Unread { unread, more });
-            }
-        }
-    }
-
     /// Counts the events that several partitions list, each event once. An event takes sixteen bytes of memory.
-    async fn count_all(
-        self,
-        partitions: &[(String, IdRange)],
-        filter: Filter<'_>,
-    ) -> Result<Unread, TableError> {
-        let myself = &Actor::from(self.user);
+    async fn count(self, partitions: &[(String, IdRange)]) -> Result<Unread, TableError> {
+        let (myself, filter) = (&Actor::from(self.user), &Filter::seen_by_caller(self.op));
+        let now = self.op.now();
         // An entry has 1 KB at most. So the first queries of all lists together stay within the bound.
         let limit = u32::try_from(UNITS_PER_REQUEST * 8 / partitions.len() as u64).unwrap_or(u32::MAX);
-        let lists: Vec<_> = (0..)
-            .zip(partitions)
-            .map(|(number, (partition, ids))| async move {
-                let mut unread = HashSet::new();
-                let mut rest = Some(*ids);
-                while let Some(ids) = rest {
-                    let order = Order::NewestFirst;
-                    let range = LaneRange { partition, ids, order, consistent: false };
-                    let found =
-                        self.op.lane_page(&range.query().limit(limit.max(1)), TimelineEntry::decode).await?;
-                    rest = found.rest(&range);
-                    // The first list is the feed's own. Sources also list events of topics that do not fan out.
-                    let counted = found.items.iter().filter(|entry| {
-                        (number == 0 || entry.fans_out) && entry.actor != *myself && filter.takes(entry)
-                    });
-                    unread.extend(counted.map(|entry| entry.id));
-                    if self.op.table.is_spent() {
-                        break;
-                    }
+        let lists = partitions.iter().enumerate().map(async |(number, (partition, ids))| {
+            let (mut unread, mut rest) = (HashSet::new(), Some(*ids));
+            while let Some(ids) = rest {
+                let range = LaneRange { partition, ids, order: Order::NewestFirst, consistent: false };
+                let query = range.query().limit(limit.max(1));
+                let found = self.op.lane_page(&query, TimelineEntry::decode).await?;
+                rest = found.rest(&range);
+                // The first list is the feed's own. Sources also list events of topics that do not fan out.
+                let counted = found.items.iter().filter(|entry| {
+                    (number == 0 || entry.fans_out)
+                        && entry.actor != *myself
+                        && filter.takes_entry(entry, now)
+                });
+                unread.extend(counted.map(|entry| entry.id));
+                if self.op.table.is_spent() {
+                    break;
                 }
-                Ok::<_, TableError>((unread, rest.is_some()))
-            })
-            .collect();
-        let (mut all, mut more) = (HashSet::new(), false);
-        let mut lists = stream::iter(lists).buffer_unordered(QUERIES_AT_ONCE);
-        while let Some((list, goes_on)) = lists.try_next().await? {
-            all.extend(list);
-            more |= goes_on;
-        }
-        Ok(Unread { unread: all.len() as u64, more })
+            }
+            Ok::<_, TableError>((unread, rest.is_some()))
+        });
+        let lists = collect_all(QUERIES_AT_ONCE, lists).await?;
+        let more = lists.iter().any(|(_, more)| *more);
+        let unread: HashSet<EventId> = lists.into_iter().flat_map(|(unread, _)| unread).collect();
+        Ok(Unread { unread: unread.len() as u64, more })
     }
 }

@@ -69,7 +69,7 @@ impl FeedHandle<'_> {
         progress: impl FnMut(&FeedReport, &[FeedFinding]) + Send,
     ) -> Result<FeedReport, TableError> {
         let user = self.user;
-        let marks = self.op.step().feed(user).marks(None, true).await?;
+        let marks = self.op.step().feed(user).marks(true).await?;
         let report = FeedReport::default();
         let mut comparison = Comparison { op: self.op, user, mends, marks, progress, report };
         comparison.pulls().await?;
@@ -167,9 +167,12 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
     }
 
     /// The entries of the feed that do not belong to it.
-    async fn extra(&self, entries: Vec<TimelineEntry>, op: &Op) -> Result<Vec<TimelineEntry>, TableError> {
-        let filter = Filter::seen_by(None, op.now());
-        let mut entries: Vec<_> = entries.into_iter().filter(|entry| filter.takes(entry)).collect();
+    async fn extra(
+        &self,
+        mut entries: Vec<TimelineEntry>,
+        op: &Op,
+    ) -> Result<Vec<TimelineEntry>, TableError> {
+        entries.retain(|entry| Filter::default().takes_entry(entry, op.now()));
         let belonging = belonging_to(op, self.user, &entries).await?;
         entries.retain(|entry| !belonging.contains(&entry.id));
         Ok(entries)
@@ -182,10 +185,9 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         mut entries: Vec<TimelineEntry>,
         op: &Op,
     ) -> Result<Vec<TimelineEntry>, TableError> {
-        let (now, retention) = (op.now(), op.store.feeds().retention);
         entries.retain(|entry| {
             let pulled = entry.sources().any(|source| self.marks.pull(&source, entry.id));
-            let kept = matches!(entry.in_feed(self.user, retention).is_over(now), Ok(false));
+            let kept = matches!(op.feed(self.user).entry(entry).is_over(op.now()), Ok(false));
             entry.is_for_feeds() && !pulled && kept
         });
         let keys: Vec<_> = entries.iter().map(|entry| place_in_feed(entry.id, self.user)).collect();

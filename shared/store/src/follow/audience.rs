@@ -6,6 +6,8 @@ use lately_items::{Follower, FollowerCounts, FollowerKey, LeaverKey, StoredSourc
 use lately_keys::{EventId, Shard, ShardCount, Source, UnixMillis, User};
 use lately_table::{Item, Query, TableError};
 
+use crate::handle::SourceHandle;
+
 /// A page of the followers of one shard, by name.
 #[derive(Clone, Debug)]
 pub(crate) struct FollowerPage {
@@ -18,13 +20,7 @@ pub(crate) struct FollowerPage {
     pub(crate) more: bool,
 }
 
-use crate::handle::SourceHandle;
 impl FollowerPage {
-    /// A shard without followers.
-    pub(crate) fn of_nobody(source: &Source, shard: Shard) -> Self {
-        Self { source: source.clone(), shard, after: None, followers: Vec::new(), more: false }
-    }
-
     pub(crate) fn users(&self) -> impl Iterator<Item = &User> {
         self.followers.iter().map(|follower| &follower.user)
     }

@@ -18,7 +18,7 @@ use lately_items::{
     EXPIRES_AT, FeedEntryKey, FollowEdge, Follower, FollowerCounts, FollowerKey, PullMarkerKey, PushMode,
     TimelineEntry,
 };
-use lately_keys::{Shard, Source, UnixMillis, User};
+use lately_keys::{Actor, Shard, Source, UnixMillis, User};
 use lately_model::Backfill;
 use lately_table::{Condition, Fault, Query, TableError, Transacted, Transaction, Update, entropy_u64};
 
@@ -157,6 +157,16 @@ impl UserHandle<'_> {
         let edges = self.op.table.get_many(&keys, true).await?;
         let edge = |item| FollowEdge::decode(item).map(|edge| (edge.source.clone(), edge));
         Ok(edges.iter().map(edge).collect::<Result<_, _>>()?)
+    }
+
+    /// Splits entries: those that are the user's own or of a source that the user follows, and the others.
+    pub(crate) async fn split_followed(
+        self,
+        entries: Vec<TimelineEntry>,
+    ) -> Result<(Vec<TimelineEntry>, Vec<TimelineEntry>), TableError> {
+        let (myself, edges) = (Actor::from(self.user), self.edges(&entries).await?);
+        let is_followed = |entry: &TimelineEntry| entry.sources().any(|source| edges.contains_key(&source));
+        Ok(entries.into_iter().partition(|entry| entry.actor == myself || is_followed(entry)))
     }
 
     /// The number of sources that a feed pulls, counted up to the highest permitted number.

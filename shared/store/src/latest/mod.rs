@@ -11,8 +11,8 @@
 //!   known events suffice to fill the page, τ is the last event that the page can take. A lane whose frontier lies
 //!   before τ is asked again, up to τ, and for no more events than can still matter. When no such lane is left, the
 //!   page is exact.
-//! - **Pace** (`pace.rs`, pure): chooses how far in time the next round looks, from the rate of the topic's events.
-//! - **Ask** (`ask.rs`, pure): chooses how many events to ask each shard for at first, so that the read costs least.
+//! - **Pace** (`pace.rs`, pure): chooses how far in time the next round looks, from the rate of the topic's events, and how
+//!   many events to ask each shard for.
 //! - **Round** (`round.rs`): sends the queries of one round together.
 //! - **Run** (`run.rs`): the waves of a topic.
 //! - **Page** (`page.rs`, pure): collects the events, and makes the cursor: one position from which all lanes continue.
@@ -21,16 +21,12 @@
 //!
 //! Span, wave and page know nothing of topics: they also read the timelines of sources and feeds.
 
-mod ask;
 pub(crate) mod pace;
 pub(crate) mod page;
-pub(crate) mod rank;
 pub(crate) mod round;
 mod run;
 pub(crate) mod span;
 pub(crate) mod wave;
-
-pub(crate) use ask::unit_of;
 
 use lately_items::StoredTopic;
 use lately_keys::{EventType, Fingerprint, Order, Topic, UnixMillis};
@@ -92,10 +88,11 @@ impl TopicHandle<'_> {
         let ending = loop {
             let missing = draft.missing();
             if missing == 0 {
-                break PageEnd { more: reading.has_more(), at: None };
+                break PageEnd { more: reading.scan.has_more(), at: None };
             }
             let Some(mut wave) = reading.next_wave(buckets.min(missing)).await? else {
-                break reading.ending();
+                let more = reading.scan.has_more();
+                break PageEnd { more, at: reading.scan.at.filter(|_| more) };
             };
             reading.read(&mut wave, missing, draft.room()).await?;
             let edge = wave.edge();
@@ -105,7 +102,7 @@ impl TopicHandle<'_> {
             }
             buckets = (buckets * 2).min(WAVE_BUCKETS);
         };
-        reading.remember(draft.events());
+        reading.remember(&draft.events);
         Ok(ending)
     }
 }

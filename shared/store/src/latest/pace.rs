@@ -4,10 +4,13 @@
 //! the time in which the topic is expected to have written the missing events. We estimate this time from the rate of
 //! the last page, or of the events found so far. A reach that was too short costs a further round; a reach that was too
 //! long costs read units.
+//!
+//! If nobody can say which shards hold the events, chance spreads the latest N events over S shards. Then each shard is
+//! asked for N/S events, rounded up to whole units of 4 KB, in which DynamoDB bills reads. A shard that holds more is asked
+//! again. To ask each shard for a unit more at first would never cost less: a shard pays for that unit in any case, and
+//! spares no more than one.
 
 use lately_keys::{EventId, EventType, Order, ShardCount, Tick, Topic};
-
-use crate::latest::ask::{first_ask, unit_of};
 
 /// The events of a topic, or those of one type.
 pub(crate) type PaceName = (Topic, Option<EventType>);
@@ -35,6 +38,20 @@ const WRITES_PER_TICK: f64 = 1.0 / 4_096.0;
 
 /// The fewest events from which a pace is estimated.
 const TELLING: usize = 4;
+
+/// The size of a unit in which DynamoDB bills reads.
+const UNIT_BYTES: u32 = 4096;
+
+/// The number of events in one unit. A larger event takes one unit of its own, or several.
+pub(crate) fn unit_of(event_bytes: u32) -> u32 {
+    (UNIT_BYTES / event_bytes.max(1)).max(1)
+}
+
+/// The number of events to ask each of some shards for at first, to find the latest `wanted` events.
+fn first_ask(wanted: u32, shards: u32, event_bytes: u32) -> u32 {
+    let unit = unit_of(event_bytes);
+    wanted.div_ceil(shards).next_multiple_of(unit).min(wanted)
+}
 
 /// The time that a round looks at, and the number of events that it looks for.
 #[derive(Clone, Copy, Debug)]
@@ -202,4 +219,45 @@ const fn as_f64(number: u64) -> f64 {
 )]
 const fn ticks(number: f64) -> u64 {
     number as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn one_shard_is_asked_for_all() {
+        assert_eq!(first_ask(50, 1, 512), 50);
+    }
+
+    #[test]
+    fn asks_fill_whole_units() {
+        let asks = |shards| [10, 50, 100].map(|wanted| first_ask(wanted, shards, 512));
+        assert_eq!(asks(4), [8, 16, 32]);
+        assert_eq!(asks(8), [8, 8, 16]);
+        assert_eq!(asks(16), [8, 8, 8]);
+        assert_eq!(asks(64), [8, 8, 8]);
+    }
+
+    #[test]
+    fn large_events_are_asked_for_one_by_one() {
+        assert!(first_ask(200, 64, 200_000) <= 16);
+        assert_eq!(first_ask(1, 64, 400_000), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn all_shards_together_return_enough_and_none_too_much(
+            wanted in 1..=200_u32,
+            shards in 0..=8_u32,
+            event_bytes in 1..400_000_u32,
+        ) {
+            let shards = 1 << shards;
+            let ask = first_ask(wanted, shards, event_bytes);
+            prop_assert!(ask >= 1 && ask <= wanted);
+            prop_assert!(ask * shards >= wanted);
+        }
+    }
 }

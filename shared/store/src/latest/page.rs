@@ -1,23 +1,39 @@
 //! A page that is being filled, and the cursors that continue from it. Pure.
 
+use lately_items::TimelineEntry;
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::{Event, Page, PageSize, TimelineEvent};
 
-use crate::latest::rank::Ranked;
-use crate::latest::span::Span;
-use crate::latest::wave::WaveEdge;
-use crate::limits::{FILTERED_ITEMS_PER_PAGE, PAGE_BYTES, QUERIES_PER_PAGE};
+use crate::latest::span::{Span, settled_before};
+use crate::limits::{ASCENDING_LAG_MILLIS, FILTERED_ITEMS_PER_PAGE, PAGE_BYTES, QUERIES_PER_PAGE};
 
 /// The most bytes that an event's JSON has beyond its names and its data: id, time and punctuation.
 const ENVELOPE_BYTES: usize = 144;
 
-/// An item of a page.
-pub(crate) trait PageItem: Ranked {
-    /// The item's size in bytes as sent, or slightly more.
+/// An event of a page, or an item that stands for an event while the page is read.
+pub(crate) trait PageItem {
+    /// The event's id.
+    fn id(&self) -> EventId;
+
+    /// The event's size in bytes as sent, or slightly more. It is not known of an entry, and then zero.
     fn sent_bytes(&self) -> usize;
 }
 
+impl PageItem for TimelineEntry {
+    fn id(&self) -> EventId {
+        self.id
+    }
+
+    fn sent_bytes(&self) -> usize {
+        0
+    }
+}
+
 impl PageItem for Event {
+    fn id(&self) -> EventId {
+        self.id
+    }
+
     fn sent_bytes(&self) -> usize {
         let subject = self.subject.as_ref().map_or(0, |subject| subject.as_str().len());
         let data = self.data.as_ref().map_or(0, |data| data.as_str().len());
@@ -25,13 +41,11 @@ impl PageItem for Event {
     }
 }
 
-impl Ranked for TimelineEvent {
+impl PageItem for TimelineEvent {
     fn id(&self) -> EventId {
         self.event.id
     }
-}
 
-impl PageItem for TimelineEvent {
     fn sent_bytes(&self) -> usize {
         r#""topic":"","#.len() + self.topic.as_str().len() + self.event.sent_bytes()
     }
@@ -73,6 +87,17 @@ impl PageEnd {
     const FULL: Self = Self { more: true, at: None };
 }
 
+/// The end of a wave, from which the walk continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WaveEdge {
+    /// All events up to this id, included, are known. `None` if nothing is known.
+    pub(crate) frontier: Option<EventId>,
+    /// The wave was given up before it was exact.
+    pub(crate) cut: bool,
+    /// Some lane may hold more events.
+    pub(crate) more: bool,
+}
+
 /// A page being filled.
 #[derive(Debug)]
 pub(crate) struct PageDraft<T> {
@@ -82,7 +107,8 @@ pub(crate) struct PageDraft<T> {
     position: Option<EventId>,
     /// All events up to this id had landed when the page was requested.
     settled: EventId,
-    events: Vec<T>,
+    /// The events of the page so far.
+    pub(super) events: Vec<T>,
     bytes: usize,
 }
 
@@ -102,13 +128,9 @@ impl<T: PageItem> PageDraft<T> {
 
     /// A page whose response also carries this many bytes of other data.
     pub(crate) fn beside(bytes: usize, limit: usize, query: Fingerprint, span: &Span) -> Self {
-        let Span { order, position, .. } = *span;
-        Self { limit, query, order, position, settled: span.settled(), events: Vec::new(), bytes }
-    }
-
-    /// The events of the page so far.
-    pub(crate) fn events(&self) -> &[T] {
-        &self.events
+        let Span { order, position, now, .. } = *span;
+        let settled = settled_before(now, ASCENDING_LAG_MILLIS);
+        Self { limit, query, order, position, settled, events: Vec::new(), bytes }
     }
 
     /// The number of events that the page can still take.

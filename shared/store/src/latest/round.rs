@@ -1,17 +1,16 @@
 //! Reads a wave round by round: sends the queries of a round together, until the wanted items are exact.
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_table::TableError;
 
-use crate::latest::page::Budget;
-use crate::latest::rank::Ranked;
+use crate::at_once::collect_all;
+use crate::latest::page::{Budget, PageItem};
 use crate::latest::wave::{Ask, LaneAnswer, Wave, WaveLane};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 
 /// The reader of one page: of a topic, or of a timeline.
 pub(crate) trait WaveReader {
-    type Item: Ranked;
+    type Item: PageItem;
 
     fn op(&self) -> &Op;
 
@@ -21,12 +20,6 @@ pub(crate) trait WaveReader {
     /// The expected size of a stored item.
     fn item_bytes(&self) -> u32 {
         EXPECTED_EVENT_BYTES
-    }
-
-    /// True if the exact items of a wave take up the `room` of the page, before there are as many as wanted. The size of
-    /// an entry's event is not known.
-    fn is_full(&self, _wave: &Wave<Self::Item>, _room: usize) -> bool {
-        false
     }
 
     /// Queries one lane.
@@ -41,15 +34,6 @@ pub(crate) trait WaveReader {
         self.budget().is_spent(is_over)
     }
 
-    /// As [`WaveReader::add`], and counts the answers.
-    fn absorb(&mut self, wave: &mut Wave<Self::Item>, answers: Vec<LaneAnswer<Self::Item>>) -> bool {
-        for LaneAnswer { ask, found, .. } in &answers {
-            let is_sparse = wave.lane(ask.lane).is_sparse;
-            self.budget().count(is_sparse.then_some(found.read));
-        }
-        self.add(wave, answers)
-    }
-
     /// Reads a wave until its first `wanted` items are exact, or take up the page's room, or the budget is spent. The
     /// first round is always made, and a round for new lanes, so each page gets further than the one before.
     async fn read(
@@ -58,20 +42,25 @@ pub(crate) trait WaveReader {
         wanted: usize,
         room: usize,
     ) -> Result<(), TableError> {
-        let mut is_certain = !wave.is_begun();
+        let mut is_certain = wave.rounds == 0;
         loop {
             let asks = wave.asks(wanted, self.item_bytes());
             if asks.is_empty() {
                 return Ok(());
             }
-            if !is_certain && (self.is_spent() || self.is_full(wave, room)) {
+            let exact_bytes: usize = wave.settled().iter().map(PageItem::sent_bytes).sum();
+            if !is_certain && (self.is_spent() || exact_bytes > room) {
                 wave.cut();
                 return Ok(());
             }
             self.op().table.meter().round();
-            let queries: Vec<_> = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane))).collect();
-            let answers = stream::iter(queries).buffer_unordered(QUERIES_AT_ONCE).try_collect().await?;
-            is_certain = self.absorb(wave, answers);
+            let queries = asks.into_iter().map(|ask| self.query(ask, wave.lane(ask.lane)));
+            let answers = collect_all(QUERIES_AT_ONCE, queries).await?;
+            for LaneAnswer { ask, found, .. } in &answers {
+                let is_sparse = wave.lane(ask.lane).is_sparse;
+                self.budget().count(is_sparse.then_some(found.read));
+            }
+            is_certain = self.add(wave, answers);
         }
     }
 }

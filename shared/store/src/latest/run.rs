@@ -10,7 +10,7 @@ use lately_table::{Condition, TableError};
 
 use crate::lane::LaneRange;
 use crate::latest::pace::Pace;
-use crate::latest::page::{Budget, PageEnd, PageItem};
+use crate::latest::page::Budget;
 use crate::latest::round::WaveReader;
 use crate::latest::span::Span;
 use crate::latest::wave::{Ask, LaneAnswer, Slices, Wave, WaveLane, bucket_end};
@@ -23,7 +23,7 @@ pub(super) struct LatestReading<'a> {
     op: &'a Op,
     topic: &'a Topic,
     query: &'a EventQuery,
-    scan: TopicScan,
+    pub(super) scan: TopicScan,
     budget: Budget,
     now: UnixMillis,
     /// True if the page begins with the newest event.
@@ -80,17 +80,6 @@ impl<'a> LatestReading<'a> {
             self.pace.filter(|_| self.begins_now).map(|pace| Tick::first_of(self.now).before(pace.lag));
         let wave = Wave::new(self.scan.order, lanes, bucket_end(last, self.scan.order));
         Ok(Some(wave.at_pace(self.pace, fresh)))
-    }
-
-    /// The page's ending if there is no further wave.
-    pub(super) fn ending(&self) -> PageEnd {
-        let more = self.has_more();
-        PageEnd { more, at: self.scan.at.filter(|_| more) }
-    }
-
-    /// True if there may be buckets behind the ones that were read.
-    pub(super) fn has_more(&self) -> bool {
-        self.scan.has_more()
     }
 
     /// Remembers the pace and the mean size of this topic's events, for the first asks of the next page.
@@ -152,10 +141,6 @@ impl WaveReader for LatestReading<'_> {
         self.expected_bytes
     }
 
-    fn is_full(&self, wave: &Wave<Event>, room: usize) -> bool {
-        wave.settled().iter().map(Event::sent_bytes).sum::<usize>() >= room
-    }
-
     async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<LaneAnswer<Event>, TableError> {
         let place = if lane.by_type { Place::Gsi1 } else { Place::Table };
         let (order, consistent) = (self.scan.order, self.query.consistent);
@@ -164,7 +149,7 @@ impl WaveReader for LatestReading<'_> {
         if let Some(event_type) = self.query.event_type.as_ref().filter(|_| !lane.by_type) {
             query = query.filter(Condition::equals(event::TYPE, event_type.as_str()));
         }
-        Ok(LaneAnswer { ask, found: self.op.lane_page(&query, decode).await?, coverage: None })
+        Ok(LaneAnswer { ask, found: self.op.lane_page(&query, decode).await?, further: None })
     }
 
     fn add(&mut self, wave: &mut Wave<Event>, answers: Vec<LaneAnswer<Event>>) -> bool {

@@ -4,10 +4,25 @@ use lately_keys::{Coverage, EventId, Fingerprint, Order, Position, Tick, UnixMil
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, WaitSeconds};
 
-use crate::latest::rank::behind;
 use crate::limits::ASCENDING_LAG_MILLIS;
 use crate::list::start;
 use crate::timeline::error::TimelineError;
+
+/// The place of an id in a walk: an id that the walk reaches earlier has a lower rank.
+pub(crate) fn rank(id: EventId, order: Order) -> u128 {
+    let bits = id.as_uuid().as_u128();
+    order.pick(!bits, bits)
+}
+
+/// The id just before this one, in the order of a walk.
+pub(crate) fn ahead(id: EventId, order: Order) -> Option<EventId> {
+    order.pick(id.just_after(), id.just_before())
+}
+
+/// The id just behind this one, in the order of a walk.
+pub(crate) fn behind(id: EventId, order: Order) -> Option<EventId> {
+    order.pick(id.just_before(), id.just_after())
+}
 
 /// The ids of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +75,6 @@ impl IdRange {
 }
 
 impl Span {
-    /// The newest id at which an oldest-first page may end: events with older ids have landed.
-    pub(crate) const fn settled(&self) -> EventId {
-        settled_before(self.now, ASCENDING_LAG_MILLIS)
-    }
-
     pub(crate) fn new(
         query: &EventQuery,
         fingerprint: Fingerprint,
@@ -82,7 +92,8 @@ impl Span {
     }
 }
 
-/// The newest id that is older than a number of milliseconds.
+/// The newest id that is older than a number of milliseconds. After [`ASCENDING_LAG_MILLIS`], events with older ids have
+/// landed, so an oldest-first page may end there.
 pub(crate) const fn settled_before(now: UnixMillis, millis: u64) -> EventId {
     EventId::last_of(now.saturating_sub(millis + 1))
 }

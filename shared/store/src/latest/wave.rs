@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
+use lately_items::FeedMarks;
 use lately_keys::{Bucket, Coverage, EventId, Order, Shard, ShardCount, Stretch, Tick};
 
 use crate::lane::LanePage;
-use crate::latest::ask::{first_ask, unit_of};
-use crate::latest::pace::{Pace, PageState, Reach, later};
-use crate::latest::rank::{Rank, Ranked, ahead, behind};
-use crate::latest::span::IdRange;
+use crate::latest::pace::{Pace, PageState, Reach, later, unit_of};
+use crate::latest::page::{PageItem, WaveEdge};
+use crate::latest::span::{IdRange, ahead, behind, rank};
 
 /// Events that the first round of a filtering query looks at; each further round looks at twice as many.
 const FILTERED_ITEMS_AT_FIRST: u32 = 128;
@@ -31,6 +31,20 @@ pub(crate) struct WaveLane {
     pub(crate) ids: IdRange,
     /// The times at which the lane may hold events; `None` for all times.
     pub(crate) slices: Option<Slices>,
+}
+
+impl WaveLane {
+    /// The first id, from `next` on, that the lane may hold. The lane holds nothing until its next slice.
+    fn first_from(&self, next: EventId, order: Order) -> Option<EventId> {
+        let Some(slices) = &self.slices else { return Some(next) };
+        let Stretch { start, .. } = slices.stretch(next.tick(), order)?;
+        if start == next.tick() {
+            return Some(next);
+        }
+        let start = order.pick(EventId::last_at(start), EventId::first_at(start));
+        let (_, last) = self.ids.ends(order);
+        (rank(start, order) <= rank(last, order)).then_some(start)
+    }
 }
 
 /// The slices of one shard of a bucket.
@@ -67,8 +81,17 @@ pub(crate) struct Ask {
 pub(crate) struct LaneAnswer<T> {
     pub(crate) ask: Ask,
     pub(crate) found: LanePage<T>,
-    /// The coverage of the lane's source, if the query has read it as well.
-    pub(crate) coverage: Option<Arc<Coverage>>,
+    /// The further lanes, if the query has read them as well.
+    pub(crate) further: Option<FurtherLanes>,
+}
+
+/// The further lanes that the first query to a lane has found.
+#[derive(Debug)]
+pub(crate) enum FurtherLanes {
+    /// The other shards of the lane's source are in this coverage.
+    Shards(Arc<Coverage>),
+    /// The lane's feed has these marks, and pulls their sources.
+    Pulls(FeedMarks),
 }
 
 /// The number of events to ask a sparse lane for. Nobody knows how many match, so each round looks at twice as many
@@ -77,20 +100,12 @@ fn filtered_ask(rounds: u32, shards: u32, event_bytes: u32) -> u32 {
     (FILTERED_ITEMS_AT_FIRST << rounds.min(8)).div_ceil(shards).max(unit_of(event_bytes))
 }
 
-/// The part of a lane that is known, or the part that is known of all lanes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Known {
-    Nothing,
-    /// Everything up to this id, included.
-    UpTo(Rank),
-    All,
-}
-
 /// A lane, and how far it was read.
 #[derive(Debug)]
 struct LaneState {
     lane: WaveLane,
-    known: Known,
+    /// The first id that is not known; `None` if everything is known.
+    next: Option<EventId>,
     was_asked: bool,
 }
 
@@ -99,7 +114,7 @@ struct LaneState {
 pub(crate) struct Wave<T> {
     order: Order,
     lanes: Vec<LaneState>,
-    rounds: u32,
+    pub(super) rounds: u32,
     /// In the order of the walk.
     events: Vec<T>,
     /// The last id that the walk comes to in any lane.
@@ -114,7 +129,7 @@ pub(crate) struct Wave<T> {
     began: Option<Tick>,
 }
 
-impl<T: Ranked> Wave<T> {
+impl<T: PageItem> Wave<T> {
     pub(crate) fn new(order: Order, lanes: Vec<WaveLane>, end: EventId) -> Self {
         let mut wave = Self {
             order,
@@ -128,7 +143,7 @@ impl<T: Ranked> Wave<T> {
             began: None,
         };
         lanes.into_iter().for_each(|lane| wave.push(lane));
-        wave.began = wave.next_tick();
+        wave.began = wave.next().map(EventId::tick);
         wave
     }
 
@@ -143,8 +158,9 @@ impl<T: Ranked> Wave<T> {
 
     /// Adds a lane. The lane may begin behind all wanted events; then it is never asked.
     pub(crate) fn push(&mut self, lane: WaveLane) {
-        let known = self.beginning(&lane);
-        self.lanes.push(LaneState { lane, known, was_asked: false });
+        let (first, _) = lane.ids.ends(self.order);
+        let next = lane.first_from(first, self.order);
+        self.lanes.push(LaneState { lane, next, was_asked: false });
     }
 
     /// The lane that was added last.
@@ -157,29 +173,20 @@ impl<T: Ranked> Wave<T> {
         self.lanes[lane].lane.is_sparse = true;
     }
 
-    pub(crate) const fn is_begun(&self) -> bool {
-        self.rounds > 0
-    }
-
     /// The asks of the next round; none are left once the first `wanted` events are known exactly.
     pub(crate) fn asks(&self, wanted: usize, event_bytes: u32) -> Vec<Ask> {
         let tau = wanted.checked_sub(1).and_then(|last| self.events.get(last)).map(T::id);
         let reach = self.reach(wanted, tau, event_bytes);
         let ask = |(lane, state): (usize, &LaneState)| {
             let WaveLane { ids, is_sparse, shards, ref slices, .. } = state.lane;
-            let (first, last) = ids.ends(self.order);
-            let (from, before) = match state.known {
-                Known::All => return None,
-                Known::Nothing => (first, 0),
-                Known::UpTo(frontier) => (behind(frontier.id, self.order)?, self.events_up_to(frontier)),
-            };
-            let wanted = u32::try_from(wanted.saturating_sub(before)).unwrap_or(u32::MAX);
+            let (from, (_, last)) = (state.next?, ids.ends(self.order));
+            let wanted = wanted.saturating_sub(self.events_before(from));
+            let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
             let nearer = |one: Option<EventId>, other: EventId| {
-                one.filter(|one| self.rank(*one) < self.rank(other)).unwrap_or(other)
+                one.filter(|one| rank(*one, self.order) < rank(other, self.order)).unwrap_or(other)
             };
             let to = nearer(tau, last);
             IdRange::walked(from, to, self.order)?;
-            let is_first = !state.was_asked;
             let (limit, until) = match (slices, &reach) {
                 (Some(slices), Some(reach)) => {
                     let Stretch { start, end } = slices.stretch(from.tick(), self.order)?;
@@ -190,13 +197,12 @@ impl<T: Ranked> Wave<T> {
                         Some(shards) if is_sparse => {
                             (filtered_ask(self.rounds, shards.get().into(), event_bytes), None)
                         }
-                        Some(shards) => reach.ask(shards, [start, end], wanted, is_first),
+                        Some(shards) => reach.ask(shards, [start, end], wanted, !state.was_asked),
                         // Few events should be in this lane.
                         None => (unit_of(event_bytes).min(wanted), None),
                     }
                 }
                 _ if is_sparse => (filtered_ask(self.rounds, shards.into(), event_bytes), None),
-                _ if is_first && before == 0 => (first_ask(wanted, shards.into(), event_bytes), None),
                 _ => (wanted, None),
             };
             let last_id = |tick| self.order.pick(EventId::first_at(tick), EventId::last_at(tick));
@@ -207,18 +213,41 @@ impl<T: Ranked> Wave<T> {
         self.lanes.iter().enumerate().filter_map(ask).collect()
     }
 
+    /// The asks of a reader that takes all events, with this limit: to the lanes that were never asked, and to those without
+    /// which no further event settles. So a lane is asked again only when all of its events are settled.
+    pub(crate) fn next_asks(&self, limit: u32) -> Vec<Ask> {
+        let next = self.next();
+        let ask = |(lane, state): (usize, &LaneState)| {
+            let from = state.next.filter(|from| !state.was_asked || next == Some(*from))?;
+            let (_, last) = state.lane.ids.ends(self.order);
+            Some(Ask { lane, ids: IdRange::walked(from, last, self.order)?, limit })
+        };
+        self.lanes.iter().enumerate().filter_map(ask).collect()
+    }
+
+    /// The number of lanes that are not read to their ends.
+    pub(crate) fn open_lanes(&self) -> usize {
+        self.lanes.iter().filter(|state| state.next.is_some()).count()
+    }
+
+    /// Takes out the events that no later answer can precede, in order.
+    pub(crate) fn take_settled(&mut self) -> Vec<T> {
+        let settled = self.settled().len();
+        self.events.drain(..settled).collect()
+    }
+
     /// The reach of the next round; `None` if no lane has slices.
     fn reach(&self, wanted: usize, tau: Option<EventId>, event_bytes: u32) -> Option<Reach> {
         let narrowest = self.lanes.iter().filter_map(|state| state.lane.slices.as_ref());
         let slice = narrowest.map(|slices| slices.coverage.most_shards().slice_ticks()).min()?;
-        let at = self.next_tick()?;
+        let at = self.next()?.tick();
         let missing = wanted.saturating_sub(self.settled().len());
         let page = PageState {
             order: self.order,
             began: self.began.unwrap_or(at),
             at,
             fresh: self.fresh.map_or(at, |fresh| later(fresh, at, self.order)),
-            is_begun: self.is_begun(),
+            is_begun: self.rounds > 0,
             per_tick: self.pace.map(|pace| pace.per_tick),
             missing: u32::try_from(missing).unwrap_or(u32::MAX),
             tau: tau.map(EventId::tick),
@@ -228,46 +257,9 @@ impl<T: Ranked> Wave<T> {
         Some(Reach::next(page, &found, slice))
     }
 
-    /// The tick of the first id that is not known of all lanes.
-    fn next_tick(&self) -> Option<Tick> {
-        let next = self.lanes.iter().filter_map(|state| match state.known {
-            Known::All => None,
-            Known::Nothing => Some(state.lane.ids.ends(self.order).0),
-            Known::UpTo(frontier) => behind(frontier.id, self.order),
-        });
-        next.min_by_key(|id| self.rank(*id)).map(EventId::tick)
-    }
-
-    /// The known part of a lane that was never asked.
-    fn beginning(&self, lane: &WaveLane) -> Known {
-        let (first, _) = lane.ids.ends(self.order);
-        match ahead(first, self.order) {
-            Some(ahead) => self.skipped(lane, ahead),
-            None => self.until_slice(lane, first, Known::Nothing),
-        }
-    }
-
-    /// The known part of a lane that is known up to an id.
-    fn skipped(&self, lane: &WaveLane, frontier: EventId) -> Known {
-        match behind(frontier, self.order) {
-            Some(next) => self.until_slice(lane, next, Known::UpTo(self.rank(frontier))),
-            None => Known::All,
-        }
-    }
-
-    /// The known part of a lane that is known before an id: the lane holds nothing until its next slice.
-    fn until_slice(&self, lane: &WaveLane, next: EventId, before: Known) -> Known {
-        let Some(slices) = &lane.slices else { return before };
-        let Some(Stretch { start, .. }) = slices.stretch(next.tick(), self.order) else { return Known::All };
-        if start == next.tick() {
-            return before;
-        }
-        let start = self.order.pick(EventId::last_at(start), EventId::first_at(start));
-        let (_, last) = lane.ids.ends(self.order);
-        if self.rank(start) > self.rank(last) {
-            return Known::All;
-        }
-        ahead(start, self.order).map_or(Known::All, |ahead| Known::UpTo(self.rank(ahead)))
+    /// The first id that is not known of all lanes; `None` if everything is known.
+    fn next(&self) -> Option<EventId> {
+        self.lanes.iter().filter_map(|state| state.next).min_by_key(|id| rank(*id, self.order))
     }
 
     /// Adds the answers to a round's asks.
@@ -277,27 +269,21 @@ impl<T: Ranked> Wave<T> {
             let lane = self.lane(ask.lane);
             let (_, last) = lane.ids.ends(self.order);
             let (_, asked) = ask.ids.ends(self.order);
-            let known = match found.stopped_at.unwrap_or(asked) {
-                end if end == last => Known::All,
-                end => self.skipped(lane, end),
-            };
+            let end = Some(found.stopped_at.unwrap_or(asked)).filter(|end| *end != last);
+            let next = end.and_then(|end| lane.first_from(behind(end, self.order)?, self.order));
             let state = &mut self.lanes[ask.lane];
-            (state.known, state.was_asked) = (known, true);
+            (state.next, state.was_asked) = (next, true);
             self.events.extend(found.items);
         }
         // Each answer is sorted already, so this merges them.
         let order = self.order;
-        self.events.sort_by_key(|event| Rank::of(event.id(), order));
+        self.events.sort_by_key(|event| rank(event.id(), order));
         self.events.dedup_by_key(|event| event.id());
     }
 
     /// The events that no later answer can precede, in order.
     pub(crate) fn settled(&self) -> &[T] {
-        match self.frontier() {
-            Known::All => &self.events,
-            Known::Nothing => &[],
-            Known::UpTo(frontier) => &self.events[..self.events_up_to(frontier)],
-        }
+        &self.events[..self.next().map_or(self.events.len(), |next| self.events_before(next))]
     }
 
     /// Gives the wave up and drops the events that are not settled. The page after this one reads them again.
@@ -309,12 +295,9 @@ impl<T: Ranked> Wave<T> {
 
     /// The end of this wave, with all of its events taken.
     pub(crate) fn edge(&self) -> WaveEdge {
-        let frontier = match self.frontier() {
-            Known::Nothing => None,
-            Known::UpTo(frontier) => Some(frontier.id),
-            Known::All => Some(self.end),
-        };
-        WaveEdge { frontier, cut: self.cut, more: self.lanes.iter().any(|state| state.known != Known::All) }
+        let next = self.next();
+        let frontier = next.map_or(Some(self.end), |next| ahead(next, self.order));
+        WaveEdge { frontier, cut: self.cut, more: next.is_some() }
     }
 
     /// The first `wanted` events, and how many more are known.
@@ -324,29 +307,10 @@ impl<T: Ranked> Wave<T> {
         (self.events, rest)
     }
 
-    /// The part that is known of all lanes.
-    fn frontier(&self) -> Known {
-        self.lanes.iter().map(|state| state.known).min().unwrap_or(Known::All)
+    /// The number of events that the walk comes to before an id.
+    fn events_before(&self, id: EventId) -> usize {
+        self.events.partition_point(|event| rank(event.id(), self.order) < rank(id, self.order))
     }
-
-    fn events_up_to(&self, rank: Rank) -> usize {
-        self.events.partition_point(|event| self.rank(event.id()) <= rank)
-    }
-
-    fn rank(&self, id: EventId) -> Rank {
-        Rank::of(id, self.order)
-    }
-}
-
-/// The end of a wave, from which the walk continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WaveEdge {
-    /// All events up to this id, included, are known. `None` if nothing is known.
-    pub(crate) frontier: Option<EventId>,
-    /// The wave was given up before it was exact.
-    pub(crate) cut: bool,
-    /// Some lane may hold more events.
-    pub(crate) more: bool,
 }
 
 /// The last id that a walk comes to in a bucket.

@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use lately_items::Timeline;
 use lately_keys::{EventId, UnixMillis};
 use lately_model::TimelineEvent;
+use lately_table::TableError;
 use tokio::sync::{OnceCell, broadcast};
 
 use crate::limits::NEWS_KEPT;
 use crate::live::window::SettledPosition;
-use crate::topic::error::TopicNotFound;
+use crate::timeline::error::TimelineError;
+use crate::topic::error::{TopicError, TopicNotFound};
 
 /// A timeline; for a topic, also when the topic was created.
 type LoopName = (Timeline, Option<UnixMillis>);
@@ -60,52 +62,50 @@ pub(super) struct Loop {
 }
 
 #[derive(Debug, Default)]
-struct LoopState {
-    /// The state for followers that join, and the news after it. `None` before the loop begins, and when it is over.
-    running: Option<(Snapshot, broadcast::Sender<Arc<News>>)>,
-    is_over: bool,
-    /// The topic, if it was deleted.
-    deleted: Option<TopicNotFound>,
+enum LoopState {
+    #[default]
+    New,
+    /// The state for followers that join, and the news after it.
+    Running(Snapshot, broadcast::Sender<Arc<News>>),
+    /// The loop is over: because this topic was deleted, or because the timeline cannot be read.
+    Over(Option<TopicNotFound>),
 }
 
 impl Loop {
     /// Lets followers join.
     pub(super) fn begin(&self, settled: SettledPosition) {
         let snapshot = Snapshot { settled, early: Vec::new() };
-        lock(&self.state).running = Some((snapshot, broadcast::channel(NEWS_KEPT).0));
+        *lock(&self.state) = LoopState::Running(snapshot, broadcast::channel(NEWS_KEPT).0);
     }
 
-    /// The state now, and the news after it; `None` if the loop is over.
-    pub(super) fn join(&self) -> Option<(Snapshot, broadcast::Receiver<Arc<News>>)> {
-        let state = lock(&self.state);
-        let (snapshot, news) = state.running.as_ref()?;
-        Some((snapshot.clone(), news.subscribe()))
+    /// The state now, and the news after it; the reason if the loop is over.
+    pub(super) fn join(&self) -> Result<(Snapshot, broadcast::Receiver<Arc<News>>), TimelineError> {
+        match &*lock(&self.state) {
+            LoopState::Running(snapshot, news) => Ok((snapshot.clone(), news.subscribe())),
+            LoopState::Over(Some(topic)) => Err(TopicError::NotFound(topic.clone()).into()),
+            LoopState::New | LoopState::Over(None) => {
+                Err(TableError::unavailable("the timeline cannot be read").into())
+            }
+        }
     }
 
     fn is_over(&self) -> bool {
-        lock(&self.state).is_over
+        matches!(*lock(&self.state), LoopState::Over(_))
     }
 
-    /// The topic, if it was deleted.
-    pub(super) fn deleted(&self) -> Option<TopicNotFound> {
-        lock(&self.state).deleted.clone()
-    }
-
-    /// Notes that the timeline's topic was deleted.
-    pub(super) fn delete(&self, topic: Option<TopicNotFound>) {
-        lock(&self.state).deleted = topic;
+    /// True if the timeline's topic was deleted.
+    pub(super) fn is_deleted(&self) -> bool {
+        matches!(*lock(&self.state), LoopState::Over(Some(_)))
     }
 
     /// Ends the loop for its followers.
-    pub(super) fn stop(&self) {
-        let mut state = lock(&self.state);
-        state.running = None;
-        state.is_over = true;
+    pub(super) fn stop(&self, deleted: Option<TopicNotFound>) {
+        *lock(&self.state) = LoopState::Over(deleted);
     }
 
     pub(super) fn publish(&self, news: News) {
         let mut state = lock(&self.state);
-        let Some((snapshot, sender)) = &mut state.running else { return };
+        let LoopState::Running(snapshot, sender) = &mut *state else { return };
         snapshot.settled = news.settled;
         snapshot.early.extend(news.events.iter().cloned());
         snapshot.early.retain(|event| event.event.id > news.settled.id);

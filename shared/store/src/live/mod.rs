@@ -47,11 +47,12 @@ use crate::list::start;
 use crate::live::loops::{Loop, News, Snapshot};
 use crate::live::message::LiveMessage;
 use crate::live::outbox::Outbox;
-use crate::live::reader::{LateQueue, Lens, Reader, remove_first};
+use crate::live::reader::{LateQueue, Reader, remove_first};
 use crate::live::window::SettledPosition;
 use crate::op::Op;
 use crate::store::Store;
 use crate::timeline::error::TimelineError;
+use crate::timeline::filter::Filter;
 
 /// The follower of a timeline, for one client.
 #[derive(Debug)]
@@ -97,18 +98,18 @@ impl Op {
             _ => None,
         })?;
         let shared = Loop::of(&self.store, &timeline, stored).await?;
-        let Some((snapshot, news)) = shared.join() else { return Err(shared.end()) };
+        let (snapshot, news) = shared.join()?;
         let now = self.now();
         let resumed = start.map(EventId::at).filter(|at| *at >= now.saturating_sub(RESUMED_MILLIS));
-        let topics = self.allowed_topics().map(Into::into);
-        let lens = Lens { event_type: query.event_type.clone(), topic: topic.cloned(), topics };
+        let (event_type, topic) = (query.event_type.clone(), topic.cloned());
+        let filter = Filter { event_type, topic, ..Filter::seen_by_caller(self) };
         // A stream without a cursor begins at a position that every caller may know.
         let position = if cursor.is_some() { start } else { Some(snapshot.settled.public()) };
         Ok(LiveFollower {
             store: self.store.clone(),
             shared,
             news,
-            outbox: Outbox::new(lens, fingerprint, position),
+            outbox: Outbox::new(filter, fingerprint, position),
             catching_up: Some(snapshot),
             reader: Reader::new(timeline, stored),
             notes_from: resumed.map(|at| at.saturating_sub(NOTE_OVERLAP_MILLIS)),
@@ -126,11 +127,12 @@ impl LiveFollower {
     /// See [`TimelineError`]. The follower is then at its end.
     pub async fn next(&mut self) -> Result<LiveMessage, TimelineError> {
         loop {
-            if let Some(message) = self.outbox.next() {
+            if let Some(message) = self.outbox.messages.pop_front() {
                 return Ok(message);
             }
-            if self.shared.deleted().is_some() {
-                return Err(self.shared.end());
+            if self.shared.is_deleted() {
+                // This fails with the reason.
+                self.join_again()?;
             }
             if self.catching_up.is_some() {
                 Box::pin(self.catch_up()).await?;
@@ -138,8 +140,7 @@ impl LiveFollower {
             }
             match self.news.recv().await {
                 Ok(news) => self.add(&news),
-                Err(RecvError::Lagged(_)) => self.join_again()?,
-                Err(RecvError::Closed) => return Err(self.shared.end()),
+                Err(RecvError::Lagged(_) | RecvError::Closed) => self.join_again()?,
             }
         }
     }
@@ -147,7 +148,7 @@ impl LiveFollower {
     /// True if the next message needs a page of settled events from the table, because the follower is catching up.
     pub fn needs_page(&self) -> bool {
         let missed = |snapshot: &Snapshot| self.outbox.missed(snapshot.settled.id).is_some();
-        self.outbox.is_empty() && self.catching_up.as_ref().is_some_and(missed)
+        self.outbox.messages.is_empty() && self.catching_up.as_ref().is_some_and(missed)
     }
 
     /// The settled position: a cursor from which another follower continues.
@@ -161,13 +162,13 @@ impl LiveFollower {
         let op = self.store.op();
         let Some(Snapshot { settled, .. }) = self.catching_up else { return Ok(()) };
         if let Some(ids) = self.outbox.missed(settled.id) {
-            let (events, cut) = self.reader.read(&op, &self.outbox.lens, ids, PAGE_EVENTS).await?;
+            let (events, cut) = self.reader.read(&op, &self.outbox.filter, ids, PAGE_EVENTS).await?;
             for event in events {
                 self.outbox.add(&Arc::new(event), None, settled.id);
             }
             if let Some(cut) = cut {
                 self.outbox.settle(SettledPosition { id: cut, is_public: true });
-                if self.outbox.is_empty() {
+                if self.outbox.messages.is_empty() {
                     self.add_settled();
                 }
                 return Ok(());
@@ -212,9 +213,9 @@ impl LiveFollower {
         }
     }
 
-    /// Joins the loop again, after more news came than it keeps for a slow client.
+    /// Joins the loop again, after more news came than it keeps for a slow client. Fails if the loop is over.
     fn join_again(&mut self) -> Result<(), TimelineError> {
-        let (snapshot, news) = self.shared.join().ok_or_else(|| self.shared.end())?;
+        let (snapshot, news) = self.shared.join()?;
         self.news = news;
         self.notes_from = Some(self.heard_at.saturating_sub(NOTE_OVERLAP_MILLIS));
         self.catching_up = Some(snapshot);

@@ -12,33 +12,25 @@ use lately_model::TimelineEvent;
 use crate::latest::span::IdRange;
 use crate::limits::FOLLOWER_TOLD_KEPT;
 use crate::live::message::LiveMessage;
-use crate::live::reader::Lens;
 use crate::live::recent::Recent;
 use crate::live::window::SettledPosition;
+use crate::timeline::filter::Filter;
 
 #[derive(Debug)]
 pub(super) struct Outbox {
-    pub(super) lens: Lens,
+    pub(super) filter: Filter,
     /// The fingerprint of the query, to which its cursors are bound.
     query: Fingerprint,
     /// All events up to here were sent; `None` at the start of the timeline.
     position: Option<EventId>,
     recent: Recent<FOLLOWER_TOLD_KEPT>,
     /// The messages to return next.
-    messages: VecDeque<LiveMessage>,
+    pub(super) messages: VecDeque<LiveMessage>,
 }
 
 impl Outbox {
-    pub(super) fn new(lens: Lens, query: Fingerprint, position: Option<EventId>) -> Self {
-        Self { lens, query, position, recent: Recent::default(), messages: VecDeque::new() }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
-    }
-
-    pub(super) fn next(&mut self) -> Option<LiveMessage> {
-        self.messages.pop_front()
+    pub(super) fn new(filter: Filter, query: Fingerprint, position: Option<EventId>) -> Self {
+        Self { filter, query, position, recent: Recent::default(), messages: VecDeque::new() }
     }
 
     /// The ids behind the follower's position, up to a settled one.
@@ -60,7 +52,7 @@ impl Outbox {
     /// when the event was found, and everything up to `settled` is known now.
     pub(super) fn add(&mut self, event: &Arc<TimelineEvent>, before: Option<EventId>, settled: EventId) {
         let id = event.event.id;
-        if !self.lens.takes(event) {
+        if !self.filter.takes(&event.topic, &event.event.event_type) {
             return;
         }
         // The follower may have begun at a position that lies ahead of the loop's.
@@ -88,7 +80,7 @@ impl Outbox {
     /// Moves to a settled position, up to which everything has been added. Returns false if the caller may not know the
     /// position.
     pub(super) fn settle(&mut self, settled: SettledPosition) -> bool {
-        let may_know = settled.is_public || self.lens.topics.is_none();
+        let may_know = settled.is_public || self.filter.topics.is_none();
         if may_know {
             self.position = self.position.max(Some(settled.id));
         }
@@ -125,13 +117,13 @@ mod tests {
             LiveMessage::Late { event, .. } => ('~', event.event.at().get()),
             LiveMessage::Settled { .. } => ('.', 0),
         };
-        std::iter::from_fn(|| outbox.next().map(mark)).collect()
+        outbox.messages.drain(..).map(mark).collect()
     }
 
     #[test]
     fn an_event_is_late_if_it_lies_behind_the_followers_or_the_loops_position() {
         let query = Fingerprint::of("test").finish();
-        let mut outbox = Outbox::new(Lens::default(), query, Some(id(50)));
+        let mut outbox = Outbox::new(Filter::default(), query, Some(id(50)));
         // A look from 30 to 60, with an early event, and a late one that a note names.
         for millis in [40, 55, 70, 20] {
             outbox.add(&event(millis), Some(id(30)), id(60));
@@ -144,8 +136,8 @@ mod tests {
 
     #[test]
     fn a_limited_caller_does_not_get_the_position_of_a_hidden_event() {
-        let lens = Lens { topics: Some(["posts".parse().unwrap()].into()), ..Lens::default() };
-        let mut outbox = Outbox::new(lens, Fingerprint::of("test").finish(), Some(id(50)));
+        let filter = Filter { topics: Some(["posts".parse().unwrap()].into()), ..Filter::default() };
+        let mut outbox = Outbox::new(filter, Fingerprint::of("test").finish(), Some(id(50)));
         assert!(!outbox.settle(SettledPosition { id: id(60), is_public: false }));
         assert_eq!(outbox.position, Some(id(50)));
         assert!(outbox.settle(SettledPosition { id: id(70), is_public: true }));

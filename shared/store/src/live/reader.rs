@@ -4,17 +4,14 @@
 //! visible before they are.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use lately_items::{
-    FeedEntryKey, FeedMarks, StoredTopic, Timeline, TimelineEntry, place_in_feed, places_at_source,
-};
-use lately_keys::{EventId, EventType, Fingerprint, Order, Source, Topic, UnixMillis};
+use lately_items::{FeedMarks, StoredTopic, Timeline, TimelineEntry, place_in_feed, places_at_source};
+use lately_keys::{EventId, Fingerprint, Order, Source, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, TimelineEvent};
 use lately_table::TableError;
 
-use crate::latest::page::{DraftEnd, PageDraft, PageEnd, PageItem};
+use crate::latest::page::{DraftEnd, PageDraft, PageEnd};
 use crate::latest::span::{IdRange, Span};
 use crate::limits::PAGE_BYTES;
 use crate::op::Op;
@@ -24,23 +21,6 @@ use crate::topic::error::TopicNotFound;
 
 /// Late events that one call reads: 6.4 MB at most.
 const LATE_PER_CALL: usize = 25;
-
-/// The events that a caller asks for and may see.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Lens {
-    pub(super) event_type: Option<EventType>,
-    pub(super) topic: Option<Topic>,
-    /// The topics that the caller may read; `None` if it may read all.
-    pub(super) topics: Option<Arc<[Topic]>>,
-}
-
-impl Lens {
-    pub(super) fn takes(&self, event: &TimelineEvent) -> bool {
-        self.event_type.as_ref().is_none_or(|wanted| *wanted == event.event.event_type)
-            && self.topic.as_ref().is_none_or(|wanted| *wanted == event.topic)
-            && self.topics.as_ref().is_none_or(|allowed| allowed.contains(&event.topic))
-    }
-}
 
 /// The reader of one timeline.
 #[derive(Debug)]
@@ -77,13 +57,13 @@ impl Reader {
     pub(super) async fn read(
         &mut self,
         op: &Op,
-        lens: &Lens,
+        filter: &Filter,
         ids: IdRange,
         limit: usize,
     ) -> Result<(Vec<TimelineEvent>, Option<EventId>), TableError> {
         let DraftEnd { events, position, has_more } = match (&self.timeline, &self.stored) {
             (Timeline::Topic(topic), Some(stored)) => {
-                let query = EventQuery { event_type: lens.event_type.clone(), ..EventQuery::default() };
+                let query = EventQuery { event_type: filter.event_type.clone(), ..EventQuery::default() };
                 let end = op.topic(topic).first_events(stored, &query, Some(ids), limit, 0).await?;
                 let DraftEnd { events, position, has_more } = end;
                 DraftEnd { events: with_topic(topic, events), position, has_more }
@@ -92,7 +72,7 @@ impl Reader {
                 let (order, now) = (Order::OldestFirst, op.now());
                 let span = Span { order, ids: Some(ids), position: None, now };
                 let mut draft = PageDraft::beside(0, limit, Fingerprint::of("live").finish(), &span);
-                let ending = self.fill(op, lens, ids, &mut draft).await?;
+                let ending = self.fill(op, filter, ids, &mut draft).await?;
                 draft.end(ending)
             }
         };
@@ -104,23 +84,18 @@ impl Reader {
     async fn fill(
         &mut self,
         op: &Op,
-        lens: &Lens,
+        filter: &Filter,
         ids: IdRange,
         draft: &mut PageDraft<TimelineEvent>,
     ) -> Result<PageEnd, TableError> {
         self.refresh_marks(op).await?;
-        let mut reading = reading(op, lens);
+        let mut reading = TimelineReading::new(op, filter, Order::OldestFirst, false);
+        let marks = self.marks.as_ref().map(|(marks, _)| marks.clone());
         let mut wave = match &self.timeline {
-            Timeline::Feed(user) => {
-                reading.is_feed = true;
-                reading.wave(FeedEntryKey::partition(user), ids)
-            }
+            Timeline::Feed(user) => reading.feed_wave(user, ids, marks),
             Timeline::Source(source) => reading.source_wave(source, ids),
             Timeline::Topic(_) => return Ok(PageEnd::default()),
         };
-        if let Some((marks, _)) = &self.marks {
-            reading.push_pulls(&mut wave, &marks.pulls, ids);
-        }
         reading.fill(&mut wave, draft).await
     }
 
@@ -130,7 +105,7 @@ impl Reader {
         let now = op.ambient().monotonic();
         let is_young = |(_, read): &(FeedMarks, Duration)| now.saturating_sub(*read) < op.directory_age;
         if !self.marks.as_ref().is_some_and(is_young) {
-            self.marks = Some((op.feed(user).marks(None, false).await?, now));
+            self.marks = Some((op.feed(user).marks(false).await?, now));
         }
         Ok(())
     }
@@ -142,37 +117,19 @@ impl Reader {
         std::iter::once(self.timeline.clone()).chain(pulled).collect()
     }
 
-    /// Reads the first late events of a queue: a page of them, or slightly more. Returns the events, and how many ids of
-    /// the queue were looked up.
+    /// Reads the first late events of a queue, as far as notes of the same timeline name them. Returns the events that still
+    /// exist, and how many ids of the queue were looked up.
     pub(super) async fn late_page(
         &self,
         op: &Op,
         queue: &LateQueue,
     ) -> Result<(Vec<TimelineEvent>, usize), TableError> {
-        let (mut events, mut looked_up, mut bytes) = (Vec::new(), 0, 0);
-        while bytes < PAGE_BYTES {
-            let mut rest = queue.iter().skip(looked_up).peekable();
-            let Some((timeline, _)) = rest.peek().copied() else { break };
-            let same = rest.take_while(|(of, _)| of == timeline).take(LATE_PER_CALL);
-            let ids: Vec<_> = same.map(|(_, id)| *id).collect();
-            looked_up += ids.len();
-            let found = self.late(op, timeline, &ids).await?;
-            bytes += found.iter().map(PageItem::sent_bytes).sum::<usize>();
-            events.extend(found);
-        }
-        Ok((events, looked_up))
-    }
-
-    /// The late events that a note of one of the timelines names, without those that no longer exist.
-    async fn late(
-        &self,
-        op: &Op,
-        noted_in: &Timeline,
-        ids: &[EventId],
-    ) -> Result<Vec<TimelineEvent>, TableError> {
+        let Some((noted_in, _)) = queue.first() else { return Ok((Vec::new(), 0)) };
+        let same = queue.iter().take_while(|(of, _)| of == noted_in).take(LATE_PER_CALL);
+        let ids: Vec<_> = same.map(|(_, id)| *id).collect();
         if let (Timeline::Topic(topic), Some(stored)) = (noted_in, &self.stored) {
-            let events = op.topic(topic).find_events(stored.settings.bucket, ids).await?;
-            return Ok(with_topic(topic, events));
+            let events = op.topic(topic).find_events(stored.settings.bucket, &ids).await?;
+            return Ok((with_topic(topic, events), ids.len()));
         }
         let keys: Vec<_> = match noted_in {
             Timeline::Source(source) => {
@@ -184,12 +141,12 @@ impl Reader {
             Timeline::Topic(_) => Vec::new(),
         };
         let is_pulled = *noted_in != self.timeline;
-        let everything = Lens::default();
-        let mut reading = TimelineReading { consistent: true, ..reading(op, &everything) };
+        let everything = Filter::default();
+        let mut reading = TimelineReading::new(op, &everything, Order::OldestFirst, true);
         let mut entries = Vec::new();
         for item in op.table.get_many(&keys, true).await? {
             let entry = TimelineEntry::decode(&item)?;
-            if reading.filter.takes(&entry) && (!is_pulled || entry.fans_out) {
+            if everything.takes_entry(&entry, op.now()) && (!is_pulled || entry.fans_out) {
                 entries.push(entry);
             }
         }
@@ -199,11 +156,11 @@ impl Reader {
         let mut rest = &entries[..];
         // Each turn takes at least one entry.
         while !rest.is_empty() {
-            let resolved = reading.resolve(rest, PAGE_BYTES).await?;
-            rest = &rest[resolved.looked_at.max(1)..];
-            events.extend(resolved.events);
+            let (resolved, looked_at) = reading.resolve(rest, PAGE_BYTES).await?;
+            rest = &rest[looked_at.max(1)..];
+            events.extend(resolved);
         }
-        Ok(events)
+        Ok((events, ids.len()))
     }
 
     /// True if this timeline shows an event of a source.
@@ -225,10 +182,4 @@ pub(super) fn remove_first(queue: &mut LateQueue, count: usize) {
 
 fn with_topic(topic: &Topic, events: Vec<Event>) -> Vec<TimelineEvent> {
     events.into_iter().map(|event| TimelineEvent { topic: topic.clone(), event }).collect()
-}
-
-fn reading<'a>(op: &'a Op, lens: &'a Lens) -> TimelineReading<'a> {
-    let (event_type, topic) = (lens.event_type.as_ref(), lens.topic.as_ref());
-    let filter = Filter { event_type, topic, topics: lens.topics.as_deref(), now: op.now() };
-    TimelineReading::new(op, filter, Order::OldestFirst)
 }

@@ -7,8 +7,8 @@
 //! The loop of a topic ends when the topic is deleted, which a note says. A topic that is created again under the name has
 //! a loop of its own.
 //!
-//! Memory: a look takes at most a page of settled events and a page of late ones (`PAGE_BYTES` each), and the last
-//! `NEWS_KEPT` looks wait for slow clients. Late events that are still to be read are ids only.
+//! Memory: a look takes at most a page of settled events (`PAGE_BYTES`) and 25 late ones, and the last `NEWS_KEPT` looks
+//! wait for slow clients. Late events that are still to be read are ids only.
 //!
 //! A directory page, and a feed's marks, may be some seconds old while the timeline is idle. Then the settled position
 //! lies as much further back.
@@ -28,13 +28,13 @@ use crate::limits::{
     REMEMBERED_IDS, WATCH_EVERY, WATCH_MILLIS, WINDOW_EVENTS,
 };
 use crate::live::loops::{Loop, News};
-use crate::live::reader::{LateQueue, Lens, Reader, remove_first};
+use crate::live::reader::{LateQueue, Reader, remove_first};
 use crate::live::recent::Recent;
 use crate::live::window::LiveWindow;
 use crate::op::Op;
 use crate::store::Store;
-use crate::timeline::error::TimelineError;
-use crate::topic::error::TopicError;
+use crate::timeline::filter::Filter;
+use crate::topic::error::TopicNotFound;
 
 /// The pauses between the looks at a live timeline: each until nothing has come for so long.
 const BUSY_LOOKS: [(Duration, Duration); 3] = [
@@ -53,9 +53,6 @@ const IDLE_AFTER: Duration = Duration::from_secs(10);
 /// one read unit a second.
 const IDLE_AGE: Duration = Duration::from_secs(3);
 
-/// Ids of late events that wait to be read, from which on no further notes are read.
-const LATE_PER_LOOK: usize = 1_000;
-
 impl Loop {
     /// The loop of a timeline. It runs when this returns: its watch is there.
     pub(super) async fn of(
@@ -67,42 +64,38 @@ impl Loop {
         let begin = || async {
             let op = store.op();
             let looking = Looking::begin(&op, Reader::new(timeline.clone(), stored)).await?;
-            shared.begin(looking.window.settled());
-            let ending = EndsLoop(Arc::downgrade(&shared));
+            shared.begin(looking.window.settled);
+            let ending = EndsLoop { shared: Arc::downgrade(&shared), deleted: None };
             tokio::spawn(run(store.clone(), looking, ending));
             Ok::<_, TableError>(())
         };
         shared.begun.get_or_try_init(begin).await?;
         Ok(shared)
     }
-
-    /// Why the loop is over.
-    pub(super) fn end(&self) -> TimelineError {
-        match self.deleted() {
-            Some(topic) => TopicError::NotFound(topic).into(),
-            None => TableError::unavailable("the timeline cannot be read").into(),
-        }
-    }
 }
 
 /// Ends a loop for its followers, also if its task panics.
-struct EndsLoop(Weak<Loop>);
+struct EndsLoop {
+    shared: Weak<Loop>,
+    /// The timeline's topic, if it was deleted.
+    deleted: Option<TopicNotFound>,
+}
 
 impl Drop for EndsLoop {
     fn drop(&mut self) {
-        if let Some(shared) = self.0.upgrade() {
-            shared.stop();
+        if let Some(shared) = self.shared.upgrade() {
+            shared.stop(self.deleted.take());
         }
     }
 }
 
 /// Looks again and again until there are no followers, until the topic is deleted, or until too many looks in a row have
 /// failed.
-async fn run(store: Store, mut looking: Looking, ending: EndsLoop) {
+async fn run(store: Store, mut looking: Looking, mut ending: EndsLoop) {
     let mut failed = 0;
     while failed < FAILED_LOOKS {
         tokio::time::sleep(looking.pause(store.ambient())).await;
-        let Some(shared) = ending.0.upgrade() else { return };
+        let Some(shared) = ending.shared.upgrade() else { return };
         // Boxed: the store's futures are many layers deep.
         match Box::pin(looking.look(&store)).await {
             Ok(Some(news)) => {
@@ -110,7 +103,7 @@ async fn run(store: Store, mut looking: Looking, ending: EndsLoop) {
                 shared.publish(news);
             }
             Ok(None) => {
-                shared.delete(looking.reader.not_found());
+                ending.deleted = looking.reader.not_found();
                 return;
             }
             Err(error) => {
@@ -170,7 +163,7 @@ impl Looking {
         }
         let quiet = ambient.monotonic().saturating_sub(self.came_at);
         let pauses = BUSY_LOOKS.into_iter().find(|(until, _)| quiet < *until);
-        let pause = match self.window.is_crowded() {
+        let pause = match self.window.is_crowded {
             true => CROWDED_LOOKS,
             false => pauses.map_or(IDLE_LOOKS, |(_, pause)| pause),
         };
@@ -195,15 +188,14 @@ impl Looking {
             return Ok(None);
         }
         let (late, looked_up) = self.reader.late_page(&op, &self.late).await?;
-        let look = self.window.look(clock, newest);
-        let found = match look.ids {
-            Some(ids) => Some(self.reader.read(&op, &Lens::default(), ids, WINDOW_EVENTS).await?),
+        let found = match self.window.look(clock, newest) {
+            Some(ids) => Some(self.reader.read(&op, &Filter::default(), ids, WINDOW_EVENTS).await?),
             None => None,
         };
         // Nothing fails from here on. So a look that fails has changed nothing, and the next one finds the same again.
-        let (before, mut events) = (self.window.settled().id, Vec::new());
+        let (before, mut events) = (self.window.settled.id, Vec::new());
         if let Some((found, cut)) = found {
-            (events, self.has_more) = self.window.absorb(look, found, cut);
+            (events, self.has_more) = self.window.absorb(clock, found, cut);
         }
         remove_first(&mut self.late, looked_up);
         // Two notes may name the same event, and the window may have seen it.
@@ -214,7 +206,7 @@ impl Looking {
             self.came_at = now;
         }
         let events = events.into_iter().map(Arc::new).collect();
-        Ok(Some(News { events, before, settled: self.window.settled() }))
+        Ok(Some(News { events, before, settled: self.window.settled }))
     }
 
     /// Puts the watches, or renews them.
@@ -234,8 +226,7 @@ impl Looking {
     async fn read_notes(&mut self, op: &Op) -> Result<bool, TableError> {
         let (now, monotonic) = (op.now(), op.ambient().monotonic());
         let oldest = EventId::first_of(self.notes_read_at.saturating_sub(NOTE_OVERLAP_MILLIS));
-        let settled = self.window.settled().id;
-        let mut is_all = true;
+        let settled = self.window.settled.id;
         for timeline in &self.watched {
             let handled = self.noted.entry(timeline.clone()).or_default();
             // Notes that are not read again need not be remembered.
@@ -246,11 +237,6 @@ impl Looking {
                 }
                 if handled.contains(&note.id) {
                     continue;
-                }
-                if self.late.len() >= LATE_PER_LOOK {
-                    // The other notes are read when these events are sent.
-                    is_all = false;
-                    break;
                 }
                 let (behind, ahead): (Vec<_>, Vec<_>) =
                     note.events.into_iter().partition(|id| *id <= settled);
@@ -263,9 +249,7 @@ impl Looking {
             }
         }
         self.noted.retain(|timeline, _| self.watched.contains(timeline));
-        if is_all {
-            (self.notes_read_at, self.noted_at) = (now, monotonic);
-        }
+        (self.notes_read_at, self.noted_at) = (now, monotonic);
         Ok(false)
     }
 }

@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt};
 use lately_items::{LateNote, LateNoteKey, Timeline, WatchKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Item, Query, TableError};
 
+use crate::at_once::run_each;
 use crate::handle::LiveNotes;
 use crate::limits::{NOTED_AFTER_MILLIS, WRITES_AT_ONCE};
 
@@ -27,6 +27,12 @@ const NOTE_SECONDS: u64 = 60 * 60;
 
 /// The most ids in a note: 64 KB.
 const NOTE_EVENTS: usize = 4_096;
+
+fn warn(noted: Result<(), TableError>) {
+    if let Err(error) = noted {
+        tracing::warn!(%error, "late events were not noted for live followers");
+    }
+}
 
 /// The item of a note.
 fn note(timeline: &Timeline, id: EventId, events: &[EventId], now: UnixMillis) -> Item {
@@ -69,50 +75,35 @@ impl LiveNotes<'_> {
         if late.is_empty() {
             return;
         }
-        let op = self.op.step_within(NOTES_TIME);
-        let followed = match op.live_notes().followed(late.keys()).await {
-            Ok(followed) => followed,
-            Err(error) => {
-                tracing::warn!(%error, "late events were not noted for live followers");
-                return;
-            }
+        let op = &self.op.step_within(NOTES_TIME);
+        let noted = async {
+            let watches = late.keys().cloned().map(|timeline| WatchKey { timeline }.encode());
+            let watches = op.table.get_many(&watches.collect::<Vec<_>>(), true).await?;
+            let notes = watches.iter().map(async |watch| {
+                let WatchKey { timeline } = watch.key_as()?;
+                match WatchKey::is_watched(watch, op.now())? {
+                    true => op.live_notes().put(&timeline, &late[&timeline]).await,
+                    false => Ok(()),
+                }
+            });
+            run_each(WRITES_AT_ONCE, notes).await
         };
-        let notes: Vec<_> =
-            followed.iter().map(|timeline| op.live_notes().put(timeline, &late[timeline])).collect();
-        stream::iter(notes).buffer_unordered(WRITES_AT_ONCE).collect::<()>().await;
-    }
-
-    /// Those of some timelines that are followed live.
-    async fn followed(self, timelines: impl Iterator<Item = &Timeline>) -> Result<Vec<Timeline>, TableError> {
-        let watches: Vec<_> = timelines.cloned().map(|timeline| WatchKey { timeline }.encode()).collect();
-        let mut followed = Vec::new();
-        for watch in self.op.table.get_many(&watches, true).await? {
-            if WatchKey::is_watched(&watch, self.op.now())? {
-                followed.push(watch.key_as::<WatchKey>()?.timeline);
-            }
-        }
-        Ok(followed)
+        warn(noted.await);
     }
 
     /// Puts a note of late events for the followers of a topic, who are known to be there.
     pub(crate) async fn put_in_topic(self, topic: &Topic, late: &BTreeSet<EventId>) {
         if !late.is_empty() {
             let op = self.op.step_within(NOTES_TIME);
-            op.live_notes().put(&Timeline::Topic(topic.clone()), late).await;
+            warn(op.live_notes().put(&Timeline::Topic(topic.clone()), late).await);
         }
     }
 
-    async fn put(self, timeline: &Timeline, late: &BTreeSet<EventId>) {
-        let events: Vec<_> = late.iter().copied().collect();
-        let put = async {
-            for events in events.chunks(NOTE_EVENTS) {
-                self.op.table.put(&note(timeline, self.op.new_id()?, events, self.op.now())).await?;
-            }
-            Ok::<_, TableError>(())
-        };
-        if let Err(error) = put.await {
-            tracing::warn!(%error, "late events were not noted for live followers");
+    async fn put(self, timeline: &Timeline, late: &BTreeSet<EventId>) -> Result<(), TableError> {
+        for events in late.iter().copied().collect::<Vec<_>>().chunks(NOTE_EVENTS) {
+            self.op.table.put(&note(timeline, self.op.new_id()?, events, self.op.now())).await?;
         }
+        Ok(())
     }
 
     /// The item of the note that tells followers that their topic, created at this time, is being deleted.

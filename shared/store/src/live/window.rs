@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use lately_keys::EventId;
 
-use crate::latest::rank::Ranked;
+use crate::latest::page::PageItem;
 use crate::latest::span::IdRange;
 use crate::limits::{ASCENDING_LAG_MILLIS, WINDOW_EVENTS};
 
@@ -34,22 +34,13 @@ impl SettledPosition {
     }
 }
 
-/// A look at the window: the ids to read, and the ids that have settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WindowLook {
-    /// `None` if there is nothing to read yet.
-    pub(super) ids: Option<IdRange>,
-    /// By the clock, all events up to this id have arrived, except late ones.
-    clock: EventId,
-}
-
 #[derive(Debug)]
 pub(super) struct LiveWindow {
     /// All events up to here have been sent.
-    settled: SettledPosition,
+    pub(super) settled: SettledPosition,
     /// The events behind the settled position that have been sent.
     early: BTreeSet<EventId>,
-    is_crowded: bool,
+    pub(super) is_crowded: bool,
 }
 
 impl LiveWindow {
@@ -58,31 +49,23 @@ impl LiveWindow {
         Self { settled, early: BTreeSet::new(), is_crowded: false }
     }
 
-    pub(super) const fn settled(&self) -> SettledPosition {
-        self.settled
-    }
-
-    pub(super) const fn is_crowded(&self) -> bool {
-        self.is_crowded
-    }
-
-    /// The next look, when everything up to `clock` has settled. No event has an id behind `newest`.
-    pub(super) fn look(&self, clock: EventId, newest: EventId) -> WindowLook {
-        let clock = clock.max(self.settled.id);
+    /// The ids to read with the next look; `None` if there is nothing to read yet. By the clock, all events up to `clock`
+    /// have arrived, except late ones. No event has an id behind `newest`.
+    pub(super) fn look(&self, clock: EventId, newest: EventId) -> Option<IdRange> {
         let newest = if self.is_crowded { clock } else { newest.max(clock) };
-        let ids = self.settled.id.just_after().and_then(|first| IdRange::new(first, newest));
-        WindowLook { ids, clock }
+        IdRange::new(self.settled.id.just_after()?, newest)
     }
 
-    /// Adds the events that a look has found, oldest first. Returns those to send, in their order, and whether the next
-    /// look need not wait. With `cut`, the look has found nothing behind that id.
-    pub(super) fn absorb<T: Ranked>(
+    /// Adds the events that a look at `clock` has found, oldest first. Returns those to send, in their order, and whether the
+    /// next look need not wait. With `cut`, the look has found nothing behind that id.
+    pub(super) fn absorb<T: PageItem>(
         &mut self,
-        WindowLook { clock, .. }: WindowLook,
+        clock: EventId,
         mut events: Vec<T>,
         cut: Option<EventId>,
     ) -> (Vec<T>, bool) {
         let before = self.settled.id;
+        let clock = clock.max(before);
         let settled = cut.map_or(clock, |cut| cut.min(clock)).max(before);
         let is_full = cut.is_some_and(|cut| cut > clock);
         let shows_early = !self.is_crowded && !is_full;
@@ -118,9 +101,13 @@ mod tests {
 
     use super::*;
 
-    impl Ranked for EventId {
+    impl PageItem for EventId {
         fn id(&self) -> EventId {
             *self
+        }
+
+        fn sent_bytes(&self) -> usize {
+            0
         }
     }
 
@@ -141,11 +128,11 @@ mod tests {
     /// The first `limit` events that have landed, of a look.
     fn read(
         landed: &BTreeMap<EventId, u64>,
-        look: WindowLook,
+        look: Option<IdRange>,
         now: u64,
         limit: usize,
     ) -> (Vec<EventId>, Option<EventId>) {
-        let Some(IdRange { oldest, newest }) = look.ids else { return (Vec::new(), None) };
+        let Some(IdRange { oldest, newest }) = look else { return (Vec::new(), None) };
         let found = landed.range(oldest..=newest).filter(|(_, landed)| **landed <= now).map(|(id, _)| *id);
         let found: Vec<_> = found.take(limit).collect();
         let cut = found.last().copied().filter(|_| found.len() == limit);
@@ -160,11 +147,11 @@ mod tests {
         for now in (START..START + 20_000).step_by(100) {
             let look = window.look(line(now), EventId::last_of(at(now + 5_000)));
             let (found, cut) = read(&landed, look, now, WINDOW_EVENTS);
-            let (news, _) = window.absorb(look, found, cut);
-            crowded += usize::from(window.is_crowded());
+            let (news, _) = window.absorb(line(now), found, cut);
+            crowded += usize::from(window.is_crowded);
             messages.extend(news);
         }
-        assert!(crowded > 0 && !window.is_crowded(), "{crowded}");
+        assert!(crowded > 0 && !window.is_crowded, "{crowded}");
         assert_eq!(messages.len(), 2_000);
     }
 
@@ -190,11 +177,11 @@ mod tests {
             for (pause, limit) in looks.into_iter().chain(rest) {
                 now += pause;
                 for _ in 0..200 {
-                    let before = window.settled().id;
+                    let before = window.settled.id;
                     let look = window.look(line(now), EventId::last_of(at(now + 5_000)));
                     let (found, cut) = read(&landed, look, now, limit);
-                    let (news, has_more) = window.absorb(look, found, cut);
-                    let settled = window.settled().id;
+                    let (news, has_more) = window.absorb(line(now), found, cut);
+                    let settled = window.settled.id;
                     prop_assert!(news.iter().all(|id| *id > before));
                     in_order.extend(news.iter().copied().filter(|id| *id <= settled));
                     messages.extend(news);

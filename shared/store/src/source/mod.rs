@@ -22,8 +22,8 @@ use lately_items::limits::ENDING_MARK_SECONDS;
 use lately_items::{
     EXPIRES_AT, SourceItemKey, SourcePartition, StoredSource, TimelineEntry, places_at_source,
 };
-use lately_keys::{Coverage, EventId, Key, Order, ShardCount, SortKey, TableKey};
-use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
+use lately_keys::{Coverage, EventId, Key, Order, ShardCount, TableKey};
+use lately_table::{Condition, Corrupt, Item, TableError, Update};
 
 use crate::handle::SourceHandle;
 use crate::lane::{LanePage, LaneRange};
@@ -117,30 +117,11 @@ impl SourceHandle<'_> {
         range: &LaneRange<'_>,
         wanted: u32,
     ) -> Result<(Arc<Coverage>, LanePage<TimelineEntry>), TableError> {
-        let op = self.op;
-        let sent = Sent::now(op.ambient());
+        let sent = Sent::now(self.op.ambient());
         let is_expected = self.known().is_none_or(|known| known.value.is_stored);
-        let query = Query::partition(range.partition)
-            .up_to(range.ids.oldest.sort_key().to_string())
-            .limit(wanted.saturating_add(u32::from(is_expected)))
-            .consistent(range.consistent);
-        let page = op.table.query(&query).await?;
-        op.table.meter().items(page.items.len());
-        let (item, entries) = match page.items.split_first() {
-            Some((first, rest)) if first.text("sk")? == SourceItemKey::SORT_KEY => (Some(first), rest),
-            _ => (None, &*page.items),
-        };
-        let found = self.learn(item, sent)?;
-        let is_cut = entries.is_empty() && page.next.is_some();
-        let entries = match page.next {
-            // The item alone has filled the query.
-            Some(_) if is_cut => op.lane_page(&range.query().limit(wanted), TimelineEntry::decode).await?,
-            next => {
-                let next = next.map(|next| next.get::<SortKey>("sk")).transpose()?;
-                LanePage::of(entries, next.map(SortKey::id), TimelineEntry::decode)?
-            }
-        };
-        Ok((found, entries))
+        let first = self.op.first_page(range, wanted, is_expected.into(), TimelineEntry::decode);
+        let (item, entries) = first.await?;
+        Ok((self.learn(item.first(), sent)?, entries))
     }
 
     /// The partitions of the timeline that may hold entries of a range, each with its part of the range.

@@ -1,31 +1,25 @@
-//! The filter of a page: the entries of a timeline that the page shows. Pure.
+//! The filter of a page, or of a live follower: the events that a client wants and may see. Pure.
 
-use lately_keys::{EventType, Topic, UnixMillis};
+use std::sync::Arc;
 
 use lately_items::TimelineEntry;
-use lately_model::EventQuery;
+use lately_keys::{EventType, Topic, UnixMillis};
 
 use crate::op::Op;
 
-/// The entries that a client wants and may see.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Filter<'a> {
-    pub(crate) event_type: Option<&'a EventType>,
-    pub(crate) topic: Option<&'a Topic>,
+/// The events that a client wants and may see. The default is all events.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filter {
+    pub(crate) event_type: Option<EventType>,
+    pub(crate) topic: Option<Topic>,
     /// The topics that the client may read; `None` if it may read all.
-    pub(crate) topics: Option<&'a [Topic]>,
-    pub(crate) now: UnixMillis,
+    pub(crate) topics: Option<Arc<[Topic]>>,
 }
 
-impl<'a> Filter<'a> {
-    /// The entries that a request's query wants.
-    pub(crate) fn of(op: &'a Op, query: &'a EventQuery, topic: Option<&'a Topic>) -> Self {
-        Self { event_type: query.event_type.as_ref(), topic, ..Self::seen_by(op.allowed_topics(), op.now()) }
-    }
-
-    /// All entries that a client may see.
-    pub(crate) const fn seen_by(topics: Option<&'a [Topic]>, now: UnixMillis) -> Self {
-        Self { event_type: None, topic: None, topics, now }
+impl Filter {
+    /// All events that the caller of a request may see.
+    pub(crate) fn seen_by_caller(op: &Op) -> Self {
+        Self { topics: op.topics.clone(), ..Self::default() }
     }
 
     /// True if the filter drops more than expired entries.
@@ -33,12 +27,15 @@ impl<'a> Filter<'a> {
         self.event_type.is_some() || self.topic.is_some() || self.topics.is_some()
     }
 
-    pub(crate) fn takes(&self, entry: &TimelineEntry) -> bool {
-        let TimelineEntry { event_type, topic, expires_at, .. } = entry;
-        self.event_type.is_none_or(|wanted| wanted == event_type)
-            && self.topic.is_none_or(|wanted| wanted == topic)
-            && self.topics.is_none_or(|allowed| allowed.contains(topic))
-            // DynamoDB may not have removed an expired entry yet.
-            && expires_at.is_none_or(|seconds| seconds > self.now.get() / 1000)
+    pub(crate) fn takes(&self, topic: &Topic, event_type: &EventType) -> bool {
+        self.event_type.as_ref().is_none_or(|wanted| wanted == event_type)
+            && self.topic.as_ref().is_none_or(|wanted| wanted == topic)
+            && self.topics.as_ref().is_none_or(|allowed| allowed.contains(topic))
+    }
+
+    /// True if the filter takes an entry's event. DynamoDB may not have removed an expired entry yet.
+    pub(crate) fn takes_entry(&self, entry: &TimelineEntry, now: UnixMillis) -> bool {
+        self.takes(&entry.topic, &entry.event_type)
+            && entry.expires_at.is_none_or(|seconds| seconds > now.get() / 1000)
     }
 }

@@ -13,7 +13,7 @@ pub(crate) mod filter;
 mod pointer;
 pub(crate) mod reading;
 
-use lately_items::{TimelineEntry, place_at_source, places_at_source};
+use lately_items::{FeedMarks, TimelineEntry, place_at_source, places_at_source};
 use lately_keys::{EventId, EventType, Fingerprint, FingerprintBuilder, Source, Topic, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
@@ -21,7 +21,8 @@ use lately_table::TableError;
 
 use crate::handle::TimelineHandle;
 use crate::latest::page::{PageDraft, PageEnd};
-use crate::latest::span::Span;
+use crate::latest::span::{IdRange, Span};
+use crate::latest::wave::Wave;
 use crate::limits::WAITED_FOR_SECONDS;
 use crate::op::Op;
 use crate::timeline::error::TimelineError;
@@ -41,45 +42,50 @@ impl TimelineHandle<'_> {
     async fn read(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
         let SourceQuery { page: query, topic, wait_for } = query;
         if let Some(id) = *wait_for {
-            wait_for_event(self.op, id, self.op.now(), || self.look(id)).await?;
+            wait_for_event(self.op, id, || self.look(id)).await?;
         }
         let fingerprint = fingerprint(self.source, query, topic.as_ref());
-        let filter = Filter::of(self.op, query, topic.as_ref());
-        let (span, mut draft) = begin_page(query, fingerprint, filter.now)?;
-        let Some(ids) = span.ids else { return Ok(draft.finish(PageEnd::default())) };
-        let consistent = is_consistent(query, *wait_for);
-        let mut reading = TimelineReading { consistent, ..TimelineReading::new(self.op, filter, span.order) };
-        let mut wave = reading.source_wave(self.source, ids);
-        let ending = reading.fill(&mut wave, &mut draft).await?;
-        Ok(draft.finish(ending))
+        let begin = |reading: &mut TimelineReading<'_>, ids| reading.source_wave(self.source, ids);
+        let page = read_page(self.op, query, topic.as_ref(), wait_for.is_some(), fingerprint, begin);
+        Ok(page.await?.0)
     }
 
     /// True if a source lists an event, and the client may see it.
     async fn look(self, id: EventId) -> Result<Option<()>, TableError> {
         let first = place_at_source(id, self.source);
-        let item = match self.op.table.get(first.clone()).await? {
-            Some(item) => Some(item),
-            None => {
-                let coverage = self.op.source(self.source).coverage(false).await?;
-                let mut others = places_at_source(id, self.source, &coverage);
-                others.retain(|place| *place != first);
-                self.op.table.get_many(&others, true).await?.into_iter().next()
-            }
-        };
+        let mut item = self.op.table.get(first.clone()).await?;
+        if item.is_none() {
+            let coverage = self.op.source(self.source).coverage(false).await?;
+            let mut others = places_at_source(id, self.source, &coverage);
+            others.retain(|place| *place != first);
+            item = self.op.table.get_many(&others, true).await?.pop();
+        }
         let Some(item) = item else { return Ok(None) };
-        let filter = Filter::seen_by(self.op.allowed_topics(), self.op.now());
-        Ok(filter.takes(&TimelineEntry::decode(&item)?).then_some(()))
+        let is_seen =
+            Filter::seen_by_caller(self.op).takes_entry(&TimelineEntry::decode(&item)?, self.op.now());
+        Ok(is_seen.then_some(()))
     }
 }
 
-/// The ids of a page of a timeline, and the page without events.
-pub(crate) fn begin_page(
+/// A page of a source's timeline or of a feed, and the marks of the feed. A client that has waited for an event must see
+/// the event. An eventually consistent read may not have it yet, so the page is then read consistently.
+pub(crate) async fn read_page(
+    op: &Op,
     query: &EventQuery,
+    topic: Option<&Topic>,
+    has_waited: bool,
     fingerprint: Fingerprint,
-    now: UnixMillis,
-) -> Result<(Span, PageDraft<TimelineEvent>), TimelineError> {
-    let span = Span::new(query, fingerprint, now)?;
-    Ok((span, PageDraft::new(query.limit, fingerprint, &span)))
+    begin: impl FnOnce(&mut TimelineReading<'_>, IdRange) -> Wave<TimelineEntry>,
+) -> Result<(Page<TimelineEvent>, Option<FeedMarks>), TimelineError> {
+    let span = Span::new(query, fingerprint, op.now())?;
+    let mut draft = PageDraft::new(query.limit, fingerprint, &span);
+    let Some(ids) = span.ids else { return Ok((draft.finish(PageEnd::default()), None)) };
+    let (event_type, topic) = (query.event_type.clone(), topic.cloned());
+    let filter = Filter { event_type, topic, ..Filter::seen_by_caller(op) };
+    let mut reading = TimelineReading::new(op, &filter, span.order, query.consistent || has_waited);
+    let mut wave = begin(&mut reading, ids);
+    let ending = reading.fill(&mut wave, &mut draft).await?;
+    Ok((draft.finish(ending), reading.marks))
 }
 
 /// The fingerprint of a query of a source's timeline.
@@ -92,12 +98,12 @@ pub(crate) fn fingerprint(source: &Source, query: &EventQuery, topic: Option<&To
 pub(crate) async fn wait_for_event<Looking>(
     op: &Op,
     id: EventId,
-    now: UnixMillis,
     mut look: impl FnMut() -> Looking,
 ) -> Result<(), TimelineError>
 where
     Looking: Future<Output = Result<Option<()>, TableError>>,
 {
+    let now = op.now();
     // No writer's clock is further ahead than this.
     if id.at() > now.saturating_add(FUTURE_SECONDS * 1000) {
         return Err(TimelineError::InFuture);
@@ -108,12 +114,6 @@ where
         wait_for(op.ambient(), op.table.time_left(), look).await?
     };
     seen.ok_or(TimelineError::NotYetVisible)
-}
-
-/// True to read consistently. A client that has waited for an event must see it, and an eventually consistent read
-/// may not have it yet.
-pub(crate) const fn is_consistent(query: &EventQuery, waited_for: Option<EventId>) -> bool {
-    query.consistent || waited_for.is_some()
 }
 
 /// The fingerprint of a query, to which its cursors are bound. The topics that a client may read are no part of it,

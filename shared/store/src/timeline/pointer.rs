@@ -25,45 +25,20 @@ use crate::timeline::reading::TimelineReading;
 use crate::topic::error::TopicError;
 use lately_items::TimelineEntry;
 
-/// The events of some entries.
-#[derive(Debug, Default)]
-pub(crate) struct Resolved {
-    /// The existing events of the entries that were looked at.
-    pub(crate) events: Vec<TimelineEvent>,
-    /// The number of entries that were looked at: all, or enough to fill the page and one more, or as many as the
-    /// budget allowed.
-    pub(crate) looked_at: usize,
-    bytes: usize,
-}
-
-impl Resolved {
-    fn take(&mut self, entry: &TimelineEntry, followed: &mut BTreeMap<EventId, Event>, kept: &OldestKept) {
-        self.looked_at += 1;
-        if kept.get(&entry.topic).is_some_and(|oldest| entry.id.at() < *oldest) {
-            return;
-        }
-        if let Some(event) = entry.event().or_else(|| followed.remove(&entry.id)) {
-            let event = TimelineEvent { topic: entry.topic.clone(), event };
-            self.bytes += event.sent_bytes();
-            self.events.push(event);
-        }
-    }
-}
-
 /// For each topic, the first millisecond whose events are kept.
 type OldestKept = BTreeMap<Topic, UnixMillis>;
 
 impl TimelineReading<'_> {
     /// The first moments that are kept, for the topics of those entries that may be past a retention.
     async fn oldest_kept(&self, entries: &[TimelineEntry]) -> Result<OldestKept, TableError> {
-        let newest_gone = self.filter.now.saturating_sub(RetentionDays::SHORTEST.millis());
+        let newest_gone = self.now.saturating_sub(RetentionDays::SHORTEST.millis());
         let mut kept = OldestKept::new();
         for TimelineEntry { topic, .. } in entries.iter().filter(|entry| entry.id.at() <= newest_gone) {
             if kept.contains_key(topic) {
                 continue;
             }
             let oldest = match self.op.topic(topic).stored().await {
-                Ok(stored) => stored.oldest_kept(self.filter.now),
+                Ok(stored) => stored.oldest_kept(self.now),
                 // A topic that was deleted keeps nothing.
                 Err(TopicError::NotFound(_)) => UnixMillis::MAX,
                 Err(TopicError::Table(error)) => return Err(error),
@@ -73,33 +48,38 @@ impl TimelineReading<'_> {
         Ok(kept)
     }
 
-    /// The events of entries, in their order, until they fill a page that has `room` bytes left.
+    /// The existing events of entries, in their order, until they fill a page that has `room` bytes left. Also returns the
+    /// number of entries that were looked at: all, or enough to fill the page and one more, or as many as the budget
+    /// allowed.
     pub(crate) async fn resolve(
         &mut self,
         entries: &[TimelineEntry],
         room: usize,
-    ) -> Result<Resolved, TableError> {
-        let mut resolved = Resolved::default();
+    ) -> Result<(Vec<TimelineEvent>, usize), TableError> {
+        let (mut events, mut looked_at, mut bytes) = (Vec::new(), 0, 0);
         let mut pointers = POINTERS_AT_FIRST;
         let kept = Box::pin(self.oldest_kept(entries)).await?;
-        while resolved.looked_at < entries.len() && resolved.bytes <= room {
-            if resolved.looked_at > 0 && self.is_spent() {
-                break;
-            }
-            let run = run(&entries[resolved.looked_at..], pointers);
+        while looked_at < entries.len() && bytes <= room && (looked_at == 0 || !self.is_spent()) {
+            let run = run(&entries[looked_at..], pointers);
             let mut followed = self.follow(run).await?;
-            let bytes: usize = followed.values().map(Event::sent_bytes).sum();
-            let mean = bytes.checked_div(followed.len());
+            let mean = followed.values().map(Event::sent_bytes).sum::<usize>().checked_div(followed.len());
             for entry in run {
-                if resolved.bytes > room {
+                if bytes > room {
                     break;
                 }
-                resolved.take(entry, &mut followed, &kept);
+                looked_at += 1;
+                let is_kept = kept.get(&entry.topic).is_none_or(|oldest| entry.id.at() >= *oldest);
+                let event = entry.event().or_else(|| followed.remove(&entry.id)).filter(|_| is_kept);
+                if let Some(event) = event {
+                    let event = TimelineEvent { topic: entry.topic.clone(), event };
+                    bytes += event.sent_bytes();
+                    events.push(event);
+                }
             }
-            let left = room.saturating_sub(resolved.bytes);
+            let left = room.saturating_sub(bytes);
             pointers = mean.map_or(pointers, |mean| (left / mean.max(1)).clamp(1, BATCH_KEYS));
         }
-        Ok(resolved)
+        Ok((events, looked_at))
     }
 
     /// The events that some entries point to.
@@ -117,7 +97,7 @@ impl TimelineReading<'_> {
             self.budget.count(None);
             for item in self.op.table.get_many(&missing, *consistent).await? {
                 let id = item.get::<SortKey>("sk")?.id();
-                followed.insert(id, unless_over(&item, self.filter.now)?);
+                followed.insert(id, unless_over(&item, self.now)?);
             }
         }
         Ok(followed.into_iter().filter_map(|(id, event)| Some((id, event?))).collect())

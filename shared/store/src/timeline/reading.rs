@@ -1,7 +1,8 @@
 //! Reads a page of entries: sends the queries of a round together, and then reads the events.
 //!
 //! A source's timeline has one shard, and more in its busy times. The first query to the first shard also learns of the
-//! others, which become further lanes of the wave.
+//! others, which become further lanes of the wave. In the same way, the first query to a feed also learns of the sources
+//! that the feed pulls.
 //!
 //! The whole page is read with one wave. If events of entries no longer exist, the wave is asked for as many more
 //! entries, and nothing that it holds is read again.
@@ -10,8 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use lately_items::{PullMarker, SourcePartition, TimelineEntry};
-use lately_keys::{Coverage, EventId, Order, Source, UnixMillis};
+use lately_items::{FeedEntryKey, FeedMarks, PullMarker, SourcePartition, TimelineEntry};
+use lately_keys::{Coverage, EventId, Order, Source, UnixMillis, User};
 use lately_model::TimelineEvent;
 use lately_table::TableError;
 
@@ -19,12 +20,12 @@ use crate::lane::{LanePage, LaneRange};
 use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::round::WaveReader;
 use crate::latest::span::IdRange;
-use crate::latest::wave::{Ask, LaneAnswer, Slices, Wave, WaveLane};
+use crate::latest::wave::{Ask, FurtherLanes, LaneAnswer, Slices, Wave, WaveLane};
 use crate::op::Op;
 use crate::timeline::filter::Filter;
 
 /// The first lane: the page's own timeline. The other lanes are the timelines that the feed pulls.
-pub(crate) const OWN_LANE: usize = 0;
+const OWN_LANE: usize = 0;
 
 /// The partition of the first shard of a source's timeline, in which all entries of quiet times are.
 fn first_shard(source: &Source) -> String {
@@ -34,26 +35,28 @@ fn first_shard(source: &Source) -> String {
 /// The reading of one page.
 #[derive(Debug)]
 pub(crate) struct TimelineReading<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) filter: Filter<'a>,
-    pub(crate) order: Order,
-    pub(crate) consistent: bool,
-    /// True for a feed: it shows only entries that fan out.
-    pub(crate) is_feed: bool,
-    pub(crate) budget: Budget,
+    pub(super) op: &'a Op,
+    filter: &'a Filter,
+    order: Order,
+    pub(super) consistent: bool,
+    pub(super) now: UnixMillis,
+    pub(super) budget: Budget,
+    /// The user whose feed is read. A feed shows only entries that fan out.
+    feed: Option<User>,
+    /// The marks of the feed, once they are known.
+    pub(crate) marks: Option<FeedMarks>,
     /// The lanes that are the first shards of sources whose other shards are not known yet.
-    pub(crate) unopened: BTreeMap<usize, Source>,
+    unopened: BTreeMap<usize, Source>,
 }
 
 impl<'a> TimelineReading<'a> {
-    /// An eventually consistent reading of a source's timeline.
-    pub(crate) fn new(op: &'a Op, filter: Filter<'a>, order: Order) -> Self {
-        let (budget, unopened) = (Budget::default(), BTreeMap::new());
-        Self { op, filter, order, consistent: false, is_feed: false, budget, unopened }
+    pub(crate) fn new(op: &'a Op, filter: &'a Filter, order: Order, consistent: bool) -> Self {
+        let (now, budget, unopened) = (op.now(), Budget::default(), BTreeMap::new());
+        Self { op, filter, order, consistent, now, budget, feed: None, marks: None, unopened }
     }
 
     /// A wave with the page's own timeline as its only lane.
-    pub(crate) fn wave(&self, partition: String, ids: IdRange) -> Wave<TimelineEntry> {
+    fn wave(&self, partition: String, ids: IdRange) -> Wave<TimelineEntry> {
         let (_, end) = ids.ends(self.order);
         Wave::new(self.order, vec![self.lane(partition, ids, 1)], end)
     }
@@ -79,16 +82,31 @@ impl<'a> TimelineReading<'a> {
         wave
     }
 
+    /// A wave with a feed, and with the sources that it pulls as soon as its marks are known.
+    pub(crate) fn feed_wave(
+        &mut self,
+        user: &User,
+        ids: IdRange,
+        marks: Option<FeedMarks>,
+    ) -> Wave<TimelineEntry> {
+        self.feed = Some(user.clone());
+        let mut wave = self.wave(FeedEntryKey::partition(user), ids);
+        marks.into_iter().for_each(|marks| self.push_pulls(&mut wave, marks));
+        wave
+    }
+
     /// Adds the timelines of the sources that a feed pulls: the first shard of each, and its other shards as soon as they
     /// are known.
-    pub(crate) fn push_pulls(&mut self, wave: &mut Wave<TimelineEntry>, pulls: &[PullMarker], ids: IdRange) {
-        let lanes = u16::try_from(1 + pulls.len()).unwrap_or(u16::MAX);
-        for PullMarker { source, since } in pulls {
+    fn push_pulls(&mut self, wave: &mut Wave<TimelineEntry>, marks: FeedMarks) {
+        let ids = wave.lane(OWN_LANE).ids;
+        let lanes = u16::try_from(1 + marks.pulls.len()).unwrap_or(u16::MAX);
+        for PullMarker { source, since } in &marks.pulls {
             if let Some(ids) = IdRange::new(ids.oldest.max(*since), ids.newest) {
                 wave.push(self.lane(first_shard(source), ids, lanes));
                 self.begin_source(wave, source, wave.last_lane());
             }
         }
+        self.marks = Some(marks);
     }
 
     /// Notes that a lane of a wave is the first shard of a source.
@@ -110,7 +128,7 @@ impl<'a> TimelineReading<'a> {
         coverage: &Arc<Coverage>,
     ) {
         let ids = wave.lane(lane).ids;
-        let Some(ids) = ids.in_sight(coverage, self.filter.now, self.consistent) else { return };
+        let Some(ids) = ids.in_sight(coverage, self.now, self.consistent) else { return };
         let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at());
         let lanes = u16::try_from(shards.len()).unwrap_or(u16::MAX);
         for shard in shards.into_iter().filter(|shard| shard.get() > 0) {
@@ -129,13 +147,16 @@ impl<'a> TimelineReading<'a> {
         let mut taken = 0;
         loop {
             let wanted = taken + draft.missing();
-            self.read(wave, wanted + self.beyond(), draft.room()).await?;
+            // A client that may not see all topics learns that there is more only if it may see a further entry. Hidden
+            // entries do not count.
+            let beyond = usize::from(self.filter.topics.is_some());
+            self.read(wave, wanted + beyond, draft.room()).await?;
             let exact = wave.settled();
             let next = &exact[taken..exact.len().min(wanted)];
-            let resolved = self.resolve(next, draft.room()).await?;
-            taken += resolved.looked_at;
+            let (events, looked_at) = self.resolve(next, draft.room()).await?;
+            taken += looked_at;
             let (rest, edge) = (exact.len() - taken, wave.edge());
-            if let Some(ending) = draft.take(resolved.events, rest, edge) {
+            if let Some(ending) = draft.take(events, rest, edge) {
                 return Ok(ending);
             }
             if draft.missing() == 0 || rest == 0 && !edge.more {
@@ -148,22 +169,14 @@ impl<'a> TimelineReading<'a> {
         }
     }
 
-    /// The number of entries to look for beyond a page. A client that may not see all topics learns that there is more
-    /// only if it may see a further entry. Hidden entries do not count.
-    fn beyond(&self) -> usize {
-        usize::from(self.filter.topics.is_some())
-    }
-
-    pub(crate) const fn range<'r>(&self, partition: &'r str, ids: IdRange) -> LaneRange<'r> {
-        LaneRange { partition, ids, order: self.order, consistent: self.consistent }
-    }
-
     /// Drops the entries of an answer that the page does not show.
     fn hide(&self, wave: &mut Wave<TimelineEntry>, ask: Ask, found: &mut LanePage<TimelineEntry>) {
         found.stopped_at = found.stopped_at.map(|id| self.place_of(id, ask, &found.items));
         let looked_at = found.items.len();
         // A source also lists events of topics that do not fan out. A feed does not show them.
-        found.items.retain(|entry| self.filter.takes(entry) && (!self.is_feed || entry.fans_out));
+        found.items.retain(|entry| {
+            self.filter.takes_entry(entry, self.now) && (self.feed.is_none() || entry.fans_out)
+        });
         if found.items.is_empty() && looked_at > 0 {
             wave.expect_few(ask.lane);
         }
@@ -173,8 +186,9 @@ impl<'a> TimelineReading<'a> {
     /// id. So if the caller may not see that entry, the id lies between the entry and the one before, and no event has
     /// it. The entry is then read again.
     fn place_of(&self, last: EventId, ask: Ask, entries: &[TimelineEntry]) -> EventId {
-        let seen = Filter::seen_by(self.filter.topics, self.filter.now);
-        let is_hidden = entries.last().is_some_and(|entry| entry.id == last && !seen.takes(entry));
+        let seen = Filter { topics: self.filter.topics.clone(), ..Filter::default() };
+        let is_seen = |entry: &TimelineEntry| seen.takes_entry(entry, self.now);
+        let is_hidden = entries.last().is_some_and(|entry| entry.id == last && !is_seen(entry));
         if self.filter.topics.is_none() || !is_hidden {
             return last;
         }
@@ -195,33 +209,47 @@ impl WaveReader for TimelineReading<'_> {
     }
 
     async fn query(&self, ask: Ask, lane: &WaveLane) -> Result<LaneAnswer<TimelineEntry>, TableError> {
-        let range = self.range(&lane.partition, ask.ids);
+        let (order, consistent) = (self.order, self.consistent);
+        let range = LaneRange { partition: &lane.partition, ids: ask.ids, order, consistent };
         let query = range.query().limit(ask.limit);
         let page = self.op.lane_page(&query, TimelineEntry::decode);
-        let Some(source) = self.unopened.get(&ask.lane) else {
-            return Ok(LaneAnswer { ask, found: page.await?, coverage: None });
+        let begins = order == Order::NewestFirst && ask.ids.newest == EventId::last_of(UnixMillis::MAX);
+        // Most queries do not ask for further lanes, so only those that do pay for the memory of these futures.
+        let (further, found) = if let Some(source) = self.unopened.get(&ask.lane) {
+            let source = self.op.source(source);
+            let (coverage, found) = match begins {
+                true => Box::pin(source.start(&range, ask.limit)).await?,
+                false => try_join(Box::pin(source.coverage(consistent)), page).await?,
+            };
+            (Some(FurtherLanes::Shards(coverage)), found)
+        } else if let Some(user) = self.feed.as_ref().filter(|_| self.marks.is_none()) {
+            let feed = self.op.feed(user);
+            let (marks, found) = match begins {
+                true => Box::pin(feed.start(&range, ask.limit)).await?,
+                false => try_join(Box::pin(feed.marks(consistent)), page).await?,
+            };
+            (Some(FurtherLanes::Pulls(marks)), found)
+        } else {
+            (None, page.await?)
         };
-        let begins = self.order == Order::NewestFirst && ask.ids.newest == EventId::last_of(UnixMillis::MAX);
-        let source = self.op.source(source);
-        // Most queries ask no source for its shards, so only those that do pay for the memory of these futures.
-        let (coverage, found) = match begins {
-            true => Box::pin(source.start(&range, ask.limit)).await?,
-            false => try_join(Box::pin(source.coverage(self.consistent)), page).await?,
-        };
-        Ok(LaneAnswer { ask, found, coverage: Some(coverage) })
+        Ok(LaneAnswer { ask, found, further })
     }
 
     fn add(&mut self, wave: &mut Wave<TimelineEntry>, mut answers: Vec<LaneAnswer<TimelineEntry>>) -> bool {
         let mut opened = Vec::new();
-        for LaneAnswer { ask, found, coverage } in &mut answers {
-            opened.extend(coverage.take().map(|coverage| (ask.lane, coverage)));
+        for LaneAnswer { ask, found, further } in &mut answers {
+            opened.extend(further.take().map(|further| (ask.lane, further)));
             self.hide(wave, *ask, found);
         }
         wave.absorb(answers);
         let before = wave.last_lane();
-        for (lane, coverage) in opened {
-            if let Some(source) = self.unopened.remove(&lane) {
-                self.push_shards(wave, &source, lane, &coverage);
+        for (lane, further) in opened {
+            match (further, self.unopened.remove(&lane)) {
+                (FurtherLanes::Pulls(marks), _) => self.push_pulls(wave, marks),
+                (FurtherLanes::Shards(coverage), Some(source)) => {
+                    self.push_shards(wave, &source, lane, &coverage);
+                }
+                (FurtherLanes::Shards(_), None) => {}
             }
         }
         wave.last_lane() > before

@@ -129,7 +129,7 @@ impl TopicHandle<'_> {
     fn remember(self, value: StoredTopic, sent: Sent) {
         let known = self.op.memory().topics.get(self.topic);
         if !known.is_some_and(|known| value.continues(&known.value)) {
-            self.op.memory().directory.forget(self.topic);
+            self.op.memory().forget_directory(self.topic);
         }
         self.op.memory().topics.insert(self.topic.clone(), Arc::new(Aged { value, sent }));
     }
@@ -150,7 +150,7 @@ impl TopicHandle<'_> {
 
     async fn view_of(self, stored: StoredTopic) -> Result<TopicView, TableError> {
         let range = DirectoryRange::newest(self.topic.clone(), stored.settings.bucket);
-        let page = self.op.directory(range.topic()).read(&range).await?;
+        let page = self.op.directory(&range.topic).read(&range, true).await?;
         let view =
             |entry: &DirectoryEntry| BucketView { label: entry.bucket, shards: entry.coverage.most_shards() };
         Ok(TopicView {

@@ -123,8 +123,7 @@ async fn copy_some(
     older.truncate(wanted.into());
     let wanted = wanted.saturating_sub(u16::try_from(older.len()).unwrap_or(u16::MAX));
     entries.append(&mut older);
-    let retention = op.store.feeds().retention;
-    fan_out.put(entries.iter().map(|entry| entry.in_feed(user, retention)).collect()).await?;
+    fan_out.put(entries.iter().map(|entry| op.feed(user).entry(entry)).collect()).await?;
     fan_out.done.add(|all| all.deliveries += entries.len() as u64);
     fan_out.remove_deleted(user, entries).await?;
 

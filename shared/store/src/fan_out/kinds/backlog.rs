@@ -51,7 +51,9 @@ pub(crate) async fn run(
     };
     match backlog {
         Backlog::Source(source) => {
-            step.handle_again(source, &items).await?;
+            let events = items.iter().flat_map(|item| item.events.iter().map(|event| (&item.written, event)));
+            let handled = events.map(|(written, event)| step.handle_again(source, written, event));
+            run_each(RAILS_AT_ONCE, handled).await?;
             if let Source::Actor(actor) = source {
                 erase_deferred(op, actor, &items).await?;
             }
@@ -87,13 +89,8 @@ impl BacklogStep<'_> {
         is_over
     }
 
-    /// Handles events under a source as if their records had come again.
-    async fn handle_again(self, source: &Source, items: &[BacklogItem]) -> Result<(), TableError> {
-        let events = items.iter().flat_map(|item| item.events.iter().map(|event| (&item.written, event)));
-        run_each(RAILS_AT_ONCE, events.map(|(written, event)| self.handle_one(source, written, event))).await
-    }
-
-    async fn handle_one(
+    /// Handles an event under a source as if its record had come again.
+    async fn handle_again(
         self,
         source: &Source,
         written: &DeferredTopic,
@@ -150,12 +147,7 @@ impl BacklogStep<'_> {
             entries.extend(entry.filter(|entry| entry.fans_out));
         }
         entries.sort_by_key(|entry| entry.id);
-        let edges = op.user(user).edges(&entries).await?;
-        let myself = Actor::from(user);
-        entries.retain(|entry| {
-            entry.actor == myself || entry.sources().any(|source| edges.contains_key(&source))
-        });
-        Ok(entries)
+        Ok(op.user(user).split_followed(entries).await?.0)
     }
 
     async fn correct(
@@ -165,12 +157,11 @@ impl BacklogStep<'_> {
         events: &[DeferredEvent],
         mut entries: Vec<TimelineEntry>,
     ) -> Result<(), TableError> {
-        let fan_out = self.fan_out;
-        let retention = fan_out.op.store.feeds().retention;
+        let (fan_out, feed) = (self.fan_out, self.fan_out.op.feed(user));
         let shown: BTreeSet<EventId> = entries.iter().map(|entry| entry.id).collect();
         let others = events.iter().filter(|event| !shown.contains(&event.id));
         let removed = others.map(|event| Write::Delete(place_in_feed(event.id, user)));
-        let writes = entries.iter().map(|entry| Write::Put(entry.in_feed(user, retention))).chain(removed);
+        let writes = entries.iter().map(|entry| Write::Put(feed.entry(entry))).chain(removed);
         let later = |event: &DeferredEvent| DeferredWrite { written: written.clone(), event: *event };
         let later: Vec<_> = events.iter().map(later).collect();
         let deferred = fan_out.write(writes.collect(), &later).await?;

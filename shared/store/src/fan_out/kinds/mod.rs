@@ -71,9 +71,7 @@ pub(super) async fn run_page(fan_out: FanOut<'_>, key: &JobKey) -> Result<(), Ta
     let Some(item) = op.table.get(key.encode()).await? else { return Ok(()) };
     let step = &JobStep::decode(&item)?;
     let next = match &step.task {
-        JobKind::Push(topic, width) => push::push(fan_out, step, topic, *width).await?,
-        JobKind::Remove => push::remove(fan_out, step).await?,
-        JobKind::Restamp(topic, width) => push::restamp(fan_out, step, topic, *width).await?,
+        JobKind::Push(..) | JobKind::Remove | JobKind::Restamp(..) => push::run(fan_out, step).await?,
         JobKind::Promote => promotion::run(fan_out, step).await?,
         JobKind::Walk(walk) => match walk.backfill {
             None => cleanup::run(fan_out, step, walk).await?,

@@ -10,8 +10,7 @@
 
 use std::sync::Arc;
 
-use lately_items::{EventKey, Job, JobStep, Step};
-use lately_keys::{BucketWidth, Topic};
+use lately_items::{EventKey, Job, JobKind, JobStep, Step};
 use lately_table::TableError;
 
 use crate::fan_out::batch::FanOut;
@@ -20,60 +19,32 @@ use crate::fan_out::post::Post;
 use crate::follow::FollowerPage;
 use crate::work::{self, Next};
 
-/// Puts an event's copies into the feeds of a page.
-pub(super) async fn push(
-    fan_out: FanOut<'_>,
-    step: &JobStep,
-    topic: &Topic,
-    width: BucketWidth,
-) -> Result<Next, TableError> {
-    let (op, at) = (fan_out.op, step.changed_at());
-    let pages = [page(fan_out, step).await?];
-    let key = EventKey::new(topic.clone(), width, step.key.job.id);
-    if let Some(entry) = &entry_of(op, &key).await? {
-        Post { fan_out, key: &key, entry, at }.copy_to(&pages, None).await?;
-        return Ok(Next::Done);
-    }
-    // An earlier attempt may have written copies after the event's deletion.
-    let leavers = fan_out.leavers(&pages, at).await?;
-    let users = pages.iter().flat_map(|page| page.users()).chain(&leavers);
-    fan_out.remove_copies(key.id(), users, at).await?;
-    Ok(Next::Done)
-}
-
-/// Deletes an event's copies in the feeds of a page.
-pub(super) async fn remove(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next, TableError> {
-    let Job { source, id, .. } = &step.key.job;
-    let page = page(fan_out, step).await?;
-    let stored = fan_out.op.source(source).stored().await?;
-    fan_out.remove_copies(*id, page.holders(&stored, *id), step.changed_at()).await?;
-    Ok(Next::Done)
-}
-
-/// Gives an event's copies in the feeds of a page the event's expiry.
-pub(super) async fn restamp(
-    fan_out: FanOut<'_>,
-    step: &JobStep,
-    topic: &Topic,
-    width: BucketWidth,
-) -> Result<Next, TableError> {
-    let page = page(fan_out, step).await?;
-    // The deletion of an event removes its copies.
-    let key = EventKey::new(topic.clone(), width, step.key.job.id);
-    if let Some(entry) = entry_of(fan_out.op, &key).await? {
-        restamp_copies(fan_out.op, &entry, page.users()).await?;
-    }
-    Ok(Next::Done)
-}
-
-/// Reads the followers of a job's page, and puts the next page.
-async fn page(fan_out: FanOut<'_>, step: &JobStep) -> Result<Arc<FollowerPage>, TableError> {
+/// Puts an event's copies into the feeds of a page, deletes them there, or gives them the event's expiry.
+pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next, TableError> {
+    let (op, at, Job { source, id, .. }) = (fan_out.op, step.changed_at(), &step.key.job);
     let page = followers_of(fan_out, step).await?;
     if let Some(last) = page.stopped_at() {
         let next = JobStep { after: Some(last.clone()), ..work::next_page(step)? };
-        fan_out.op.table.put(&next.encode()).await?;
+        op.table.put(&next.encode()).await?;
     }
-    Ok(page)
+    let (JobKind::Push(topic, width) | JobKind::Restamp(topic, width)) = &step.task else {
+        let stored = op.source(source).stored().await?;
+        fan_out.remove_copies(*id, page.holders(&stored, *id), at).await?;
+        return Ok(Next::Done);
+    };
+    let key = EventKey::new(topic.clone(), *width, *id);
+    match (&step.task, &entry_of(op, &key).await?) {
+        (JobKind::Restamp(..), Some(entry)) => restamp_copies(op, entry, page.users()).await?,
+        // The deletion of an event removes its copies.
+        (JobKind::Restamp(..), None) => {}
+        (_, Some(entry)) => Post { fan_out, key: &key, entry, at }.copy_to(&[page], None).await?,
+        (_, None) => {
+            // An earlier attempt may have written copies after the event's deletion.
+            let leavers = fan_out.leavers(std::slice::from_ref(&page), at).await?;
+            fan_out.remove_copies(*id, page.users().chain(&leavers), at).await?;
+        }
+    }
+    Ok(Next::Done)
 }
 
 /// Reads the followers of a job's page.

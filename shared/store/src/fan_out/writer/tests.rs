@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use lately_table::Item;
 use proptest::prelude::*;
 
@@ -49,7 +51,6 @@ fn end(state: &mut State, call: Vec<(u64, Queued)>, done: bool, table: &mut Hash
         if done {
             table.insert(queued.key, queued.write);
         } else {
-            state.newest.entry(queued.key.clone()).or_insert(place);
             state.queue.insert(place, queued);
         }
     }
@@ -82,7 +83,7 @@ proptest! {
         while let Some(call) = calls.pop().or_else(|| state.take(true)) {
             end(&mut state, call, true, &mut table);
         }
-        prop_assert!(state.queue.is_empty() && state.newest.is_empty());
+        prop_assert!(state.queue.is_empty());
         prop_assert_eq!(table, wanted);
     }
 }
@@ -98,16 +99,6 @@ fn a_call_is_sent_when_full_or_when_all_rails_wait() {
     state.waiting = 0;
     state.ask(key(99), write(99, None), false, &ticket());
     assert_eq!(state.take(true).unwrap().len(), 1, "the call does not wait too long");
-}
-
-#[test]
-fn equal_writes_of_one_item_are_made_once() {
-    let mut state = State::default();
-    for _ in 0..3 {
-        state.ask(key(1), write(1, Some(7)), false, &ticket());
-    }
-    let call = state.take(false).unwrap();
-    assert_eq!((call.len(), call[0].1.tickets.len()), (1, 3));
 }
 
 #[test]

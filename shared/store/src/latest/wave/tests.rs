@@ -56,7 +56,7 @@ impl Case {
     fn truth(&self) -> Vec<EventId> {
         let matching = self.shelves.iter().flatten().filter(|(_, matches)| *matches);
         let mut all: Vec<_> = matching.map(|(id, _)| *id).collect();
-        all.sort_by_key(|id| Rank::of(*id, self.order));
+        all.sort_by_key(|id| rank(*id, self.order));
         all
     }
 
@@ -86,7 +86,7 @@ fn answer(
     let stopped_at = held.last().filter(|_| stopped).map(|(id, _)| *id);
     let items: Vec<_> = held.iter().filter(|(_, matches)| *matches).map(|(id, _)| event(*id)).collect();
     let found = LanePage { read: items.len(), items, bytes: 0, stopped_at };
-    (LaneAnswer { ask, found, coverage: None }, looked_at)
+    (LaneAnswer { ask, found, further: None }, looked_at)
 }
 
 fn event(id: EventId) -> Event {
@@ -122,7 +122,7 @@ fn case() -> impl Strategy<Value = Case> {
             }
             let mut shelves = shelves.concat();
             for shelf in &mut shelves {
-                shelf.sort_by_key(|(id, _)| Rank::of(*id, order));
+                shelf.sort_by_key(|(id, _)| rank(*id, order));
                 shelf.dedup_by_key(|(id, _)| *id);
             }
             Case { order, buckets, shelves, wanted, event_bytes, megabytes }
@@ -182,8 +182,8 @@ proptest! {
         let WaveEdge { frontier, cut, .. } = wave.edge();
         let frontier = frontier.expect("every lane has answered");
         prop_assert!(cut);
-        let rank = Rank::of(frontier, case.order);
-        let known = truth.partition_point(|id| Rank::of(*id, case.order) <= rank);
+        let last = rank(frontier, case.order);
+        let known = truth.partition_point(|id| rank(*id, case.order) <= last);
         prop_assert_eq!(&ids(&wave.into_events(usize::MAX).0)[..], &truth[..known]);
     }
 }

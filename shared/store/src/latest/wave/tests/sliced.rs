@@ -121,7 +121,7 @@ proptest! {
         let (oldest, newest) = order.pick((bucket().first(), at(first)), (at(first), bucket().last()));
         let range = IdRange { oldest: EventId::first_of(oldest), newest: EventId::last_of(newest) };
         let mut truth: Vec<_> = ids.iter().copied().filter(|id| *id >= range.oldest && *id <= range.newest).collect();
-        truth.sort_by_key(|id| Rank::of(*id, order));
+        truth.sort_by_key(|id| rank(*id, order));
         truth.dedup();
         let shelves = Shelves::of(coverage, ids);
         let fresh = pace.map(|pace: Pace| Tick::first_of(at(first)).before(pace.lag));
