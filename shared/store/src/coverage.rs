@@ -6,7 +6,8 @@
 //! counts the events of a few whole slices. The counted rate decides how many shards are needed for the next minute. If
 //! the base suffices, nobody renews.
 //!
-//! Growth and renewal are optional: if they fail, writers continue with the shards that there are.
+//! Processes choose their moments by chance, so that mostly one of them counts and the others only read the item. Growth
+//! and renewal are optional: if they fail, writers continue with the shards that there are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +15,14 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use lately_items::SPREADS;
 use lately_keys::{Coverage, EventId, Order, Shard, ShardCount, Spread, Tick, UnixMillis};
-use lately_table::{Condition, TableError};
+use lately_table::{Condition, TableError, entropy_u64};
 
 use crate::lane::LaneRange;
 use crate::latest::span::IdRange;
-use crate::limits::{HOT_SHARD_UNITS, SHARD_UNITS, SHARDS_AT_WILL, SPREAD_ATTEMPTS, SPREAD_MILLIS};
+use crate::limits::{
+    HOT_SHARD_UNITS, RENEWAL_CHANCE, RENEWAL_DUE_MILLIS, SHARD_UNITS, SHARDS_AT_WILL, SPREAD_ATTEMPTS,
+    SPREAD_MILLIS,
+};
 use crate::op::Op;
 
 /// A writer renews a spread that ends within this time.
@@ -116,7 +120,7 @@ pub(crate) trait CoverageKeeper: Copy {
     async fn look_after(self, coverage: &Coverage, at: UnixMillis) {
         let (op, partition) = (self.op(), self.partition(0.into()));
         let looked_after = &op.memory().looked_after;
-        if !is_ending(coverage, at) || looked_after.is_noted(&partition, RENEWAL_PAUSE, op.ambient()) {
+        if !is_due(op, coverage, at) || looked_after.is_noted(&partition, RENEWAL_PAUSE, op.ambient()) {
             return;
         }
         looked_after.note(partition, op.ambient());
@@ -224,8 +228,20 @@ fn item_units(keeper: impl CoverageKeeper) -> u64 {
     u64::from(keeper.item_bytes()).div_ceil(UNIT_BYTES)
 }
 
+/// True if this request should look after the spread of a time.
+fn is_due(op: &Op, coverage: &Coverage, at: UnixMillis) -> bool {
+    let Some(left) = millis_left(coverage, at) else { return false };
+    let is_chosen = || entropy_u64(op.ambient()).is_multiple_of(RENEWAL_CHANCE);
+    left < RENEWAL_DUE_MILLIS || left < RENEWAL_MILLIS && is_chosen()
+}
+
 /// True if the spread of a time ends soon, before its bucket does.
 fn is_ending(coverage: &Coverage, at: UnixMillis) -> bool {
-    let until = coverage.spread_until(at).filter(|until| *until < coverage.last());
-    until.is_some_and(|until| until.get() - at.get() < RENEWAL_MILLIS)
+    millis_left(coverage, at).is_some_and(|left| left < RENEWAL_MILLIS)
+}
+
+/// The time until the spread of a time ends. `None` if there is no spread, or if it ends with its bucket.
+fn millis_left(coverage: &Coverage, at: UnixMillis) -> Option<u64> {
+    let until = coverage.spread_until(at).filter(|until| *until < coverage.last())?;
+    Some(until.get() - at.get())
 }

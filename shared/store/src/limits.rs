@@ -214,6 +214,12 @@ pub const SPREAD_MILLIS: u64 = 60_000;
 /// Attempts to add a spread, if other writers change the entry meanwhile. Their spreads mostly suffice.
 pub const SPREAD_ATTEMPTS: u32 = 3;
 
+/// A writer certainly looks after a spread that ends within this time. Before, one request of [`RENEWAL_CHANCE`] does.
+pub const RENEWAL_DUE_MILLIS: u64 = 5_000;
+
+/// See [`RENEWAL_DUE_MILLIS`].
+pub const RENEWAL_CHANCE: u64 = 64;
+
 /// Most shards of a source's timeline: some 64,000 events a second of one actor or subject.
 pub const SOURCE_SHARDS: ShardCount = match ShardCount::new(64) {
     Ok(count) => count,
