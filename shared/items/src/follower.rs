@@ -16,7 +16,7 @@
 
 use lately_keys::{Key, Shard, Source, TableKey, UnixMillis, User};
 
-use crate::item::{Corrupt, Item};
+use crate::item::Item;
 use crate::key::key;
 use crate::record::{Record, record};
 
@@ -69,47 +69,30 @@ key! {
     Table: pk "FOLLOWERS#{source}#{shard}" sk "#COUNT"
 }
 
-/// The numbers of followers and leavers of one shard.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FollowerCounts {
-    /// Followers now.
-    pub here: u64,
-    /// The number of times that a follower has left.
-    pub left: u64,
-    /// When the last follower left, by the clock of the process that wrote it. `None` if no follower has left.
-    pub left_at: Option<UnixMillis>,
+record! {
+    /// The numbers of followers and leavers of one shard.
+    #[derive(Copy, Default)]
+    pub struct FollowerCounts {
+        /// Followers now.
+        pub here: u64 = default(HERE = "here"),
+        /// The number of times that a follower has left.
+        pub left: u64 = default(LEFT = "left"),
+        /// When the last follower left, by the clock of the process that wrote it. `None` if no follower has left.
+        pub left_at: Option<UnixMillis> = optional(LEFT_AT = "left_at"),
+    }
+    key FollowerCountKey { .. }
 }
 
 impl FollowerCounts {
-    /// The attribute of the number of followers.
-    pub const HERE: &str = "here";
-    /// The attribute of the number of times that a follower has left.
-    pub const LEFT: &str = "left";
-    /// The attribute of the time at which the last follower left.
-    pub const LEFT_AT: &str = "left_at";
-
     /// The key of a shard's counts.
     pub fn key(source: &Source, shard: Shard) -> Key {
         FollowerCountKey { source: source.clone(), shard }.encode()
     }
-
-    /// The counts and their shard.
-    pub fn decode(item: &Item) -> Result<(Shard, Self), Corrupt> {
-        let FollowerCountKey { shard, .. } = item.key_as()?;
-        let count = |name| Ok(item.optional(name)?.unwrap_or(0));
-        Ok((
-            shard,
-            Self {
-                here: count(Self::HERE)?,
-                left: count(Self::LEFT)?,
-                left_at: item.optional(Self::LEFT_AT)?,
-            },
-        ))
-    }
 }
 
 key! {
-    /// The item that says that a user followed a source until a time.
+    /// The item that says that a user followed a source until a time. It stays until the stream holds no record from
+    /// before the unfollow.
     pub struct LeaverKey {
         /// The formerly followed source.
         pub source: Source,
@@ -125,12 +108,6 @@ key! {
 }
 
 impl LeaverKey {
-    /// The item that says that a follower left. It stays until the stream holds no record from before the unfollow:
-    /// up to a time in unix seconds.
-    pub fn item(&self, expires_at: u64) -> Item {
-        Item::at(self).with("expires_at", expires_at)
-    }
-
     /// A bound below the sort keys of all who unfollowed at this time or later.
     pub fn since(at: UnixMillis) -> String {
         format!("#LEFT#{at}")
@@ -161,12 +138,12 @@ mod tests {
         assert_eq!(Item::under(FollowerCounts::key(&source, 7.into())), item("#COUNT", &[]));
         let counts = FollowerCounts { here: 3, left: 2, left_at: Some(since) };
         let stored = [("here", 3), ("left", 2), ("left_at", since.get())];
-        assert_eq!(FollowerCounts::decode(&item("#COUNT", &stored)), Ok((7.into(), counts)));
-        assert_eq!(FollowerCounts::decode(&item("#COUNT", &[])), Ok((7.into(), FollowerCounts::default())));
+        assert_eq!(FollowerCounts::decode(&item("#COUNT", &stored)), Ok(counts));
+        assert_eq!(FollowerCounts::decode(&item("#COUNT", &[])), Ok(FollowerCounts::default()));
         FollowerCounts::decode(&item("bob", &[])).unwrap_err();
 
         let key = LeaverKey { source, shard: 7.into(), at: since, user };
         let stored = item("#LEFT#2024-07-06T05:36:37.351Z#bob", &[("expires_at", 1_720_416_997)]);
-        assert_eq!(key.item(1_720_416_997), stored);
+        assert_eq!(Item::mark(&key, 1_720_416_997), stored);
     }
 }

@@ -99,8 +99,7 @@ impl FeedHandle<'_> {
         let mut unread = 0;
         let mut start = None;
         loop {
-            let page = self.op.table.query(&query.clone().start(start)).await?;
-            self.op.table.meter().items(page.read);
+            let page = self.op.table.query_items(&query.clone().start(start)).await?;
             unread += page.count as u64;
             start = page.next;
             let more = start.is_some();

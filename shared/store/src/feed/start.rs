@@ -76,8 +76,7 @@ impl FeedHandle<'_> {
             .up_to(range.ids.oldest.sort_key().to_string())
             .limit(limit)
             .consistent(range.consistent);
-        let page = self.op.table.query(&query).await?;
-        self.op.table.meter().items(page.items.len());
+        let page = self.op.table.query_items(&query).await?;
         let marked = page.items.iter().take_while(|item| entry_id(item).is_none()).count();
         let (marks_read, entries) = page.items.split_at(marked);
         let mut marks = FeedMarks::decode(marks_read)?;

@@ -108,7 +108,7 @@ impl UserHandle<'_> {
         }
         let found = self.op.table.get_many(&[FollowerCounts::key(source, shard)], true).await?;
         let counts = found.first().map(FollowerCounts::decode).transpose()?;
-        Ok(counts.is_some_and(|(_, counts)| counts.here >= CROWDED_SHARD))
+        Ok(counts.is_some_and(|counts| counts.here >= CROWDED_SHARD))
     }
 
     /// Unfollows a source, if the user follows it.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use lately_items::limits::ENDING_MARK_SECONDS;
 use lately_items::{
-    EXPIRES_AT, SourceItemKey, SourcePartition, StoredSource, TimelineEntry, places_at_source,
+    EXPIRES_AT, SourceEntryKey, SourceItemKey, StoredSource, TimelineEntry, places_at_source,
 };
 use lately_keys::{Coverage, EventId, Key, Order, ShardCount, SortKey, TableKey};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
@@ -124,10 +124,9 @@ impl SourceHandle<'_> {
             .up_to(range.ids.oldest.sort_key().to_string())
             .limit(wanted.saturating_add(u32::from(is_expected)))
             .consistent(range.consistent);
-        let page = op.table.query(&query).await?;
-        op.table.meter().items(page.items.len());
+        let page = op.table.query_items(&query).await?;
         let (item, entries) = match page.items.split_first() {
-            Some((first, rest)) if first.text("sk")? == SourceItemKey::SORT_KEY => (Some(first), rest),
+            Some((first, rest)) if first.key_as::<SourceItemKey>().is_ok() => (Some(first), rest),
             _ => (None, &*page.items),
         };
         let found = self.learn(item, sent)?;
@@ -151,9 +150,7 @@ impl SourceHandle<'_> {
     ) -> Result<Vec<(String, IdRange)>, TableError> {
         let coverage = self.coverage(consistent).await?;
         let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at()).into_iter();
-        Ok(shards
-            .map(|shard| (SourcePartition { source: self.source.clone(), shard }.to_string(), ids))
-            .collect())
+        Ok(shards.map(|shard| (SourceEntryKey::partition(self.source, shard), ids)).collect())
     }
 
     /// The newest entries of a range of the timeline, read consistently. If a shard has more entries than one query
@@ -167,7 +164,7 @@ impl SourceHandle<'_> {
         let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at());
         let each = limit.div_ceil(u32::try_from(shards.len()).unwrap_or(u32::MAX).max(1));
         let pages = shards.into_iter().map(async |shard| {
-            let partition = SourcePartition { source: self.source.clone(), shard }.to_string();
+            let partition = SourceEntryKey::partition(self.source, shard);
             let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
             self.op.lane_page(&range.query().limit(each), TimelineEntry::decode).await
         });

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use lately_items::{EventKey, Job, JobStep, Step};
+use lately_items::{EventKey, Job, JobStep};
 use lately_keys::{BucketWidth, Topic};
 use lately_table::TableError;
 
@@ -18,7 +18,7 @@ use crate::fan_out::batch::FanOut;
 use crate::fan_out::entries::{entry_of, restamp_copies};
 use crate::fan_out::post::Post;
 use crate::follow::FollowerPage;
-use crate::work::{self, Next};
+use crate::work::Next;
 
 /// Puts an event's copies into the feeds of a page.
 pub(super) async fn push(
@@ -70,7 +70,7 @@ pub(super) async fn restamp(
 async fn page(fan_out: FanOut<'_>, step: &JobStep) -> Result<Arc<FollowerPage>, TableError> {
     let page = followers_of(fan_out, step).await?;
     if let Some(last) = page.stopped_at() {
-        let next = JobStep { after: Some(last.clone()), ..work::next_page(step)? };
+        let next = JobStep { after: Some(last.clone()), ..step.next() };
         fan_out.op.table.put(&next.encode()).await?;
     }
     Ok(page)
