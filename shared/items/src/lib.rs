@@ -15,8 +15,7 @@
 //! | entry of a timeline or a feed | `timeline_entry.rs` | fan-out | timelines, feeds |
 //! | source | `source.rs` | fan-out, follows | timelines, feeds, fan-out |
 //! | pull marker, seen mark | `feed.rs` | fan-out; users who read their feed | feeds |
-//! | follow edge | `follow.rs` | follows | feeds, fan-out |
-//! | follower, counts of a shard, leaver | `follower.rs` | follows, fan-out | fan-out |
+//! | follow edge, follower, counts of a shard, leaver | `follow.rs` | follows, fan-out | feeds, fan-out |
 //! | page of a job, mark of a page that began | `job.rs` | fan-out | fan-out |
 //! | backlog | `backlog.rs` | fan-out | fan-out |
 //! | next steps of background work | `work.rs` | | |
@@ -69,7 +68,6 @@ mod erasure_step;
 pub mod event;
 mod feed;
 mod follow;
-mod follower;
 mod form;
 mod idempotency;
 pub mod issue;
@@ -106,7 +104,6 @@ pub use self::{
     event::{Acceptance, EventKey, EventPartition, TypeViewKey, TypeViewPartition},
     feed::*,
     follow::*,
-    follower::*,
     idempotency::*,
     issue::{IssueKey, IssuePriorityKey, IssueStatusKey, RepositoryKey},
     issue_schema::*,

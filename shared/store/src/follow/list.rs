@@ -26,8 +26,7 @@ impl UserHandle<'_> {
             .limit(query.limit.get());
         let page = self.op.table.query_items(&edges).await?;
         self.op.table.meter().round();
-        let edges: Result<Vec<FollowEdge>, _> = page.items.iter().map(FollowEdge::decode).collect();
-        let edges = edges.map_err(TableError::from)?;
+        let edges: Vec<FollowEdge> = page.records()?;
         let last = edges.last().filter(|_| page.next.is_some());
         let next = last.map(|last| pager.cursor(Position::Source(last.source.clone())));
         let following =
