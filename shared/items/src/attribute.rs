@@ -18,7 +18,6 @@ use lately_model::{
 };
 
 use crate::consumer::ConsumerMode;
-use crate::erasure::ErasedNames;
 use crate::erasure_step::ErasureStage;
 use crate::item::Item;
 use crate::session::TokenHash;
@@ -68,7 +67,7 @@ macro_rules! displayed {
 }
 
 displayed! {
-    S as_s: String, Actor, BatchToken, BucketWidth, ConsumerMode, ErasedNames, ErasureStage, EventType, GroupBy,
+    S as_s: String, Actor, BatchToken, BucketWidth, ConsumerMode, ErasureStage, EventType, GroupBy,
         IssuePriority, IssueStatus, Scopes, SessionId, SortKey, Source, Subject, SumField, TokenHash, User
 }
 displayed!(N as_n: u16, u32, u64, i64, IssueNumber, Shard);

@@ -86,13 +86,6 @@ record! {
     }
 }
 
-impl BacklogItem {
-    /// The item.
-    pub fn encode(&self) -> Item {
-        self.add_to(Item::at(&self.key))
-    }
-}
-
 /// The topic of events, and the width of its buckets.
 impl Record for (Topic, BucketWidth) {
     fn add_to(&self, item: Item) -> Item {
@@ -119,12 +112,12 @@ impl Attribute for DeferredEvent {
     }
 
     fn read_list(value: &AttributeValue) -> Option<Vec<Self>> {
-        value.as_b().ok()?.as_ref().chunks(EVENT_BYTES).map(deferred_event).collect()
+        let (events, []) = value.as_b().ok()?.as_ref().as_chunks() else { return None };
+        events.iter().map(deferred_event).collect()
     }
 }
 
-fn deferred_event(bytes: &[u8]) -> Option<DeferredEvent> {
-    let bytes: &[u8; EVENT_BYTES] = bytes.try_into().ok()?;
+fn deferred_event(bytes: &[u8; EVENT_BYTES]) -> Option<DeferredEvent> {
     let (id, rest) = bytes.split_first_chunk::<16>()?;
     let (seconds, rest) = rest.split_first_chunk::<4>()?;
     let id = EventId::from_slice(id)?;

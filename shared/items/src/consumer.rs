@@ -19,7 +19,6 @@ use lately_keys::limits::LATE_SHARDS;
 use lately_keys::{Consumer, EventId, Topic, UnixMillis};
 use lately_model::{BatchToken, Revision, SettleSeconds};
 
-use crate::item::Item;
 use crate::key::key;
 use crate::ledger_counters::LedgerCounters;
 use crate::record::{Record, maps, record};
@@ -137,17 +136,13 @@ impl Checkpoint {
     pub fn watermark(&self, now: UnixMillis) -> EventId {
         EventId::last_of(now.saturating_sub(self.settle.millis()))
     }
-
-    /// The consumer's item.
-    pub fn encode(&self) -> Item {
-        self.add_to(Item::at(&self.consumer))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::attribute::Value;
+    use crate::item::Item;
 
     const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 

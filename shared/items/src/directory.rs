@@ -104,7 +104,7 @@ impl DirectoryEntry {
 
     /// True if the entry stays at least as long as events under a retention.
     pub fn outlives(&self, retention: Option<RetentionDays>) -> bool {
-        longer(self.retention, retention) == self.retention
+        self.retention.zip(retention).map(|(ours, other)| ours.max(other)) == self.retention
     }
 
     /// True if the entry covers events of all these types.
@@ -153,13 +153,8 @@ impl DirectoryEntry {
 pub(crate) fn spread(coverage: Coverage, item: &Item) -> Result<Coverage, Corrupt> {
     match item.optional::<String>(SPREADS)? {
         None => Ok(coverage),
-        Some(spreads) => coverage.with_spreads(&spreads).map_err(|_| item.corrupt(SPREADS)),
+        Some(spreads) => coverage.with_spreads(&spreads).ok_or_else(|| item.corrupt(SPREADS)),
     }
-}
-
-/// The longer of two retentions. `None` is for ever.
-fn longer(one: Option<RetentionDays>, other: Option<RetentionDays>) -> Option<RetentionDays> {
-    one.zip(other).map(|(one, other)| one.max(other))
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ use crate::attribute::stored_as;
 use crate::ending::{Ending, EndingStepKey};
 use crate::item::{Corrupt, Item};
 use crate::record::{Record, record};
-use crate::work::{Step, StepName};
-use lately_keys::{Bucket, BucketWidth, EventId, Shard, Source, TableKey, Topic, UnixMillis};
+use crate::work::StepName;
+use lately_keys::{Bucket, BucketWidth, EventId, Shard, Source, Topic, UnixMillis};
 use lately_model::{EndingState, RetentionDays, TopicDeletion};
 
 record! {
@@ -99,6 +99,11 @@ impl DeletionStep {
         Self { name: self.name.next(), listed: Vec::new(), over: Vec::new(), ..self.clone() }
     }
 
+    /// The step's item.
+    pub fn encode(&self) -> Item {
+        self.add_to(Item::at(&Ending::Deletion.step_of(&self.topic)))
+    }
+
     /// The deletion as a client sees it.
     pub fn view(&self, now: UnixMillis) -> TopicDeletion {
         let finished_at = self.finished.filter(|finished| *finished <= now);
@@ -107,12 +112,6 @@ impl DeletionStep {
         let begun_at = self.name.begun;
         let topic = self.topic.clone();
         TopicDeletion { topic, state, begun_at, finished_at, events, buckets, consumers }
-    }
-}
-
-impl Step for DeletionStep {
-    fn key(&self) -> impl TableKey {
-        Ending::Deletion.step_of(&self.topic)
     }
 }
 
@@ -176,18 +175,17 @@ impl RetentionStep {
         Self { name: self.name.next(), open, rest, events: self.events + events, ..self.clone() }
     }
 
+    /// The step's item.
+    pub fn encode(&self) -> Item {
+        self.add_to(Item::at(&Ending::Retention.step_of(&self.topic)))
+    }
+
     /// The bucket that the steps have come to; `None` at their beginning and at their end.
     pub fn bucket(&self) -> Option<Bucket> {
         match self.rest {
             RestOfTopic::From(bucket, _) => Some(bucket),
             RestOfTopic::All | RestOfTopic::None => self.open.last().map(|place| place.bucket),
         }
-    }
-}
-
-impl Step for RetentionStep {
-    fn key(&self) -> impl TableKey {
-        Ending::Retention.step_of(&self.topic)
     }
 }
 
@@ -211,21 +209,15 @@ impl Record for RestOfTopic {
 }
 
 stored_as! {
-    RetentionPlace as String: Self::text, |text| Self::parse(&text);
-}
-
-impl RetentionPlace {
-    fn text(&self) -> String {
-        let after = self.after.map(|after| format!(" {after}")).unwrap_or_default();
-        format!("{} {}{after}", self.bucket, self.shard)
-    }
-
-    fn parse(text: &str) -> Option<Self> {
+    RetentionPlace as String: |place| {
+        let after = place.after.map(|after| format!(" {after}")).unwrap_or_default();
+        format!("{} {}{after}", place.bucket, place.shard)
+    }, |text| {
         let mut parts = text.split(' ');
         let (bucket, shard) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         let after = parts.next().map(str::parse).transpose().ok()?;
         parts.next().is_none().then_some(Self { bucket, shard, after })
-    }
+    };
 }
 
 #[cfg(test)]

@@ -19,14 +19,15 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::{
-    Actor, Bucket, BucketWidth, ErasureId, EventId, Key, Shard, Source, TableKey, Topic, UnixMillis, User,
+    Actor, Bucket, BucketWidth, ErasureId, EventId, Key, Shard, Source, Topic, UnixMillis, User,
 };
 use lately_model::ErasureCounts;
 
 use crate::attribute::{Attribute, stored_as};
 use crate::erasure::{ErasedNames, ErasureStepKey};
+use crate::item::Item;
 use crate::record::{Record, maps, record};
-use crate::work::{Step, StepName};
+use crate::work::StepName;
 
 lately_keys::words! {
     /// The parts of an erasure, in their order.
@@ -217,20 +218,14 @@ impl ErasureStep {
         }
     }
 
-    /// The key of an erasure's step.
-    pub fn key_of(erasure: ErasureId) -> Key {
-        ErasureStepKey { erasure }.encode()
+    /// The step's item.
+    pub fn encode(&self) -> Item {
+        self.add_to(Item::at(&ErasureStepKey { erasure: self.erasure }))
     }
 
     /// The step after this one, with nothing listed yet.
     pub fn next(&self) -> Self {
         Self { name: self.name.next(), listed: ErasureList::default(), ..self.clone() }
-    }
-}
-
-impl Step for ErasureStep {
-    fn key(&self) -> impl TableKey {
-        ErasureStepKey { erasure: self.erasure }
     }
 }
 

@@ -37,13 +37,7 @@ key! {
     text "EVENTS#{topic}#{bucket}#SHARD{shard}"
 }
 
-impl EventPartition {
-    /// True if this partition holds the topic's event with this id.
-    pub fn holds(&self, id: EventId) -> bool {
-        holds(self.bucket, self.shard, id)
-    }
-}
-
+/// True if a partition of this bucket and shard holds the event with this id.
 fn holds(bucket: Bucket, shard: Shard, id: EventId) -> bool {
     bucket.contains(id.at()) && shard == id.shard()
 }
@@ -55,7 +49,7 @@ key! {
         id: EventId as NewestFirst,
     }
     Table: pk "{partition}" sk "{id}"
-    if |key| key.partition.holds(key.id)
+    if |key| holds(key.partition.bucket, key.partition.shard, key.id)
 }
 
 impl EventKey {

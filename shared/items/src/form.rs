@@ -63,14 +63,12 @@ impl Form<EventId> for NewestFirst {
 /// A number from 0 to 99,999,999 with leading zeros, so that text sorts as numbers do.
 pub(crate) struct EightDigits;
 
-impl<T: Copy + Display + TryFrom<u32> + Into<u32>> Form<T> for EightDigits {
+impl<T: Display + FromStr> Form<T> for EightDigits {
     fn write(value: &T) -> impl Display {
-        let number: u32 = (*value).into();
-        format!("{number:08}")
+        format!("{value:08}")
     }
 
     fn read(text: &str) -> Option<T> {
-        let number = text.parse().ok().filter(|_| text.len() == 8)?;
-        T::try_from(number).ok()
+        text.parse().ok()
     }
 }

@@ -1,12 +1,17 @@
-//! The stored response to a request that carried an `Idempotency-Key`.
+//! The stored response to a request that carried an `Idempotency-Key`, and the note that one of its events was deleted.
 //!
 //! ```text
 //! table   pk  IDEMPOTENCY#{caller}#{topic}#{key}    sk  the same
 //!   hash B (SHA-256 of the body), ids B (16 bytes each), at N (when the request came, in milliseconds), done BOOL?,
 //!   expires_at N
+//!         pk  DELETED#{topic}#{id}                  sk  the same
+//!   expires_at N
 //! ```
 //!
 //! The client's key comes last, because it alone may contain a `#`.
+//!
+//! A client may repeat its request for a day, and a repetition finishes unfinished writes. An absent event was either
+//! never written or deleted since; only the note of its deletion distinguishes the two.
 
 use std::fmt;
 use std::str::FromStr;
@@ -62,6 +67,17 @@ key! {
         pub key: IdempotencyKey,
     }
     Table: pk "IDEMPOTENCY#{caller}#{topic}#{key}" sk "IDEMPOTENCY#{caller}#{topic}#{key}"
+}
+
+key! {
+    /// The item that notes an event's deletion.
+    pub struct DeletedEventKey {
+        /// The event's topic.
+        pub topic: Topic,
+        /// The event's id.
+        pub id: EventId,
+    }
+    Table: pk "DELETED#{topic}#{id}" sk "DELETED#{topic}#{id}"
 }
 
 record! {

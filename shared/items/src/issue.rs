@@ -1,6 +1,8 @@
-//! A repository's issues: by number, by status and number, by priority and number.
+//! A repository with the counter of its issues, and its issues: by number, by status and number, by priority and number.
 //!
 //! ```text
+//! table   pk  REPO#{owner}#{repo}    sk  REPO
+//!   last N (the last number that was taken)
 //! table   pk  REPO#{owner}#{repo}    sk  ISSUE#{8 digits}
 //! gsi1    pk  REPO#{owner}#{repo}    sk  ISSUE#{OPEN|CLOSED}#{8 digits}
 //! gsi2    pk  REPO#{owner}#{repo}    sk  PRIORITY#{HIGH|MEDIUM|LOW}#{8 digits}
@@ -18,14 +20,31 @@
 //! item as it is stored: a write starts from the stored item, so it leaves attributes alone that this program does not
 //! know.
 
-use lately_keys::{IssueNumber, IssuePriority, IssueStatus};
+use lately_keys::{IssueNumber, IssuePriority, IssueStatus, Owner, Repo};
 use lately_model::Issue;
 
-use crate::RepositoryKey;
 use crate::form::{Capitals, EightDigits};
 use crate::item::Item;
 use crate::key::key;
 use crate::record::{Record, record};
+
+key! {
+    /// The item of a repository. Its text is the partition of the repository and its issues, in the table and in both
+    /// indexes.
+    pub struct RepositoryKey {
+        /// Its owner.
+        pub owner: Owner,
+        /// Its name.
+        pub repo: Repo,
+    }
+    text "REPO#{owner}#{repo}"
+    Table: pk text sk "REPO"
+}
+
+impl RepositoryKey {
+    /// The attribute with the last issue number that was taken.
+    pub const LAST: &str = "last";
+}
 
 key! {
     /// The item that is an issue.

@@ -19,21 +19,14 @@ use crate::issue::{IssueKey, IssuePriorityKey, IssueStatusKey, SCHEMA, encode};
 use crate::item::{Corrupt, Item, REVISION};
 use crate::record::Record;
 
-type Step = fn(Item) -> Result<Item, Corrupt>;
-
-/// The steps from each schema to the next. The first is from 1 to 2.
-const STEPS: [Step; SCHEMA as usize - 1] = [with_revision, with_derived];
-
 /// An item in the current schema.
 pub fn upgraded(item: &Item) -> Result<Item, Corrupt> {
     let schema = schema_of(item)?;
     if schema > SCHEMA {
         return Ok(item.clone());
     }
-    let mut steps = STEPS.iter().zip(2_u32..).filter(|(_, to)| *to > schema);
-    let item =
-        steps.try_fold(item.clone(), |item, (step, to)| step(item).map(|item| item.with("schema", to)))?;
-    with_derived(item)
+    let item = if schema == 1 { with_revision(item.clone())? } else { item.clone() };
+    with_derived(item.with("schema", SCHEMA))
 }
 
 /// The schema of an item.

@@ -72,6 +72,11 @@ impl Item {
         Self::new().with_key(Place::Table, key)
     }
 
+    /// An item that only says that something holds until it expires, in unix seconds.
+    pub fn mark<K: TableKey>(key: &K, expires_at: u64) -> Self {
+        Self::at(key).with(EXPIRES_AT, expires_at)
+    }
+
     /// The item with the attributes of one more key, in an index.
     pub fn also_at<K: TableKey>(self, key: &K) -> Self {
         self.with_key(K::PLACE, key.encode())
@@ -93,11 +98,6 @@ impl Item {
             Some(value) => self.with(name, value),
             None => self,
         }
-    }
-
-    /// The item with a list. An empty list is not stored.
-    pub fn with_list<T: Attribute>(self, name: &str, list: &[T]) -> Self {
-        self.with_some(name, (!list.is_empty()).then(|| Value::of_list(list)))
     }
 
     /// The item with a flag. A flag that is not set is not stored.

@@ -25,15 +25,13 @@
 //! promotion's pages wait for each other, because the last page says that all are done. The pages of a cleanup and of a
 //! backfill are the steps of one walk (the store's `fan_out/kinds/`): each step puts the next page when it ends.
 
-use lately_keys::limits::JOB_PAGE;
-use lately_keys::{BucketWidth, EventId, Shard, Source, TableKey, Topic, UnixMillis, User};
+use lately_keys::{BucketWidth, EventId, Shard, Source, Topic, UnixMillis, User};
 
 use crate::form::EightDigits;
-use crate::item::{Corrupt, EXPIRES_AT, Item};
+use crate::item::{Corrupt, Item};
 use crate::key::key;
 use crate::limits::JOB_SECONDS;
 use crate::record::{Record, record};
-use crate::work::Step;
 
 lately_keys::words! {
     /// The work of a job, either for each follower of its page or for one user's feed.
@@ -91,13 +89,6 @@ key! {
     Table: pk "{job}" sk "{page}#BEGUN"
 }
 
-impl BegunKey {
-    /// The mark's item, which expires with its page.
-    pub fn item(&self, expires_at: u64) -> Item {
-        Item::at(self).with(EXPIRES_AT, expires_at)
-    }
-}
-
 record! {
     /// A page of a job.
     pub struct JobStep {
@@ -147,17 +138,10 @@ impl JobStep {
         UnixMillis::new(seconds.saturating_mul(1000)).unwrap_or(UnixMillis::MIN)
     }
 
-    /// The next page; `None` after page 99,999,999.
-    pub fn next(&self) -> Option<Self> {
-        let page = self.key.page + 1;
-        let key = JobKey { page, ..self.key.clone() };
-        (page <= JOB_PAGE).then(|| Self { key, ..self.clone() })
-    }
-}
-
-impl Step for JobStep {
-    fn key(&self) -> impl TableKey {
-        self.key.clone()
+    /// The next page. A job has far fewer than 100 million pages.
+    pub fn next(&self) -> Self {
+        let key = JobKey { page: self.key.page + 1, ..self.key.clone() };
+        Self { key, ..self.clone() }
     }
 }
 
@@ -254,7 +238,7 @@ mod tests {
     #[test]
     fn golden_bytes_of_a_walk() {
         let at = UnixMillis::new(1_720_800_000_999).unwrap();
-        let item = first(walk(backfill()), at).next().unwrap().next().unwrap().encode();
+        let item = first(walk(backfill()), at).next().next().encode();
         let expected = stored("BACKFILL", "00000002")
             .with("user", "bob")
             .with("behind", ID)

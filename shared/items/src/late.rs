@@ -32,10 +32,10 @@ impl LateEventKey {
     /// The attribute of a settled entry.
     pub const BY: &str = "by";
 
-    /// All partitions of a consumer's ledger.
-    pub fn partitions(consumer: &ConsumerKey) -> impl Iterator<Item = String> {
+    /// A partition of a consumer's ledger, by its number.
+    pub fn partition(consumer: &ConsumerKey, shard: u8) -> String {
         let ConsumerKey { topic, name } = consumer;
-        (0..LATE_SHARDS).map(move |shard| format!("LATE#{topic}#{name}#{shard}"))
+        format!("LATE#{topic}#{name}#{shard}")
     }
 
     /// The number of an event's partition.
@@ -59,9 +59,8 @@ impl TableKey for LateEventKey {
     const PLACE: Place = Place::Table;
 
     fn encode(&self) -> Key {
-        let ConsumerKey { topic, name } = &self.consumer;
-        let shard = Self::shard(self.id);
-        Key { pk: format!("LATE#{topic}#{name}#{shard}"), sk: self.id.to_string() }
+        let pk = Self::partition(&self.consumer, Self::shard(self.id));
+        Key { pk, sk: self.id.to_string() }
     }
 
     fn decode(pk: &str, sk: &str) -> Option<Self> {
@@ -80,7 +79,7 @@ mod tests {
         let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
         let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
         let expected = Item::from([("pk", "LATE#billing#nightly#2"), ("sk", id)]).with("incarnation", 7_u64);
-        assert_eq!(LateEventKey::partitions(&consumer).nth(2).as_deref(), Some("LATE#billing#nightly#2"));
+        assert_eq!(LateEventKey::partition(&consumer, 2), "LATE#billing#nightly#2");
         let key = LateEventKey { consumer, id: id.parse().unwrap() };
         assert_eq!(key.item(Revision::new(7)), expected);
     }

@@ -39,11 +39,8 @@ impl LedgerCounters {
     }
 
     /// The higher of two readings, for each partition.
-    pub fn max(mut self, other: &Self) -> Self {
-        for shard in 0..LATE_SHARDS {
-            self.raise(shard, other.of(shard));
-        }
-        self
+    pub fn max(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|shard| self.0[shard].max(other.0[shard])))
     }
 
     /// This reading, raised to another one for some partitions.

@@ -1,4 +1,4 @@
-//! Every item that Lately stores, one file each: its keys, its attributes, and how it is stored. Pure.
+//! Every item that Lately stores: its keys, its attributes, and how it is stored. Pure.
 //!
 //! The table has the keys `pk` and `sk` and two indexes, `gsi1` and `gsi2`. Each file here draws the layout of its item,
 //! declares the item's keys (`key.rs` shows how), and encodes and decodes its attributes. No other code composes key text.
@@ -11,25 +11,23 @@
 //! | topic | `topic.rs` | topics | everything |
 //! | directory entry | `directory.rs` | writes of events | pages, walks, the console |
 //! | event | `event.rs` | writes of events | pages, fan-out |
-//! | note of a deleted event | `deleted.rs` | deletions of events | retries of writes |
-//! | idempotency record | `idempotency.rs` | writes of events | retries of writes |
+//! | idempotency record, note of a deleted event | `idempotency.rs` | writes and deletions of events | retries of writes |
 //! | entry of a timeline or a feed | `timeline_entry.rs` | fan-out | timelines, feeds |
 //! | source | `source.rs` | fan-out, follows | timelines, feeds, fan-out |
 //! | pull marker, seen mark | `feed.rs` | fan-out; users who read their feed | feeds |
-//! | follow edge | `follow.rs` | follows | feeds, fan-out |
-//! | follower, counts of a shard, leaver | `follower.rs` | follows, fan-out | fan-out |
+//! | follow edge, follower, counts of a shard, leaver | `follow.rs` | follows, fan-out | feeds, fan-out |
 //! | page of a job, mark of a page that began | `job.rs` | fan-out | fan-out |
 //! | backlog | `backlog.rs` | fan-out | fan-out |
 //! | next steps of background work | `work.rs` | | |
 //! | mark and step of a deletion, or of another retention | `ending.rs`, `ending_step.rs` | topics, fan-out | fan-out, topics |
-//! | step, erased ids and list of erasures | `erasure_step.rs`, `erasure.rs`, `erasure_entry.rs` | erasures, fan-out | fan-out, writes of events |
+//! | step, erased ids and list of erasures | `erasure_step.rs`, `erasure.rs` | erasures, fan-out | fan-out, writes of events |
 //! | consumer | `consumer.rs` | consumers, report runs | consumers, report runs |
 //! | announcement, with the counters of the late ledger | `announcement.rs`, `ledger_counters.rs` | consumers, fan-out | fan-out, consumers |
 //! | entry of the late ledger | `late.rs` | fan-out | consumers, report runs |
-//! | report run, page of its late events | `run.rs`, `late_page.rs` | report runs | report runs |
+//! | report run, page of its late events | `run.rs` | report runs | report runs |
 //! | watch and note of a live timeline | `live.rs` | live streams; fan-out | fan-out; live streams |
 //! | profile, settings | `document.rs` | records | records |
-//! | repository, issue | `repository.rs`, `issue.rs`, `issue_schema.rs` | issues | issues |
+//! | repository, issue | `issue.rs`, `issue_schema.rs` | issues | issues |
 //! | session | `session.rs` | sessions | the authorizer |
 //! | quota, open stream | `quota.rs` | every function; live streams | the same |
 //! | keys of an issuer of JWTs | `issuer.rs` | the authorizer | the authorizer |
@@ -61,18 +59,15 @@ mod any_key;
 mod attribute;
 mod backlog;
 mod consumer;
-mod deleted;
 mod directory;
 mod document;
 mod ending;
 mod ending_step;
 mod erasure;
-mod erasure_entry;
 mod erasure_step;
 pub mod event;
 mod feed;
 mod follow;
-mod follower;
 mod form;
 mod idempotency;
 pub mod issue;
@@ -82,13 +77,11 @@ mod item;
 mod job;
 mod key;
 mod late;
-mod late_page;
 mod ledger_counters;
 pub mod limits;
 mod live;
 mod quota;
 mod record;
-mod repository;
 mod run;
 pub mod session;
 mod source;
@@ -102,33 +95,28 @@ pub use self::{
     attribute::{Attribute, Value},
     backlog::*,
     consumer::*,
-    deleted::*,
     directory::*,
     document::*,
     ending::*,
     ending_step::*,
     erasure::*,
-    erasure_entry::*,
     erasure_step::*,
     event::{Acceptance, EventKey, EventPartition, TypeViewKey, TypeViewPartition},
     feed::*,
     follow::*,
-    follower::*,
     idempotency::*,
-    issue::{IssueKey, IssuePriorityKey, IssueStatusKey},
+    issue::{IssueKey, IssuePriorityKey, IssueStatusKey, RepositoryKey},
     issue_schema::*,
     issuer::*,
     item::{Corrupt, EXPIRES_AT, INCARNATION, Item, REVISION, revision_of},
     job::*,
     late::*,
-    late_page::*,
     ledger_counters::*,
     live::*,
     quota::*,
     record::Record,
-    repository::*,
     run::*,
-    session::{HashError, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey},
+    session::{SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey},
     source::*,
     timeline_entry::*,
     topic::*,

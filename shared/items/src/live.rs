@@ -46,9 +46,6 @@ key! {
 }
 
 impl WatchKey {
-    /// The sort key of every watch. It sorts before every name.
-    pub const SORT_KEY: &str = "#WATCH";
-
     /// The item of a watch that holds until a time.
     pub fn item(&self, until: UnixMillis) -> Item {
         Item::at(self).with("until", until.get()).with("expires_at", until.get() / 1000 + 1)

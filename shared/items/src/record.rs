@@ -20,12 +20,15 @@
 //! | `required("since")` | an attribute |
 //! | `optional("user")` | an attribute, if the `Option` is not empty |
 //! | `flag("last")` | an attribute, if the `bool` is true |
+//! | `unless("n")` | an attribute, if the `bool` is false |
 //! | `list("keys")` | an attribute, if the list is not empty |
+//! | `seconds("expires_at")` | a time in whole seconds |
 //! | `default("labels")` | an attribute; the default if there is none |
 //! | `part` | the attributes of another record |
 //! | `part_if("batch")` | the attributes of another record, if the `Option` is not empty; then the item has this attribute |
-//! | `key` | the item's key |
+//! | `key` | the item's key; `encode` then makes the whole item |
 //! | `of_key` | a part of the item's key: the value that the pattern after the struct binds to the field's name |
+//! | `of_sort_key` | the item's sort key, which is the inverted id |
 //!
 //! `required(SINCE = "since")` also makes `SINCE` a constant of the struct, for conditions and updates. A struct of another
 //! crate is declared without its types: `record! { RunSpec { group_by: required("group_by"), sum: optional("sum"), } }`.
@@ -77,6 +80,7 @@ macro_rules! record {
             }
         }
 
+        $(record! { @encode $name, $field, $kind })*
         record! { $name { $($field: $kind $(($attribute))?,)* } $(key $key)? }
     };
 
@@ -94,11 +98,25 @@ macro_rules! record {
         }
     };
 
+    (@encode $name:ident, $field:ident, key) => {
+        impl $name {
+            /// The record's item.
+            pub fn encode(&self) -> $crate::Item {
+                $crate::Record::add_to(self, $crate::Item::at(&self.$field))
+            }
+        }
+    };
+    (@encode $name:ident, $field:ident, $kind:ident) => {};
+
     (@write $item:ident, $value:expr, required $name:literal) => { $item.with($name, $value) };
     (@write $item:ident, $value:expr, optional $name:literal) => { $item.with_some($name, $value.as_ref()) };
     (@write $item:ident, $value:expr, flag $name:literal) => { $item.with_flag($name, *$value) };
+    (@write $item:ident, $value:expr, unless $name:literal) => { $item.with_flag($name, !*$value) };
+    (@write $item:ident, $value:expr, seconds $name:literal) => { $item.with($name, $value.get() / 1000) };
     (@write $item:ident, $value:expr, default $name:literal) => { $item.with($name, $value) };
-    (@write $item:ident, $value:expr, list $name:literal) => { $item.with_list($name, $value) };
+    (@write $item:ident, $value:expr, list $name:literal) => {
+        $item.with_some($name, Some($value).filter(|list| !list.is_empty()))
+    };
     (@write $item:ident, $value:expr, part) => { $crate::Record::add_to($value, $item) };
     (@write $item:ident, $value:expr, part_if $name:literal) => {
         match $value {
@@ -108,10 +126,16 @@ macro_rules! record {
     };
     (@write $item:ident, $value:expr, key) => { $item };
     (@write $item:ident, $value:expr, of_key) => { $item };
+    (@write $item:ident, $value:expr, of_sort_key) => { $item };
 
     (@read $item:ident, $field:ident, required $name:literal) => { $item.get($name)? };
     (@read $item:ident, $field:ident, optional $name:literal) => { $item.optional($name)? };
     (@read $item:ident, $field:ident, flag $name:literal) => { $item.flag($name) };
+    (@read $item:ident, $field:ident, unless $name:literal) => { !$item.flag($name) };
+    (@read $item:ident, $field:ident, seconds $name:literal) => {
+        lately_keys::UnixMillis::new($item.get::<u64>($name)?.saturating_mul(1000))
+            .map_err(|_| $item.corrupt($name))?
+    };
     (@read $item:ident, $field:ident, default $name:literal) => { $item.optional($name)?.unwrap_or_default() };
     (@read $item:ident, $field:ident, list $name:literal) => { $item.optional($name)?.unwrap_or_default() };
     (@read $item:ident, $field:ident, part) => { $crate::Record::decode($item)? };
@@ -123,6 +147,7 @@ macro_rules! record {
     };
     (@read $item:ident, $field:ident, key) => { $item.key_as()? };
     (@read $item:ident, $field:ident, of_key) => { $field };
+    (@read $item:ident, $field:ident, of_sort_key) => { $item.get::<lately_keys::SortKey>("sk")?.id() };
 }
 pub(crate) use record;
 

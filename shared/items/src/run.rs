@@ -1,4 +1,4 @@
-//! A report run: a range of a topic that was reported or is being reported.
+//! A report run: a range of a topic that was reported or is being reported, and the late events that it reports.
 //!
 //! ```text
 //! table   pk  CONSUMER#{topic}#{name}    sk  RUN#{id of the range's end}
@@ -7,18 +7,24 @@
 //!   lease N (the end of the lease, in milliseconds; 0 if any process may continue at once), holder N (random bits)
 //!   while it is under way:  progress S? (an object's name), progress_at S? (an id), progress_events N?
 //!   once it is committed:   attempt S, events N, late N, bytes N, committed_at N
+//!                                        sk  LATE#{id of the range's end}#{page, 8 digits}
+//!   incarnation N, ids B? (16 bytes each), last BOOL? (this is the last page)
 //! ```
 //!
 //! A run never expires: an import into the past looks up the run that covers an event, however old.
 //!
 //! The id is not inverted, so runs sort by their ends, oldest first. The run that covers an id is the first run at or
 //! after the id.
+//!
+//! The pages of the late events that a run reports are fixed before the run reports their events. Pages sort by number,
+//! so one query reads a run's whole list.
 
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{Revision, RunFiles, RunSpec, RunView};
 
 use crate::ConsumerKey;
-use crate::item::Item;
+use crate::form::EightDigits;
+use crate::item::{INCARNATION, Item};
 use crate::key::key;
 use crate::ledger_counters::LedgerCounters;
 use crate::record::{Record, record};
@@ -92,13 +98,13 @@ record! {
         /// The attempt whose files are the run's.
         pub attempt: String = required(ATTEMPT = "attempt"),
         /// The number of events that the run reports, late ones included.
-        pub events: u64 = required(EVENTS = "events"),
+        pub events: u64 = required("events"),
         /// The number of late events among them.
-        pub late: u64 = required(LATE = "late"),
+        pub late: u64 = required("late"),
         /// The size of the events' file.
-        pub bytes: u64 = required(BYTES = "bytes"),
+        pub bytes: u64 = required("bytes"),
         /// When the run was committed, by the clock of the process that did.
-        pub committed_at: UnixMillis = required(COMMITTED_AT = "committed_at"),
+        pub committed_at: UnixMillis = required("committed_at"),
     }
 }
 
@@ -137,6 +143,46 @@ impl Run {
             files,
         }
     }
+}
+
+key! {
+    /// The item that holds a page of a run's late events.
+    pub struct LatePageKey {
+        /// The run's consumer.
+        pub consumer: ConsumerKey,
+        /// The run's end.
+        pub to: EventId,
+        /// The page's number. A run has at most some fifty pages.
+        pub page: u32 as EightDigits,
+    }
+    Table: pk "{consumer}" sk "LATE#{to}#{page}"
+    const PREFIX
+}
+
+impl LatePageKey {
+    /// The prefix of one run's pages' sort keys.
+    pub fn prefix_of(to: EventId) -> String {
+        format!("LATE#{to}#")
+    }
+
+    /// The item of a page.
+    pub fn item(&self, incarnation: Revision, ids: &[EventId], last: bool) -> Item {
+        let page = LatePage { page: self.page, ids: ids.to_vec(), last };
+        page.add_to(Item::at(self)).with(INCARNATION, &incarnation)
+    }
+}
+
+record! {
+    /// A page of a run's late events.
+    pub struct LatePage {
+        /// The page's number, counted from 0.
+        pub page: u32 = of_key,
+        /// The late events.
+        pub ids: Vec<EventId> = list("ids"),
+        /// True if no page comes after it.
+        pub last: bool = flag("last"),
+    }
+    key LatePageKey { page, .. }
 }
 
 #[cfg(test)]
@@ -202,5 +248,25 @@ mod tests {
         assert_eq!(Run::decode(&item), Ok(expected));
         item.remove("progress_at");
         Run::decode(&item).unwrap_err();
+    }
+
+    #[test]
+    fn golden_bytes_of_late_pages() {
+        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
+        let key = |page| LatePageKey { consumer: consumer.clone(), to: id.parse().unwrap(), page };
+        let stored = |page: &str| {
+            Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", format!("LATE#{id}#{page}").as_str())])
+                .with("incarnation", 7_u64)
+        };
+        let bytes =
+            [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
+        let full = stored("00000003").with("ids", Value::bytes(bytes));
+        let ids = vec![id.parse().unwrap()];
+        assert_eq!(key(3).item(Revision::new(7), &ids, false), full);
+        assert_eq!(LatePage::decode(&full), Ok(LatePage { page: 3, ids, last: false }));
+        let last = stored("00000000").with("last", true);
+        assert_eq!(key(0).item(Revision::new(7), &[], true), last);
+        assert_eq!(LatePage::decode(&last), Ok(LatePage { page: 0, ids: vec![], last: true }));
     }
 }

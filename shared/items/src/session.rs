@@ -19,7 +19,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use lately_keys::{Key, SessionId, TableKey, UnixMillis, User};
+use lately_keys::{Key, SessionId, TableKey, UnknownWord, User};
 use lately_model::{RateLimits, Session};
 use subtle::ConstantTimeEq;
 
@@ -51,29 +51,18 @@ impl From<[u8; 32]> for TokenHash {
     }
 }
 
-impl TokenHash {
-    /// The hash's bytes.
-    pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-}
-
-/// The text is not a hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be 64 hexadecimal digits in lower case")]
-pub struct HashError;
-
 impl FromStr for TokenHash {
-    type Err = HashError;
+    type Err = UnknownWord;
 
-    fn from_str(text: &str) -> Result<Self, HashError> {
+    /// Parses 64 hexadecimal digits in lower case.
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         if text.len() != 64 || !text.bytes().all(digit) {
-            return Err(HashError);
+            return Err(UnknownWord);
         }
         let mut hash = [0; 32];
         for (byte, at) in hash.iter_mut().zip((0..).step_by(2)) {
-            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| HashError)?;
+            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| UnknownWord)?;
         }
         Ok(Self(hash))
     }
@@ -164,14 +153,19 @@ pub fn decode_hash(item: &Item) -> Result<TokenHash, Corrupt> {
 
 /// The item of a session.
 pub fn encode(session: &Session, hash: TokenHash) -> Item {
-    let item = Item::at(&SessionKey { hash })
-        .also_at(&SessionListKey { id: session.id })
-        .with_some("user", session.user.as_ref())
-        .with("scopes", &session.scopes)
-        .with_some("topics", session.topics.as_ref())
-        .with("created_at", &session.created_at)
-        .with("expires_at", session.expires_at.get() / 1000);
-    session.limits.add_to(item)
+    session.add_to(Item::at(&SessionKey { hash }).also_at(&SessionListKey { id: session.id }))
+}
+
+record! {
+    Session {
+        id: required("gsi1sk"),
+        user: optional("user"),
+        scopes: required("scopes"),
+        topics: optional("topics"),
+        created_at: required("created_at"),
+        expires_at: seconds("expires_at"),
+        limits: part,
+    }
 }
 
 record! {
@@ -181,23 +175,9 @@ record! {
     }
 }
 
-/// The session of an item.
-pub fn decode(item: &Item) -> Result<Session, Corrupt> {
-    let expires_at = item.get::<u64>("expires_at")?.checked_mul(1000);
-    let expires_at = expires_at.and_then(|millis| UnixMillis::new(millis).ok());
-    Ok(Session {
-        id: item.get("gsi1sk")?,
-        user: item.optional("user")?,
-        scopes: item.get("scopes")?,
-        topics: item.optional("topics")?,
-        created_at: item.get("created_at")?,
-        expires_at: expires_at.ok_or_else(|| item.corrupt("expires_at"))?,
-        limits: RateLimits::decode(item)?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use lately_keys::UnixMillis;
     use lately_model::RequestsPerMinute;
 
     use super::*;
@@ -231,9 +211,9 @@ mod tests {
             .with("expires_at", 1_720_900_000_u64)
             .with("writes_per_minute", 600_u64);
         assert_eq!(encode(&session(), hash), stored);
-        assert_eq!(decode(&stored), Ok(session()));
+        assert_eq!(Session::decode(&stored), Ok(session()));
         assert_eq!(stored_hash(&stored), Ok(hash));
-        decode(&stored.with("reads_per_minute", 0_u64)).expect_err("an invalid limit is not read as none");
+        Session::decode(&stored.with("reads_per_minute", 0_u64)).expect_err("an invalid limit is not read as none");
     }
 
     #[test]

@@ -14,7 +14,6 @@
 //! `#` sorts before every digit, so the item comes before the entries of the first shard. One query reads both.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use lately_keys::{Coverage, EventId, Key, Place, Shard, ShardCount, Source, TableKey, UnixMillis};
@@ -25,36 +24,6 @@ use crate::feed::PullMarker;
 use crate::form::{Form, NewestFirst};
 use crate::item::{Corrupt, Item};
 use crate::key::{exact, key};
-
-/// One partition of a source's timeline.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SourcePartition {
-    /// The source.
-    pub source: Source,
-    /// The shard. The first shard's partition also holds the source's item.
-    pub shard: Shard,
-}
-
-impl SourcePartition {
-    fn parse(pk: &str) -> Option<Self> {
-        let text = pk.strip_prefix("SOURCE#")?;
-        let (source, shard) = match text.split_once("#SHARD") {
-            None => (text, 0.into()),
-            Some((source, shard)) => (source, shard.parse().ok()?),
-        };
-        Some(Self { source: source.parse().ok()?, shard })
-    }
-}
-
-impl fmt::Display for SourcePartition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { source, shard } = self;
-        match shard.get() {
-            0 => write!(f, "SOURCE#{source}"),
-            shard => write!(f, "SOURCE#{source}#SHARD{shard}"),
-        }
-    }
-}
 
 /// An event in the timeline of one of its sources.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -67,16 +36,27 @@ pub struct SourceEntryKey {
     pub id: EventId,
 }
 
+impl SourceEntryKey {
+    /// The partition of a shard. The first shard's partition also holds the source's item.
+    pub fn partition(source: &Source, shard: Shard) -> String {
+        match shard.get() {
+            0 => format!("SOURCE#{source}"),
+            shard => format!("SOURCE#{source}#SHARD{shard}"),
+        }
+    }
+}
+
 impl TableKey for SourceEntryKey {
     const PLACE: Place = Place::Table;
 
     fn encode(&self) -> Key {
-        let partition = SourcePartition { source: self.source.clone(), shard: self.shard };
-        Key { pk: partition.to_string(), sk: self.id.sort_key().to_string() }
+        Key { pk: Self::partition(&self.source, self.shard), sk: self.id.sort_key().to_string() }
     }
 
     fn decode(pk: &str, sk: &str) -> Option<Self> {
-        let SourcePartition { source, shard } = SourcePartition::parse(pk)?;
+        let text = pk.strip_prefix("SOURCE#")?;
+        let (source, shard) = text.split_once("#SHARD").unwrap_or((text, "0"));
+        let (source, shard) = (source.parse().ok()?, shard.parse().ok()?);
         exact(Self { source, shard, id: NewestFirst::read(sk)? }, pk, sk)
     }
 }
@@ -89,11 +69,6 @@ key! {
         pub source: Source,
     }
     Table: pk "SOURCE#{source}" sk "#SOURCE"
-}
-
-impl SourceItemKey {
-    /// The item's sort key, which comes before those of all entries.
-    pub const SORT_KEY: &str = "#SOURCE";
 }
 
 /// A pull marker begins this long before its follow: the longest delay of an event that is not an import, plus the

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::any_key::claims;
 use crate::*;
-use lately_keys::limits::SORT_KEY_BYTES;
+use lately_keys::limits::{LATE_SHARDS, SORT_KEY_BYTES};
 use lately_keys::{
     Actor, Bucket, BucketWidth, Caller, ErasureId, EventId, IssueNumber, IssuePriority, IssueStatus, Key,
     QuotaKind, SessionId, Shard, Source, Subject, TableKey, Tick, Topic, UnixMillis, User,
@@ -93,15 +93,8 @@ fn golden_bytes_of_keys() {
         assert_golden(&LateNoteKey { timeline, id: parse(ID) }, text, ID);
     }
     assert_eq!(AnyKey::decode("LIVE#TOPIC#posts", "#WATCH"), None);
-    let page = ErasedPageKey::new(parse(ID), 12).unwrap();
+    let page = ErasedPageKey { erasure: parse(ID), page: 12 };
     assert_golden(&page, &format!("JOB#ERASURE#{ID}"), "IDS#00000012");
-}
-
-#[test]
-fn pages_have_numbers_of_eight_digits() {
-    let consumer = ConsumerKey { topic: parse("billing"), name: parse("nightly") };
-    assert_eq!(LatePageKey::new(consumer, parse(ID), 100_000_000), None);
-    assert_eq!(ErasedPageKey::new(parse(ID), 100_000_000), None);
 }
 
 #[test]
@@ -131,14 +124,14 @@ fn queries_use_the_texts_of_the_keys() {
     let leaver = LeaverKey { source, shard: 7.into(), at: parse("2024-07-12T10:16:15Z"), user: parse("bob") };
     assert!(leaver.encode().sk.starts_with(&LeaverKey::since(leaver.at)));
     let consumer = ConsumerKey { topic: parse("billing"), name: parse("nightly") };
-    let page = LatePageKey::new(consumer, parse(ID), 7).unwrap().encode();
+    let page = LatePageKey { consumer, to: parse(ID), page: 7 }.encode();
     assert!(page.sk.starts_with(&LatePageKey::prefix_of(parse(ID))));
 }
 
 #[test]
 fn every_late_event_lies_in_a_listed_partition() {
     let consumer = ConsumerKey { topic: parse("billing"), name: parse("nightly") };
-    let listed: Vec<_> = LateEventKey::partitions(&consumer).collect();
+    let listed: Vec<_> = (0..LATE_SHARDS).map(|shard| LateEventKey::partition(&consumer, shard)).collect();
     assert_eq!(listed.len(), 16);
     assert_eq!((&*listed[0], &*listed[15]), ("LATE#billing#nightly#0", "LATE#billing#nightly#15"));
     for low in 0..16 {
@@ -333,17 +326,17 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
             .prop_map(|(repository, number)| IssueKey { repository, number }.into()),
         consumer_key().prop_map(AnyKey::from),
         (consumer_key(), id()).prop_map(|(consumer, to)| RunKey { consumer, to }.into()),
-        (consumer_key(), id(), 0..=99_999_999_u32).prop_map(|(consumer, to, page)| LatePageKey::new(
-            consumer, to, page
-        )
-        .unwrap()
+        (consumer_key(), id(), 0..=99_999_999_u32).prop_map(|(consumer, to, page)| LatePageKey {
+            consumer,
+            to,
+            page
+        }
         .into()),
         (topic(), matching(NAME)).prop_map(|(topic, name)| AnnouncementKey { topic, name }.into()),
         (consumer_key(), id()).prop_map(|(consumer, id)| LateEventKey { consumer, id }.into()),
         timeline().prop_map(|timeline| WatchKey { timeline }.into()),
         erasure().prop_map(|erasure| ErasureStepKey { erasure }.into()),
-        (erasure(), 0..=99_999_999_u32)
-            .prop_map(|(erasure, page)| ErasedPageKey::new(erasure, page).unwrap().into()),
+        (erasure(), 0..=99_999_999_u64).prop_map(|(erasure, page)| ErasedPageKey { erasure, page }.into()),
         erasure().prop_map(|erasure| ErasureEntryKey { erasure }.into()),
         (timeline(), id()).prop_map(|(timeline, id)| LateNoteKey { timeline, id }.into()),
     ]

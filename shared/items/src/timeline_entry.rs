@@ -21,114 +21,98 @@
 //!   an entry can be copied from one timeline to another without a change.
 
 use lately_keys::{
-    Actor, BucketWidth, Coverage, EventId, EventType, Key, SortKey, Source, Subject, TableKey, Topic, User,
+    Actor, BucketWidth, Coverage, EventId, EventType, Key, Source, Subject, TableKey, Topic, User,
 };
-use lately_model::{Data, Event, RetentionDays, Views};
+use lately_model::{Data, Event, RetentionDays};
 
+use crate::attribute::stored_as;
 use crate::event::{ACCEPTED, ACTOR, DATA, EventKey, SUBJECT, TYPE, expiry, letters};
 use crate::feed::FeedEntryKey;
 use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::limits::{ENTRY_BYTES, ENTRY_KEY_BYTES};
+use crate::record::{Record, record};
 use crate::source::SourceEntryKey;
-
-/// The bytes that an expiry adds to an entry: up to twelve digits, two in each byte, and one byte more.
-const ENTRY_EXPIRY_BYTES: usize = "expires_at".len() + 7;
-
-/// The attribute with the letter of the width of a topic's buckets, of an entry that points to its event.
-pub const POINTER: &str = "w";
-
-/// The attribute that marks the entry of an imported event.
-pub const IMPORT: &str = "i";
-
-/// The bytes of two marks in an entry: its topic does not fan out; its event is an import.
-const ENTRY_MARK_BYTES: usize = "n".len() + 1 + "i".len() + 1;
 
 /// This sort key comes after all marks of a timeline, and before all of its entries.
 pub const BEFORE_ENTRIES: &str = "$";
 
-/// An event as timelines list it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimelineEntry {
-    /// The event's topic.
-    pub topic: Topic,
-    /// The event's id.
-    pub id: EventId,
-    /// Its type.
-    pub event_type: EventType,
-    /// Its actor.
-    pub actor: Actor,
-    /// Its subject.
-    pub subject: Option<Subject>,
-    /// Its data, or the place of the data.
-    pub body: EntryBody,
-    /// The views (by actor, by subject) that list the event: those that the topic kept when the event was written.
-    views: Views,
-    /// True if the topic fanned out when the event was written.
-    pub fans_out: bool,
-    /// True if the event is an import.
-    is_import: bool,
-    /// When the event expires, in unix seconds.
-    pub expires_at: Option<u64>,
+record! {
+    /// An event as timelines list it.
+    pub struct TimelineEntry {
+        /// The event's topic.
+        pub topic: Topic = required("o"),
+        /// The event's id.
+        pub id: EventId = of_sort_key,
+        /// Its type.
+        pub event_type: EventType = required("t"),
+        /// Its actor.
+        pub actor: Actor = required("a"),
+        /// Its subject.
+        pub subject: Option<Subject> = optional("s"),
+        /// Its data, unless the entry points to the event.
+        data: Option<Data> = optional("d"),
+        /// If the entry points to the event: the width of the buckets of the event's topic.
+        pointer: Option<WidthLetter> = optional(POINTER = "w"),
+        /// The letters of the views (by actor, by subject) that list the event: those that the topic kept when the
+        /// event was written.
+        views: String = required("v"),
+        /// True if the topic fanned out when the event was written.
+        pub fans_out: bool = unless("n"),
+        /// True if the event is an import.
+        is_import: bool = flag(IMPORT = "i"),
+        /// When the event expires, in unix seconds.
+        pub expires_at: Option<u64> = optional("expires_at"),
+    }
 }
 
-/// The event's data, or the place of the data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EntryBody {
-    /// The data itself.
-    Copy(Option<Data>),
-    /// The data is in the event. The topic's buckets have this width.
-    Pointer(BucketWidth),
+/// A width of buckets, stored as the first letter of its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct WidthLetter(BucketWidth);
+
+impl WidthLetter {
+    fn letter(self) -> &'static str {
+        &self.0.as_str()[..1]
+    }
+}
+
+stored_as! {
+    WidthLetter as String: |width| width.letter().to_owned(), |text| {
+        BucketWidth::ALL.into_iter().map(Self).find(|width| width.letter() == text)
+    };
 }
 
 impl TimelineEntry {
     /// The entry of an event of the table; `None` if no timeline lists the event.
     pub fn of(key: &EventKey, item: &Item) -> Result<Option<Self>, Corrupt> {
-        let letters: String = item.optional(ACCEPTED)?.unwrap_or_default();
-        let subject = item.optional(SUBJECT)?;
-        let kept = views(&letters);
-        let views = Views { subject: kept.subject && subject.is_some(), ..kept };
-        if views == Views::NONE {
+        let accepted: String = item.optional(ACCEPTED)?.unwrap_or_default();
+        let subject: Option<Subject> = item.optional(SUBJECT)?;
+        let has_subject = accepted.contains('s') && subject.is_some();
+        let views = letters([(accepted.contains('a'), "a"), (has_subject, "s")]);
+        if views.is_empty() {
             return Ok(None);
         }
-        let mut entry = Self {
+        let entry = Self {
             topic: key.partition().topic.clone(),
             id: key.id(),
             event_type: item.get(TYPE)?,
             actor: item.get(ACTOR)?,
             subject,
-            body: EntryBody::Copy(item.optional(DATA)?),
+            data: item.optional(DATA)?,
+            pointer: None,
             views,
-            fans_out: letters.contains('f'),
-            is_import: letters.contains('i'),
+            fans_out: accepted.contains('f'),
+            is_import: accepted.contains('i'),
             expires_at: item.optional(EXPIRES_AT)?,
         };
-        if entry.largest_bytes() > ENTRY_BYTES {
-            entry.body = EntryBody::Pointer(key.partition().bucket.width());
-        }
-        Ok(Some(entry))
+        Ok(Some(match entry.largest_bytes() > ENTRY_BYTES {
+            true => entry.pointing(key.partition().bucket.width()),
+            false => entry,
+        }))
     }
 
-    /// An entry of a source's timeline or of a feed.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let body = match item.has(POINTER) {
-            true => {
-                let width = width(item.text(POINTER)?);
-                EntryBody::Pointer(width.ok_or_else(|| item.corrupt(POINTER))?)
-            }
-            false => EntryBody::Copy(item.optional(DATA)?),
-        };
-        Ok(Self {
-            topic: item.get("o")?,
-            id: item.get::<SortKey>("sk")?.id(),
-            event_type: item.get(TYPE)?,
-            actor: item.get(ACTOR)?,
-            subject: item.optional(SUBJECT)?,
-            body,
-            views: views(item.text(ACCEPTED)?),
-            fans_out: !item.flag("n"),
-            is_import: item.flag(IMPORT),
-            expires_at: item.optional(EXPIRES_AT)?,
-        })
+    /// The entry as a pointer to its event, in a topic whose buckets have this width.
+    fn pointing(self, width: BucketWidth) -> Self {
+        Self { data: None, pointer: Some(WidthLetter(width)), ..self }
     }
 
     /// True if the event belongs in the feeds of all followers: its topic fans out, and it is no import.
@@ -138,21 +122,21 @@ impl TimelineEntry {
 
     /// The sources that list the event: at most two.
     pub fn sources(&self) -> impl Iterator<Item = Source> {
-        let actor = self.views.actor.then(|| Source::Actor(self.actor.clone()));
-        let subject = self.subject.clone().filter(|_| self.views.subject).map(Source::Subject);
+        let actor = self.views.contains('a').then(|| Source::Actor(self.actor.clone()));
+        let subject = self.subject.clone().filter(|_| self.views.contains('s')).map(Source::Subject);
         actor.into_iter().chain(subject)
     }
 
     /// The entry's item in the first shard of the timeline of one of its sources.
     pub fn at_source(&self, source: &Source) -> Item {
-        let key = SourceEntryKey { source: source.clone(), shard: 0.into(), id: self.id };
-        let item = self.item(&key, self.expires_at);
-        item.with_flag("n", !self.fans_out).with_flag(IMPORT, self.is_import)
+        self.add_to(Item::under(place_at_source(self.id, source)))
     }
 
     /// The entry's item in a feed. It expires when the feed's retention is over, and no later than its event.
     pub fn in_feed(&self, user: &User, retention: Option<RetentionDays>) -> Item {
-        self.item(&FeedEntryKey { user: user.clone(), id: self.id }, self.expiry_in_feed(retention))
+        let expires_at = self.expiry_in_feed(retention);
+        let unmarked = Self { fans_out: true, is_import: false, expires_at, ..self.clone() };
+        unmarked.add_to(Item::under(place_in_feed(self.id, user)))
     }
 
     /// When the entry expires in a feed with this retention, in unix seconds.
@@ -174,48 +158,30 @@ impl TimelineEntry {
         until: u64,
     ) -> Item {
         let expires_at = self.expires_at.into_iter().chain([until]).min();
-        Self { body: EntryBody::Pointer(width), expires_at, ..self.clone() }.in_feed(user, retention)
+        Self { expires_at, ..self.clone().pointing(width) }.in_feed(user, retention)
     }
 
     /// The event, if the entry is a copy of it.
     pub fn event(&self) -> Option<Event> {
-        let EntryBody::Copy(data) = &self.body else { return None };
-        Some(Event {
+        self.pointer.is_none().then(|| Event {
             id: self.id,
             event_type: self.event_type.clone(),
             actor: self.actor.clone(),
             subject: self.subject.clone(),
-            data: data.clone(),
+            data: self.data.clone(),
         })
     }
 
     /// The key of the event, if the entry points to it.
     pub fn pointer(&self) -> Option<EventKey> {
-        let EntryBody::Pointer(width) = self.body else { return None };
-        Some(EventKey::new(self.topic.clone(), width, self.id))
+        self.pointer.map(|WidthLetter(width)| EventKey::new(self.topic.clone(), width, self.id))
     }
 
-    /// An item with the attributes that the entry has under every key.
-    fn add_to(&self, item: Item) -> Item {
-        let item = item
-            .with(TYPE, &self.event_type)
-            .with(ACTOR, &self.actor)
-            .with("o", &self.topic)
-            .with(ACCEPTED, letters([(self.views.actor, "a"), (self.views.subject, "s")]))
-            .with_some(SUBJECT, self.subject.as_ref());
-        match &self.body {
-            EntryBody::Copy(data) => item.with_some(DATA, data.as_ref()),
-            EntryBody::Pointer(width) => item.with(POINTER, letter(*width)),
-        }
-    }
-
-    fn item<K: TableKey>(&self, key: &K, expires_at: Option<u64>) -> Item {
-        self.add_to(Item::at(key)).with_some(EXPIRES_AT, expires_at)
-    }
-
-    /// The size of the entry's largest possible item.
+    /// The size of the entry's largest possible item: with both marks, and with an expiry of twelve digits.
     fn largest_bytes(&self) -> usize {
-        self.add_to(Item::new()).stored_bytes() + ENTRY_KEY_BYTES + ENTRY_EXPIRY_BYTES + ENTRY_MARK_BYTES
+        let expires_at = Some(999_999_999_999);
+        let largest = Self { fans_out: false, is_import: true, expires_at, ..self.clone() };
+        largest.add_to(Item::new()).stored_bytes() + ENTRY_KEY_BYTES
     }
 }
 
@@ -238,19 +204,6 @@ pub fn place_in_feed(id: EventId, user: &User) -> Key {
 /// The user whose feed holds an actor's own posts: the user with the actor's name.
 pub fn own_feed(actor: &Actor) -> Option<User> {
     actor.as_str().parse().ok()
-}
-
-fn views(letters: &str) -> Views {
-    Views { actor: letters.contains('a'), subject: letters.contains('s'), event_type: false }
-}
-
-/// The letter of a width: the first of its word.
-fn letter(width: BucketWidth) -> &'static str {
-    &width.as_str()[..1]
-}
-
-fn width(text: &str) -> Option<BucketWidth> {
-    BucketWidth::ALL.into_iter().find(|width| letter(*width) == text)
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@
 //!
 //! Each put of such an item makes a record of the table's stream, and fan-out then runs the step (the store's `work/`).
 
-use lately_keys::{Key, TableKey, UnixMillis};
+use lately_keys::{Key, UnixMillis};
 
 use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::limits::JOB_SECONDS;
-use crate::record::{Record, record};
+use crate::record::record;
 use crate::{AnyKey, BacklogItem};
 
 /// All work is in partitions with this prefix. The work's kind and its name follow.
@@ -50,17 +50,6 @@ impl StepName {
 
     pub(crate) const fn next(self) -> Self {
         Self { number: self.number + 1, ..self }
-    }
-}
-
-/// An item that is the next step of some work.
-pub trait Step: Record {
-    /// The item's key.
-    fn key(&self) -> impl TableKey;
-
-    /// The item.
-    fn encode(&self) -> Item {
-        self.add_to(Item::at(&self.key()))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::name::User;
 use crate::public_id::SessionId;
 use crate::tagged;
-use crate::text::serde_as_text;
+use crate::word::UnknownWord;
 
 tagged! {
     /// The owner of an idempotency key. Two callers may use the same key for different requests.
@@ -24,12 +24,5 @@ tagged! {
         /// A session without a user: a service or an operator.
         Session(SessionId) = "session:",
     }
-    else CallerError: CallerError, |_| CallerError
+    else UnknownWord: UnknownWord, |_| UnknownWord
 }
-
-/// The text is not a caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("caller: must be user:<name> or session:<id>")]
-pub struct CallerError;
-
-serde_as_text!(Caller);

@@ -12,7 +12,6 @@
 //! A source's timeline is one bucket of all times, with one base shard.
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
 
 use crate::bucket::Bucket;
 use crate::id::{EventId, Tick};
@@ -52,8 +51,7 @@ impl Spread {
         }
         let (first, last) = (Tick::first_of(self.first), Tick::last_of(self.last));
         let begin = order.pick(last.min(from), first.max(from));
-        let slice = self.shards.slice_from(shard, begin, order)?;
-        let (start, end) = (Tick::clamped(*slice.start()), Tick::clamped(*slice.end()));
+        let Stretch { start, end } = self.shards.slice_from(shard, begin, order)?;
         let (start, end) = order.pick((begin.min(end), first.max(start)), (begin.max(start), last.min(end)));
         let is_empty = order.pick(start < end, end < start);
         (!is_empty).then_some(Stretch { start, end })
@@ -96,11 +94,6 @@ pub struct Coverage {
     spreads: Vec<Spread>,
 }
 
-/// The text is not a bucket's spreads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("spreads: must be FIRST-LAST:SHARDS, in milliseconds of the bucket, with commas between them")]
-pub struct SpreadsError;
-
 impl Coverage {
     /// The coverage of a bucket without spreads.
     pub fn new(bucket: Bucket, base: ShardCount) -> Self {
@@ -114,26 +107,20 @@ impl Coverage {
         Self { first, last, base: ShardCount::ONE, spreads: Vec::new() }
     }
 
-    /// The same base with the spreads of a text.
-    ///
-    /// # Errors
-    /// If the text was not made by [`Coverage::spreads_text`].
-    pub fn with_spreads(mut self, text: &str) -> Result<Self, SpreadsError> {
+    /// The same base with the spreads of a text; `None` if the text was not made by [`Coverage::spreads_text`].
+    pub fn with_spreads(mut self, text: &str) -> Option<Self> {
         for spread in text.split(',') {
-            let (span, shards) = spread.split_once(':').ok_or(SpreadsError)?;
-            let (first, last) = span.split_once('-').ok_or(SpreadsError)?;
-            let at = |text: &str| {
-                let millis: u64 = text.parse().map_err(|_| SpreadsError)?;
-                Ok(self.first.saturating_add(millis))
-            };
-            let shards = shards.parse().ok().and_then(|count| ShardCount::new(count).ok());
-            let spread = Spread { shards: shards.ok_or(SpreadsError)?, first: at(first)?, last: at(last)? };
+            let (span, shards) = spread.split_once(':')?;
+            let (first, last) = span.split_once('-')?;
+            let at = |text: &str| Some(self.first.saturating_add(text.parse().ok()?));
+            let shards = ShardCount::new(shards.parse().ok()?).ok()?;
+            let spread = Spread { shards, first: at(first)?, last: at(last)? };
             if spread.first > spread.last || spread.last > self.last {
-                return Err(SpreadsError);
+                return None;
             }
             self.insert(spread);
         }
-        Ok(self)
+        Some(self)
     }
 
     /// The spreads as text: `FIRST-LAST:SHARDS`, in milliseconds of the bucket. None if there are none.
@@ -159,15 +146,20 @@ impl Coverage {
         &self.spreads
     }
 
+    /// The spreads, and the base as a spread over the whole bucket.
+    fn all(&self) -> impl Iterator<Item = Spread> {
+        let base = Spread { shards: self.base, first: self.first, last: self.last };
+        self.spreads.iter().copied().chain([base])
+    }
+
     /// The most shards that the bucket has at any time.
     pub fn most_shards(&self) -> ShardCount {
-        self.spreads.iter().map(|spread| spread.shards).max().unwrap_or_default().max(self.base)
+        self.all().map(|spread| spread.shards).max().unwrap_or_default()
     }
 
     /// The most shards that the bucket has at a time: the number by which an event of this time is placed.
     pub fn shards_at(&self, at: UnixMillis) -> ShardCount {
-        let spreads = self.spreads.iter().filter(|spread| spread.contains(at));
-        spreads.map(|spread| spread.shards).max().unwrap_or_default().max(self.base)
+        self.all().filter(|spread| spread.contains(at)).map(|spread| spread.shards).max().unwrap_or(self.base)
     }
 
     /// The shard in which an event of this time is placed.
@@ -256,15 +248,11 @@ impl Coverage {
 
     /// The shards that may hold an event of a span of time, in ascending order.
     pub fn shards_within(&self, first: UnixMillis, last: UnixMillis) -> Vec<Shard> {
-        let spreads = self.spreads.iter().filter(|spread| spread.first <= last && first <= spread.last);
-        let mut shards: BTreeSet<Shard> = BTreeSet::new();
-        for (count, from, to) in spreads
-            .map(|spread| (spread.shards, spread.first.max(first), spread.last.min(last)))
-            .chain([(self.base, first.max(self.first), last.min(self.last))])
-        {
-            shards.extend(count.shards_within(Tick::first_of(from), Tick::last_of(to)));
-        }
-        shards.into_iter().collect()
+        let shards = self.all().flat_map(|spread| {
+            let (first, last) = (spread.first.max(first), spread.last.min(last));
+            spread.shards.shards_within(Tick::first_of(first), Tick::last_of(last))
+        });
+        shards.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// True if a shard may hold events at all times of the bucket.
@@ -274,9 +262,7 @@ impl Coverage {
 
     /// The stretch of time around or behind `from`, in the order of a walk, in which a shard may hold events.
     pub fn stretch(&self, shard: Shard, from: Tick, order: Order) -> Option<Stretch> {
-        let base = Spread { shards: self.base, first: self.first, last: self.last };
-        let stretches =
-            self.spreads.iter().chain([&base]).filter_map(|spread| spread.stretch(shard, from, order));
+        let stretches = self.all().filter_map(|spread| spread.stretch(shard, from, order));
         // If two stretches start together, the longer one is returned.
         match order {
             Order::NewestFirst => stretches.max_by_key(|found| (found.start, std::cmp::Reverse(found.end))),
@@ -303,33 +289,32 @@ impl ShardCount {
     /// before 1970.
     pub fn slice_before(self, tick: Tick, back: u64) -> Option<(Shard, Tick, Tick)> {
         let number = (tick.get() >> self.slice_bits()).checked_sub(back)?;
-        let slice = self.slice(number);
-        Some((self.pick(number), Tick::clamped(*slice.start()), Tick::clamped(*slice.end())))
+        let Stretch { start, end } = self.slice(number)?;
+        Some((self.pick(number), start, end))
     }
 
     const fn slice_bits(self) -> u32 {
         CYCLE_BITS - self.get().trailing_zeros()
     }
 
-    /// The ticks of a slice.
-    const fn slice(self, number: u64) -> RangeInclusive<u64> {
+    /// The ticks of a slice; `None` after the year 9999.
+    fn slice(self, number: u64) -> Option<Stretch> {
         let start = number << self.slice_bits();
-        start..=start + (self.slice_ticks() - 1)
+        Some(Stretch { start: Tick::from_bits(start)?, end: Tick::clamped(start + (self.slice_ticks() - 1)) })
     }
 
     /// The shard's slice that holds a tick, or its next slice in the order of a walk.
-    fn slice_from(self, shard: Shard, tick: Tick, order: Order) -> Option<RangeInclusive<u64>> {
+    fn slice_from(self, shard: Shard, tick: Tick, order: Order) -> Option<Stretch> {
         // One shard has all times in one slice.
         if self == Self::ONE {
-            return Some(0..=Tick::MAX.get());
+            return Some(Stretch { start: Tick::clamped(0), end: Tick::MAX });
         }
         let (number, shard) = (tick.get() >> self.slice_bits(), u64::from(shard.get()));
         let others = u64::from(self.get() - 1);
-        let slice = self.slice(match order {
+        self.slice(match order {
             Order::NewestFirst => number.checked_sub(number.wrapping_sub(shard) & others)?,
             Order::OldestFirst => number + (shard.wrapping_sub(number) & others),
-        });
-        (*slice.start() <= Tick::MAX.get()).then_some(slice)
+        })
     }
 
     /// The shards whose slices share a tick with a span.
@@ -469,11 +454,7 @@ mod tests {
     #[test]
     fn text_that_is_not_of_a_bucket_is_refused() {
         for text in ["", "1-2", "1:4", "2-1:4", "1-2:3", "0-3600000:4", "a-b:4", "1-2:4,", "-1-2:4"] {
-            assert_eq!(
-                Coverage::new(bucket(), ShardCount::ONE).with_spreads(text),
-                Err(SpreadsError),
-                "{text}"
-            );
+            assert_eq!(Coverage::new(bucket(), ShardCount::ONE).with_spreads(text), None, "{text}");
         }
     }
 
@@ -482,7 +463,7 @@ mod tests {
         fn spreads_read_back_as_written(coverage in coverage()) {
             if let Some(text) = coverage.spreads_text() {
                 let empty = Coverage { spreads: Vec::new(), ..coverage.clone() };
-                prop_assert_eq!(empty.with_spreads(&text), Ok(coverage));
+                prop_assert_eq!(empty.with_spreads(&text), Some(coverage));
                 prop_assert!(text.len() <= SPREADS * "3599999-3599999:256,".len());
             }
         }

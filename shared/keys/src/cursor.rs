@@ -157,7 +157,7 @@ impl Cursor {
             return Err(Malformed::Version);
         }
         let [query @ .., kind] = *rest;
-        let order = [Order::NewestFirst, Order::OldestFirst].get(usize::from(order)).copied();
+        let order = Order::ALL.get(usize::from(order)).copied();
         Ok(Self {
             query: Fingerprint::from_bytes(query),
             order: order.ok_or(Malformed::Position)?,
@@ -175,12 +175,7 @@ impl std::fmt::Display for Cursor {
         bytes.push(kind);
         bytes.extend(position);
         bytes.extend(checksum(&bytes));
-
-        let mut text = [0; CURSOR_TEXT_BYTES];
-        let length = URL_SAFE_NO_PAD
-            .encode_slice(&bytes, &mut text)
-            .expect("the longest cursor fits its cap, as asserted at compile time");
-        f.write_str(str::from_utf8(&text[..length]).expect("base64 is ASCII"))
+        f.write_str(&URL_SAFE_NO_PAD.encode(bytes))
     }
 }
 

@@ -58,13 +58,11 @@ impl Tick {
     ///
     /// # Errors
     /// [`TimeError::Range`] after the year 9999.
-    pub const fn from_unix(since_epoch: Duration) -> Result<Self, TimeError> {
-        let (seconds, nanos) = (since_epoch.as_secs(), since_epoch.subsec_nanos());
-        let millis = seconds.saturating_mul(1000).saturating_add((nanos / 1_000_000) as u64);
-        match UnixMillis::new(millis) {
-            Ok(at) => Ok(Self::new(at, (nanos % 1_000_000) as u64 * (FRACTION + 1) / 1_000_000)),
-            Err(error) => Err(error),
-        }
+    pub fn from_unix(since_epoch: Duration) -> Result<Self, TimeError> {
+        let at =
+            u64::try_from(since_epoch.as_millis()).map_err(|_| TimeError::Range).and_then(UnixMillis::new)?;
+        let nanos = u64::from(since_epoch.subsec_nanos() % 1_000_000);
+        Ok(Self::new(at, nanos * (FRACTION + 1) / 1_000_000))
     }
 
     /// The first tick of a millisecond.
@@ -190,18 +188,12 @@ impl EventId {
 
     /// The next greater possible id, for a range that starts after this id.
     pub fn just_after(self) -> Option<Self> {
-        match self.rand_b() {
-            RAND_B => Some(Self::from_parts(Tick::from_bits(self.tick().0 + 1)?, 0)),
-            rand_b => Some(Self::from_parts(self.tick(), rand_b + 1)),
-        }
+        Self::from_number(self.number() + 1)
     }
 
     /// The next smaller possible id, for a range that ends before this id.
     pub fn just_before(self) -> Option<Self> {
-        match self.rand_b() {
-            0 => Some(Self::from_parts(Tick(self.tick().0.checked_sub(1)?), RAND_B)),
-            rand_b => Some(Self::from_parts(self.tick(), rand_b - 1)),
-        }
+        Self::from_number(self.number().checked_sub(1)?)
     }
 
     /// An id strictly between two others, chosen by `entropy`; none if there is none between them.
@@ -215,12 +207,9 @@ impl EventId {
     /// assert_eq!(one.between(one.just_after().unwrap(), 42), None);
     /// # Ok::<(), lately_keys::TimeError>(())
     /// ```
-    #[expect(clippy::cast_possible_truncation, reason = "a number is cut into its two parts")]
     pub fn between(self, other: Self, entropy: u128) -> Option<Self> {
-        let number = |id: Self| u128::from(id.tick().0) << RAND_B_BITS | u128::from(id.rand_b());
-        let (least, greatest) = (number(self.min(other)), number(self.max(other)));
-        let number = least + 1 + entropy.checked_rem((greatest - least).checked_sub(1)?)?;
-        Some(Self::from_parts(Tick::from_bits((number >> RAND_B_BITS) as u64)?, number as u64 & RAND_B))
+        let (least, greatest) = (self.number().min(other.number()), self.number().max(other.number()));
+        Self::from_number(least + 1 + entropy.checked_rem((greatest - least).checked_sub(1)?)?)
     }
 
     /// The event's time.
@@ -255,11 +244,6 @@ impl EventId {
         self.0
     }
 
-    /// The id as text, written into the caller's buffer without allocation.
-    pub fn encode(self, buffer: &mut [u8; UUID_TEXT_BYTES]) -> &mut str {
-        self.0.hyphenated().encode_lower(buffer)
-    }
-
     const fn from_parts(tick: Tick, rand_b: u64) -> Self {
         let high = tick.0 >> FRACTION_BITS << 16 | VERSION | tick.0 & FRACTION;
         Self(Uuid::from_u64_pair(high, VARIANT | rand_b))
@@ -268,6 +252,16 @@ impl EventId {
     fn rand_b(self) -> u64 {
         let (_, low) = self.0.as_u64_pair();
         low & RAND_B
+    }
+
+    /// The id without the bits that all ids share. Neighbours have neighbouring numbers.
+    fn number(self) -> u128 {
+        u128::from(self.tick().0) << RAND_B_BITS | u128::from(self.rand_b())
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a number is cut into its two parts")]
+    fn from_number(number: u128) -> Option<Self> {
+        Some(Self::from_parts(Tick::from_bits((number >> RAND_B_BITS) as u64)?, number as u64 & RAND_B))
     }
 }
 
@@ -383,8 +377,6 @@ mod tests {
             prop_assert_eq!(id.rand_b() & RANDOM, entropy & RANDOM);
             prop_assert_eq!(EventId::try_from(id.as_uuid()), Ok(id));
             prop_assert_eq!(id.to_string().parse(), Ok(id));
-            let mut buffer = [0; 36];
-            prop_assert_eq!(&*id.encode(&mut buffer), id.to_string());
 
             let import = EventId::import(at, shard, more);
             prop_assert_eq!((import.at(), import.shard()), (at, shard));

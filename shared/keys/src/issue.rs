@@ -44,12 +44,6 @@ impl TryFrom<u32> for IssueNumber {
     }
 }
 
-impl From<IssueNumber> for u32 {
-    fn from(number: IssueNumber) -> Self {
-        number.0
-    }
-}
-
 impl FromStr for IssueNumber {
     type Err = IssueNumberError;
 

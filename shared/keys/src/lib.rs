@@ -70,8 +70,8 @@ mod word;
 mod arbitrary;
 
 pub use bucket::{Bucket, BucketError, BucketWidth, BucketWidthError};
-pub use caller::{Caller, CallerError};
-pub use coverage::{Coverage, Spread, SpreadsError, Stretch};
+pub use caller::Caller;
+pub use coverage::{Coverage, Spread, Stretch};
 pub use cursor::{Cursor, CursorError, Malformed, Position};
 pub use fingerprint::{Fingerprint, FingerprintBuilder};
 pub use generator::{Exhausted, Generator};

@@ -30,15 +30,6 @@ pub const LATE_SHARDS: u8 = 16;
 /// Highest issue number: numbers are stored with eight digits.
 pub const ISSUE_NUMBER: u32 = 99_999_999;
 
-/// Highest page number of a fan-out job: numbers are stored with eight digits.
-pub const JOB_PAGE: u32 = 99_999_999;
-
-/// Highest page number of a run's late events: numbers are stored with eight digits.
-pub const LATE_PAGE: u32 = 99_999_999;
-
-/// Highest page number of an erasure's ids: numbers are stored with eight digits.
-pub const ERASED_PAGE: u32 = 99_999_999;
-
 /// Longest text of a cursor. Longer text is refused without decoding.
 pub const CURSOR_TEXT_BYTES: usize = 256;
 

@@ -59,28 +59,14 @@ pub enum NameRule {
 /// The characters of one kind of name.
 #[derive(Debug, PartialEq, Eq)]
 struct Alphabet {
-    first: &'static str,
-    rest: &'static str,
     upper_case: bool,
-    punctuation: &'static [u8],
+    /// The characters besides letters and digits. A name does not start with them.
+    punctuation: &'static str,
 }
 
-static NAME: Alphabet = Alphabet {
-    first: "a letter or a digit",
-    rest: "A-Z a-z 0-9 . _ @ -",
-    upper_case: true,
-    punctuation: b"._@-",
-};
-
-static SUBJECT: Alphabet =
-    Alphabet { first: NAME.first, rest: "A-Z a-z 0-9 . _ @ : -", upper_case: true, punctuation: b"._@:-" };
-
-static EVENT_TYPE: Alphabet = Alphabet {
-    first: "a lower-case letter or a digit",
-    rest: "a-z 0-9 . _ -",
-    upper_case: false,
-    punctuation: b"._-",
-};
+static NAME: Alphabet = Alphabet { upper_case: true, punctuation: "._@-" };
+static SUBJECT: Alphabet = Alphabet { upper_case: true, punctuation: "._@:-" };
+static EVENT_TYPE: Alphabet = Alphabet { upper_case: false, punctuation: "._-" };
 
 impl Alphabet {
     fn may_start(&self, byte: u8) -> bool {
@@ -88,15 +74,14 @@ impl Alphabet {
     }
 
     fn may_follow(&self, byte: u8) -> bool {
-        self.may_start(byte) || self.punctuation.contains(&byte)
+        self.may_start(byte) || self.punctuation.as_bytes().contains(&byte)
     }
 
     /// The same rule as a regular expression, without its ends.
     #[cfg(feature = "document")]
     fn form(&self, max_bytes: usize) -> String {
         let letters = if self.upper_case { "A-Za-z" } else { "a-z" };
-        let punctuation = self.punctuation.escape_ascii();
-        format!("[{letters}0-9][{letters}0-9{punctuation}]{{0,{}}}", max_bytes - 1)
+        format!("[{letters}0-9][{letters}0-9{}]{{0,{}}}", self.punctuation, max_bytes - 1)
     }
 
     fn check(&self, text: &str, max_bytes: usize) -> Result<(), NameRule> {
@@ -122,9 +107,14 @@ fn describe(rule: NameRule, alphabet: &Alphabet) -> String {
     match rule {
         NameRule::Empty => "must not be empty".to_owned(),
         NameRule::TooLong { max_bytes } => format!("must not be longer than {max_bytes} bytes"),
-        NameRule::First => format!("must start with {}", alphabet.first),
+        NameRule::First => {
+            let letter = if alphabet.upper_case { "letter" } else { "lower-case letter" };
+            format!("must start with a {letter} or a digit")
+        }
         NameRule::Character { index } => {
-            format!("character {} is not one of {}", index + 1, alphabet.rest)
+            let letters = if alphabet.upper_case { "A-Z a-z" } else { "a-z" };
+            let punctuation: String = alphabet.punctuation.chars().flat_map(|mark| [' ', mark]).collect();
+            format!("character {} is not one of {letters} 0-9{punctuation}", index + 1)
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The public ids of sessions and erasures: UUIDs that sort by the time of their creation.
 
-use uuid::Variant;
-
+use crate::id::EventId;
 use crate::time::UnixMillis;
 
 macro_rules! public_id {
@@ -67,9 +66,7 @@ public_id! {
 impl SessionId {
     /// When the id was made; none if the UUID is not of version 7, which no session has.
     pub fn made_at(self) -> Option<UnixMillis> {
-        let is_v7 = self.0.get_version_num() == 7 && self.0.get_variant() == Variant::RFC4122;
-        let [a, b, c, d, e, f, ..] = *self.as_bytes();
-        is_v7.then(|| UnixMillis::new(u64::from_be_bytes([0, 0, a, b, c, d, e, f])).ok()).flatten()
+        EventId::from_slice(self.as_bytes()).map(EventId::at)
     }
 }
 

@@ -57,7 +57,8 @@ impl FromStr for Shard {
 /// assert!(ShardCount::new(3).is_err());
 /// # Ok::<(), lately_keys::ShardCountError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "u16")]
 pub struct ShardCount(u16);
 
 /// The number is not a count of shards.
@@ -143,19 +144,6 @@ crate::schema!(ShardCount, "Shards", {
     let count = ObjectBuilder::new().schema_type(Type::Integer);
     count.enum_values(Some(counts))
 });
-
-impl serde::Serialize for ShardCount {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u16(self.0)
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for ShardCount {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let count = u16::deserialize(deserializer)?;
-        Self::new(count).map_err(serde::de::Error::custom)
-    }
-}
 
 #[cfg(test)]
 mod tests {

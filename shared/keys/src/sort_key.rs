@@ -14,7 +14,6 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 use crate::id::{EventId, parse_hyphenated};
-use crate::limits::UUID_TEXT_BYTES;
 
 /// An id as the sort key of a timeline.
 ///
@@ -39,11 +38,6 @@ impl SortKey {
     /// The id of this sort key.
     pub fn id(self) -> EventId {
         EventId::try_from(invert(self.0)).expect("a sort key is made from an id, or checked")
-    }
-
-    /// The key as text, written into the caller's buffer without allocation.
-    pub fn encode(self, buffer: &mut [u8; UUID_TEXT_BYTES]) -> &mut str {
-        self.0.hyphenated().encode_lower(buffer)
     }
 }
 
@@ -104,8 +98,6 @@ mod tests {
         fn text_round_trips_and_sorts_newest_first(a in arbitrary::id(), b in arbitrary::id()) {
             let (key_a, key_b) = (a.sort_key().to_string(), b.sort_key().to_string());
             prop_assert_eq!(key_a.parse::<SortKey>().map(SortKey::id), Ok(a));
-            let mut buffer = [0; 36];
-            prop_assert_eq!(&*a.sort_key().encode(&mut buffer), &key_a);
             prop_assert_eq!(key_a.cmp(&key_b), b.cmp(&a));
         }
     }

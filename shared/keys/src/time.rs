@@ -10,6 +10,7 @@ use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime, UtcDateTime};
 
 use crate::text::serde_as_text;
+use crate::words;
 
 /// A time in whole milliseconds, UTC, from 1970-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z.
 ///
@@ -139,14 +140,16 @@ crate::schema!(UnixMillis, "Time", {
     ))
 });
 
-/// The direction through a timeline.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// From the present into the past: DynamoDB's natural order in this table.
-    #[default]
-    NewestFirst,
-    /// From the past to the present.
-    OldestFirst,
+words! {
+    /// The direction through a timeline.
+    #[derive(Default)]
+    pub enum Order {
+        /// From the present into the past: DynamoDB's natural order in this table.
+        #[default]
+        NewestFirst = "desc",
+        /// From the past to the present.
+        OldestFirst = "asc",
+    }
 }
 
 impl Order {
@@ -157,17 +160,9 @@ impl Order {
             Self::OldestFirst => oldest_first,
         }
     }
-
-    /// The order's word in a query.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NewestFirst => "desc",
-            Self::OldestFirst => "asc",
-        }
-    }
 }
 
-crate::schema!(Order, inline, words([Order::NewestFirst.as_str(), Order::OldestFirst.as_str()]));
+crate::schema!(Order, inline, words(Order::ALL.map(Order::as_str)));
 
 #[cfg(test)]
 mod tests {

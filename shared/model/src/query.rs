@@ -354,8 +354,7 @@ pub(crate) fn parse<T, const N: usize>(
 }
 
 pub(crate) fn parse_order(text: &str) -> Result<Order, &'static str> {
-    let orders = [Order::NewestFirst, Order::OldestFirst];
-    orders.into_iter().find(|order| order.as_str() == text).ok_or("must be asc or desc")
+    text.parse().map_err(|_| "must be asc or desc")
 }
 
 pub(crate) fn parse_bool(text: &str) -> Result<bool, &'static str> {

@@ -218,8 +218,7 @@ async fn count(
         Some(limit) => query.limit(limit),
         None => query,
     };
-    let page = op.table.query(&query).await?;
-    op.table.meter().items(page.read);
+    let page = op.table.query_items(&query).await?;
     Ok(page.count as u64)
 }
 

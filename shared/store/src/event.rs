@@ -7,7 +7,7 @@ use lately_items::limits::DELETION_SECONDS;
 use lately_items::{DeletedEventKey, EventKey};
 use lately_keys::{Actor, BucketWidth, EventId, TableKey};
 use lately_model::Event;
-use lately_table::{Condition, TableError};
+use lately_table::{Condition, Item, TableError};
 
 use crate::handle::TopicHandle;
 use crate::topic::error::TopicError;
@@ -119,6 +119,6 @@ impl TopicHandle<'_> {
     /// writes the event again.
     pub(crate) async fn note_deletion(self, id: EventId) -> Result<(), TableError> {
         let deleted = DeletedEventKey { topic: self.topic.clone(), id };
-        self.op.table.put(&deleted.item(self.op.now().get() / 1000 + DELETION_SECONDS)).await
+        self.op.table.put(&Item::mark(&deleted, self.op.now().get() / 1000 + DELETION_SECONDS)).await
     }
 }

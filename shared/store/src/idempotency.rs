@@ -8,7 +8,7 @@
 
 use lately_items::{EXPIRES_AT, IdempotencyItemKey, IdempotencyKey, KeyRecord};
 use lately_keys::{Caller, EventId, TableKey, Topic, UnixMillis};
-use lately_table::{Condition, PutIf, TableError, Update};
+use lately_table::{Condition, TableError, Update};
 
 use crate::limits::DELETION_SETTLE_SECONDS;
 use crate::op::Op;
@@ -46,14 +46,10 @@ impl KeyedRequest<'_> {
         let is_over = Condition::at_most(EXPIRES_AT, accepted_at.get() / 1000);
         let is_of_earlier = Condition::below(KeyRecord::AT, &self.since());
         let is_free = Condition::no_item().or(is_over).or(is_of_earlier);
-        let found = match self.op.table.put_if(&wanted.encode(&self.key()), &is_free).await? {
-            PutIf::Done => return Ok(None),
-            PutIf::Refused(Some(there)) => KeyRecord::decode(&there)?,
-            // DynamoDB did not return the record, so read the record.
-            PutIf::Refused(None) => self.recorded().await?.unwrap_or_else(|| wanted.clone()),
-        };
+        let there = self.op.table.put_if(&wanted.encode(&self.key()), &is_free).await?;
+        let found = there.as_ref().map(KeyRecord::decode).transpose()?;
         // Ids are random, so a record with the same ids was written by an earlier attempt of this request.
-        Ok(Some(found).filter(|found| *found != wanted))
+        Ok(found.filter(|found| *found != wanted))
     }
 
     /// The record under the request's key, if there is one.

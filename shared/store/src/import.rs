@@ -8,7 +8,7 @@
 //! A throttled import does not grow the buckets: its events' ids name their shards, so new shards would take none of
 //! them. Importers must limit their rate to what their shards can take.
 
-use lately_items::Acceptance;
+use lately_items::{Acceptance, StoredTopic};
 use lately_keys::{EventId, ShardCount};
 use lately_model::{AcceptedTimes, Event, NewEvent, TopicSettings};
 
@@ -55,7 +55,8 @@ impl TopicHandle<'_> {
         // New buckets begin with the import's number of shards, and the import doubles no bucket's shards.
         let min_shards = settings.min_shards.max(shards);
         let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
-        let writer = EventWriter::of(self.op, self.topic, &settings).above_floor_of(&stored);
+        let stored = StoredTopic { settings, ..stored };
+        let writer = EventWriter::of(self.op, self.topic, &stored);
         let placed = writer.place(events, Some(ids), acceptance).await?;
         for PlacedEvent { event, entry, .. } in &placed.events {
             if !entry.coverage.covers(event.id) {

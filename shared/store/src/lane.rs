@@ -76,8 +76,7 @@ impl Op {
         query: &Query,
         decode: impl Fn(&Item) -> Result<T, Corrupt>,
     ) -> Result<LanePage<T>, TableError> {
-        let page = self.table.query(query).await?;
-        self.table.meter().items(page.read);
+        let page = self.table.query_items(query).await?;
         let stopped_at = page.next.map(|key| key.get::<SortKey>("sk")).transpose()?.map(SortKey::id);
         Ok(LanePage { read: page.read, ..LanePage::of(&page.items, stopped_at, decode)? })
     }

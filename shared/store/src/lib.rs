@@ -94,9 +94,8 @@ pub use issue::{
     ChangeIssueError, GetIssueError, IssueNotFound, IssuesError, MigrationPlan, MigrationReport,
     OpenIssueError,
 };
-pub use lately_items::{CommittedRun, Progress, Run, WaitingStep};
-pub use lately_items::{StoredDocument, StoredKeys};
-pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Unavailable, Units};
+pub use lately_items::{CommittedRun, Progress, Run, StoredDocument, StoredKeys, WaitingStep};
+pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Units};
 pub use list::ListError;
 pub use live::LiveFollower;
 pub use live::message::LiveMessage;

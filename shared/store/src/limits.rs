@@ -221,17 +221,11 @@ pub const RENEWAL_DUE_MILLIS: u64 = 5_000;
 pub const RENEWAL_CHANCE: u64 = 64;
 
 /// Most shards of a source's timeline: some 64,000 events a second of one actor or subject.
-pub const SOURCE_SHARDS: ShardCount = match ShardCount::new(64) {
-    Ok(count) => count,
-    Err(_) => unreachable!(),
-};
+pub const SOURCE_SHARDS: ShardCount = ShardCount::MAX.halved().halved();
 
 /// A timeline gets up to this many shards whenever a shard refuses a write. They use three quarters of what the four
 /// partitions of a new table serve; twice as many would use little more.
-pub const SHARDS_AT_WILL: ShardCount = match ShardCount::new(32) {
-    Ok(count) => count,
-    Err(_) => unreachable!(),
-};
+pub const SHARDS_AT_WILL: ShardCount = SOURCE_SHARDS.halved();
 
 /// A timeline gets more shards than [`SHARDS_AT_WILL`] only if the shard that refuses a write holds so many write units
 /// of the last two seconds. A shard that has used up a partition of its own has taken 1,000 in the last second. A shard that
@@ -288,5 +282,6 @@ const _: () = {
     assert!(POINTERS_AT_FIRST <= lately_table::limits::BATCH_KEYS);
     assert!(POINTERS_AT_FIRST == PAGE_BYTES / lately_model::limits::EVENT_BYTES);
     assert!(QUERIES_PER_PAGE as usize >= 2 * lately_keys::limits::SHARDS as usize);
+    assert!(SOURCE_SHARDS.get() == 64 && SHARDS_AT_WILL.get() == 32);
     assert!(SOURCE_SHARDS.get() <= 100, "the longest key of an entry has two digits for its shard");
 };

@@ -58,12 +58,12 @@ pub struct Waiter {
 impl Store {
     /// The handle of one request, with the time that the connection grants one operation.
     pub fn op(&self) -> Op {
-        Op::new(self.clone(), self.connection().begin())
+        Op::new(self.clone(), self.inner.connection.begin())
     }
 
     /// The handle of one request with this much time.
     pub fn op_within(&self, time: Duration) -> Op {
-        Op::new(self.clone(), self.connection().begin_within(time))
+        Op::new(self.clone(), self.inner.connection.begin_within(time))
     }
 }
 
@@ -86,12 +86,12 @@ impl Op {
     /// than one request is made of such steps. The step's price is added to this request's price when the step is
     /// dropped.
     pub fn step(&self) -> Self {
-        Self { table: self.store.connection().begin_step(&self.table), ..self.clone() }
+        Self { table: self.store.inner.connection.begin_step(&self.table), ..self.clone() }
     }
 
     /// As [`Op::step`], with this much time.
     pub fn step_within(&self, time: Duration) -> Self {
-        Self { table: self.store.connection().begin_step_within(&self.table, time), ..self.clone() }
+        Self { table: self.store.inner.connection.begin_step_within(&self.table, time), ..self.clone() }
     }
 
     /// The same request, which uses directory pages of up to this age.
@@ -139,7 +139,7 @@ impl Op {
     }
 
     pub(crate) fn memory(&self) -> &Memory {
-        self.store.memory()
+        &self.store.inner.memory
     }
 
     /// The first revision of a record that is created now.

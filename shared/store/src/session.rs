@@ -11,7 +11,9 @@
 //! all of a user's sessions misses none that was created before it.
 
 use lately_items::session;
-use lately_items::{EXPIRES_AT, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey};
+use lately_items::{
+    EXPIRES_AT, Record, SessionKey, SessionListKey, SessionNameKey, TokenHash, UserSessionKey,
+};
 use lately_keys::{Fingerprint, Order, Place, Position, SessionId, TableKey, UnixMillis, User};
 use lately_model::{NewSession, PageSize, Session, SessionList, SessionQuery};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
@@ -67,7 +69,7 @@ impl SessionsHandle<'_> {
         if session::stored_hash(&item)? != hash || item.is_over(self.op.now())? {
             return Ok(None);
         }
-        Ok(Some(session::decode(&item)?))
+        Ok(Some(Session::decode(&item)?))
     }
 
     /// A session by its id.
@@ -103,7 +105,7 @@ impl SessionsHandle<'_> {
             let (sessions, next) = self.of_user(user, after, PageSize::MAX).await?;
             let now = self.op.now();
             for stored in &sessions {
-                if session::decode(stored)?.expires_at > now
+                if Session::decode(stored)?.expires_at > now
                     && self.end(session::stored_hash(stored)?).await?
                 {
                     revoked += 1;
@@ -136,7 +138,7 @@ impl SessionsHandle<'_> {
             Some(user) => self.of_user(user, after, query.limit).await?,
         };
         let now = self.op.now();
-        let sessions: Result<Vec<_>, _> = sessions.iter().map(session::decode).collect();
+        let sessions: Result<Vec<_>, _> = sessions.iter().map(Session::decode).collect();
         let mut sessions = sessions.map_err(TableError::from)?;
         sessions.retain(|session| session.expires_at > now);
         Ok(SessionList { sessions, next: next.map(|id| pager.cursor(Position::Session(id))) })
@@ -178,8 +180,7 @@ impl SessionsHandle<'_> {
     ) -> Result<StoredSessions, TableError> {
         // Every id sorts before `~`.
         let before = after.map_or_else(|| "~".to_owned(), |id| id.to_string());
-        let page = self.op.table.query(&list.before(before).backward(true).limit(limit.get())).await?;
-        self.op.table.meter().items(page.items.len());
+        let page = self.op.table.query_items(&list.before(before).backward(true).limit(limit.get())).await?;
         self.op.table.meter().round();
         let last = page.items.last().filter(|_| page.next.is_some());
         let next = last.map(session::listed_id).transpose()?;

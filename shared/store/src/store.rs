@@ -11,15 +11,15 @@ use crate::settings::FeedSettings;
 /// Lately's table. A clone is cheap; one store serves a whole process.
 #[derive(Clone, Debug)]
 pub struct Store {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
     feeds: FeedSettings,
 }
 
 #[derive(Debug)]
-struct Inner {
-    connection: Connection,
-    generator: Generator,
-    memory: Memory,
+pub(crate) struct Inner {
+    pub(crate) connection: Connection,
+    pub(crate) generator: Generator,
+    pub(crate) memory: Memory,
 }
 
 impl Store {
@@ -39,10 +39,6 @@ impl Store {
         now(self.ambient())
     }
 
-    pub(crate) fn connection(&self) -> &Connection {
-        &self.inner.connection
-    }
-
     /// The work of all finished operations of this store and its clones, since the tally was last taken.
     pub fn take_tally(&self) -> Tally {
         self.inner.connection.take_tally()
@@ -60,13 +56,5 @@ impl Store {
     /// The store's clocks and random source.
     pub fn ambient(&self) -> &dyn Ambient {
         self.inner.connection.ambient()
-    }
-
-    pub(crate) fn generator(&self) -> &Generator {
-        &self.inner.generator
-    }
-
-    pub(crate) fn memory(&self) -> &Memory {
-        &self.inner.memory
     }
 }

@@ -356,12 +356,8 @@ impl Attempts<'_> {
 }
 
 pub(crate) fn unavailable<E: OperationError>(error: &SdkError<E>) -> TableError {
-    unavailable_because(error, error.request_id())
-}
-
-fn unavailable_because(error: &(dyn Error + 'static), request_id: Option<&str>) -> TableError {
     // The text contains each cause with its own text, because the error's debug text is pages long.
     let texts: Vec<_> = causes(error).map(ToString::to_string).collect();
-    let request = request_id.map(|id| format!(" (request {id})")).unwrap_or_default();
+    let request = error.request_id().map(|id| format!(" (request {id})")).unwrap_or_default();
     TableError::unavailable(format!("{}{request}", texts.join(": ")))
 }

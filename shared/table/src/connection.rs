@@ -16,26 +16,29 @@ use crate::limits::ATTEMPTS;
 /// The client must not retry by itself: [`Table`] does, and knows which attempts are ambiguous.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    client: Client,
-    name: Arc<str>,
-    /// The names of the attributes of the table's key.
-    key_names: [Arc<str>; 2],
-    ambient: Arc<dyn Ambient>,
+    /// The table as every operation uses it. Its meter adds up the figures of all operations.
+    table: Table,
     budget: Duration,
-    meter: Arc<Meter>,
 }
 
 impl Connection {
     /// A connection to a table, with a budget of time for each operation.
     pub fn new(client: Client, name: impl Into<String>, ambient: impl Ambient, budget: Duration) -> Self {
-        let name = name.into().into();
-        let key_names = [Place::Table.pk().into(), Place::Table.sk().into()];
-        Self { client, name, key_names, ambient: Arc::new(ambient), budget, meter: Arc::default() }
+        let table = Table {
+            client,
+            name: name.into().into(),
+            key_names: [Place::Table.pk().into(), Place::Table.sk().into()],
+            meter: Arc::default(),
+            ambient: Arc::new(ambient),
+            deadline: Duration::MAX,
+            max_attempts: Some(ATTEMPTS),
+        };
+        Self { table, budget }
     }
 
     /// A connection to a table whose key has other attributes than `pk` and `sk`.
     pub fn with_key_names(self, pk: &str, sk: &str) -> Self {
-        Self { key_names: [pk.into(), sk.into()], ..self }
+        Self { table: Table { key_names: [pk.into(), sk.into()], ..self.table }, ..self }
     }
 
     /// Begins an operation.
@@ -45,7 +48,7 @@ impl Connection {
 
     /// Begins an operation that has this much time.
     pub fn begin_within(&self, time: Duration) -> Table {
-        self.begin_part(time, &self.meter)
+        self.begin_step_within(&self.table, time)
     }
 
     /// Begins an operation whose price is added to the price of another operation.
@@ -55,34 +58,22 @@ impl Connection {
 
     /// Begins an operation that has this much time, and whose price is added to the price of another operation.
     pub fn begin_step_within(&self, whole: &Table, time: Duration) -> Table {
-        self.begin_part(time, &whole.meter)
-    }
-
-    fn begin_part(&self, time: Duration, whole: &Arc<Meter>) -> Table {
-        let Self { client, name, key_names, ambient, .. } = self;
-        Table {
-            client: client.clone(),
-            name: Arc::clone(name),
-            key_names: key_names.clone(),
-            meter: Arc::new(Meter::part_of(Arc::clone(whole))),
-            ambient: Arc::clone(ambient),
-            deadline: ambient.monotonic() + time,
-            max_attempts: Some(ATTEMPTS),
-        }
+        let meter = Arc::new(Meter::part_of(Arc::clone(&whole.meter)));
+        Table { meter, deadline: self.ambient().monotonic() + time, ..self.table.clone() }
     }
 
     /// The work of all finished operations since the tally was last read.
     pub fn take_tally(&self) -> Tally {
-        self.meter.take()
+        self.table.meter.take()
     }
 
     /// The table's name.
     pub fn table_name(&self) -> &str {
-        &self.name
+        &self.table.name
     }
 
     /// The clocks and the random source.
     pub fn ambient(&self) -> &dyn Ambient {
-        &*self.ambient
+        self.table.ambient()
     }
 }

@@ -91,9 +91,7 @@ pub struct Meter {
 impl Meter {
     /// A meter whose figures are added to `whole` when the meter is dropped.
     pub(crate) fn part_of(whole: Arc<Self>) -> Self {
-        let mut meter = Self::default();
-        meter.whole = Some(whole);
-        meter
+        Self { whole: Some(whole), tally: Mutex::default() }
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {

@@ -4,19 +4,13 @@ use std::fmt::Display;
 
 use lately_items::Corrupt;
 
-/// DynamoDB could not be reached, or refused the calls, until the operation's time was up.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("DynamoDB is not available: {cause}")]
-pub struct Unavailable {
-    cause: String,
-}
-
 /// The table could not be read or written.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum TableError {
-    /// A later attempt can succeed.
-    #[error(transparent)]
-    Unavailable(#[from] Unavailable),
+    /// DynamoDB could not be reached, or refused the calls, until the operation's time was up. A later attempt can
+    /// succeed. Contains the cause.
+    #[error("DynamoDB is not available: {0}")]
+    Unavailable(String),
     /// A stored item does not have the form that its key promises.
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
@@ -25,6 +19,6 @@ pub enum TableError {
 impl TableError {
     /// The error of an operation that a later attempt may complete, with its cause.
     pub fn unavailable(cause: impl Display) -> Self {
-        Self::Unavailable(Unavailable { cause: cause.to_string() })
+        Self::Unavailable(cause.to_string())
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::{Key, TableKey};
 
-use lately_items::{Item, Value};
+use lately_items::{Item, Record, Value};
 
 type Name = Cow<'static, str>;
 
@@ -114,10 +114,8 @@ conditions! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
     key: Key,
-    set: Vec<(Name, Value)>,
-    add: Vec<(Name, Value)>,
-    remove: Vec<Name>,
-    take: Vec<(Name, Value)>,
+    /// The changes of attributes, each with the word of its clause. Only removals have no value.
+    changes: Vec<(&'static str, Name, Option<Value>)>,
     condition: Option<Condition>,
 }
 
@@ -129,30 +127,37 @@ impl Update {
 
     /// An update of the item under a key of the table.
     pub const fn under(key: Key) -> Self {
-        Self { key, set: Vec::new(), add: Vec::new(), remove: Vec::new(), take: Vec::new(), condition: None }
+        Self { key, changes: Vec::new(), condition: None }
     }
 
     /// Sets an attribute.
-    pub fn set(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        self.set.push((name.into(), value.into()));
-        self
+    pub fn set(self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
+        self.with("SET", name, Some(value.into()))
+    }
+
+    /// Sets all attributes of a record.
+    pub fn set_all(self, record: &impl Record) -> Self {
+        let attributes = record.add_to(Item::new()).into_attributes().into_iter();
+        attributes.fold(self, |update, (name, value)| update.set(name, value))
     }
 
     /// Adds to a number, or adds members to a set.
-    pub fn add(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
-        self.add.push((name.into(), value.into()));
-        self
+    pub fn add(self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
+        self.with("ADD", name, Some(value.into()))
     }
 
     /// Removes an attribute.
-    pub fn remove(mut self, name: impl Into<Name>) -> Self {
-        self.remove.push(name.into());
-        self
+    pub fn remove(self, name: impl Into<Name>) -> Self {
+        self.with("REMOVE", name, None)
     }
 
     /// Takes members out of a set.
-    pub fn take(mut self, name: impl Into<Name>, members: impl Into<Value>) -> Self {
-        self.take.push((name.into(), members.into()));
+    pub fn take(self, name: impl Into<Name>, members: impl Into<Value>) -> Self {
+        self.with("DELETE", name, Some(members.into()))
+    }
+
+    fn with(mut self, word: &'static str, name: impl Into<Name>, value: Option<Value>) -> Self {
+        self.changes.push((word, name.into(), value));
         self
     }
 
@@ -177,8 +182,7 @@ impl Update {
             None => Condition::absent(name),
         });
         update.condition = held.reduce(Condition::and);
-        let differs = !update.set.is_empty() || !update.remove.is_empty();
-        differs.then_some(update)
+        Some(update).filter(|update| !update.changes.is_empty())
     }
 
     /// The key of the item.
@@ -190,21 +194,17 @@ impl Update {
     pub(crate) fn expression(&self) -> (String, Expression) {
         let mut placeholders = Placeholders::default();
         let mut clauses = Vec::new();
-        let mut clause = |word: &str, parts: Vec<String>| {
+        for (word, between) in [("SET", " = "), ("ADD", " "), ("DELETE", " "), ("REMOVE", "")] {
+            let changes = self.changes.iter().filter(|(known, ..)| *known == word);
+            let parts = changes.map(|(_, name, value)| {
+                let name = placeholders.name(name);
+                value.iter().fold(name, |name, value| name + between + &placeholders.value(value))
+            });
+            let parts: Vec<_> = parts.collect();
             if !parts.is_empty() {
                 clauses.push(format!("{word} {}", parts.join(", ")));
             }
-        };
-        let mut pairs = |parts: &[(Name, Value)], between: &str| -> Vec<String> {
-            let pair = |(name, value): &(Name, _)| {
-                [placeholders.name(name), placeholders.value(value)].join(between)
-            };
-            parts.iter().map(pair).collect()
-        };
-        clause("SET", pairs(&self.set, " = "));
-        clause("ADD", pairs(&self.add, " "));
-        clause("DELETE", pairs(&self.take, " "));
-        clause("REMOVE", self.remove.iter().map(|name| placeholders.name(name)).collect());
+        }
         (clauses.join(" "), placeholders.expression(self.condition.as_ref()))
     }
 }
@@ -335,7 +335,7 @@ mod tests {
         let before = Item::from([("a", "x"), ("b", "y"), ("c", "z")]).with("revision", 7_u64);
         let after = Item::from([("b", "Y"), ("c", "z"), ("d", "new")]).with("revision", 8_u64);
         let mut update = Update::between(key(), &before, &after, &["revision", "schema"]).unwrap();
-        update.set.sort_by(|one, other| one.0.cmp(&other.0));
+        update.changes.sort_by(|one, other| one.1.cmp(&other.1));
         let wanted = Update::under(key())
             .remove("a")
             .set("b", "Y")

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, Select};
 use lately_keys::Place;
 
 use crate::call::Table;
 use crate::error::TableError;
 use crate::expression::{Condition, Expression, Placeholders};
-use lately_items::{Item, Value};
+use lately_items::{Item, Record, Value};
 
 /// The items of one partition that are to be read, in the order of their sort keys.
 #[derive(Clone, Debug)]
@@ -148,6 +147,11 @@ pub struct Page {
 }
 
 impl Page {
+    /// The items as records.
+    pub fn records<R: Record>(&self) -> Result<Vec<R>, TableError> {
+        Ok(self.items.iter().map(R::decode).collect::<Result<_, _>>()?)
+    }
+
     fn of(
         items: Option<Vec<HashMap<String, AttributeValue>>>,
         [count, read]: [i32; 2],
@@ -160,8 +164,15 @@ impl Page {
 }
 
 impl Table {
-    /// Reads a page of a partition, with one call. The caller reports the number of read items to the meter
-    /// ([`Meter::items`](crate::Meter::items)).
+    /// Reads a page of a partition, with one call. The cost of the operation has the number of items that were read, those
+    /// that the filter dropped included.
+    pub async fn query_items(&self, query: &Query) -> Result<Page, TableError> {
+        let page = self.query(query).await?;
+        self.meter.items(page.read);
+        Ok(page)
+    }
+
+    /// As [`Table::query_items`], but the items do not count.
     pub async fn query(&self, query: &Query) -> Result<Page, TableError> {
         let mut placeholders = Placeholders::default();
         let key = query.key_condition(self, &mut placeholders);
@@ -186,14 +197,12 @@ impl Table {
         };
         let answer = self.attempts().call(send).await?;
         self.meter.read(answer.consumed_capacity());
-        let QueryOutput { items, count, scanned_count, last_evaluated_key, .. } = answer;
-        Ok(Page::of(items, [count, scanned_count], last_evaluated_key))
+        Ok(Page::of(answer.items, [answer.count, answer.scanned_count], answer.last_evaluated_key))
     }
 
     /// All items that a query finds, page by page. Only for partitions of a bounded size.
-    pub async fn query_all(&self, query: Query) -> Result<Vec<Item>, TableError> {
+    pub async fn query_all(&self, mut query: Query) -> Result<Vec<Item>, TableError> {
         let mut found = Vec::new();
-        let mut query = query;
         loop {
             let page = self.query(&query).await?;
             found.extend(page.items);

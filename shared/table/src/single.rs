@@ -3,35 +3,12 @@
 use aws_sdk_dynamodb::operation::put_item::builders::PutItemFluentBuilder;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValue};
-use lately_items::Item;
+use lately_items::{Item, Record};
 use lately_keys::Key;
 
 use crate::call::{Attempts, CallError, Refusal, Table};
 use crate::error::TableError;
 use crate::expression::{Condition, Placeholders, Update, conditional};
-
-/// The outcome of a conditional put.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PutIf {
-    /// The item is put.
-    Done,
-    /// The condition did not hold. The item under the key, if DynamoDB returned it; an earlier attempt may have put it.
-    Refused(Option<Item>),
-}
-
-impl PutIf {
-    /// The item that made the put fail; `None` if the put is done.
-    ///
-    /// # Errors
-    /// If DynamoDB did not return that item.
-    pub fn in_the_way(self) -> Result<Option<Item>, TableError> {
-        match self {
-            Self::Done => Ok(None),
-            Self::Refused(Some(item)) => Ok(Some(item)),
-            Self::Refused(None) => Err(TableError::unavailable("a refused put did not return the item")),
-        }
-    }
-}
 
 impl Table {
     /// An item by its key, read consistently.
@@ -51,16 +28,22 @@ impl Table {
         Ok(answer.item.map(Item::from))
     }
 
+    /// The record under a key, read consistently.
+    pub async fn find<R: Record>(&self, key: Key) -> Result<Option<R>, TableError> {
+        Ok(self.get(key).await?.as_ref().map(R::decode).transpose()?)
+    }
+
     /// Puts an item, and replaces the item under its key.
     pub async fn put(&self, item: &Item) -> Result<(), TableError> {
         Ok(put(self, item, None).await?)
     }
 
-    /// Puts an item if a condition holds for the item under its key.
-    pub async fn put_if(&self, item: &Item, condition: &Condition) -> Result<PutIf, TableError> {
+    /// Puts an item if a condition holds for the item under its key. Returns `None` if the item is put, and the item in
+    /// its way otherwise: an empty one if there is none. An earlier attempt may have put that item.
+    pub async fn put_if(&self, item: &Item, condition: &Condition) -> Result<Option<Item>, TableError> {
         match put(self, item, Some(condition)).await {
-            Ok(()) => Ok(PutIf::Done),
-            Err(error) => error.refused().map(|(there, _)| PutIf::Refused(there)),
+            Ok(()) => Ok(None),
+            Err(error) => error.refused().map(|(there, _)| Some(there.unwrap_or_default())),
         }
     }
 
@@ -79,8 +62,8 @@ impl Table {
         Ok(delete(self, key, None).await?)
     }
 
-    /// Deletes an item if a condition holds for it. Returns `None` if the item is deleted, and the item otherwise. If
-    /// DynamoDB did not return the item, it is empty.
+    /// Deletes an item if a condition holds for it. Returns `None` if the item is deleted, and the item otherwise: an
+    /// empty one if there is none.
     pub async fn delete_if(&self, key: Key, condition: &Condition) -> Result<Option<Item>, TableError> {
         match delete(self, key, Some(condition)).await {
             Ok(()) => Ok(None),
@@ -121,16 +104,9 @@ async fn update(
 fn update_request(table: &Table, update: &Update) -> UpdateItemFluentBuilder {
     let (text, expression) = update.expression();
     let key = Item::under(update.key().clone()).into_attributes();
-    table
-        .client
-        .update_item()
-        .table_name(&*table.name)
-        .set_key(Some(key))
-        .update_expression(text)
-        .set_condition_expression(expression.condition)
-        .set_expression_attribute_names(expression.names)
-        .set_expression_attribute_values(expression.values)
-        .return_consumed_capacity(ReturnConsumedCapacity::Total)
+    let update =
+        table.client.update_item().table_name(&*table.name).set_key(Some(key)).update_expression(text);
+    conditional!(update, expression).return_consumed_capacity(ReturnConsumedCapacity::Total)
 }
 
 /// Deletes an item, perhaps with a condition.

@@ -30,10 +30,12 @@ fn names<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
     names.map(str::to_owned).into()
 }
 
+/// The steps from each schema to the next.
+const STEPS: [fn(Item) -> Result<Item, Corrupt>; SCHEMA as usize - 1] = [with_revision, with_derived];
+
 /// The first item after a number of steps.
 fn stepped(steps: usize) -> Item {
-    let item = STEPS[..steps].iter().try_fold(first(), |item, step| step(item));
-    item.unwrap()
+    STEPS[..steps].iter().try_fold(first(), |item, step| step(item)).unwrap()
 }
 
 #[test]

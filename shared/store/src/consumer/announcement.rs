@@ -92,11 +92,10 @@ impl Incarnation<'_> {
 
     /// Announces that a poll reads up to an id, and reads the counters. `None` if the consumer has been deleted.
     pub(crate) async fn announce_poll(self, to: EventId) -> Result<Option<LedgerCounters>, TableError> {
-        let to = to.to_string();
         let update = Update::of(&self.announcement_key())
-            .set(Announcement::TO, to.as_str())
+            .set(Announcement::TO, &to)
             .set(Announcement::MODE, &ConsumerMode::Polls)
-            .only_if(self.goes_on().and(Condition::below(Announcement::TO, to)));
+            .only_if(self.goes_on().and(Condition::below(Announcement::TO, &to)));
         match self.op.table.update_and_get(&update).await? {
             Some(item) => Ok(Some(LedgerCounters::of_attributes(&item)?)),
             // The id was announced already, or there is no announcement of this incarnation.
@@ -106,10 +105,9 @@ impl Incarnation<'_> {
 
     /// Announces that the consumer's start moves down to an id.
     pub(crate) async fn lower_start(self, start: EventId) -> Result<(), TableError> {
-        let start = start.to_string();
         let update = Update::of(&self.announcement_key())
-            .set(Announcement::START, start.as_str())
-            .only_if(self.goes_on().and(Condition::above(Announcement::START, start)));
+            .set(Announcement::START, &start)
+            .only_if(self.goes_on().and(Condition::above(Announcement::START, &start)));
         self.op.table.update(&update).await.map(drop)
     }
 

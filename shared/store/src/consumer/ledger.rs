@@ -54,16 +54,11 @@ impl Incarnation<'_> {
         self.key(id).item(self.incarnation)
     }
 
-    fn partition(self, shard: u8) -> Option<String> {
-        LateEventKey::partitions(self.consumer).nth(shard.into())
-    }
-
     /// Notes an event as late, unless it is noted already. Returns whether its entry is unsettled. Then its partition
     /// must be counted, even if the entry was there before: the process that put it may have died before it counted.
     pub(crate) async fn note(self, id: EventId) -> Result<bool, TableError> {
         let is_new = Condition::no_item().or(Condition::below("incarnation", self.incarnation.get()));
-        let put = self.op.table.put_if(&self.entry(id), &is_new).await?;
-        Ok(match put.in_the_way()? {
+        Ok(match self.op.table.put_if(&self.entry(id), &is_new).await? {
             None => true,
             Some(there) => LateEventKey::is_unsettled(&there, self.incarnation)?,
         })
@@ -119,13 +114,12 @@ impl Incarnation<'_> {
         after: Option<EventId>,
         upto: EventId,
     ) -> Result<Unsettled, TableError> {
-        let query = Query::partition(self.partition(shard).unwrap_or_default())
+        let query = Query::partition(LateEventKey::partition(self.consumer, shard))
             .up_to(upto.to_string())
             .filter(is_of(self.incarnation).and(Condition::absent(LateEventKey::BY)))
             .start(after.map(|id| Item::at(&self.key(id))))
             .consistent(true);
-        let page = self.op.table.query(&query).await?;
-        self.op.table.meter().items(page.read);
+        let page = self.op.table.query_items(&query).await?;
         let ids = page.items.iter().map(|item| item.get("sk")).collect::<Result<_, _>>()?;
         let last = page.next.map(|next| next.get("sk")).transpose()?;
         Ok(Unsettled { ids, last })

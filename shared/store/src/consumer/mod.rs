@@ -92,8 +92,7 @@ pub(crate) fn existing(
 impl ConsumerHandle<'_> {
     /// The consumer's checkpoint, if there is one. The read is consistent.
     pub(crate) async fn checkpoint(self) -> Result<Option<Checkpoint>, TableError> {
-        let item = self.op.table.get(self.consumer.encode()).await?;
-        Ok(item.as_ref().map(Checkpoint::decode).transpose()?)
+        self.op.table.find(self.consumer.encode()).await
     }
 
     /// Lets `decide` make the consumer's next state of the state that was found, and writes it under its revision.

@@ -10,6 +10,7 @@
 //! lets the entry expire.
 
 use lately_items::{Checkpoint, INCARNATION, LateEventKey, LatePageKey, RunKey};
+use lately_keys::limits::LATE_SHARDS;
 use lately_keys::{Key, TableKey};
 use lately_model::Revision;
 use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};
@@ -44,8 +45,8 @@ impl ConsumerHandle<'_> {
         ours.end_announcement().await?;
         let items = Query::partition(self.consumer.to_string());
         let items = [LatePageKey::PREFIX, RunKey::PREFIX].map(|prefix| items.clone().begins_with(prefix));
-        let entries = LateEventKey::partitions(self.consumer).map(Query::partition);
-        for query in items.into_iter().chain(entries) {
+        let ledger = (0..LATE_SHARDS).map(|shard| LateEventKey::partition(self.consumer, shard));
+        for query in items.into_iter().chain(ledger.map(Query::partition)) {
             if !self.delete_all(query, marked.incarnation).await? {
                 return Ok(false);
             }
@@ -73,8 +74,7 @@ impl ConsumerHandle<'_> {
     async fn delete_all(self, query: Query, ours: Revision) -> Result<bool, TableError> {
         let mut query = query.consistent(true);
         loop {
-            let page = self.op.table.query(&query).await?;
-            self.op.table.meter().items(page.items.len());
+            let page = self.op.table.query_items(&query).await?;
             let mut keys = Vec::new();
             for item in &page.items {
                 if item.get::<Revision>(INCARNATION)? <= ours {

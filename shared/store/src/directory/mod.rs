@@ -23,7 +23,7 @@ use std::sync::Arc;
 use lately_items::{BucketTypes, DirectoryEntry, DirectoryKey, EXPIRES_AT, TopicKey};
 use lately_keys::{Bucket, Coverage, EventType, Order, TableKey};
 use lately_model::{RetentionDays, TopicSettings};
-use lately_table::{Condition, PutIf, Query, Rounds, TableError, Update};
+use lately_table::{Condition, Query, Rounds, TableError, Update};
 
 use crate::directory::range::{DirectoryPage, DirectoryRange, EntryName, carried_over};
 use crate::handle::DirectoryHandle;
@@ -165,8 +165,7 @@ impl DirectoryHandle<'_> {
             },
             retention: settings.retention_days,
         };
-        let put = self.op.table.put_if(&entry.encode(self.topic), &Condition::no_item()).await?;
-        if put != PutIf::Done {
+        if self.op.table.put_if(&entry.encode(self.topic), &Condition::no_item()).await?.is_some() {
             return Ok(None);
         }
         self.op.memory().forget_directory_pages(self.topic);

@@ -1,6 +1,6 @@
 //! Deleting a topic: how it begins, and what a client sees of it. Fan-out runs the steps (`fan_out/kinds/deletion.rs`).
 
-use lately_items::{DeletionStep, Ending, EndingMark, Step, StoredTopic};
+use lately_items::{DeletionStep, Ending, EndingMark, StoredTopic};
 use lately_keys::{TableKey, Topic};
 use lately_model::{DeletionPreview, TopicDeletion};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction};
@@ -87,14 +87,11 @@ impl TopicHandle<'_> {
     /// The deletion of the topic: how far it has come, or that it is done.
     pub async fn deletion(self) -> Result<TopicDeletion, DeletionError> {
         let (topic, now) = (self.topic, self.op.now());
-        let found = self.op.table.get(Ending::Deletion.step_of(topic).encode()).await?;
-        let step = match found {
-            Some(item) if !item.is_over(now).map_err(TableError::from)? => {
-                DeletionStep::decode(&item).map_err(TableError::from)?
-            }
-            _ => return Err(DeletionError::NotFound(DeletionNotFound { topic: topic.clone() })),
-        };
-        Ok(step.view(now))
+        let found: Option<DeletionStep> =
+            self.op.table.find(Ending::Deletion.step_of(topic).encode()).await?;
+        let shown = found.filter(|step| step.expires_at.is_none_or(|seconds| seconds > now.get() / 1000));
+        let not_found = DeletionError::NotFound(DeletionNotFound { topic: topic.clone() });
+        Ok(shown.ok_or(not_found)?.view(now))
     }
 
     /// Removes the mark of an earlier topic of this name, which would delete the new topic's events.

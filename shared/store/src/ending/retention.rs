@@ -7,9 +7,7 @@
 //! Until the last step, the topic stores the *floor*: no older event is shown or accepted. So what was hidden stays hidden
 //! however far the steps have come. A change that begins before an earlier one is done takes over its floor.
 
-use lately_items::{
-    Ending, EndingMark, RetentionFloor, RetentionStep, Step, StepName, StoredTopic, oldest_kept,
-};
+use lately_items::{Ending, EndingMark, RetentionFloor, RetentionStep, StepName, StoredTopic, oldest_kept};
 use lately_keys::{TableKey, UnixMillis};
 use lately_model::RetentionChange;
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update};
@@ -43,12 +41,10 @@ impl TopicHandle<'_> {
         self,
         begun: UnixMillis,
     ) -> Result<Option<RetentionChange>, TableError> {
-        let Some(item) = self.op.table.get(Ending::Retention.step_of(self.topic).encode()).await? else {
-            return Ok(None);
-        };
-        let step = RetentionStep::decode(&item)?;
-        let change = RetentionChange { begun_at: begun, events: step.events, bucket: step.bucket() };
-        Ok((step.name.begun == begun).then_some(change))
+        let step: Option<RetentionStep> =
+            self.op.table.find(Ending::Retention.step_of(self.topic).encode()).await?;
+        let step = step.filter(|step| step.name.begun == begun);
+        Ok(step.map(|step| RetentionChange { begun_at: begun, events: step.events, bucket: step.bucket() }))
     }
 
     /// Ends a change of the retention: shows all remaining events.

@@ -20,29 +20,22 @@ impl ErasuresHandle<'_> {
         step: u64,
         ids: &[EventId],
     ) -> Result<(), TableError> {
-        let page = u32::try_from(step).ok();
-        let key = page.and_then(|page| ErasedPageKey::new(erasure, page));
-        let key = key.ok_or_else(|| TableError::unavailable("an erasure has too many steps"))?;
+        let key = ErasedPageKey { erasure, page: step };
         self.op.table.put(&key.item(ids, self.op.now().get() / 1000 + ERASED_IDS_SECONDS)).await
     }
 
     /// All ids that an erasure has erased: 16 bytes each in memory.
     pub(crate) async fn erased_ids(self, erasure: ErasureId) -> Result<BTreeSet<EventId>, TableError> {
-        let mut query = Query::partition(ErasureStepKey::partition(erasure))
+        let query = Query::partition(ErasureStepKey::partition(erasure))
             .begins_with(ErasedPageKey::PREFIX)
             .consistent(true);
+        let pages = self.op.table.query_all(query).await?;
+        self.op.table.meter().items(pages.len());
         let mut ids = BTreeSet::new();
-        loop {
-            let page = self.op.table.query(&query).await?;
-            self.op.table.meter().items(page.items.len());
-            for item in &page.items {
-                ids.extend(ErasedPageKey::ids_of(item)?);
-            }
-            if page.next.is_none() {
-                return Ok(ids);
-            }
-            query = query.start(page.next);
+        for page in pages {
+            ids.extend(ErasedPageKey::ids_of(&page)?);
         }
+        Ok(ids)
     }
 }
 

@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use lately_items::{ErasureEntry, ErasureEntryKey, ErasureStep};
-use lately_keys::{Fingerprint, Key, Order, Position};
+use lately_items::{ErasureEntry, ErasureEntryKey, ErasureStep, ErasureStepKey};
+use lately_keys::{Fingerprint, Key, Order, Position, TableKey};
 use lately_model::{ErasureList, ListQuery};
 use lately_table::{Query, TableError};
 
@@ -34,7 +34,7 @@ impl ErasuresHandle<'_> {
         let limit = usize::from(query.limit.get());
         let more = ids.len() > limit;
         ids.truncate(limit);
-        let keys: Vec<Key> = ids.iter().map(|id| ErasureStep::key_of(*id)).collect();
+        let keys: Vec<Key> = ids.iter().map(|id| ErasureStepKey { erasure: *id }.encode()).collect();
         let steps = self.op.table.get_many(&keys, true).await?;
         let steps: Result<Vec<_>, _> = steps.iter().map(ErasureStep::decode).collect();
         let mut erasures: Vec<_> = steps.map_err(TableError::from)?.iter().map(view).collect();

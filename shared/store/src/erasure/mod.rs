@@ -18,8 +18,8 @@ pub(crate) mod ids;
 mod list;
 mod verify;
 
-use lately_items::{ErasureEntry, ErasureStep, Step};
-use lately_keys::{Actor, ErasureId};
+use lately_items::{ErasureEntry, ErasureStep, ErasureStepKey};
+use lately_keys::{Actor, ErasureId, TableKey};
 use lately_model::{Erasure, ErasureState, NewErasure};
 use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 
@@ -82,8 +82,7 @@ impl ErasuresHandle<'_> {
 
     /// The next step of an erasure. The read is consistent.
     pub(crate) async fn step(self, erasure: ErasureId) -> Result<Option<ErasureStep>, TableError> {
-        let item = self.op.table.get(ErasureStep::key_of(erasure)).await?;
-        Ok(item.as_ref().map(ErasureStep::decode).transpose()?)
+        self.op.table.find(ErasureStepKey { erasure }.encode()).await
     }
 }
 

@@ -9,8 +9,7 @@ use std::num::NonZeroU32;
 use lately_items::event::ACTOR;
 use lately_items::issue::OPENED_BY;
 use lately_items::{
-    AnyKey, Backlog, EXPIRES_AT, ErasedNames, FollowerCounts, POINTER, QuotaHolder, REVISION, Timeline,
-    TimelineEntry,
+    AnyKey, Backlog, EXPIRES_AT, ErasedNames, FollowerCounts, QuotaHolder, REVISION, Timeline, TimelineEntry,
 };
 use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
 use lately_model::{Erasure, ErasureReceipt};
@@ -145,20 +144,23 @@ impl Person<'_> {
             AnyKey::Event(key) => by_end(key.id().at()),
             AnyKey::SourceEntry(key) => by_end(key.id.at()),
             // A pointer that was put for the author before fan-out had the event. It shows nothing without the event.
-            AnyKey::FeedEntry(key) if item.has(POINTER) && by_end(key.id.at()) == ErasureTrace::Left => {
+            AnyKey::FeedEntry(key)
+                if item.has(TimelineEntry::POINTER) && by_end(key.id.at()) == ErasureTrace::Left =>
+            {
                 expires()
             }
             AnyKey::FeedEntry(key) => by_end(key.id.at()),
             AnyKey::Follow(_) | AnyKey::Follower(_) => by_time(item.get("since")?),
-            AnyKey::Profile(_) => by_time(millis(item.get::<u64>(REVISION)? / 1000)),
+            AnyKey::Profile(_) => {
+                by_time(UnixMillis::new(item.get::<u64>(REVISION)? / 1000).unwrap_or(UnixMillis::MAX))
+            }
             AnyKey::Session(_) => by_time(item.get("created_at")?),
             AnyKey::UserSession(key) => by_time(key.id.made_at().unwrap_or(UnixMillis::MIN)),
             AnyKey::Issue(_) => by_time(item.get("opened_at")?),
             AnyKey::FollowerCount(_) if !item.has(EXPIRES_AT) => {
                 // Somebody follows, or followed, since.
-                let left_at = item.optional(FollowerCounts::LEFT_AT)?.map_or(UnixMillis::MIN, millis);
-                let here = item.optional::<u64>(FollowerCounts::HERE)?.unwrap_or_default();
-                if here > 0 { ErasureTrace::New } else { by_time(left_at) }
+                let FollowerCounts { here, left_at, .. } = FollowerCounts::decode(item)?;
+                if here > 0 { ErasureTrace::New } else { by_time(left_at.unwrap_or(UnixMillis::MIN)) }
             }
             // Somebody follows the actor since, or the actor is active again.
             AnyKey::SourceItem(_) if !item.has(EXPIRES_AT) => ErasureTrace::New,
@@ -255,8 +257,4 @@ async fn followed_since(
 
 fn unless_before(limit: UnixMillis, at: UnixMillis) -> ErasureTrace {
     if at < limit { ErasureTrace::Left } else { ErasureTrace::New }
-}
-
-fn millis(millis: u64) -> UnixMillis {
-    UnixMillis::new(millis).unwrap_or(UnixMillis::MAX)
 }

@@ -1,6 +1,6 @@
 //! A batch of records: the parts that all of its work shares.
 
-use lately_items::{Backlog, JobStep, Step};
+use lately_items::{Backlog, JobStep};
 use lately_keys::Key;
 use lately_table::{Item, TableError, Write};
 use tokio::sync::Semaphore;

@@ -261,7 +261,7 @@ impl ImageRecord {
             AnyKey::Follower(key) if removed => Some(What::Unfollowed(key)),
             _ if removed => None,
             AnyKey::Follower(key) => Some(What::Followed(key, Follower::decode(self.after()?)?)),
-            AnyKey::FollowerCount(key) => Some(What::Counted(key, FollowerCounts::decode(self.after()?)?.1)),
+            AnyKey::FollowerCount(key) => Some(What::Counted(key, FollowerCounts::decode(self.after()?)?)),
             AnyKey::SourceItem(key) => {
                 let before = self.before.as_ref().map(StoredSource::decode).transpose()?.unwrap_or_default();
                 let stored = StoredSource::decode(self.after()?)?;

@@ -6,7 +6,7 @@
 //!
 //! Imports do not grow a timeline: their times lie apart, and each would need a spread of its own.
 
-use lately_items::{IMPORT, SourceEntryKey};
+use lately_items::{SourceEntryKey, TimelineEntry};
 use lately_keys::{EventId, Key, ShardCount, Source, TableKey};
 use lately_table::{Item, TableError, Write};
 
@@ -30,7 +30,7 @@ pub(super) fn listed(op: &Op, write: &mut Write) -> Option<ListedEntry> {
     let SourceEntryKey { source, id, .. } = item.key_as().ok()?;
     let shards = op.source(&source).known_coverage().shards_at(id.at());
     *item = placed(item, &source, id, shards);
-    let is_import = item.flag(IMPORT);
+    let is_import = item.flag(TimelineEntry::IMPORT);
     (!is_import).then(|| ListedEntry { item: item.clone(), source, id, shards })
 }
 

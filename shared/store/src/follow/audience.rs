@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lately_items::{Follower, FollowerCounts, FollowerKey, LeaverKey, StoredSource};
+use lately_items::{Follower, FollowerCountKey, FollowerCounts, FollowerKey, LeaverKey, StoredSource};
 use lately_keys::{EventId, Shard, ShardCount, Source, UnixMillis, User};
 use lately_table::{Item, Query, TableError};
 
@@ -62,8 +62,8 @@ impl SourceHandle<'_> {
             shards.shards().map(|shard| (shard, FollowerCounts::default())).collect();
         let keys: Vec<_> = counts.keys().map(|shard| FollowerCounts::key(source, *shard)).collect();
         for item in self.op.table.get_many(&keys, true).await? {
-            let (shard, read) = FollowerCounts::decode(&item)?;
-            counts.insert(shard, read);
+            let FollowerCountKey { shard, .. } = item.key_as()?;
+            counts.insert(shard, FollowerCounts::decode(&item)?);
         }
         Ok(counts)
     }

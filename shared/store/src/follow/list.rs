@@ -24,11 +24,9 @@ impl UserHandle<'_> {
             .begins_with(FollowKey::PREFIX)
             .start(after)
             .limit(query.limit.get());
-        let page = self.op.table.query(&edges).await?;
-        self.op.table.meter().items(page.items.len());
+        let page = self.op.table.query_items(&edges).await?;
         self.op.table.meter().round();
-        let edges: Result<Vec<FollowEdge>, _> = page.items.iter().map(FollowEdge::decode).collect();
-        let edges = edges.map_err(TableError::from)?;
+        let edges: Vec<FollowEdge> = page.records()?;
         let last = edges.last().filter(|_| page.next.is_some());
         let next = last.map(|last| pager.cursor(Position::Source(last.source.clone())));
         let following =

@@ -108,7 +108,7 @@ impl UserHandle<'_> {
         }
         let found = self.op.table.get_many(&[FollowerCounts::key(source, shard)], true).await?;
         let counts = found.first().map(FollowerCounts::decode).transpose()?;
-        Ok(counts.is_some_and(|(_, counts)| counts.here >= CROWDED_SHARD))
+        Ok(counts.is_some_and(|counts| counts.here >= CROWDED_SHARD))
     }
 
     /// Unfollows a source, if the user follows it.
@@ -128,9 +128,7 @@ impl UserHandle<'_> {
 
     /// The edge from a user to a source, if the user follows it. The read is consistent.
     pub(crate) async fn edge(self, source: &Source) -> Result<Option<FollowEdge>, TableError> {
-        let user = self.user;
-        let item = self.op.table.get(FollowEdge::key(user, source)).await?;
-        Ok(item.as_ref().map(FollowEdge::decode).transpose()?)
+        self.op.table.find(FollowEdge::key(self.user, source)).await
     }
 
     /// The edge of a follower whose stream record has come. The read waits until the whole follow or unfollow is

@@ -11,9 +11,8 @@ use lately_table::{Rounds, TableError, Transaction};
 
 use crate::erasure::ActorIsBeingErased;
 use crate::handle::IssueHandle;
-use crate::issue::IssueNotFound;
-use crate::issue::read::update_between;
 use crate::issue::with_event::IssueWrite;
+use crate::issue::{IssueNotFound, update_between};
 
 /// Why an issue was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -68,13 +67,12 @@ impl IssueHandle<'_> {
             let update =
                 update_between(&read, &read.item_of(&next)).expect("a change sets a revision, at least");
             let write = Transaction::new(self.op.ambient()).update(update);
-            match self.op.issues().write_and_tell(write, event, &topic).await? {
+            match self.op.issues().write_and_tell::<ChangeIssueError>(write, event, &topic).await? {
                 IssueWrite::Written => return Ok(next),
                 // The failed write has returned the item, so a read is not needed.
                 IssueWrite::Stale(there) => {
                     known = there.map(ReadIssue::of).transpose().map_err(TableError::from)?;
                 }
-                IssueWrite::Refused(error) => return Err(error.into()),
             }
             rounds.lose_and_pause().await?;
         }

@@ -1,21 +1,17 @@
 //! A page of issues: the numbers that it covers, and the issues that it takes from those that queries find. Pure.
 
 use lately_items::RepositoryKey;
-use lately_keys::{Cursor, CursorError, Fingerprint, IssueNumber, Order, Position};
+use lately_keys::{CursorError, Fingerprint, IssueNumber, Order, Position};
 use lately_model::{Issue, IssueList, IssueQuery, IssueView, Revision};
 
 use crate::issue::view;
 use crate::limits::PAGE_BYTES;
-use crate::list::start;
-
-/// The most bytes of an issue's JSON besides its texts: names, times, numbers and punctuation.
-const ENVELOPE_BYTES: usize = 320;
+use crate::list::{Pager, start};
 
 /// A page being filled.
 #[derive(Debug)]
 pub(super) struct IssueDraft {
-    query: Fingerprint,
-    pub(super) order: Order,
+    pub(super) pager: Pager,
     view: IssueView,
     limit: usize,
     /// The numbers that the query covers, the lowest and the highest.
@@ -31,16 +27,15 @@ pub(super) struct IssueDraft {
 
 impl IssueDraft {
     pub(super) fn new(repository: &RepositoryKey, query: &IssueQuery) -> Result<Self, CursorError> {
-        let fingerprint = fingerprint(repository, query);
+        let list = fingerprint(repository, query);
         let (order, position) =
-            start(query.cursor.as_deref(), fingerprint, query.order, |position| match position {
+            start(query.cursor.as_deref(), list, query.order, |position| match position {
                 Position::Issue(number) => Some(number),
                 _ => None,
             })?;
         let all = (query.from.unwrap_or(IssueNumber::MIN), query.to.unwrap_or(IssueNumber::MAX));
         let mut draft = Self {
-            query: fingerprint,
-            order,
+            pager: Pager { list, order },
             view: query.view,
             limit: query.limit.get().into(),
             all,
@@ -68,7 +63,7 @@ impl IssueDraft {
     /// in a view that it no longer belongs to.
     pub(super) fn take(&mut self, issue: &Issue) -> bool {
         if view::of(self.view, issue) == self.view {
-            let bytes = sent_bytes(issue);
+            let bytes = serde_json::to_string(issue).map_or(PAGE_BYTES, |json| json.len());
             let fits = self.issues.is_empty() || self.bytes + bytes <= PAGE_BYTES;
             self.is_full = self.issues.len() == self.limit || !fits;
             if self.is_full {
@@ -103,10 +98,8 @@ impl IssueDraft {
     }
 
     pub(super) fn finish(self) -> IssueList {
-        let next = self.left.map(|_| {
-            let position = self.last.map_or(Position::Start, Position::Issue);
-            Cursor { query: self.query, order: self.order, position }.to_string()
-        });
+        let position = self.last.map_or(Position::Start, Position::Issue);
+        let next = self.left.map(|_| self.pager.cursor(position));
         IssueList { issues: self.issues, next }
     }
 
@@ -114,7 +107,7 @@ impl IssueDraft {
     fn pass(&mut self, number: IssueNumber) {
         self.last = Some(number);
         self.left = self.left.and_then(|(lowest, highest)| {
-            let (lowest, highest) = match self.order {
+            let (lowest, highest) = match self.pager.order {
                 Order::NewestFirst => (lowest, highest.min(IssueNumber::try_from(number.get() - 1).ok()?)),
                 Order::OldestFirst => (lowest.max(IssueNumber::try_from(number.get() + 1).ok()?), highest),
             };
@@ -139,22 +132,6 @@ fn fingerprint(repository: &RepositoryKey, query: &IssueQuery) -> Fingerprint {
         .option(number(query.from).as_deref())
         .option(number(query.to).as_deref())
         .finish()
-}
-
-/// The bytes of an issue's JSON, or a few more.
-fn sent_bytes(issue: &Issue) -> usize {
-    let names = [issue.owner.as_str(), issue.repo.as_str(), issue.opened_by.as_str()];
-    let names: usize = names.into_iter().map(str::len).sum();
-    let labels: usize = issue.labels.iter().map(|label| json_bytes(label.as_str())).sum();
-    let body = issue.body.as_ref().map_or(0, |body| json_bytes(body.as_str()));
-    ENVELOPE_BYTES + names + json_bytes(issue.title.as_str()) + labels + body
-}
-
-/// The bytes of a text as JSON, with its quotes and a comma. Texts hold only control characters that have short
-/// escapes.
-fn json_bytes(text: &str) -> usize {
-    let escaped = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t')).count();
-    text.len() + escaped + r#""","#.len()
 }
 
 #[cfg(test)]

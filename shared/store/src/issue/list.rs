@@ -72,7 +72,7 @@ impl RepositoryHandle<'_> {
             let Some((lowest, highest)) = draft.left.filter(|_| draft.is_open()) else { break };
             let numbers = [lowest, highest];
             let page =
-                self.query_issues(query.view, numbers, draft.order, draft.wanted(), consistent).await?;
+                self.query_issues(query.view, numbers, draft.pager.order, draft.wanted(), consistent).await?;
             self.op.table.meter().round();
             for item in page.items {
                 let issue = ReadIssue::of(item).map_err(TableError::from)?;
@@ -101,9 +101,7 @@ impl RepositoryHandle<'_> {
             .backward(order == Order::NewestFirst)
             .limit(u32::try_from(limit).unwrap_or(u32::MAX))
             .consistent(consistent);
-        let page = self.op.table.query(&query).await?;
-        self.op.table.meter().items(page.items.len());
-        Ok(page)
+        self.op.table.query_items(&query).await
     }
 
     /// The awaited issue, if the index that the client reads shows it. Whichever view the client reads, this looks at

@@ -2,7 +2,6 @@
 //!
 //! - **Stored** (`items/issue.rs`, `items/issue_schema.rs`, pure): the item of an issue, and the steps from an item of an
 //!   older schema to the current schema.
-//! - **Update** (`read.rs`, pure): the update that changes an issue's item.
 //! - **Upgrade** (`upgrade.rs`): stores upgraded items: the items that a request reads, and the items that nobody
 //!   reads.
 //! - **Events** (`with_event.rs`): writes an issue and its event, both or neither.
@@ -17,7 +16,6 @@ mod change;
 mod draft;
 mod list;
 mod open;
-mod read;
 mod upgrade;
 mod view;
 mod with_event;
@@ -25,7 +23,7 @@ mod with_event;
 use lately_items::{IssueKey, ReadIssue};
 use lately_keys::TableKey;
 use lately_model::Issue;
-use lately_table::TableError;
+use lately_table::{Item, REVISION, TableError, Update};
 
 use crate::error::FindError;
 use crate::handle::IssueHandle;
@@ -61,4 +59,13 @@ impl IssueHandle<'_> {
         let item = self.op.table.read(self.key.encode(), consistent).await?;
         Ok(item.map(ReadIssue::of).transpose()?)
     }
+}
+
+/// The attributes that must not have changed between a read and the write that follows. The revision is not enough: a
+/// writer of an older schema changes some of the others without a new revision.
+const BASIS: [&str; 6] = ["schema", REVISION, "status", "labels", "priority", "by_hand"];
+
+/// The update of the stored item to another item of the issue; `None` if nothing differs.
+fn update_between(read: &ReadIssue, wanted: &Item) -> Option<Update> {
+    Update::between(IssueKey::of(&read.issue).encode(), &read.stored, wanted, &BASIS)
 }

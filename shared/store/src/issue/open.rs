@@ -59,12 +59,12 @@ impl RepositoryHandle<'_> {
                 revision: self.op.first_revision(),
             };
             let put = Transaction::new(self.op.ambient()).put_if(encode(&issue), Condition::no_item());
-            match self.op.issues().write_and_tell(put, issue_opened(&issue), &topic).await? {
+            match self.op.issues().write_and_tell::<OpenIssueError>(put, issue_opened(&issue), &topic).await?
+            {
                 IssueWrite::Written => return Ok(issue),
                 // The number is taken: the counter was restored to an earlier value. The next round takes the next
                 // number.
                 IssueWrite::Stale(_) => rounds.lose()?,
-                IssueWrite::Refused(error) => return Err(error.into()),
             }
         }
     }

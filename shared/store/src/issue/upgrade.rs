@@ -19,7 +19,7 @@ use lately_keys::IssueNumber;
 use lately_table::{Item, TableError, Update};
 
 use crate::handle::IssuesHandle;
-use crate::issue::read::update_between;
+use crate::issue::update_between;
 use crate::limits::WRITE_BACKS_PER_PAGE;
 use crate::op::Op;
 use crate::paced_scan::PacedScan;

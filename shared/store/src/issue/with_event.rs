@@ -3,10 +3,10 @@
 //! All attempts send the same transaction token. So DynamoDB applies the transaction once, even if an attempt was
 //! applied and its response was lost, and a failed condition proves that the transaction was not applied.
 
-use lately_items::Acceptance;
+use lately_items::{Acceptance, StoredTopic};
 use lately_keys::Topic;
-use lately_model::{ISSUES_TOPIC, NewEvent, TopicSettings};
-use lately_table::{Fault, Item, TableError, Transacted, Transaction};
+use lately_model::{ISSUES_TOPIC, NewEvent};
+use lately_table::{Fault, Item, TableError, Transaction};
 
 use crate::erasure::ActorIsBeingErased;
 use crate::handle::IssuesHandle;
@@ -16,13 +16,6 @@ use crate::write::place::EventWriter;
 /// The event's place in the transaction, after the write of the issue.
 const EVENT: usize = 1;
 
-/// The topic of the events that report issues.
-#[derive(Debug)]
-pub(super) struct IssueTopic {
-    topic: Topic,
-    settings: TopicSettings,
-}
-
 /// The outcome of a write.
 #[derive(Debug)]
 pub(super) enum IssueWrite {
@@ -30,54 +23,51 @@ pub(super) enum IssueWrite {
     Written,
     /// Neither is written, because the issue's condition did not hold. The item that is there instead, if any.
     Stale(Option<Item>),
-    /// Neither is written, because the event's actor is being erased.
-    Refused(ActorIsBeingErased),
 }
 
 impl IssuesHandle<'_> {
     /// The topic of the events that report issues. It is created at first use; an existing topic keeps its settings.
-    pub(super) async fn topic(self) -> Result<IssueTopic, TableError> {
-        let topic: Topic = ISSUES_TOPIC.parse().expect("the constant is a topic's name");
-        let settings = self.op.topic(&topic).settings_or_create().await?;
-        Ok(IssueTopic { topic, settings })
+    pub(super) async fn topic(self) -> Result<StoredTopic, TableError> {
+        self.op.topic(&issues_topic()).stored_or_create().await
     }
 
     /// Makes the conditional write of an issue, which is the only write of `transaction`, and writes the event that
     /// reports it.
-    pub(super) async fn write_and_tell(
+    ///
+    /// # Errors
+    /// If the event's actor is being erased, or the table cannot be read or written.
+    pub(super) async fn write_and_tell<E: From<ActorIsBeingErased> + From<TableError>>(
         self,
         transaction: Transaction,
         event: NewEvent,
-        IssueTopic { topic, settings }: &IssueTopic,
-    ) -> Result<IssueWrite, TableError> {
-        let writer = EventWriter::of(self.op, topic, settings);
+        topic: &StoredTopic,
+    ) -> Result<IssueWrite, E> {
+        let name = issues_topic();
+        let writer = EventWriter::of(self.op, &name, topic);
         let acceptance = Acceptance { at: self.op.now(), is_keyed: false };
         let placed = match writer.place(vec![event], None, acceptance).await {
             Ok(placed) => placed,
-            Err(WriteError::ActorIsBeingErased(error)) => return Ok(IssueWrite::Refused(error)),
-            Err(WriteError::Table(error)) => return Err(error),
-            Err(error) => return Err(TableError::unavailable(error)),
+            Err(WriteError::ActorIsBeingErased(error)) => return Err(error.into()),
+            Err(WriteError::Table(error)) => return Err(error.into()),
+            Err(error) => return Err(TableError::unavailable(error).into()),
         };
         let event = &placed.events[0];
         let transaction = transaction.put(event.item.clone());
-        let mut attempts = self.op.table.attempts();
-        loop {
-            attempts.start_round();
-            let faults = match transaction.commit(&self.op.table).await? {
-                Transacted::Done => {
-                    placed.put_in_own_feed(event).await;
-                    return Ok(IssueWrite::Written);
-                }
-                Transacted::Cancelled { faults, .. } => faults,
-            };
-            // No other transaction works on the event's new item, so a conflict there is a throttle too.
-            if matches!(faults.get(EVENT), Some(Fault::Conflict | Fault::Throttled)) {
-                placed.grow_around(event, attempts.made()).await;
-            }
-            if let Some(Fault::Condition(there)) = faults.into_iter().next() {
-                return Ok(IssueWrite::Stale(there));
-            }
-            attempts.pause_or(|| TableError::unavailable("the issue or its event is too busy")).await?;
-        }
+        // No other transaction works on the event's new item, so a conflict there is a throttle too.
+        let is_hot = |faults: &[Fault]| matches!(faults.get(EVENT), Some(Fault::Conflict | Fault::Throttled));
+        let Some(faults) = placed.commit(event, &transaction, is_hot).await? else {
+            placed.put_in_own_feed(event).await;
+            return Ok(IssueWrite::Written);
+        };
+        // Only the write of the issue has a condition.
+        let there = faults.into_iter().find_map(|fault| match fault {
+            Fault::Condition(there) => there,
+            _ => None,
+        });
+        Ok(IssueWrite::Stale(there))
     }
+}
+
+fn issues_topic() -> Topic {
+    ISSUES_TOPIC.parse().expect("the constant is a topic's name")
 }

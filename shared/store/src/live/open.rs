@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lately_items::{QuotaHolder, QuotaKey};
 use lately_keys::{QuotaKind, TableKey, UnixMillis};
-use lately_table::{Condition, PutIf, TableError, entropy_u64};
+use lately_table::{Condition, TableError, entropy_u64};
 use tokio::runtime::Handle;
 
 use crate::limits::OPEN_STREAMS;
@@ -38,11 +38,8 @@ impl Op {
         for number in (first..OPEN_STREAMS).chain(0..first) {
             let key = QuotaKey { holder: holder.clone(), kind: QuotaKind::Streams, number };
             match self.table.put_if(&key.stream(until), &is_free).await? {
-                PutIf::Done => return Ok(OpenStream { op: self.clone(), key, until, is_open: true }),
-                PutIf::Refused(Some(taken)) => {
-                    ends.push(taken.get::<u64>(QuotaKey::UNTIL).map_err(TableError::from)?);
-                }
-                PutIf::Refused(None) => {}
+                None => return Ok(OpenStream { op: self.clone(), key, until, is_open: true }),
+                Some(taken) => ends.push(taken.get::<u64>(QuotaKey::UNTIL).map_err(TableError::from)?),
             }
         }
         let wait = ends.into_iter().min().unwrap_or_default().saturating_sub(now.get());

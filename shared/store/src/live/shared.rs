@@ -60,7 +60,7 @@ impl Loop {
         timeline: &Timeline,
         stored: Option<StoredTopic>,
     ) -> Result<Arc<Self>, TableError> {
-        let shared = store.memory().loops.get((timeline.clone(), stored.map(|stored| stored.created_at)));
+        let shared = store.inner.memory.loops.get((timeline.clone(), stored.map(|stored| stored.created_at)));
         let begin = || async {
             let op = store.op();
             let looking = Looking::begin(&op, Reader::new(timeline.clone(), stored)).await?;

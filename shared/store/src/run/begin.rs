@@ -154,11 +154,8 @@ impl RunHandle<'_> {
     /// Stores how far a run has come and gives the run back, so that any process can continue it at once. False if the
     /// run is committed, or another process has its lease: so no process ever undoes another's progress.
     pub async fn save_progress(self, progress: &Progress) -> Result<bool, TableError> {
-        let Progress { object, position, events } = progress;
         let update = Update::of(&self.run.key())
-            .set(Progress::OBJECT, object)
-            .set(Progress::POSITION, position)
-            .set(Progress::EVENTS, events)
+            .set_all(progress)
             .set(Run::LEASE, 0_u64)
             .only_if(self.has_lease().and(Condition::absent(CommittedRun::ATTEMPT)));
         self.op.table.update(&update).await

@@ -12,13 +12,8 @@ impl RunHandle<'_> {
     /// attempt is the one that counts, whichever process committed it.
     pub async fn commit(self, attempt: &CommittedRun) -> Result<Run, RunError> {
         let run = self.run;
-        let CommittedRun { attempt: name, events, late, bytes, committed_at } = attempt;
         let update = Update::of(&run.key())
-            .set(CommittedRun::ATTEMPT, name)
-            .set(CommittedRun::EVENTS, events)
-            .set(CommittedRun::LATE, late)
-            .set(CommittedRun::BYTES, bytes)
-            .set(CommittedRun::COMMITTED_AT, committed_at)
+            .set_all(attempt)
             .remove(Progress::OBJECT)
             .remove(Progress::POSITION)
             .remove(Progress::EVENTS)

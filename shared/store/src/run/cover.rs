@@ -54,8 +54,7 @@ impl RunsHandle<'_> {
             .between(RunKey::sort_key(id), RunKey::sort_key(last))
             .limit(1_u32)
             .consistent(true);
-        let page = self.op.table.query(&query).await?;
-        self.op.table.meter().items(page.items.len());
-        Ok(page.items.first().map(Run::decode).transpose()?)
+        let page = self.op.table.query_items(&query).await?;
+        Ok(page.records()?.pop())
     }
 }

@@ -132,21 +132,16 @@ impl RunHandle<'_> {
     /// complete.
     pub(super) async fn late_pages(self) -> Result<Pages, TableError> {
         let mut pages = Pages { complete: self.run.touched().is_empty(), ..Pages::default() };
-        let mut query = Query::partition(self.run.consumer.to_string())
+        if pages.complete {
+            return Ok(pages);
+        }
+        let query = Query::partition(self.run.consumer.to_string())
             .begins_with(LatePageKey::prefix_of(self.run.to))
             .consistent(true);
-        while !pages.complete {
-            let step = self.op.step();
-            let read = step.table.query(&query).await?;
-            step.table.meter().items(read.items.len());
-            for page in &read.items {
-                pages.take(page)?;
-            }
-            if read.next.is_none() {
-                break;
-            }
-            query = query.start(read.next);
-        }
+        let step = self.op.step();
+        let read = step.table.query_all(query).await?;
+        step.table.meter().items(read.len());
+        read.iter().try_for_each(|page| pages.take(page))?;
         Ok(pages)
     }
 
@@ -157,11 +152,11 @@ impl RunHandle<'_> {
         mut pending: Vec<EventId>,
     ) -> Result<Vec<EventId>, TableError> {
         let rest = pending.split_off(pending.len().min(LATE_PER_PAGE));
-        let key = LatePageKey::new(self.run.consumer.clone(), self.run.to, pages.written);
-        let item = key.map(|key| key.item(self.run.incarnation, &pending, rest.is_empty()));
-        let item = item.ok_or_else(|| TableError::unavailable("a run has too many pages of late events"))?;
-        let put = self.op.step().table.put_if(&item, &Condition::no_item()).await?;
-        pages.take(put.in_the_way()?.as_ref().unwrap_or(&item))?;
+        let Run { consumer, to, incarnation, .. } = self.run;
+        let key = LatePageKey { consumer: consumer.clone(), to: *to, page: pages.written };
+        let item = key.item(*incarnation, &pending, rest.is_empty());
+        let there = self.op.step().table.put_if(&item, &Condition::no_item()).await?;
+        pages.take(there.as_ref().unwrap_or(&item))?;
         pending.extend(rest);
         Ok(pages.without_written(pending))
     }
@@ -205,7 +200,7 @@ mod tests {
         let to = EventId::last_of(UnixMillis::new(8).unwrap());
         let id = |n| EventId::new(to.tick(), 0.into(), n);
         let item = |number, id, last| {
-            LatePageKey::new(consumer.clone(), to, number).unwrap().item(Revision::new(7), &[id], last)
+            LatePageKey { consumer: consumer.clone(), to, page: number }.item(Revision::new(7), &[id], last)
         };
         let mut pages = Pages::default();
         pages.take(&item(0, id(2), false)).unwrap();

@@ -16,8 +16,7 @@ impl RunsHandle<'_> {
 
     /// The run of the consumer that ends at an id, whatever its incarnation. The read is consistent.
     pub(super) async fn stored(self, to: EventId) -> Result<Option<Run>, TableError> {
-        let item = self.op.table.get(self.key(to).encode()).await?;
-        Ok(item.as_ref().map(Run::decode).transpose()?)
+        self.op.table.find(self.key(to).encode()).await
     }
 
     /// The run of a consumer that ends at an id, if there is one.
@@ -43,11 +42,9 @@ impl RunsHandle<'_> {
             .start(after)
             .backward(true)
             .limit(query.limit.get());
-        let page = self.op.table.query(&runs).await?;
-        self.op.table.meter().items(page.items.len());
+        let page = self.op.table.query_items(&runs).await?;
         self.op.table.meter().round();
-        let runs: Result<Vec<Run>, _> = page.items.iter().map(Run::decode).collect();
-        let runs = runs.map_err(TableError::from)?;
+        let runs: Vec<Run> = page.records()?;
         let last = runs.last().filter(|_| page.next.is_some());
         let next = last.map(|last| pager.cursor(Position::Event(last.to)));
         Ok(RunList { runs: runs.into_iter().map(Run::view).collect(), next })

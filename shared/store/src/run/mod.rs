@@ -24,7 +24,6 @@ mod list;
 use lately_table::TableError;
 
 use crate::consumer::ConsumerNotFound;
-use crate::op::Op;
 use crate::topic::error::TopicError;
 
 pub use begin::Begun;
@@ -49,5 +48,3 @@ pub enum RunError {
     #[error(transparent)]
     Table(#[from] TableError),
 }
-
-impl Op {}

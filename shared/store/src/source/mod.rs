@@ -20,7 +20,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use lately_items::limits::ENDING_MARK_SECONDS;
 use lately_items::{
-    EXPIRES_AT, SourceItemKey, SourcePartition, StoredSource, TimelineEntry, places_at_source,
+    EXPIRES_AT, SourceEntryKey, SourceItemKey, StoredSource, TimelineEntry, places_at_source,
 };
 use lately_keys::{Coverage, EventId, Key, Order, ShardCount, TableKey};
 use lately_table::{Condition, Corrupt, Item, TableError, Update};
@@ -132,9 +132,7 @@ impl SourceHandle<'_> {
     ) -> Result<Vec<(String, IdRange)>, TableError> {
         let coverage = self.coverage(consistent).await?;
         let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at()).into_iter();
-        Ok(shards
-            .map(|shard| (SourcePartition { source: self.source.clone(), shard }.to_string(), ids))
-            .collect())
+        Ok(shards.map(|shard| (SourceEntryKey::partition(self.source, shard), ids)).collect())
     }
 
     /// The newest entries of a range of the timeline, read consistently. If a shard has more entries than one query
@@ -148,7 +146,7 @@ impl SourceHandle<'_> {
         let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at());
         let each = limit.div_ceil(u32::try_from(shards.len()).unwrap_or(u32::MAX).max(1));
         let pages = shards.into_iter().map(async |shard| {
-            let partition = SourcePartition { source: self.source.clone(), shard }.to_string();
+            let partition = SourceEntryKey::partition(self.source, shard);
             let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
             self.op.lane_page(&range.query().limit(each), TimelineEntry::decode).await
         });

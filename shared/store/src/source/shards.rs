@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lately_items::{SPREADS, SourcePartition};
+use lately_items::{SPREADS, SourceEntryKey};
 use lately_keys::{Coverage, EventId, Shard, ShardCount};
 use lately_table::{Condition, TableError};
 
@@ -50,7 +50,7 @@ impl CoverageKeeper for SourceHandle<'_> {
     }
 
     fn partition(&self, shard: Shard) -> String {
-        SourcePartition { source: self.source.clone(), shard }.to_string()
+        SourceEntryKey::partition(self.source, shard)
     }
 
     fn max_shards(&self) -> ShardCount {

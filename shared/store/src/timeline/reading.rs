@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use lately_items::{FeedEntryKey, FeedMarks, PullMarker, SourcePartition, TimelineEntry};
+use lately_items::{FeedEntryKey, FeedMarks, PullMarker, SourceEntryKey, TimelineEntry};
 use lately_keys::{Coverage, EventId, Order, Source, UnixMillis, User};
 use lately_model::TimelineEvent;
 use lately_table::TableError;
@@ -29,7 +29,7 @@ const OWN_LANE: usize = 0;
 
 /// The partition of the first shard of a source's timeline, in which all entries of quiet times are.
 fn first_shard(source: &Source) -> String {
-    SourcePartition { source: source.clone(), shard: 0.into() }.to_string()
+    SourceEntryKey::partition(source, 0.into())
 }
 
 /// The reading of one page.
@@ -132,7 +132,7 @@ impl<'a> TimelineReading<'a> {
         let shards = coverage.shards_within(ids.oldest.at(), ids.newest.at());
         let lanes = u16::try_from(shards.len()).unwrap_or(u16::MAX);
         for shard in shards.into_iter().filter(|shard| shard.get() > 0) {
-            let partition = SourcePartition { source: source.clone(), shard }.to_string();
+            let partition = SourceEntryKey::partition(source, shard);
             let slices = Some(Slices { coverage: Arc::clone(coverage), shard });
             wave.push(WaveLane { slices, ..self.lane(partition, ids, lanes) });
         }

@@ -3,6 +3,7 @@
 
 pub(crate) mod error;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lately_items::{DirectoryEntry, EventKey, StoredTopic, TimelineEntry, TopicKey, TopicListKey};
@@ -64,20 +65,17 @@ impl TopicHandle<'_> {
             }
             // A change names the settings that the topic is to have, so it may be applied twice. After a write that
             // failed or may have failed, the next round reads the topic again.
-            let is_written = match known {
+            let written = match known {
                 Some(known) if known.settings.retention_days != wanted.settings.retention_days => {
-                    match self.change_retention(known, wanted).await? {
-                        Some(changed) => break (changed, false),
-                        None => false,
-                    }
+                    self.change_retention(known, wanted).await?
                 }
                 _ => {
-                    let replaced = found.map(|found| found.revision);
-                    self.op.table.revised(replaced).put(&wanted.encode(self.topic)).await? == Guarded::Written
+                    let revised = self.op.table.revised(found.map(|found| found.revision));
+                    (revised.put(&wanted.encode(self.topic)).await? == Guarded::Written).then_some(wanted)
                 }
             };
-            if is_written {
-                break (wanted, known.is_none());
+            if let Some(written) = written {
+                break (written, known.is_none());
             }
             rounds.lose_and_pause().await?;
         };
@@ -112,15 +110,15 @@ impl TopicHandle<'_> {
         Ok(stored)
     }
 
-    /// As [`TopicHandle::settings`]. A topic that does not exist is created with the default settings.
-    pub(crate) async fn settings_or_create(self) -> Result<TopicSettings, TableError> {
-        match self.settings().await {
-            Ok(settings) => return Ok(settings),
+    /// As [`TopicHandle::stored`]. A topic that does not exist is created with the default settings.
+    pub(crate) async fn stored_or_create(self) -> Result<StoredTopic, TableError> {
+        match self.stored().await {
+            Ok(stored) => return Ok(stored),
             Err(TopicError::NotFound(_)) => {}
             Err(TopicError::Table(error)) => return Err(error),
         }
         match self.ensure(&TopicChange::default()).await {
-            Ok((stored, _)) => Ok(stored.settings),
+            Ok((stored, _)) => Ok(stored),
             Err(PutTopicError::Table(error)) => Err(error),
             Err(error) => Err(TableError::unavailable(error)),
         }
@@ -144,8 +142,7 @@ impl TopicHandle<'_> {
 
     /// The topic as it is stored, also while it is being deleted, and for some time after.
     pub(crate) async fn find(self) -> Result<Option<StoredTopic>, TableError> {
-        let item = self.op.table.get(StoredTopic::key(self.topic)).await?;
-        Ok(item.as_ref().map(StoredTopic::decode).transpose()?)
+        self.op.table.find(StoredTopic::key(self.topic)).await
     }
 
     async fn view_of(self, stored: StoredTopic) -> Result<TopicView, TableError> {
@@ -191,8 +188,7 @@ impl TopicsHandle<'_> {
         let start =
             after.map(|topic| Item::at(&TopicKey { topic: topic.clone() }).also_at(&TopicListKey { topic }));
         let topics = Query::of(Place::Gsi1, TopicListKey::PARTITION).start(start).limit(limit.get());
-        let page = self.op.table.query(&topics).await?;
-        self.op.table.meter().items(page.items.len());
+        let page = self.op.table.query_items(&topics).await?;
         self.op.table.meter().round();
         let topics = page.items.iter().map(StoredTopic::summary).collect::<Result<_, _>>()?;
         Ok((topics, page.next.is_some()))
@@ -205,9 +201,7 @@ impl TopicsHandle<'_> {
         after: Option<Topic>,
         limit: PageSize,
     ) -> Result<(Vec<TopicSummary>, bool), TableError> {
-        let mut wanted: Vec<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
+        let wanted: BTreeSet<_> = own.iter().filter(|topic| after.as_ref() < Some(*topic)).collect();
         let keys: Vec<_> = wanted.into_iter().map(StoredTopic::key).collect();
         let items = self.op.table.get_many(&keys, false).await?;
         self.op.table.meter().round();

@@ -27,6 +27,4 @@ mod queue;
 
 pub(crate) use backlog::BacklogQueue;
 pub use operate::UnknownWork;
-pub(crate) use queue::{
-    Next, delete_each, is_repeated, must_settle, must_wait, next_page, put_after, replace,
-};
+pub(crate) use queue::{Next, delete_each, is_repeated, must_settle, must_wait, put_after, replace};

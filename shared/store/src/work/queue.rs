@@ -2,7 +2,7 @@
 
 use lately_items::{BegunKey, JobKey, JobStep, StepName};
 use lately_keys::{Key, UnixMillis};
-use lately_table::{Condition, Item, PutIf, TableError, Transaction};
+use lately_table::{Condition, Item, TableError, Transaction};
 
 use crate::at_once::run_each;
 use crate::limits::{ENDING_PAUSE, ENDING_SETTLE_MILLIS, ENDING_SETTLE_PAUSE, WRITES_AT_ONCE};
@@ -41,11 +41,6 @@ pub(crate) async fn put_after(op: &Op, next: Next) -> Result<(), TableError> {
     if let Next::Again(next) = next { op.table.put(&next).await } else { Ok(()) }
 }
 
-/// The next page of a job.
-pub(crate) fn next_page(step: &JobStep) -> Result<JobStep, TableError> {
-    step.next().ok_or_else(|| TableError::unavailable("a job has too many pages"))
-}
-
 /// Deletes items one by one: fan-out's role has no right that covers a batch of them.
 pub(crate) async fn delete_each(op: &Op, keys: Vec<Key>) -> Result<(), TableError> {
     run_each(WRITES_AT_ONCE, keys.into_iter().map(|key| op.table.delete(key))).await
@@ -54,8 +49,8 @@ pub(crate) async fn delete_each(op: &Op, keys: Vec<Key>) -> Result<(), TableErro
 /// Marks that a step has begun. Returns true if an earlier attempt has marked it.
 pub(crate) async fn is_repeated(op: &Op, step: &JobStep) -> Result<bool, TableError> {
     let JobKey { job, page } = step.key.clone();
-    let mark = BegunKey { job, page }.item(step.expires_at);
-    Ok(op.table.put_if(&mark, &Condition::no_item()).await? != PutIf::Done)
+    let mark = Item::mark(&BegunKey { job, page }, step.expires_at);
+    Ok(op.table.put_if(&mark, &Condition::no_item()).await?.is_some())
 }
 
 /// True if work must wait, because something may not be seen yet that was written before the work began. Then this pauses.

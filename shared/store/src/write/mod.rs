@@ -55,7 +55,7 @@ impl TopicHandle<'_> {
     pub async fn write(self, submission: Submission) -> Result<Written, WriteError> {
         let Submission { events, may_import, idempotency } = submission;
         let stored = self.stored().await?;
-        let writer = EventWriter::of(self.op, self.topic, &stored.settings).above_floor_of(&stored);
+        let writer = EventWriter::of(self.op, self.topic, &stored);
         let first = Acceptance { at: self.op.now(), is_keyed: idempotency.is_some() };
         let times = AcceptedTimes::new(first.at, stored.settings.retention_days);
         let checked = check_times(&events, may_import, times);
@@ -76,7 +76,8 @@ impl TopicHandle<'_> {
             Err(error) => request.recorded().await?.ok_or(error)?,
             Ok(()) => {
                 let placed = writer.place(events.clone(), None, first).await?;
-                match request.record(placed.ids(), first.at).await? {
+                let ids = placed.events.iter().map(|placed| placed.event.id).collect();
+                match request.record(ids, first.at).await? {
                     Some(earlier) => earlier,
                     None => {
                         let events = placed.put().await?;

@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::event;
 use lately_items::{Acceptance, DirectoryEntry, EventKey, StoredTopic, oldest_kept};
 use lately_keys::{Bucket, Coverage, EventId, EventType, Topic, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{Event, NewEvent, TopicSettings};
 use lately_table::limits::BATCHES_AT_ONCE;
-use lately_table::{Item, TableError, entropy_u64, tick};
+use lately_table::{Item, TableError};
 
+use crate::at_once::collect_all;
 use crate::directory::shards::BucketCoverage;
 use crate::erasure::ActorIsBeingErased;
 use crate::op::Op;
@@ -47,14 +47,9 @@ pub(crate) struct EventWriter<'a> {
 }
 
 impl<'a> EventWriter<'a> {
-    pub(crate) const fn of(op: &'a Op, topic: &'a Topic, settings: &'a TopicSettings) -> Self {
-        Self { op, topic, settings, floor: UnixMillis::MIN }
-    }
-
-    /// The same, for events from the first that the topic shows on.
-    pub(crate) fn above_floor_of(self, stored: &StoredTopic) -> Self {
+    pub(crate) fn of(op: &'a Op, topic: &'a Topic, stored: &'a StoredTopic) -> Self {
         let floor = stored.changing.map_or(UnixMillis::MIN, |changing| changing.floor);
-        Self { floor, ..self }
+        Self { op, topic, settings: &stored.settings, floor }
     }
 
     /// Gives each event its id, a new one or a given one, and its item. The directory covers all the events when this
@@ -67,9 +62,8 @@ impl<'a> EventWriter<'a> {
     ) -> Result<PlacedEvents<'a>, WriteError> {
         let settings = self.settings;
         let topic = self.topic;
-        let bucket = |at| Bucket::containing(settings.bucket, at);
         let now = self.op.now();
-        let expected = events.iter().map(|event| (bucket(event.at.unwrap_or(now)), &event.event_type));
+        let expected = events.iter().map(|event| (event.at.unwrap_or(now), &event.event_type));
         // An event with an id is covered below, where its id says.
         let expected = expected.filter(|_| ids.is_none());
         let (erased, _) =
@@ -80,14 +74,14 @@ impl<'a> EventWriter<'a> {
         if let Some((event, _)) = refused.find(|(event, id)| erased.value.cover(&event.actor, id.at())) {
             return Err(ActorIsBeingErased { actor: event.actor.clone() }.into());
         }
-        let needed = events.iter().zip(&ids).map(|(event, id)| (bucket(id.at()), &event.event_type));
+        let needed = events.iter().zip(&ids).map(|(event, id)| (id.at(), &event.event_type));
         let entries = self.cover_all(needed).await?;
 
         let now = self.op.now();
         let mut too_old = Vec::new();
         let mut placed = Vec::with_capacity(events.len());
         for (index, (event, id)) in events.into_iter().zip(ids).enumerate() {
-            let entry = &entries[&bucket(id.at()).first()];
+            let entry = &entries[&Bucket::containing(settings.bucket, id.at()).first()];
             let is_past = settings.retention_days.is_some_and(|days| id.at() < oldest_kept(days, now));
             if is_past || id.at() < self.floor {
                 too_old.push(index);
@@ -107,43 +101,35 @@ impl<'a> EventWriter<'a> {
 
     /// New ids, whose shard is not known yet.
     fn new_ids(self, events: &[NewEvent]) -> Result<Vec<EventId>, TableError> {
-        let ambient = self.op.ambient();
-        let clock = tick(ambient).map_err(TableError::unavailable)?;
-        let latest = clock.at().saturating_add(FUTURE_SECONDS * 1000);
-        let id = |event: &NewEvent| {
-            if let Some(at) = event.at {
-                return Ok(EventId::import(at, 0.into(), ambient.entropy()));
-            }
-            let id = self.op.store.generator().next(clock, 0.into(), entropy_u64(ambient));
-            // If the clock once stood far ahead, the ids continue from there and must not be used.
-            id.map_err(TableError::unavailable).and_then(|id| match id.at() > latest {
-                true => Err(TableError::unavailable("this process's ids run ahead of its clock")),
-                false => Ok(id),
-            })
+        let latest = self.op.now().saturating_add(FUTURE_SECONDS * 1000);
+        let id = |event: &NewEvent| match event.at {
+            Some(at) => Ok(EventId::import(at, 0.into(), self.op.ambient().entropy())),
+            None => match self.op.new_id()? {
+                // If the clock once stood far ahead, the ids continue from there and must not be used.
+                id if id.at() > latest => {
+                    Err(TableError::unavailable("this process's ids run ahead of its clock"))
+                }
+                id => Ok(id),
+            },
         };
         events.iter().map(id).collect()
     }
 
-    /// Covers buckets and types. Returns the entries by the first moments of their buckets.
+    /// Covers the types of events with these times. Returns the entries by the first moments of their buckets.
     async fn cover_all<'e>(
         self,
-        needed: impl Iterator<Item = (Bucket, &'e EventType)>,
+        needed: impl Iterator<Item = (UnixMillis, &'e EventType)>,
     ) -> Result<BTreeMap<UnixMillis, Arc<DirectoryEntry>>, TableError> {
-        let mut types: BTreeMap<UnixMillis, (Bucket, BTreeSet<EventType>)> = BTreeMap::new();
-        for (bucket, event_type) in needed {
-            let (_, types) = types.entry(bucket.first()).or_insert_with(|| (bucket, BTreeSet::new()));
-            if !types.contains(event_type) {
-                types.insert(event_type.clone());
-            }
+        let bucket = |at| Bucket::containing(self.settings.bucket, at);
+        let mut types: BTreeMap<UnixMillis, BTreeSet<EventType>> = BTreeMap::new();
+        for (at, event_type) in needed {
+            types.entry(bucket(at).first()).or_default().insert(event_type.clone());
         }
-        let covers: Vec<_> = types
-            .into_iter()
-            .map(|(first, (bucket, types))| async move {
-                let entry = self.op.directory(self.topic).cover(self.settings, bucket, &types).await?;
-                Ok((first, entry))
-            })
-            .collect();
-        stream::iter(covers).buffer_unordered(BATCHES_AT_ONCE).try_collect().await
+        let covers = types.into_iter().map(async |(first, types)| {
+            let directory = self.op.directory(self.topic);
+            directory.cover(self.settings, bucket(first), &types).await.map(|entry| (first, entry))
+        });
+        Ok(collect_all(BATCHES_AT_ONCE, covers).await?.into_iter().collect())
     }
 
     /// The coverage of an event's bucket.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
 use lately_items::{DeletedEventKey, EventKey, TimelineEntry, own_feed};
-use lately_keys::{EventId, ShardCount, TableKey};
+use lately_keys::{ShardCount, TableKey};
 use lately_model::Event;
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
@@ -28,10 +28,6 @@ const OLD_SHARD_ATTEMPTS: u32 = 3;
 type FailedPuts = Vec<(usize, TableError)>;
 
 impl PlacedEvents<'_> {
-    pub(crate) fn ids(&self) -> Vec<EventId> {
-        self.events.iter().map(|placed| placed.event.id).collect()
-    }
-
     /// Puts the events. Returns them if all are written.
     pub(super) async fn put(self) -> Result<Vec<Event>, WriteError> {
         let failed = self.put_each().await;
@@ -109,20 +105,33 @@ impl PlacedEvents<'_> {
         let transaction = Transaction::new(op.ambient())
             .put_if(placed.item.clone(), Condition::no_item())
             .check(deletion.encode(), Condition::no_item());
-        let mut attempts = op.table.attempts();
+        let is_hot = |faults: &[Fault]| faults.first() == Some(&Fault::Throttled);
+        Ok(self.commit(placed, &transaction, is_hot).await?.is_none())
+    }
+
+    /// Commits a transaction that puts an event, and gives the event's bucket more shards if the faults say that its key
+    /// range is hot. Returns the faults if a condition does not hold; `None` if the transaction is committed.
+    pub(crate) async fn commit(
+        &self,
+        placed: &PlacedEvent,
+        transaction: &Transaction,
+        is_hot: impl Fn(&[Fault]) -> bool,
+    ) -> Result<Option<Vec<Fault>>, TableError> {
+        let table = &self.writer.op.table;
+        let mut attempts = table.attempts();
         loop {
             attempts.start_round();
-            let faults = match transaction.commit(&op.table).await? {
-                Transacted::Done => return Ok(true),
-                Transacted::Cancelled { faults, .. } => faults,
+            let Transacted::Cancelled { faults, .. } = transaction.commit(table).await? else {
+                return Ok(None);
             };
             if faults.iter().any(|fault| matches!(fault, Fault::Condition(_))) {
-                return Ok(false);
+                return Ok(Some(faults));
             }
-            if faults.first() == Some(&Fault::Throttled) {
+            if is_hot(&faults) {
                 self.grow_around(placed, attempts.made()).await;
             }
-            attempts.pause_or(|| TableError::unavailable("an event's range of keys is too busy")).await?;
+            let busy = || TableError::unavailable("an event, or an item that is put with it, is too busy");
+            attempts.pause_or(busy).await?;
         }
     }
 
@@ -155,7 +164,7 @@ impl PlacedEvents<'_> {
     /// the event was placed after the doubling and has been refused some times ([`OLD_SHARD_ATTEMPTS`]). So many writers
     /// that are refused together double the shards only once, and a bucket with slightly too few shards still grows
     /// before its writers give up.
-    pub(crate) async fn grow_around(&self, placed: &PlacedEvent, attempts: u32) {
+    async fn grow_around(&self, placed: &PlacedEvent, attempts: u32) {
         let PlacedEvent { event, entry, .. } = placed;
         let shards = entry.coverage.shards_at(event.at());
         let is_old = shards > ShardCount::ONE && shards.halved().covers(event.id.shard());

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use lately_items::{
-    BackfillRest, FeedWalk, FollowEdge, Follower, FollowerKey, Job, JobKind, JobStep, Step, TimelineEntry,
+    BackfillRest, FeedWalk, FollowEdge, Follower, FollowerKey, Job, JobKind, JobStep, TimelineEntry,
 };
 use lately_keys::{Coverage, EventId, Source, UnixMillis, User};
 use lately_table::TableError;
@@ -87,7 +87,7 @@ pub(super) async fn run(
     }
     let Some((behind, rest)) = next.filter(|_| !is_over) else { return Ok(Next::Done) };
     let task = JobKind::Walk(FeedWalk { behind, backfill: Some(rest), ..walk.clone() });
-    Ok(Next::Again(JobStep { task, ..work::next_page(step)? }.encode()))
+    Ok(Next::Again(JobStep { task, ..step.next() }.encode()))
 }
 
 /// Copies some entries of a source's timeline into a feed, newest first: all entries since the follow, and as many older

@@ -11,9 +11,9 @@
 
 use lately_items::event::{ACTOR, SUBJECT};
 use lately_items::limits::ENDING_MARK_SECONDS;
-use lately_items::{FeedEntryKey, FeedWalk, FollowerKey, JobKind, JobStep, LeaverKey, Step, TimelineEntry};
+use lately_items::{FeedEntryKey, FeedWalk, FollowerKey, JobKind, JobStep, LeaverKey, TimelineEntry};
 use lately_keys::{EventId, Source, UnixMillis};
-use lately_table::{Condition, TableError};
+use lately_table::{Condition, Item, TableError};
 
 use crate::fan_out::batch::FanOut;
 use crate::scan::rest_of;
@@ -28,7 +28,7 @@ pub(crate) async fn begin(
 ) -> Result<(), TableError> {
     let FollowerKey { source, shard, user } = key;
     let leaver_key = LeaverKey { source: source.clone(), shard: *shard, at, user: user.clone() };
-    let leaver = leaver_key.item(at.get() / 1000 + ENDING_MARK_SECONDS);
+    let leaver = Item::mark(&leaver_key, at.get() / 1000 + ENDING_MARK_SECONDS);
     fan_out.op.table.put(&leaver).await?;
     fan_out.op.user(user).whole_follow(key).await?;
     fan_out.settle_marker(user, source).await?;
@@ -56,5 +56,5 @@ pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep, walk: &FeedWalk) ->
         }
     }
     let task = JobKind::Walk(FeedWalk { behind, ..walk.clone() });
-    Ok(Next::Again(JobStep { task, ..work::next_page(step)? }.encode()))
+    Ok(Next::Again(JobStep { task, ..step.next() }.encode()))
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use lately_items::event::ENTRY_PARTS;
 use lately_items::{
-    DeletionStep, DirectoryKey, EXPIRES_AT, Ending, EndingMark, EventKey, EventPartition, Step, StoredTopic,
+    DeletionStep, DirectoryKey, EXPIRES_AT, Ending, EndingMark, EventKey, EventPartition, StoredTopic,
     Timeline, TimelineEntry, WatchKey, places_at_source,
 };
 use lately_keys::{Bucket, EventId, Source, TableKey, Topic, UnixMillis};

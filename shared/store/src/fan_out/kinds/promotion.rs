@@ -12,8 +12,7 @@
 //! process dies.
 
 use lately_items::{
-    EXPIRES_AT, Follower, FollowerCountKey, FollowerCounts, Job, JobKind, JobStep, PushMode, Step,
-    StoredSource,
+    EXPIRES_AT, Follower, FollowerCountKey, FollowerCounts, Job, JobKind, JobStep, PushMode, StoredSource,
 };
 use lately_keys::{EventId, Shard, Source, UnixMillis};
 use lately_table::{Condition, TableError, Value};
@@ -22,7 +21,7 @@ use crate::fan_out::batch::FanOut;
 use crate::fan_out::kinds::push::followers_of;
 use crate::limits::FOLLOWER_SHARDS;
 use crate::source::has_shards;
-use crate::work::{self, Next};
+use crate::work::Next;
 
 /// Begins a promotion if the source has too many followers. The counts of all shards are read only if the counts of
 /// this shard suggest it.
@@ -107,7 +106,7 @@ pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next, Tab
         fan_out.settle_marker(user, source).await?;
     }
     if let Some(last) = page.stopped_at() {
-        return Ok(Next::Again(JobStep { after: Some(last.clone()), ..work::next_page(step)? }.encode()));
+        return Ok(Next::Again(JobStep { after: Some(last.clone()), ..step.next() }.encode()));
     }
     let shard = Value::numbers([*shard]);
     let done = op.source(source).change().take(StoredSource::UNPROMOTED, shard).only_if(is_promotion(*id));

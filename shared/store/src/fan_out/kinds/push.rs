@@ -10,21 +10,21 @@
 
 use std::sync::Arc;
 
-use lately_items::{EventKey, Job, JobKind, JobStep, Step};
+use lately_items::{EventKey, Job, JobKind, JobStep};
 use lately_table::TableError;
 
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::entries::{entry_of, restamp_copies};
 use crate::fan_out::post::Post;
 use crate::follow::FollowerPage;
-use crate::work::{self, Next};
+use crate::work::Next;
 
 /// Puts an event's copies into the feeds of a page, deletes them there, or gives them the event's expiry.
 pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep) -> Result<Next, TableError> {
     let (op, at, Job { source, id, .. }) = (fan_out.op, step.changed_at(), &step.key.job);
     let page = followers_of(fan_out, step).await?;
     if let Some(last) = page.stopped_at() {
-        let next = JobStep { after: Some(last.clone()), ..work::next_page(step)? };
+        let next = JobStep { after: Some(last.clone()), ..step.next() };
         op.table.put(&next.encode()).await?;
     }
     let (JobKind::Push(topic, width) | JobKind::Restamp(topic, width)) = &step.task else {

@@ -5,9 +5,7 @@
 //! (`restamp.rs`).
 
 use lately_items::event::expiry;
-use lately_items::{
-    EXPIRES_AT, EventPartition, RestOfTopic, RetentionPlace, RetentionStep, Step, oldest_kept,
-};
+use lately_items::{EXPIRES_AT, EventPartition, RestOfTopic, RetentionPlace, RetentionStep, oldest_kept};
 use lately_keys::{EventId, Key, SortKey};
 use lately_model::RetentionDays;
 use lately_table::{Item, TableError};

@@ -30,23 +30,6 @@ fn query(text: &str) -> IssueQuery {
 }
 
 #[test]
-fn the_estimated_size_of_an_issue_is_never_too_small() {
-    let longest = "x".repeat(60);
-    let mut large = issue(99_999_999, 1_000);
-    large.owner = longest.parse().unwrap();
-    large.repo = longest.parse().unwrap();
-    large.opened_by = longest.parse().unwrap();
-    large.title = "\"\\".repeat(128).parse().unwrap();
-    large.body = Some("a\"\\\n\r\té".repeat(100).parse().unwrap());
-    let labels = (0..20).map(|label| format!("{label}\"\\").parse().unwrap());
-    large.labels = Labels::new(labels.collect()).unwrap();
-    for issue in [issue(1, 0), large] {
-        let sent = serde_json::to_string(&issue).unwrap().len();
-        assert!((sent..sent + 200).contains(&sent_bytes(&issue)), "{sent}, {}", sent_bytes(&issue));
-    }
-}
-
-#[test]
 fn a_page_knows_whether_it_shows_an_awaited_issue() {
     let mut draft = IssueDraft::new(&repository(), &query("status=open&from=2&to=9&limit=3")).unwrap();
     let old = Issue { revision: Revision::new(7), ..issue(8, 0) };

@@ -12,7 +12,7 @@ mod inserted;
 mod remove;
 mod search;
 
-use lately_items::{ErasureEnd, ErasureEntry, ErasurePlace, ErasureStage, ErasureStep, Step};
+use lately_items::{ErasureEnd, ErasureEntry, ErasurePlace, ErasureStage, ErasureStep};
 use lately_table::TableError;
 
 use crate::erasure::ids;

@@ -9,7 +9,7 @@ use lately_items::limits::ENDING_MARK_SECONDS;
 use lately_items::session::keys_of_listed;
 use lately_items::{
     EXPIRES_AT, ErasurePlace, ErasureStage, ErasureStep, EventKey, EventPartition, FeedEntryKey, FollowKey,
-    FollowerCountKey, FollowerCounts, IssueKey, ListedEvents, ProfileKey, RepositoryKey, SourcePartition,
+    FollowerCountKey, FollowerCounts, IssueKey, ListedEvents, ProfileKey, RepositoryKey, SourceEntryKey,
     TimelineEntry, UserSessionKey, place_in_feed, places_at_source,
 };
 use lately_keys::{Actor, Key, Shard, Source, TableKey, Topic, UnixMillis, User};
@@ -141,7 +141,7 @@ async fn walk_timeline(
 ) -> Result<(Vec<TimelineEntry>, bool), TableError> {
     let source = Source::Actor(actor.clone());
     let coverage = op.source(&source).stored().await?.coverage;
-    let partition = SourcePartition { source, shard: at.shard }.to_string();
+    let partition = SourceEntryKey::partition(&source, at.shard);
     let query = rest_of(partition, at.behind, ERASED_EVENTS_PER_STEP);
     let page = op.lane_page(&query, TimelineEntry::decode).await?;
     at.behind = page.stopped_at;
@@ -257,8 +257,7 @@ async fn look_at_feed(op: &Op, user: &User, next: &mut ErasureStep) -> Result<bo
         Some(behind) => query.after(behind.sort_key().to_string()),
         None => query,
     };
-    let page = op.table.query(&query).await?;
-    op.table.meter().items(page.read);
+    let page = op.table.query_items(&query).await?;
     for item in &page.items {
         match item.key_as::<FeedEntryKey>() {
             Ok(entry) => next.listed.feed.push(entry.id),
