@@ -213,7 +213,8 @@ mod tests {
         assert_eq!(encode(&session(), hash), stored);
         assert_eq!(Session::decode(&stored), Ok(session()));
         assert_eq!(stored_hash(&stored), Ok(hash));
-        Session::decode(&stored.with("reads_per_minute", 0_u64)).expect_err("an invalid limit is not read as none");
+        Session::decode(&stored.with("reads_per_minute", 0_u64))
+            .expect_err("an invalid limit is not read as none");
     }
 
     #[test]
