@@ -78,7 +78,7 @@ async fn get_event(
     Part(topic): Part<Topic>,
     Part(id): Part<EventId>,
 ) -> Result<Json<Event>, Problem> {
-    Ok(Json(op.topic(&topic).event(id).await?))
+    Ok(Json(op.event(&topic, id).get().await?))
 }
 
 async fn get_actor_events(

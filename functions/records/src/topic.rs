@@ -82,13 +82,13 @@ async fn delete_topic(
 ) -> Result<Response, Problem> {
     query.check(&topic).map_err(|faults| Problem::of_faults(Code::InvalidQuery, faults))?;
     if query.dry_run {
-        return Ok(answer::json(StatusCode::OK, &op.topic(&topic).preview_deletion().await?));
+        return Ok(answer::json(StatusCode::OK, &op.ending(&topic).preview().await?));
     }
-    let deletion = op.topic(&topic).delete().await?;
+    let deletion = op.ending(&topic).delete().await?;
     let location = Location(format!("/topics/{topic}/deletion"));
     Ok((location, answer::json(StatusCode::ACCEPTED, &deletion)).into_response())
 }
 
 async fn get_deletion(op: Op, Part(topic): Part<Topic>) -> Result<Json<TopicDeletion>, Problem> {
-    Ok(Json(op.topic(&topic).deletion().await?))
+    Ok(Json(op.ending(&topic).deletion().await?))
 }

@@ -128,6 +128,6 @@ async fn delete_event(
             ));
         }
     };
-    op.topic(&topic).delete_event(id, by.as_ref()).await?;
+    op.event(&topic, id).delete(by.as_ref()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

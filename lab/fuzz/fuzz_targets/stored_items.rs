@@ -66,7 +66,7 @@ impl Rig {
             AnyKey::Event(key) => {
                 let topic = &key.partition().topic;
                 made(topic).await;
-                if let Ok(event) = store.op().topic(topic).event(key.id()).await {
+                if let Ok(event) = store.op().event(topic, key.id()).get().await {
                     assert_eq!(event.id, key.id());
                 }
             }

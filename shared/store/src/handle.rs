@@ -3,7 +3,7 @@
 //! A handle belongs to one request. It holds the request's [`Op`] and the name of its subject, and is cheap to copy.
 
 use lately_items::{ConsumerKey, IssueKey, QuotaHolder, RepositoryKey, Run};
-use lately_keys::{QuotaKind, Source, Topic, User};
+use lately_keys::{EventId, QuotaKind, Source, Topic, User};
 use lately_model::RequestsPerMinute;
 
 use crate::op::Op;
@@ -38,8 +38,17 @@ handles! {
     /// A topic and its events.
     pub topic(topic: &'a Topic) -> TopicHandle;
 
+    /// One event of a topic.
+    pub event(topic: &'a Topic, id: EventId) -> EventHandle;
+
+    /// The endings of a topic's events: its deletion, and another retention.
+    pub ending(topic: &'a Topic) -> EndingHandle;
+
     /// The directory of a topic.
     pub(crate) directory(topic: &'a Topic) -> DirectoryHandle;
+
+    /// The consumers of a topic.
+    pub consumers(topic: &'a Topic) -> ConsumersHandle;
 
     /// A consumer of a topic.
     pub consumer(consumer: &'a ConsumerKey) -> ConsumerHandle;

@@ -15,7 +15,7 @@
 //! | topics | `topic/` |
 //! | the buckets that hold events | `directory/` |
 //! | more shards for a busy bucket or source | `coverage.rs` |
-//! | writing events | `write/`, `idempotency.rs`, `import.rs` |
+//! | writing events | `write/`, `idempotency.rs` |
 //! | one event | `event.rs` |
 //! | reading one sorted partition | `lane.rs` |
 //! | the buckets of a topic, one after another | `scan.rs` |
@@ -50,7 +50,6 @@ mod feed;
 mod follow;
 mod handle;
 mod idempotency;
-mod import;
 mod issue;
 mod issuer_keys;
 mod lane;
@@ -89,7 +88,6 @@ pub use feed::{FeedFinding, FeedReport, SeeError};
 pub use follow::{FollowError, Followed};
 pub use handle::*;
 pub use idempotency::Idempotency;
-pub use import::ImportError;
 pub use issue::{
     ChangeIssueError, GetIssueError, IssueNotFound, IssuesError, MigrationPlan, MigrationReport,
     OpenIssueError,
@@ -111,5 +109,5 @@ pub use store::Store;
 pub use timeline::error::TimelineError;
 pub use topic::error::{PutTopicError, TopicError, TopicNotFound};
 pub use work::UnknownWork;
-pub use write::error::WriteError;
+pub use write::error::{ImportError, WriteError};
 pub use write::{Submission, Written};

@@ -1,4 +1,4 @@
-//! A whole range of a topic, oldest first: the events that a report reads.
+//! A whole range of a topic, oldest first, or events by their ids: what a report reads.
 //!
 //! The directory and every shard that may hold events of the range are read consistently, so the range contains every event that
 //! was acknowledged before the reading began. Each shard is a lane, read a page at a time. An event is given once no
@@ -11,9 +11,11 @@
 //! Each event is given once, in order, and [`Range::position`] is never ahead of the given events: a range that begins
 //! there continues where this one stopped.
 
-use lately_items::EventPartition;
-use lately_items::event::decode;
-use lately_keys::{EventId, Order, Topic};
+use std::collections::HashMap;
+
+use lately_items::event::{decode, unless_over};
+use lately_items::{EventKey, EventPartition};
+use lately_keys::{BucketWidth, EventId, Order, TableKey, Topic};
 use lately_model::Event;
 use lately_table::{Cost, TableError};
 
@@ -66,6 +68,32 @@ impl TopicHandle<'_> {
             wave: Wave::new(Order::OldestFirst, Vec::new(), to),
             seen: (0, 0),
         })
+    }
+
+    /// Events by their ids, in the order of the ids, without those that do not exist. No event is returned twice. The
+    /// read is consistent.
+    pub async fn events_of(self, ids: &[EventId]) -> Result<Vec<Event>, TopicError> {
+        let stored = self.stored().await?;
+        let mut events = self.find_events(stored.settings.bucket, ids).await?;
+        let oldest = stored.oldest_kept(self.op.now());
+        events.retain(|event| event.at() >= oldest);
+        Ok(events)
+    }
+
+    /// As [`TopicHandle::events_of`], in buckets of a known width.
+    pub(crate) async fn find_events(
+        self,
+        width: BucketWidth,
+        ids: &[EventId],
+    ) -> Result<Vec<Event>, TableError> {
+        let key = |id: &EventId| EventKey::new(self.topic.clone(), width, *id).encode();
+        let keys: Vec<_> = ids.iter().map(key).collect();
+        let now = self.op.now();
+        let mut found = HashMap::new();
+        for item in self.op.table.get_many(&keys, true).await? {
+            found.extend(unless_over(&item, now)?.map(|event| (event.id, event)));
+        }
+        Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
     }
 }
 

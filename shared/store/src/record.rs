@@ -8,7 +8,7 @@
 use lately_items::{ProfileKey, SettingsKey, StoredDocument};
 use lately_keys::{Key, TableKey};
 use lately_model::{Document, Precondition, Revision};
-use lately_table::{Guarded, TableError, entropy_u64, revision_of};
+use lately_table::{Guarded, Revised, TableError, entropy_u64, revision_of};
 
 use crate::error::FindError;
 use crate::op::Op;
@@ -80,13 +80,13 @@ impl RecordHandle<'_> {
         let revision = known.map_or_else(|| self.op.first_revision(), Revision::next);
         let stored = StoredDocument { revision, document: document.clone() };
         let item = stored.encode(self.key.clone(), entropy_u64(self.op.ambient()));
-        check(self.op.table.revised(known).put(&item).await?, precondition)?;
+        check(Revised::of(&self.op.table, known).put(&item).await?, precondition)?;
         Ok((revision, known.is_none()))
     }
 
     /// Deletes the document if it has the revision that the precondition names. A missing document counts as deleted.
     pub async fn delete(&self, precondition: Precondition) -> Result<(), WriteDocumentError> {
-        let revised = self.op.table.revised(precondition.revision());
+        let revised = Revised::of(&self.op.table, precondition.revision());
         check(revised.delete(self.key.clone()).await?, precondition)
     }
 }

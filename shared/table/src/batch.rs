@@ -12,7 +12,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{Corrupt, Item};
 use lately_keys::Key;
 
-use crate::call::{CallError, Meaning, Refusal, Table, meaning, unavailable};
+use crate::call::{Attempts, CallError, Meaning, Refusal, Table, meaning, unavailable};
 use crate::error::TableError;
 use crate::limits::{BATCH_KEYS, BATCHES_AT_ONCE};
 
@@ -66,7 +66,7 @@ impl Table {
             let get = self.client.transact_get_items().set_transact_items(Some(gets.clone()));
             get.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
         };
-        let mut attempts = self.attempts();
+        let mut attempts = Attempts::of(self);
         loop {
             match attempts.call(send).await {
                 Ok(answer) => {
@@ -130,7 +130,7 @@ impl BatchRead<'_> {
         let Self { table: Table { client, name, meter, .. }, projection, consistent } = *self;
         let mut keys: Vec<_> = keys.iter().map(|key| Item::under(key.clone()).into_attributes()).collect();
         let mut found = Vec::with_capacity(keys.len());
-        let mut attempts = self.table.attempts();
+        let mut attempts = Attempts::of(self.table);
         while !keys.is_empty() {
             let request = KeysAndAttributes::builder()
                 .set_keys(Some(keys.clone()))
@@ -151,7 +151,7 @@ impl BatchRead<'_> {
             found.extend(answer.responses.unwrap_or_default().remove(&**name).unwrap_or_default());
             if read > 0 {
                 // A response holds at most 16 MB. The rest is requested at once.
-                attempts = self.table.attempts();
+                attempts = Attempts::of(self.table);
             } else {
                 let error = TableError::unavailable("no item of a batch was read");
                 attempts.pause(Refusal { error, is_range_hot: false, is_throttle: true }).await?;

@@ -17,13 +17,11 @@ use aws_sdk_dynamodb::types::error::{
 };
 use aws_sdk_dynamodb::types::{CancellationReason, ThrottlingReason};
 use lately_items::Item;
-use lately_model::Revision;
 
 use crate::ambient::{Ambient, entropy_u64};
 use crate::cost::Meter;
 use crate::error::TableError;
 use crate::limits::{ANSWER_RESERVE, FIRST_WAIT, LONGEST_WAIT, UNITS_PER_REQUEST};
-use crate::revision::Revised;
 
 /// The meaning of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,16 +178,6 @@ impl Table {
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_sub(self.ambient.monotonic())
     }
-
-    /// The attempts of one call that the caller itself makes and retries.
-    pub const fn attempts(&self) -> Attempts<'_> {
-        Attempts { table: self, made: 0 }
-    }
-
-    /// Writes of items that have this revision now. If no revision is known, there must be no item.
-    pub const fn revised(&self, known: Option<Revision>) -> Revised<'_> {
-        Revised { table: self, known }
-    }
 }
 
 /// The reason why a call failed.
@@ -258,7 +246,12 @@ pub struct Attempts<'a> {
     made: u32,
 }
 
-impl Attempts<'_> {
+impl<'a> Attempts<'a> {
+    /// The attempts of one call, none of which has begun.
+    pub const fn of(table: &'a Table) -> Self {
+        Self { table, made: 0 }
+    }
+
     /// The number of attempts so far.
     pub const fn made(&self) -> u32 {
         self.made

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, Select};
 use lately_keys::Place;
 
-use crate::call::Table;
+use crate::call::{Attempts, Table};
 use crate::error::TableError;
 use crate::expression::{Condition, Expression, Placeholders};
 use lately_items::{Item, Record, Value};
@@ -195,7 +195,7 @@ impl Table {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
         };
-        let answer = self.attempts().call(send).await?;
+        let answer = Attempts::of(self).call(send).await?;
         self.meter.read(answer.consumed_capacity());
         Ok(Page::of(answer.items, [answer.count, answer.scanned_count], answer.last_evaluated_key))
     }
@@ -235,7 +235,7 @@ impl Table {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
         };
-        let answer = self.attempts().call(send).await?;
+        let answer = Attempts::of(self).call(send).await?;
         self.meter.read(answer.consumed_capacity());
         Ok(Page::of(answer.items, [answer.count, answer.scanned_count], answer.last_evaluated_key))
     }

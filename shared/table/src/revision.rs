@@ -79,11 +79,16 @@ impl<'a> Rounds<'a> {
 /// Writes of items that have a revision, or that do not exist.
 #[derive(Clone, Copy, Debug)]
 pub struct Revised<'a> {
-    pub(crate) table: &'a Table,
-    pub(crate) known: Option<Revision>,
+    table: &'a Table,
+    known: Option<Revision>,
 }
 
-impl Revised<'_> {
+impl<'a> Revised<'a> {
+    /// Writes of items that have this revision now. If no revision is known, there must be no item.
+    pub const fn of(table: &'a Table, known: Option<Revision>) -> Self {
+        Self { table, known }
+    }
+
     /// Puts an item with the next revision.
     pub async fn put(self, item: &Item) -> Result<Guarded, TableError> {
         let Some(known) = self.known else { return self.put_first(item).await };
@@ -96,7 +101,7 @@ impl Revised<'_> {
     /// An ambiguous attempt is not retried: if the item was deleted since, a retry would restore it. The stored item
     /// is read instead.
     async fn put_first(self, item: &Item) -> Result<Guarded, TableError> {
-        let mut attempts = self.table.attempts();
+        let mut attempts = Attempts::of(self.table);
         loop {
             attempts.start();
             let error = match put_request(self.table, item, Some(&Condition::no_item())).send().await {

@@ -23,7 +23,7 @@ impl Table {
             let get = self.client.get_item().table_name(&*self.name).set_key(Some(key.clone()));
             get.consistent_read(consistent).return_consumed_capacity(ReturnConsumedCapacity::Total).send()
         };
-        let answer = self.attempts().call(get).await?;
+        let answer = Attempts::of(self).call(get).await?;
         self.meter.read(answer.consumed_capacity());
         Ok(answer.item.map(Item::from))
     }
@@ -74,7 +74,7 @@ impl Table {
 
 /// Puts an item, perhaps with a condition.
 pub(crate) async fn put(table: &Table, item: &Item, condition: Option<&Condition>) -> Result<(), CallError> {
-    let answer = table.attempts().call(|| put_request(table, item, condition).send()).await?;
+    let answer = Attempts::of(table).call(|| put_request(table, item, condition).send()).await?;
     table.meter.write(answer.consumed_capacity());
     Ok(())
 }
@@ -92,7 +92,7 @@ async fn update(
     values: Option<ReturnValue>,
 ) -> Result<Option<Item>, TableError> {
     let send = || update_request(table, update).set_return_values(values.clone()).send();
-    match table.attempts().call(send).await {
+    match Attempts::of(table).call(send).await {
         Ok(answer) => {
             table.meter.write(answer.consumed_capacity());
             Ok(Some(answer.attributes.unwrap_or_default().into()))
@@ -118,7 +118,7 @@ pub(crate) async fn delete(table: &Table, key: Key, condition: Option<&Condition
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
     };
-    let answer = table.attempts().call(send).await?;
+    let answer = Attempts::of(table).call(send).await?;
     table.meter.write(answer.consumed_capacity());
     Ok(())
 }

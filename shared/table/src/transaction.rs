@@ -6,7 +6,7 @@ use lately_items::Item;
 use lately_keys::Key;
 
 use crate::ambient::Ambient;
-use crate::call::{CallError, Fault, Table};
+use crate::call::{Attempts, CallError, Fault, Table};
 use crate::error::TableError;
 use crate::expression::{Condition, Placeholders, Update, conditional};
 
@@ -79,7 +79,7 @@ impl Transaction {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
         };
-        match table.attempts().call(send).await {
+        match Attempts::of(table).call(send).await {
             Ok(answer) => {
                 table.meter.write(answer.consumed_capacity());
                 Ok(Transacted::Done)

@@ -132,7 +132,7 @@ async fn every_event_is_one_line_of_the_report() {
 async fn events_deleted_before_the_run_are_not_reported() {
     let rig = Rig::new(12).await;
     let written = rig.write(3, None).await;
-    rig.store.op().topic(&rig.topic).delete_event(written[1], None).await.unwrap();
+    rig.store.op().event(&rig.topic, written[1]).delete(None).await.unwrap();
     pass(SETTLED).await;
     rig.sound().finish(&rig.report("nightly")).await;
     assert_eq!(rig.reported().await, [written[0], written[2]]);

@@ -16,7 +16,7 @@ pub(super) async fn get_consumers(State(shared): State<ConsoleState>) -> Result<
     let mut consumers = Vec::new();
     for topic in list.topics {
         let topic = topic.topic;
-        let of_topic = shared.looking.op().topic(&topic).consumers().await?;
+        let of_topic = shared.looking.op().consumers(&topic).list().await?;
         let view =
             |(name, reports): (Consumer, bool)| json!({ "topic": topic, "name": name, "reports": reports });
         consumers.extend(of_topic.into_iter().map(view));

@@ -87,7 +87,7 @@ pub(super) async fn writes(watched: &WitnessedSystem) {
     assert!(Box::pin(dying.run(victim.op().topic(&posts).write(submission(true)))).await.is_none());
     let written = store.op().topic(&posts).write(submission(false)).await.unwrap();
     assert!(written.replayed);
-    store.op().topic(&posts).delete_event(written.events[0].id, None).await.unwrap();
+    store.op().event(&posts, written.events[0].id).delete(None).await.unwrap();
     // The responses to these writes are lost.
     let batches = Target::operation(Operation::BatchWriteItem);
     let lost = Faults::default().rule(batches, When::Always, Fault::Unprocessed(0.5)).rule(

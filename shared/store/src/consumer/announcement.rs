@@ -11,11 +11,11 @@ use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
 use lately_table::{Condition, Query, TableError, Update};
 
 use crate::consumer::{Incarnation, is_of};
-use crate::handle::TopicHandle;
+use crate::handle::ConsumersHandle;
 
-impl TopicHandle<'_> {
+impl ConsumersHandle<'_> {
     /// A topic's consumers, by name, and whether each has begun to report. The read is consistent.
-    pub async fn consumers(self) -> Result<Vec<(Consumer, bool)>, TableError> {
+    pub async fn list(self) -> Result<Vec<(Consumer, bool)>, TableError> {
         let announcements = self.announcements().await?.into_iter();
         Ok(announcements.map(|it| (it.consumer.name, it.run.is_some())).collect())
     }

@@ -39,7 +39,7 @@ mod status;
 use lately_items::{Checkpoint, ConsumerKey, INCARNATION, Run};
 use lately_keys::{CursorError, TableKey};
 use lately_model::Revision;
-use lately_table::{Condition, Guarded, Rounds, TableError};
+use lately_table::{Condition, Guarded, Revised, Rounds, TableError};
 
 use crate::handle::ConsumerHandle;
 use crate::limits::CONSUMERS;
@@ -109,7 +109,7 @@ impl ConsumerHandle<'_> {
             let Some(known) = found else { return Ok(None) };
             let Some(wanted) = decide(&known)? else { return Ok(Some(known)) };
             let wanted = Checkpoint { revision: known.revision.next(), ..wanted };
-            found = match self.op.table.revised(Some(known.revision)).put(&wanted.encode()).await? {
+            found = match Revised::of(&self.op.table, Some(known.revision)).put(&wanted.encode()).await? {
                 Guarded::Written => return Ok(Some(wanted)),
                 Guarded::Stale(there) => {
                     there.as_ref().map(Checkpoint::decode).transpose().map_err(TableError::from)?

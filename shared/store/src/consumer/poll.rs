@@ -22,7 +22,7 @@ use lately_items::{Checkpoint, ConsumerMode, LedgerCounters, Outstanding, Stored
 use lately_keys::EventId;
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 use lately_table::limits::BATCH_KEYS;
-use lately_table::{Guarded, Rounds, TableError};
+use lately_table::{Guarded, Revised, Rounds, TableError};
 
 use crate::consumer::ledger::WalkEnding;
 use crate::consumer::{ConsumerError, ConsumerNotFound, Incarnation, existing};
@@ -86,7 +86,7 @@ impl ConsumerHandle<'_> {
                 None => polling.next_batch(request).await?,
             };
             let Some(next) = next else { return Ok(polled) };
-            found = match self.op.table.revised(Some(checkpoint.revision)).put(&next.encode()).await? {
+            found = match Revised::of(&self.op.table, Some(checkpoint.revision)).put(&next.encode()).await? {
                 Guarded::Written => return Ok(polled),
                 // Another poll was first, or an attempt of this one was applied: its batch is given.
                 Guarded::Stale(_) | Guarded::Unknown => self.checkpoint().await?,

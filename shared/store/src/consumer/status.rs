@@ -24,7 +24,7 @@ impl ConsumerHandle<'_> {
         loop {
             let Some(found) = self.checkpoint().await? else {
                 // Several consumers that are created at the same time may together exceed the limit.
-                if self.op.topic(&self.consumer.topic).announcements().await?.len() >= CONSUMERS {
+                if self.op.consumers(&self.consumer.topic).announcements().await?.len() >= CONSUMERS {
                     return Err(ConsumerError::TooManyConsumers);
                 }
                 self.create(&first).await?;

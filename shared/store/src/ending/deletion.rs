@@ -6,7 +6,7 @@ use lately_model::{DeletionPreview, TopicDeletion};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction};
 
 use crate::error::FindError;
-use crate::handle::TopicHandle;
+use crate::handle::EndingHandle;
 use crate::topic::error::{TopicError, TopicNotFound};
 
 /// The entries of the directory that the preview of a deletion reads at once.
@@ -23,14 +23,14 @@ pub struct DeletionNotFound {
 /// Why a deletion could not be read.
 pub type DeletionError = FindError<DeletionNotFound>;
 
-impl TopicHandle<'_> {
+impl EndingHandle<'_> {
     /// Begins to delete the topic with all that it holds, or returns the deletion that is under way.
     pub async fn delete(self) -> Result<TopicDeletion, TopicError> {
         let (topic, now) = (self.topic, self.op.now());
         let mut rounds = Rounds::of(&self.op.table, "the topic");
         loop {
             let not_found = TopicNotFound { topic: topic.clone(), is_being_deleted: false };
-            let found = self.find().await?.ok_or(TopicError::NotFound(not_found.clone()))?;
+            let found = self.op.topic(topic).find().await?.ok_or(TopicError::NotFound(not_found.clone()))?;
             if found.deleting.is_some() {
                 return match self.deletion().await {
                     Ok(deletion) if found.is_being_deleted(now) => Ok(deletion),
@@ -56,9 +56,9 @@ impl TopicHandle<'_> {
     }
 
     /// Previews a deletion of the topic, as far as the directory knows it. No event is read.
-    pub async fn preview_deletion(self) -> Result<DeletionPreview, TopicError> {
-        self.stored().await?;
-        let consumers = self.announcements().await?.len() as u64;
+    pub async fn preview(self) -> Result<DeletionPreview, TopicError> {
+        self.op.topic(self.topic).stored().await?;
+        let consumers = self.op.consumers(self.topic).announcements().await?.len() as u64;
         let mut preview = DeletionPreview {
             topic: self.topic.clone(),
             buckets: 0,

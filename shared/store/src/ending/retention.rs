@@ -12,8 +12,9 @@ use lately_keys::{TableKey, UnixMillis};
 use lately_model::RetentionChange;
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update};
 
-use crate::handle::TopicHandle;
-impl TopicHandle<'_> {
+use crate::handle::EndingHandle;
+
+impl EndingHandle<'_> {
     /// Replaces a topic by one with another retention, and begins the steps. Returns the topic; `None` if it has changed
     /// meanwhile, or may have.
     pub(crate) async fn change_retention(
@@ -51,7 +52,7 @@ impl TopicHandle<'_> {
     pub(crate) async fn finish_retention(self, name: StepName) -> Result<(), TableError> {
         let mut rounds = Rounds::of(&self.op.table, "the topic");
         loop {
-            let found = self.find().await?;
+            let found = self.op.topic(self.topic).find().await?;
             let is_ours = |changing: RetentionFloor| changing.begun == name.begun;
             let Some(stored) = found.filter(|found| found.changing.is_some_and(is_ours)) else { break };
             let is_known = Condition::equals(REVISION, stored.revision.get());

@@ -79,7 +79,7 @@ impl FanOut<'_> {
             match news {
                 TopicNews::Inserted(event) => inserted.push(event),
                 TopicNews::Opened(key) => opened.push(key),
-                TopicNews::Deleted(key) => deletions.push(self.op.topic(topic).note_deletion(key.id())),
+                TopicNews::Deleted(key) => deletions.push(self.op.event(topic, key.id()).note_deletion()),
             }
         }
         run_each(WRITES_AT_ONCE, deletions).await?;
@@ -90,7 +90,7 @@ impl FanOut<'_> {
             true => &ErasedActors::default(),
             false => erased.get_or_try_init(|| self.op.erasures().erased_actors()).await?,
         };
-        let announced = self.op.topic(topic).announced().await?;
+        let announced = self.op.consumers(topic).announced().await?;
         for mark in &announced.marks {
             self.apply_mark(mark, &inserted, &opened).await?;
         }

@@ -20,7 +20,9 @@ use lately_items::{
 };
 use lately_keys::{Actor, Shard, Source, UnixMillis, User};
 use lately_model::Backfill;
-use lately_table::{Condition, Fault, Query, TableError, Transacted, Transaction, Update, entropy_u64};
+use lately_table::{
+    Attempts, Condition, Fault, Query, TableError, Transacted, Transaction, Update, entropy_u64,
+};
 
 use crate::handle::UserHandle;
 use crate::limits::{CROWDED_SHARD, PULL_SOURCES};
@@ -70,7 +72,7 @@ impl UserHandle<'_> {
         let follower = Follower { user: user.clone(), since: self.op.now(), backfill: backfill.get() };
         let mut shards = stored.shards;
         let mut may_be_ours = false;
-        let mut attempts = self.op.table.attempts();
+        let mut attempts = Attempts::of(&self.op.table);
         loop {
             attempts.start_round();
             let shard = shards.pick(entropy_u64(self.op.ambient()));
@@ -113,7 +115,7 @@ impl UserHandle<'_> {
 
     /// Unfollows a source, if the user follows it.
     pub async fn unfollow(self, source: &Source) -> Result<(), TableError> {
-        let mut attempts = self.op.table.attempts();
+        let mut attempts = Attempts::of(&self.op.table);
         loop {
             attempts.start_round();
             let Some(edge) = self.edge(source).await? else {

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use lately_items::{EXPIRES_AT, QuotaKey};
-use lately_table::{Refusal, TableError, Update};
+use lately_table::{Attempts, Refusal, TableError, Update};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -84,7 +84,7 @@ impl QuotaHandle<'_> {
         let size = (self.limit.get() / QUOTA_BLOCKS).max(1).max(count - block.left);
         let expires_at = (key.number + QUOTA_MINUTES) * 60;
         let update = Update::of(key).add(QuotaKey::TAKEN, size).set(EXPIRES_AT, expires_at);
-        let mut attempts = self.op.table.attempts();
+        let mut attempts = Attempts::of(&self.op.table);
         let updated = timeout(QUOTA_TIMEOUT, attempts.update(&update)).await;
         let updated = updated.unwrap_or_else(|_| {
             let error = TableError::unavailable("a quota's item did not answer in time");

@@ -12,7 +12,7 @@ use lately_model::{
     BucketView, ListQuery, PageSize, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary,
     TopicView,
 };
-use lately_table::{Guarded, Item, Query, Rounds, TableError};
+use lately_table::{Guarded, Item, Query, Revised, Rounds, TableError};
 
 use crate::directory::range::DirectoryRange;
 use crate::handle::{TopicHandle, TopicsHandle};
@@ -40,7 +40,7 @@ impl TopicHandle<'_> {
             let known = found.filter(|found| found.deleting.is_none());
             let wanted = match known {
                 None => {
-                    self.forget_deletion().await?;
+                    self.op.ending(self.topic).forget_deletion().await?;
                     let settings = change.create().map_err(TopicFault::from)?;
                     StoredTopic {
                         settings,
@@ -67,10 +67,10 @@ impl TopicHandle<'_> {
             // failed or may have failed, the next round reads the topic again.
             let written = match known {
                 Some(known) if known.settings.retention_days != wanted.settings.retention_days => {
-                    self.change_retention(known, wanted).await?
+                    self.op.ending(self.topic).change_retention(known, wanted).await?
                 }
                 _ => {
-                    let revised = self.op.table.revised(found.map(|found| found.revision));
+                    let revised = Revised::of(&self.op.table, found.map(|found| found.revision));
                     (revised.put(&wanted.encode(self.topic)).await? == Guarded::Written).then_some(wanted)
                 }
             };
@@ -87,7 +87,7 @@ impl TopicHandle<'_> {
     pub async fn view(self) -> Result<TopicView, TopicError> {
         let stored = self.read().await?;
         let retention_change = match stored.changing {
-            Some(changing) => self.retention_change(changing.begun).await?,
+            Some(changing) => self.op.ending(self.topic).retention_change(changing.begun).await?,
             None => None,
         };
         Ok(TopicView { retention_change, ..self.view_of(stored).await? })

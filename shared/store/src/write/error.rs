@@ -1,6 +1,6 @@
 //! Why events were not written.
 
-use lately_keys::EventId;
+use lately_keys::{EventId, ShardCount};
 use lately_table::TableError;
 
 use crate::erasure::ActorIsBeingErased;
@@ -35,4 +35,18 @@ pub enum WriteError {
     /// The table could not be read or written. No event is known to be written.
     #[error(transparent)]
     Table(#[from] TableError),
+}
+
+/// Why events were not imported, or only some of them. Importing them again is safe.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// An id names another shard than its time has, with the import's number of shards. Nothing was written.
+    #[error("an id names another shard than its time has with the import's {0} shards")]
+    Shard(ShardCount),
+    /// These events are less than a minute old, so they are not imports. Nothing was written.
+    #[error("events are too new to be imported")]
+    TooNew(Vec<usize>),
+    /// The events could not be written, or only some of them.
+    #[error(transparent)]
+    Write(#[from] WriteError),
 }

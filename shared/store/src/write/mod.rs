@@ -9,19 +9,26 @@
 //! later. The retry writes only the missing events, under their first ids: the client may know these ids, and an event
 //! that may have been written must not appear twice. It does not write an event that was deleted meanwhile: a deletion
 //! leaves a note (`event.rs`), and the write, one transaction, requires that there is no note.
+//!
+//! An importer may die at any moment and start again. So it gives the ids of its events, and derives them from the events'
+//! origin: then a second import of the same events changes nothing. An id contains its shard, which follows from the
+//! event's time and the number of shards, so the importer also gives this number. Each bucket of the import gets a place
+//! for events of that many shards, and keeps the places that it has. A throttled import does not grow the buckets: its
+//! events' ids name their shards, so new shards would take none of them. Importers must limit their rate to what their
+//! shards can take.
 
 pub(crate) mod error;
 pub(crate) mod place;
 mod put;
 
-use lately_items::{Acceptance, KeyRecord};
-use lately_keys::UnixMillis;
-use lately_model::{AcceptedTimes, AtError, Event, NewEvent};
+use lately_items::{Acceptance, KeyRecord, StoredTopic};
+use lately_keys::{EventId, ShardCount, UnixMillis};
+use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
 
 use crate::handle::TopicHandle;
 use crate::idempotency::{Idempotency, KeyedRequest};
-use crate::write::error::WriteError;
-use crate::write::place::EventWriter;
+use crate::write::error::{ImportError, WriteError};
+use crate::write::place::{EventWriter, PlacedEvent};
 
 /// Events to write.
 #[derive(Clone, Debug)]
@@ -100,6 +107,41 @@ impl TopicHandle<'_> {
         request.finish().await;
         Ok(Written { events, replayed: true })
     }
+
+    /// Writes events under their own ids, which must differ, and whose shards follow from their times and this number of
+    /// shards. The events are durable when this returns.
+    pub async fn import(self, shards: ShardCount, events: Vec<Event>) -> Result<(), ImportError> {
+        let stored = self.stored().await.map_err(WriteError::from)?;
+        let settings = stored.settings;
+        if events.iter().any(|event| shards.shard_at(event.id.tick()) != event.id.shard()) {
+            return Err(ImportError::Shard(shards));
+        }
+        let acceptance = Acceptance { at: self.op.now(), is_keyed: false };
+        let times = AcceptedTimes::new(acceptance.at, settings.retention_days);
+        let (ids, events): (Vec<EventId>, Vec<NewEvent>) = events.into_iter().map(apart).unzip();
+        let new = indices(&events, |at| !times.is_import(at));
+        if !new.is_empty() {
+            return Err(ImportError::TooNew(new));
+        }
+        let old = indices(&events, |at| times.check(at).is_err());
+        if !old.is_empty() {
+            return Err(WriteError::TooOld(old).into());
+        }
+
+        // New buckets begin with the import's number of shards, and the import doubles no bucket's shards.
+        let min_shards = settings.min_shards.max(shards);
+        let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
+        let stored = StoredTopic { settings, ..stored };
+        let writer = EventWriter::of(self.op, self.topic, &stored);
+        let placed = writer.place(events, Some(ids), acceptance).await?;
+        for PlacedEvent { event, entry, .. } in &placed.events {
+            if !entry.coverage.covers(event.id) {
+                writer.bucket(entry).raise().await.map_err(WriteError::from)?;
+            }
+        }
+        let failed = placed.put_each().await.into_iter().next();
+        failed.map_or(Ok(()), |(_, error)| Err(WriteError::Table(error).into()))
+    }
 }
 
 /// Refuses events whose times are not allowed.
@@ -113,7 +155,13 @@ fn check_times(events: &[NewEvent], may_import: bool, times: AcceptedTimes) -> R
 }
 
 /// The events that name a refused time.
-pub(crate) fn indices(events: &[NewEvent], is_refused: impl Fn(UnixMillis) -> bool) -> Vec<usize> {
+fn indices(events: &[NewEvent], is_refused: impl Fn(UnixMillis) -> bool) -> Vec<usize> {
     let refused = events.iter().enumerate().filter(|(_, event)| event.at.is_some_and(&is_refused));
     refused.map(|(index, _)| index).collect()
+}
+
+/// An event's id, and the rest of the event.
+fn apart(event: Event) -> (EventId, NewEvent) {
+    let Event { id, event_type, actor, subject, data } = event;
+    (id, NewEvent { event_type, actor, subject, data, at: Some(id.at()) })
 }

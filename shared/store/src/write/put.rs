@@ -9,7 +9,7 @@ use lately_items::{DeletedEventKey, EventKey, TimelineEntry, own_feed};
 use lately_keys::{ShardCount, TableKey};
 use lately_model::Event;
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
-use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
+use lately_table::{Attempts, Condition, Fault, Item, TableError, Transacted, Transaction};
 
 use crate::coverage::CoverageKeeper;
 use crate::limits::OWN_ENTRY_SECONDS;
@@ -88,7 +88,7 @@ impl PlacedEvents<'_> {
     }
 
     async fn put_one(&self, placed: &PlacedEvent) -> Result<(), TableError> {
-        let mut attempts = self.writer.op.table.attempts();
+        let mut attempts = Attempts::of(&self.writer.op.table);
         while let Some(refusal) = attempts.put(&placed.item).await? {
             if refusal.is_range_hot {
                 self.grow_around(placed, attempts.made()).await;
@@ -118,7 +118,7 @@ impl PlacedEvents<'_> {
         is_hot: impl Fn(&[Fault]) -> bool,
     ) -> Result<Option<Vec<Fault>>, TableError> {
         let table = &self.writer.op.table;
-        let mut attempts = table.attempts();
+        let mut attempts = Attempts::of(table);
         loop {
             attempts.start_round();
             let Transacted::Cancelled { faults, .. } = transaction.commit(table).await? else {

@@ -94,7 +94,7 @@ async fn a_retry_brings_no_deleted_event_back() {
             assert_eq!(left.len(), count);
             let deleted = left.remove(count / 2);
             let by = whose.map(|name| name.parse().unwrap());
-            scene.store.op().topic(&scene.posts).delete_event(deleted, by.as_ref()).await.unwrap();
+            scene.store.op().event(&scene.posts, deleted).delete(by.as_ref()).await.unwrap();
             for wait in [Duration::ZERO, 23 * 60 * MINUTE] {
                 pass(wait).await;
                 let written = scene.store.op().topic(&scene.posts).write(request.clone()).await.unwrap();
@@ -116,7 +116,7 @@ async fn a_retry_writes_missing_events_but_no_deleted_ones() {
     let there = written_before(&scene, 3, Target::operation(Operation::BatchWriteItem), &request).await;
     assert!(!there.is_empty() && there.len() < 60, "{}", there.len());
     for id in &there[..2] {
-        scene.store.op().topic(&scene.posts).delete_event(*id, None).await.unwrap();
+        scene.store.op().event(&scene.posts, *id).delete(None).await.unwrap();
     }
     let written = scene.store.op().topic(&scene.posts).write(request).await.unwrap();
     let mut expected = ids(&written.events);
@@ -144,8 +144,7 @@ async fn a_deletion_wins_over_a_concurrent_retry() {
                 let repeat = async {
                     repeating.op().topic(&scene.posts).write(request.clone()).await.unwrap().replayed
                 };
-                let delete =
-                    async { deleting.op().topic(&scene.posts).delete_event(id, None).await.unwrap() };
+                let delete = async { deleting.op().event(&scene.posts, id).delete(None).await.unwrap() };
                 assert!(futures_util::future::join(repeat, delete).await.0);
                 assert_eq!(stored(&scene.engine, &scene.posts).await, [], "call {call}");
             }
@@ -170,7 +169,7 @@ async fn an_own_feed_that_is_written_late_shows_no_deleted_event() {
             let there = stored(&scene.engine, &scene.posts).await;
             assert_eq!(there.len(), usize::from(landed));
             for id in there {
-                scene.store.op().topic(&scene.posts).delete_event(id, None).await.unwrap();
+                scene.store.op().event(&scene.posts, id).delete(None).await.unwrap();
             }
             scene.settle().await;
         };

@@ -93,7 +93,7 @@ async fn a_backlog_leaves_no_deleted_event() {
             let mut scene = Scene::followed().await;
             let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
             fan_out_while_busy(&mut scene, partition).await;
-            scene.store.op().topic(&scene.posts).delete_event(posted[1], None).await.unwrap();
+            scene.store.op().event(&scene.posts, posted[1]).delete(None).await.unwrap();
             if is_busy_still {
                 let (_, store) = process(&scene, busy(partition));
                 for _ in 0..3 {
@@ -109,7 +109,7 @@ async fn a_backlog_leaves_no_deleted_event() {
 
             // The other events are deleted while the partition is busy.
             for id in [posted[0], posted[2]] {
-                scene.store.op().topic(&scene.posts).delete_event(id, None).await.unwrap();
+                scene.store.op().event(&scene.posts, id).delete(None).await.unwrap();
             }
             let took = fan_out_while_busy(&mut scene, partition).await;
             assert!(took < Duration::from_millis(500), "{took:?}");

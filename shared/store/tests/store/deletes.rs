@@ -22,7 +22,7 @@ async fn a_walk_continues_across_deleted_events() {
     assert_eq!(ids(&page.events), newest_first[..10]);
     // The event at the cursor's position, and the next five.
     for id in &newest_first[9..15] {
-        store.op().topic(&posts).delete_event(*id, None).await.unwrap();
+        store.op().event(&posts, *id).delete(None).await.unwrap();
     }
     let next = lately_model::EventQuery { cursor: page.next, ..query(10) };
     let page = store.op().topic(&posts).latest(&next).await.unwrap();
@@ -37,9 +37,9 @@ async fn a_deletion_with_a_lost_response_succeeds() {
     let faults = Faults::default().nth(1, Target::operation(Operation::DeleteItem), lost);
     let faulty = store(engine.client_with(faults).client(), &world);
     let op = faulty.op();
-    op.topic(&posts).delete_event(id, Some(&"ada".parse().unwrap())).await.unwrap();
+    op.event(&posts, id).delete(Some(&"ada".parse().unwrap())).await.unwrap();
     assert_eq!(op.cost().calls, 3, "the topic, the delete, and its retry");
-    assert!(matches!(whole.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
+    assert!(matches!(whole.op().event(&posts, id).get().await, Err(GetEventError::NotFound(_))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,7 +60,7 @@ async fn an_attempt_that_arrives_after_the_deletion_brings_nothing_back() {
         let is_event = |item: &Item| item["pk"].as_s().unwrap().starts_with("EVENTS#");
         let attempt = items(&engine).await.into_iter().find(is_event).unwrap();
         pass(Duration::from_secs(3)).await;
-        store.op().topic(&posts).delete_event(id, None).await.unwrap();
+        store.op().event(&posts, id).delete(None).await.unwrap();
         put(&engine.client(), [attempt]).await;
 
         let stream = engine.stream(TABLE).unwrap();
@@ -71,7 +71,7 @@ async fn an_attempt_that_arrives_after_the_deletion_brings_nothing_back() {
             let outcome = fan_out(&store, &stream.lambda_event(&batch.records)).await;
             assert_eq!(outcome.failed, None);
         }
-        assert!(matches!(store.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
+        assert!(matches!(store.op().event(&posts, id).get().await, Err(GetEventError::NotFound(_))));
         assert!(
             !items(&engine).await.iter().any(|item| item["pk"].as_s().unwrap().starts_with("SOURCE#actor"))
         );

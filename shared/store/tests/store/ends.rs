@@ -22,11 +22,11 @@ async fn scene() -> Scene {
 
 impl Scene {
     async fn delete(&self) -> TopicDeletion {
-        self.store.op().topic(&self.posts).delete().await.unwrap()
+        self.store.op().ending(&self.posts).delete().await.unwrap()
     }
 
     async fn deletion(&self) -> TopicDeletion {
-        self.store.op().topic(&self.posts).deletion().await.unwrap()
+        self.store.op().ending(&self.posts).deletion().await.unwrap()
     }
 
     /// Deletes the topic `posts`, and lets the stream and the clock come to the end.
@@ -93,7 +93,7 @@ async fn a_topic_is_deleted_with_everything_that_it_holds() {
     assert_eq!(scene.listed("actor:ada").await.len(), kept.len());
     // The outcome is shown for a day.
     pass(DAY).await;
-    assert!(matches!(scene.store.op().topic(&posts).deletion().await, Err(DeletionError::NotFound(_))));
+    assert!(matches!(scene.store.op().ending(&posts).deletion().await, Err(DeletionError::NotFound(_))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,12 +172,12 @@ async fn a_preview_reads_the_directory_alone() {
     }
     scene.settle().await;
     let op = scene.store.op();
-    let preview = op.topic(&posts).preview_deletion().await.unwrap();
+    let preview = op.ending(&posts).preview().await.unwrap();
     assert_eq!((preview.buckets, preview.shards, preview.consumers), (3, 3, 0));
     assert!(preview.oldest.is_some() && preview.oldest < preview.newest, "{preview:?}");
     // The topic, the directory and the announcements.
     assert_eq!((op.cost().calls, op.cost().write_units.halves), (3, 0), "{:?}", op.cost());
-    let empty = scene.store.op().topic(&scene.logs).preview_deletion().await.unwrap();
+    let empty = scene.store.op().ending(&scene.logs).preview().await.unwrap();
     assert_eq!((empty.buckets, empty.oldest, empty.newest, empty.shards), (0, None, None, 0));
 }
 
@@ -223,7 +223,7 @@ async fn a_shorter_retention_hides_at_once_and_expiry_follows() {
     pass(Duration::from_secs(2)).await;
     for store in [&scene.store, &other] {
         assert_eq!(store.op().topic(&posts).latest(&query(9)).await.unwrap().events.len(), 2);
-        let found = store.op().topic(&posts).event(first[0]).await;
+        let found = store.op().event(&posts, first[0]).get().await;
         assert!(matches!(found, Err(GetEventError::NotFound(_))));
         assert_eq!(timeline_of(store, &source("actor:ada")).await.len(), 2);
         assert_eq!(feed_of(store, &user("bob")).await.len(), 2);
@@ -270,7 +270,7 @@ async fn an_ending_costs_one_write_unit_an_item_and_a_twentieth_at_most() {
     for is_deletion in [false, true] {
         let op = scene.store.op();
         match is_deletion {
-            true => drop(op.topic(&posts).delete().await.unwrap()),
+            true => drop(op.ending(&posts).delete().await.unwrap()),
             false => drop(op.topic(&posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap()),
         }
         let outcomes = scene.settle().await;

@@ -173,7 +173,7 @@ async fn writers_refuse_an_erased_actors_events_and_a_stale_writers_event_is_era
     let erasure = finish(&mut scene, begun.id).await;
     assert_proven(&scene, &of_ada(), &erasure).await;
     for gone in [first[0], stale] {
-        assert!(scene.store.op().topic(&posts).event(gone).await.is_err());
+        assert!(scene.store.op().event(&posts, gone).get().await.is_err());
     }
 
     let later = try_post(&scene, &posts).await.unwrap();
@@ -187,7 +187,7 @@ async fn writers_refuse_an_erased_actors_events_and_a_stale_writers_event_is_era
     scene.settle().await;
     assert_eq!(fan_out(&scene.store, &all).await.failed, None);
     scene.settle().await;
-    assert_eq!(scene.store.op().topic(&posts).event(later).await.unwrap().id, later);
+    assert_eq!(scene.store.op().event(&posts, later).get().await.unwrap().id, later);
     assert_eq!(scene.shown("dee").await.first(), Some(&later));
     assert_eq!(scene.store.op().erasures().get(begun.id).await.unwrap(), erasure);
     let (check, left) = verified(&scene, &of_ada(), &erasure).await;

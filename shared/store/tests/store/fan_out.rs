@@ -164,7 +164,7 @@ async fn only_records_of_the_same_item_wait_for_each_other() {
     let event_of = |actor: &String| NewEvent { actor: actor.parse().unwrap(), ..event("note", None) };
     let posted = scene.post(&scene.posts.clone(), actors.iter().map(event_of).collect()).await;
     for id in &posted {
-        scene.store.op().topic(&scene.posts).delete_event(*id, None).await.unwrap();
+        scene.store.op().event(&scene.posts, *id).delete(None).await.unwrap();
     }
     let news = scene.news();
 
@@ -232,7 +232,7 @@ async fn deleting_a_pulled_sources_event_removes_its_backfilled_copies() {
         scene.follow("late", "actor:ada", 5).await;
         scene.settle().await;
         assert_eq!(scene.shown("late").await, posted);
-        scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
+        scene.store.op().event(&scene.posts, posted[0]).delete(None).await.unwrap();
         let outcomes = scene.settle().await;
         assert_eq!((scene.shown("late").await, scene.listed("actor:ada").await.len()), (vec![], 0));
         // The timeline's entry, the author's own copy, and the only other copy.

@@ -98,7 +98,7 @@ async fn an_event_deleted_during_its_push_does_not_come_back() {
         scene.settle().await;
         let (posted, news) = about_to_push(&mut scene).await;
         hindered(&mut scene, to_bobs_feed(1), false, &news, async |scene| {
-            scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
+            scene.store.op().event(&scene.posts, posted[0]).delete(None).await.unwrap();
             scene.settle().await;
         })
         .await;
@@ -117,7 +117,7 @@ async fn an_event_deleted_during_a_backfill_does_not_come_back() {
         let news = scene.news();
         // The backfill has read the entries when an event is deleted, and may die after it has written them.
         hindered(&mut scene, to_bobs_feed(1), dies, &news, async |scene| {
-            scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
+            scene.store.op().event(&scene.posts, posted[0]).delete(None).await.unwrap();
             scene.settle().await;
         })
         .await;
@@ -139,7 +139,7 @@ async fn a_backfill_that_dies_after_the_unfollow_leaves_nothing() {
     // The second step has read the entries when the cleanup runs and an event is deleted.
     hindered(&mut scene, to_bobs_feed(1), true, &second, async |scene| {
         scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
-        scene.store.op().topic(&scene.posts).delete_event(posted[3], None).await.unwrap();
+        scene.store.op().event(&scene.posts, posted[3]).delete(None).await.unwrap();
         scene.settle().await;
     })
     .await;
@@ -206,7 +206,7 @@ async fn an_event_deleted_between_two_follows_leaves_the_feed() {
     assert_eq!(scene.shown("bob").await, posted);
     scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     let unfollowed = scene.news();
-    scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
+    scene.store.op().event(&scene.posts, posted[0]).delete(None).await.unwrap();
     // Another shard of the stream is ahead, so the deletion is handled while bob follows nothing.
     let deleted = scene.news();
     assert_eq!(fan_out(&scene.store, &deleted).await.failed, None);

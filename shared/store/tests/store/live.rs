@@ -73,7 +73,7 @@ async fn a_name_that_is_used_again_is_another_topic_for_its_followers() {
     // The loop of the deleted topic cannot read the note that ends it, until the name is another topic's.
     let notes = Target::operation(Operation::Query).partition("LIVE#TOPIC#posts");
     client.set_faults(&Faults::default().rule(notes, When::Always, Fault::InternalServerError));
-    scene.store.op().topic(&posts).delete().await.unwrap();
+    scene.store.op().ending(&posts).delete().await.unwrap();
     scene.settle().await;
     pass(3 * SECOND).await;
     scene.world.shift(60 * SECOND);

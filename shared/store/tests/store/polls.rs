@@ -57,7 +57,7 @@ async fn late_events_come_with_a_batch_and_are_committed_with_it() {
     commit(&rig.store, &poll(&rig.store, limit(10)).await).await;
     let mut late = rig.write_many(3, HOUR).await;
     late.sort();
-    rig.store.op().topic(&topic("billing")).delete_event(late.remove(1), None).await.unwrap();
+    rig.store.op().event(&topic("billing"), late.remove(1)).delete(None).await.unwrap();
     let next = rig.write(Duration::ZERO).await;
     rig.tell().await;
     pass(SETTLED).await;

@@ -69,7 +69,7 @@ async fn only_requests_with_a_key_pay_for_it() {
         let written = op.topic(&topic).write(request).await.unwrap();
         assert_eq!(op.cost().of_write(), posted);
         let op = store.op();
-        op.topic(&topic).delete_event(written.events[0].id, None).await.unwrap();
+        op.event(&topic, written.events[0].id).delete(None).await.unwrap();
         assert_eq!(op.cost().of_write(), deleted);
     }
 }

@@ -121,7 +121,7 @@ async fn events_are_found_by_id_in_the_requested_order() {
     let written = store.op().topic(&posts).write(submission(vec![event("note", None); 5])).await.unwrap();
     let mut wanted = ids(&written.events);
     wanted.reverse();
-    store.op().topic(&posts).delete_event(wanted[2], None).await.unwrap();
+    store.op().event(&posts, wanted[2]).delete(None).await.unwrap();
     let op = store.op();
     let found = op.topic(&posts).events_of(&wanted).await.unwrap();
     wanted.remove(2);

@@ -147,7 +147,7 @@ async fn an_entry_in_two_shards_is_shown_once_and_deleted_from_both() {
     assert_eq!(scene.listed("actor:ada").await.iter().filter(|(id, _)| *id == posted[0]).count(), 2);
     assert_eq!(walk(&scene.store, Order::NewestFirst, 10, true).await.len(), 2);
 
-    scene.store.op().topic(&scene.posts).delete_event(posted[0], None).await.unwrap();
+    scene.store.op().event(&scene.posts, posted[0]).delete(None).await.unwrap();
     // The deletion is handled by a process that knows nothing of the source.
     scene.store = store(scene.engine.client(), &scene.world);
     scene.settle().await;

@@ -116,12 +116,12 @@ async fn an_event_past_its_retention_is_hidden_before_its_removal() {
     for query in &queries {
         assert_eq!(found(&store, &posts, query.clone()).await, 1);
     }
-    store.op().topic(&posts).event(id).await.unwrap();
+    store.op().event(&posts, id).get().await.unwrap();
     pass(Duration::from_millis(1)).await;
     for query in &queries {
         assert_eq!(found(&store, &posts, query.clone()).await, 0, "{query:?}");
     }
-    assert!(matches!(store.op().topic(&posts).event(id).await, Err(GetEventError::NotFound(_))));
+    assert!(matches!(store.op().event(&posts, id).get().await, Err(GetEventError::NotFound(_))));
     assert_eq!(stored(&engine, &posts).await, [id], "TTL has not removed the event yet");
     pass(Duration::from_millis(500)).await;
     assert_eq!(engine.expire(10).unwrap(), 2, "the event, and its entry in the actor's feed");

@@ -60,17 +60,17 @@ async fn begun(kind: &'static str) -> Scene {
     pass(Duration::from_secs(1)).await;
     let op = scene.store.op();
     match kind {
-        "deletion" => drop(op.topic(&posts).delete().await.unwrap()),
+        "deletion" => drop(op.ending(&posts).delete().await.unwrap()),
         "retention" => drop(op.topic(&posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap()),
         "backfill" => scene.follow("u4", "actor:ada", 9).await,
         "cleanup" => op.user(&user("u0")).unfollow(&ada).await.unwrap(),
         "push" => drop(scene.post(&posts, vec![about("s"), about("t")]).await),
-        "remove" => op.topic(&posts).delete_event(posted[1], None).await.unwrap(),
+        "remove" => op.event(&posts, posted[1]).delete(None).await.unwrap(),
         "promotion" => scene.follow("u4", "actor:ada", 0).await,
         "backlog" => {
             scene.post(&posts, vec![about("s"), about("t")]).await;
             fan_out_while_busy(&mut scene, "SOURCE#subject:t").await;
-            op.topic(&posts).delete_event(posted[1], None).await.unwrap();
+            op.event(&posts, posted[1]).delete(None).await.unwrap();
             fan_out_while_busy(&mut scene, "SOURCE#subject:t").await;
             scene.post(&posts, vec![about("s")]).await;
             // This begins a job, which comes to the feed.
@@ -80,7 +80,7 @@ async fn begun(kind: &'static str) -> Scene {
         }
         "records" => {
             scene.post(&posts, vec![about("s"), about("t")]).await;
-            op.topic(&posts).delete_event(posted[1], None).await.unwrap();
+            op.event(&posts, posted[1]).delete(None).await.unwrap();
             op.user(&user("u0")).unfollow(&ada).await.unwrap();
             pass(Duration::from_secs(1)).await;
             scene.follow("u4", "actor:ada", 9).await;

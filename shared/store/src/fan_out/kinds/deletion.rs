@@ -52,7 +52,7 @@ pub(super) async fn run(op: &Op, step: &DeletionStep) -> Result<Next, TableError
     } else if must_wait(op, &mut next.awaited, step.waiting_since.unwrap_or(now), entries).await? {
         return Ok(Next::Again(next.encode()));
     }
-    let announced = op.topic(topic).announced().await?;
+    let announced = op.consumers(topic).announced().await?;
     let consumers = announced.consumers.into_iter().map(|it| it.consumer).chain(announced.ended);
     let consumers: Vec<_> = consumers.collect();
     if step.name.number == 0 {

@@ -33,7 +33,7 @@ pub(super) async fn run(op: &Op, step: &RetentionStep) -> Result<Next, TableErro
     let events = stamped.iter().map(|(read, _)| *read as u64).sum();
     let open: Vec<_> = stamped.into_iter().filter_map(|(_, place)| place).collect();
     if open.is_empty() && rest == RestOfTopic::None {
-        op.topic(&step.topic).finish_retention(step.name).await?;
+        op.ending(&step.topic).finish_retention(step.name).await?;
         return Ok(Next::Done);
     }
     Ok(Next::Again(step.next(open, rest, events).encode()))

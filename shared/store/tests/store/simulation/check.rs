@@ -131,7 +131,7 @@ impl Story {
         let notes = topic(DELETED);
         // The clock of the process that began the deletion may have been ahead.
         pass(Duration::from_secs(63)).await;
-        let deletion = self.reader().op().topic(&notes).deletion().await.unwrap();
+        let deletion = self.reader().op().ending(&notes).deletion().await.unwrap();
         assert_eq!(deletion.state, EndingState::Done, "{deletion:?}");
         assert_eq!(left_of(&items(&self.engine).await, DELETED), Vec::<String>::new());
         let mut listed = Vec::new();

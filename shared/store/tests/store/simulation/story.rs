@@ -287,7 +287,7 @@ impl Story {
                     store.op().user(&user).unfollow(&source).await?;
                 }
                 Act::Delete(topic, id) => {
-                    store.op().topic(&topic).delete_event(id, None).await?;
+                    store.op().event(&topic, id).delete(None).await?;
                 }
             }
             Ok::<(), Box<dyn std::error::Error>>(())
@@ -313,7 +313,7 @@ impl Story {
         pass(Duration::from_millis(self.one(&[0, 20, 500, 5_000, 20_000]))).await;
         loop {
             let (client, store) = self.process(true);
-            let done = client.run(async { store.op().topic(&notes).delete().await.is_ok() }).await;
+            let done = client.run(async { store.op().ending(&notes).delete().await.is_ok() }).await;
             if done == Some(true) {
                 return;
             }

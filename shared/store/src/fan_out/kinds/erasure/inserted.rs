@@ -15,7 +15,7 @@ use crate::op::Op;
 pub(crate) async fn erase_event(op: &Op, key: &EventKey) -> Result<(), TableError> {
     let Some(event) = op.table.get(key.encode()).await? else { return Ok(()) };
     if is_keyed(&event)? {
-        op.topic(&key.partition().topic).note_deletion(key.id()).await?;
+        op.event(&key.partition().topic, key.id()).note_deletion().await?;
     }
     op.table.delete(key.encode()).await
 }

@@ -48,7 +48,7 @@ async fn remove_events(fan_out: FanOut<'_>, step: &ErasureStep) -> Result<(), Ta
     ids.sort_unstable();
     op.erasures().put_erased_ids(step.erasure, step.name.number, &ids).await?;
     for keyed in events.iter().filter(|events| events.is_keyed) {
-        let note = async |id: &EventId| op.topic(&keyed.topic).note_deletion(*id).await;
+        let note = async |id: &EventId| op.event(&keyed.topic, *id).note_deletion().await;
         run_each(WRITES_AT_ONCE, keyed.ids.iter().map(note)).await?;
     }
     delete_each(op, late_keys(op, events).await?).await?;
@@ -74,7 +74,7 @@ async fn forget_opener(op: &Op, step: &ErasureStep) -> Result<(), TableError> {
 async fn late_keys(op: &Op, events: &[ListedEvents]) -> Result<Vec<Key>, TableError> {
     let mut keys = Vec::new();
     for ListedEvents { topic, ids, .. } in events {
-        for announced in op.topic(topic).announcements().await? {
+        for announced in op.consumers(topic).announcements().await? {
             let key = |id: &_| LateEventKey { consumer: announced.consumer.clone(), id: *id }.encode();
             keys.extend(ids.iter().map(key));
         }
