@@ -34,7 +34,7 @@ use lately_kit::quota::Permission;
 use lately_kit::route::Routes;
 use lately_kit::routes;
 use lately_model::{LiveQuery, SourceLiveQuery};
-use lately_store::Store;
+use lately_store::{OpenStream, Store};
 use tokio::sync::watch;
 
 use crate::access::Access;
@@ -85,7 +85,7 @@ impl Live {
         let live = LiveQuery { cursor: last_event_id(&parts)?.or(live.cursor), ..live };
         let op = self.store.op().limited_to(caller.topics.as_deref());
         let permission = Permission::from_request_parts(&mut parts, &()).await?;
-        let mut open = op.open_stream(&caller.quota_holder(), self.time).await?;
+        let mut open = OpenStream::open(&op, &caller.quota_holder(), self.time).await?;
         let follower = match Box::pin(op.follow(timeline, &live, topic.as_ref())).await {
             Ok(follower) => follower,
             Err(error) => {

@@ -67,43 +67,41 @@ impl<T> LanePage<T> {
         let next = behind(self.stopped_at?, range.order)?;
         IdRange::walked(next, range.ids.ends(range.order).1, range.order)
     }
-}
 
-impl Op {
     /// Reads a page of a lane, with one query.
-    pub(crate) async fn lane_page<T>(
-        &self,
+    pub(crate) async fn read(
+        op: &Op,
         query: &Query,
         decode: impl Fn(&Item) -> Result<T, Corrupt>,
-    ) -> Result<LanePage<T>, TableError> {
-        let page = self.table.query_items(query).await?;
+    ) -> Result<Self, TableError> {
+        let page = op.table.query_items(query).await?;
         let stopped_at = page.next.map(|key| key.get::<SortKey>("sk")).transpose()?.map(SortKey::id);
-        Ok(LanePage { read: page.read, ..LanePage::of(&page.items, stopped_at, decode)? })
+        Ok(Self { read: page.read, ..Self::of(&page.items, stopped_at, decode)? })
     }
 
     /// The items that stand before the entries of a timeline or of a feed, and the first entries of a range that begins
     /// with the newest possible entry. If there are no more items before the entries than expected, one query reads all.
-    pub(crate) async fn first_page<T>(
-        &self,
+    pub(crate) async fn read_first(
+        op: &Op,
         range: &LaneRange<'_>,
         wanted: u32,
         expected_before: u32,
         decode: impl Fn(&Item) -> Result<T, Corrupt>,
-    ) -> Result<(Vec<Item>, LanePage<T>), TableError> {
+    ) -> Result<(Vec<Item>, Self), TableError> {
         let part = Query::partition(range.partition).consistent(range.consistent);
         let first = part.clone().up_to(range.ids.oldest.sort_key().to_string());
-        let page = self.table.query(&first.limit(wanted.saturating_add(expected_before))).await?;
-        self.table.meter().items(page.items.len());
+        let page = op.table.query(&first.limit(wanted.saturating_add(expected_before))).await?;
+        op.table.meter().items(page.items.len());
         let mut before = page.items;
         let entries = before.split_off(before.iter().take_while(|item| entry_id(item).is_none()).count());
         let entries = match page.next.as_ref().map(entry_id) {
             Some(None) => {
-                let rest = self.table.query_all(part.before(BEFORE_ENTRIES).start(page.next)).await?;
-                self.table.meter().items(rest.len());
+                let rest = op.table.query_all(part.before(BEFORE_ENTRIES).start(page.next)).await?;
+                op.table.meter().items(rest.len());
                 before.extend(rest);
-                self.lane_page(&range.query().limit(wanted), decode).await?
+                Self::read(op, &range.query().limit(wanted), decode).await?
             }
-            stopped_at => LanePage::of(&entries, stopped_at.flatten(), decode)?,
+            stopped_at => Self::of(&entries, stopped_at.flatten(), decode)?,
         };
         Ok((before, entries))
     }

@@ -22,9 +22,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lately_items::QuotaHolder;
-use lately_keys::{Topic, UnixMillis};
+use lately_keys::{EventId, Topic, UnixMillis};
 use lately_model::{RequestsPerMinute, Revision};
-use lately_table::{Ambient, Cost, Table};
+use lately_table::{Ambient, Cost, Table, TableError, entropy_u64, tick};
 
 use crate::limits::DIRECTORY_AGE;
 use crate::memory::Memory;
@@ -97,6 +97,17 @@ impl Op {
     /// The same request, which uses directory pages of up to this age.
     pub(crate) fn with_directory_age(self, directory_age: Duration) -> Self {
         Self { directory_age, ..self }
+    }
+
+    /// A new id with the current time.
+    pub(crate) fn new_id(&self) -> Result<EventId, TableError> {
+        let ambient = self.ambient();
+        let clock = tick(ambient).map_err(TableError::unavailable)?;
+        self.store
+            .inner
+            .generator
+            .next(clock, 0.into(), entropy_u64(ambient))
+            .map_err(TableError::unavailable)
     }
 
     /// The same request, but it retries calls until the deadline, because no client waits for the response.

@@ -21,7 +21,7 @@ use lately_table::{Cost, TableError};
 
 use crate::at_once::collect_all;
 use crate::handle::TopicHandle;
-use crate::lane::LaneRange;
+use crate::lane::{LanePage, LaneRange};
 use crate::latest::pace::unit_of;
 use crate::latest::span::IdRange;
 use crate::latest::wave::{LaneAnswer, Wave, WaveLane};
@@ -168,7 +168,7 @@ impl Range {
         let queries = self.wave.next_asks(self.limit()).into_iter().map(async |ask| {
             let partition = &self.wave.lane(ask.lane).partition;
             let range = LaneRange { partition, ids: ask.ids, order, consistent };
-            let found = op.lane_page(&range.query().limit(ask.limit), decode).await?;
+            let found = LanePage::read(op, &range.query().limit(ask.limit), decode).await?;
             Ok::<_, TableError>(LaneAnswer { ask, found, further: None })
         });
         op.table.meter().round();

@@ -105,7 +105,7 @@ impl PageWait<'_> {
         let Some(waiter) = self.op.waiter.as_deref() else { return Ok(true) };
         let op = self.op.step();
         if self.open.is_none() {
-            self.open = Some(op.open_stream(&waiter.holder, self.whole).await?);
+            self.open = Some(OpenStream::open(&op, &waiter.holder, self.whole).await?);
         }
         if let Some(limit) = waiter.reads
             && waited >= WAITED_READ * self.reads

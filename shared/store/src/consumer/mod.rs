@@ -18,8 +18,8 @@
 //!
 //! | for | see |
 //! | --- | --- |
-//! | a consumer's state, and how it changes | `items/consumer.rs` |
-//! | creating a consumer, and its view | `status.rs` |
+//! | a consumer's state | `items/consumer.rs` |
+//! | creating a consumer, changing its state, and its view | `status.rs` |
 //! | the next batch | `poll.rs` |
 //! | committing a batch, and seeking | `position.rs` |
 //! | deleting a consumer | `remove.rs` |
@@ -37,11 +37,10 @@ mod remove;
 mod status;
 
 use lately_items::{Checkpoint, ConsumerKey, INCARNATION, Run};
-use lately_keys::{CursorError, TableKey};
+use lately_keys::CursorError;
 use lately_model::Revision;
-use lately_table::{Condition, Guarded, Revised, Rounds, TableError};
+use lately_table::{Condition, TableError};
 
-use crate::handle::ConsumerHandle;
 use crate::limits::CONSUMERS;
 use crate::op::Op;
 use crate::topic::error::TopicError;
@@ -87,39 +86,6 @@ pub(crate) fn existing(
 ) -> Result<Checkpoint, ConsumerNotFound> {
     let found = found.filter(|found| !found.deleting);
     found.ok_or_else(|| ConsumerNotFound { consumer: consumer.clone() })
-}
-
-impl ConsumerHandle<'_> {
-    /// The consumer's checkpoint, if there is one. The read is consistent.
-    pub(crate) async fn checkpoint(self) -> Result<Option<Checkpoint>, TableError> {
-        self.op.table.find(self.consumer.encode()).await
-    }
-
-    /// Lets `decide` make the consumer's next state of the state that was found, and writes it under its revision.
-    /// `None` leaves the consumer as it is. If another writer was first, `decide` decides again, up to
-    /// [`CONFLICTS`](lately_table::limits::CONFLICTS) times. Returns the state at the end; `None` if the consumer has
-    /// been deleted.
-    pub(crate) async fn change<E: From<TableError>>(
-        self,
-        mut found: Option<Checkpoint>,
-        mut decide: impl FnMut(&Checkpoint) -> Result<Option<Checkpoint>, E>,
-    ) -> Result<Option<Checkpoint>, E> {
-        let mut rounds = Rounds::of(&self.op.table, "the consumer");
-        loop {
-            let Some(known) = found else { return Ok(None) };
-            let Some(wanted) = decide(&known)? else { return Ok(Some(known)) };
-            let wanted = Checkpoint { revision: known.revision.next(), ..wanted };
-            found = match Revised::of(&self.op.table, Some(known.revision)).put(&wanted.encode()).await? {
-                Guarded::Written => return Ok(Some(wanted)),
-                Guarded::Stale(there) => {
-                    there.as_ref().map(Checkpoint::decode).transpose().map_err(TableError::from)?
-                }
-                // Nobody can tell whether our write was applied: `decide` decides from the state that is there now.
-                Guarded::Unknown => self.checkpoint().await?,
-            };
-            rounds.lose()?;
-        }
-    }
 }
 
 /// One incarnation of a consumer, in one request: its announcement and its late ledger.

@@ -1,9 +1,9 @@
 //! Creating and changing a consumer, and its view.
 
 use lately_items::{Announcement, Checkpoint, StoredTopic, beginning};
-use lately_keys::EventId;
+use lately_keys::{EventId, TableKey};
 use lately_model::{ConsumerView, EventQuery, NewConsumer};
-use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
+use lately_table::{Condition, Guarded, Revised, Rounds, TableError, Transacted, Transaction};
 
 use crate::consumer::ledger::WalkEnding;
 use crate::consumer::position::before;
@@ -49,6 +49,37 @@ impl ConsumerHandle<'_> {
         let stored = self.op.topic(&self.consumer.topic).stored().await?;
         let checkpoint = existing(self.checkpoint().await?, self.consumer)?;
         Ok(self.view_of(&checkpoint, &stored).await?)
+    }
+
+    /// The consumer's checkpoint, if there is one. The read is consistent.
+    pub(crate) async fn checkpoint(self) -> Result<Option<Checkpoint>, TableError> {
+        self.op.table.find(self.consumer.encode()).await
+    }
+
+    /// Lets `decide` make the consumer's next state of the state that was found, and writes it under its revision.
+    /// `None` leaves the consumer as it is. If another writer was first, `decide` decides again, up to
+    /// [`CONFLICTS`](lately_table::limits::CONFLICTS) times. Returns the state at the end; `None` if the consumer has
+    /// been deleted.
+    pub(crate) async fn change<E: From<TableError>>(
+        self,
+        mut found: Option<Checkpoint>,
+        mut decide: impl FnMut(&Checkpoint) -> Result<Option<Checkpoint>, E>,
+    ) -> Result<Option<Checkpoint>, E> {
+        let mut rounds = Rounds::of(&self.op.table, "the consumer");
+        loop {
+            let Some(known) = found else { return Ok(None) };
+            let Some(wanted) = decide(&known)? else { return Ok(Some(known)) };
+            let wanted = Checkpoint { revision: known.revision.next(), ..wanted };
+            found = match Revised::of(&self.op.table, Some(known.revision)).put(&wanted.encode()).await? {
+                Guarded::Written => return Ok(Some(wanted)),
+                Guarded::Stale(there) => {
+                    there.as_ref().map(Checkpoint::decode).transpose().map_err(TableError::from)?
+                }
+                // Nobody can tell whether our write was applied: `decide` decides from the state that is there now.
+                Guarded::Unknown => self.checkpoint().await?,
+            };
+            rounds.lose()?;
+        }
     }
 
     /// Creates a consumer and its announcement, unless there is a consumer of its name.

@@ -101,7 +101,7 @@ impl FanOut<'_> {
     ) -> Result<Vec<TimelineEntry>, TableError> {
         let mut keys = Vec::with_capacity(entries.len());
         for entry in &entries {
-            keys.push(self.op.event_key(entry).await?);
+            keys.push(self.op.topic(&entry.topic).event_key(entry).await?);
         }
         // A topic that does not exist has no events.
         let known: Vec<_> = keys.iter().flatten().cloned().collect();

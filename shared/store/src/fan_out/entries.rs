@@ -6,9 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use lately_items::{Backlog, DeferredEvent, EXPIRES_AT, EventKey, TimelineEntry, place_in_feed};
+use lately_items::{Backlog, DeferredEvent, EXPIRES_AT, EventKey, JobStep, TimelineEntry, place_in_feed};
 use lately_keys::{EventId, Key, TableKey, UnixMillis, User};
-use lately_table::{Condition, Corrupt, TableError, Update, Write};
+use lately_table::{Condition, Corrupt, Item, TableError, Update, Write};
 
 use crate::at_once::run_each;
 use crate::fan_out::batch::FanOut;
@@ -18,6 +18,22 @@ use crate::limits::{BUSY_FOR, WRITES_AT_ONCE};
 use crate::op::Op;
 
 impl FanOut<'_> {
+    pub(super) async fn put(self, items: Vec<Item>) -> Result<(), TableError> {
+        self.writer.write(items.into_iter().map(Write::Put).collect()).await
+    }
+
+    pub(super) async fn delete(self, keys: Vec<Key>) -> Result<(), TableError> {
+        self.writer.write(keys.into_iter().map(Write::Delete).collect()).await
+    }
+
+    /// Puts the first pages of some jobs.
+    pub(super) async fn begin_jobs(self, first: &[JobStep]) -> Result<(), TableError> {
+        run_each(WRITES_AT_ONCE, first.iter().map(async |step| self.op.table.put(&step.encode()).await))
+            .await?;
+        self.done.add(|all| all.jobs += first.len() as u64);
+        Ok(())
+    }
+
     /// Writes entries of some events, and defers writes to busy partitions. Returns the backlogs of the deferred writes, each
     /// with the write's event. An entry of a source's timeline is given with its key in the first shard, and is written to
     /// the shard of its time; a timeline that is too busy gets more shards (`spread.rs`).

@@ -97,7 +97,8 @@ impl FeedHandle<'_> {
         let pulls = &self.op.memory().pulls;
         // One more item, for the seen mark. Without such a mark, one more entry says whether the feed continues.
         let expected = pulls.get(self.user).unwrap_or(0).saturating_add(1);
-        let (marks, entries) = self.op.first_page(range, wanted, expected, TimelineEntry::decode).await?;
+        let (marks, entries) =
+            LanePage::read_first(self.op, range, wanted, expected, TimelineEntry::decode).await?;
         let marks = FeedMarks::decode(&marks)?;
         pulls.insert(self.user.clone(), u32::try_from(marks.pulls.len()).unwrap_or(u32::MAX));
         Ok((marks, entries))

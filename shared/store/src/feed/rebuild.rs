@@ -73,7 +73,7 @@ pub(super) async fn belonging_to(
     for entry in &wanted {
         // The author's feed has an own post before any source lists it.
         if !belonging.contains(&entry.id)
-            && let Some(event) = op.event_key(entry).await?
+            && let Some(event) = op.topic(&entry.topic).event_key(entry).await?
             && !op.table.existing(&[event]).await?.is_empty()
         {
             belonging.insert(entry.id);

@@ -22,7 +22,7 @@ use lately_table::{Condition, TableError};
 
 use crate::at_once::collect_all;
 use crate::handle::FeedHandle;
-use crate::lane::LaneRange;
+use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::limits::QUERIES_AT_ONCE;
 use crate::timeline::filter::Filter;
@@ -88,7 +88,7 @@ impl FeedHandle<'_> {
             while let Some(ids) = rest {
                 let range = LaneRange { partition, ids, order: Order::NewestFirst, consistent: false };
                 let query = range.query().limit(limit.max(1));
-                let found = self.op.lane_page(&query, TimelineEntry::decode).await?;
+                let found = LanePage::read(self.op, &query, TimelineEntry::decode).await?;
                 rest = found.rest(&range);
                 // The first list is the feed's own. Sources also list events of topics that do not fan out.
                 let counted = found.items.iter().filter(|entry| {

@@ -23,7 +23,7 @@ use lately_table::TableError;
 
 use crate::feed::rebuild::{belonging_to, mend_entries, mend_pull, missing_pull};
 use crate::handle::FeedHandle;
-use crate::lane::LaneRange;
+use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::limits::COMPARED_ENTRIES;
 use crate::list::ListError;
@@ -151,7 +151,8 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
         while let Some(ids) = rest {
             let op = self.op.step();
             let range = LaneRange { partition, ids, order: Order::NewestFirst, consistent: true };
-            let page = op.lane_page(&range.query().limit(COMPARED_ENTRIES), TimelineEntry::decode).await?;
+            let page =
+                LanePage::read(&op, &range.query().limit(COMPARED_ENTRIES), TimelineEntry::decode).await?;
             rest = page.rest(&range);
             self.report.entries += page.items.len() as u64;
             let (wrong, found): (_, fn(EventId) -> FeedFinding) = match source {

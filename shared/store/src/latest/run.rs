@@ -8,7 +8,7 @@ use lately_keys::{Order, Place, Shard, Tick, Topic, UnixMillis};
 use lately_model::{Event, EventQuery};
 use lately_table::{Condition, TableError};
 
-use crate::lane::LaneRange;
+use crate::lane::{LanePage, LaneRange};
 use crate::latest::pace::Pace;
 use crate::latest::page::Budget;
 use crate::latest::round::WaveReader;
@@ -149,7 +149,7 @@ impl WaveReader for LatestReading<'_> {
         if let Some(event_type) = self.query.event_type.as_ref().filter(|_| !lane.by_type) {
             query = query.filter(Condition::equals(event::TYPE, event_type.as_str()));
         }
-        Ok(LaneAnswer { ask, found: self.op.lane_page(&query, decode).await?, further: None })
+        Ok(LaneAnswer { ask, found: LanePage::read(self.op, &query, decode).await?, further: None })
     }
 
     fn add(&mut self, wave: &mut Wave<Event>, answers: Vec<LaneAnswer<Event>>) -> bool {

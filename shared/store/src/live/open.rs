@@ -23,31 +23,25 @@ pub struct OpenStream {
     is_open: bool,
 }
 
-impl Op {
+impl OpenStream {
     /// Counts a stream that is open for so long at most.
-    pub async fn open_stream(
-        &self,
-        holder: &QuotaHolder,
-        time: Duration,
-    ) -> Result<OpenStream, TimelineError> {
-        let now = self.now();
+    pub async fn open(op: &Op, holder: &QuotaHolder, time: Duration) -> Result<Self, TimelineError> {
+        let now = op.now();
         let until = now.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         let is_free = Condition::no_item().or(Condition::at_most(QuotaKey::UNTIL, now.get()));
-        let first = entropy_u64(self.ambient()) % OPEN_STREAMS;
+        let first = entropy_u64(op.ambient()) % OPEN_STREAMS;
         let mut ends = Vec::new();
         for number in (first..OPEN_STREAMS).chain(0..first) {
             let key = QuotaKey { holder: holder.clone(), kind: QuotaKind::Streams, number };
-            match self.table.put_if(&key.stream(until), &is_free).await? {
-                None => return Ok(OpenStream { op: self.clone(), key, until, is_open: true }),
+            match op.table.put_if(&key.stream(until), &is_free).await? {
+                None => return Ok(Self { op: op.clone(), key, until, is_open: true }),
                 Some(taken) => ends.push(taken.get::<u64>(QuotaKey::UNTIL).map_err(TableError::from)?),
             }
         }
         let wait = ends.into_iter().min().unwrap_or_default().saturating_sub(now.get());
         Err(TimelineError::TooManyStreams(u32::try_from(wait.div_ceil(1_000)).unwrap_or(u32::MAX).max(1)))
     }
-}
 
-impl OpenStream {
     /// Says that the stream is over. If this fails, the stream counts until its time is over.
     pub async fn close(&mut self) {
         self.is_open = false;

@@ -119,7 +119,7 @@ impl SourceHandle<'_> {
     ) -> Result<(Arc<Coverage>, LanePage<TimelineEntry>), TableError> {
         let sent = Sent::now(self.op.ambient());
         let is_expected = self.known().is_none_or(|known| known.value.is_stored);
-        let first = self.op.first_page(range, wanted, is_expected.into(), TimelineEntry::decode);
+        let first = LanePage::read_first(self.op, range, wanted, is_expected.into(), TimelineEntry::decode);
         let (item, entries) = first.await?;
         Ok((self.learn(item.first(), sent)?, entries))
     }
@@ -148,7 +148,7 @@ impl SourceHandle<'_> {
         let pages = shards.into_iter().map(async |shard| {
             let partition = SourceEntryKey::partition(self.source, shard);
             let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: true };
-            self.op.lane_page(&range.query().limit(each), TimelineEntry::decode).await
+            LanePage::read(self.op, &range.query().limit(each), TimelineEntry::decode).await
         });
         let pages = try_join_all(pages).await?;
         let stopped_at = pages.iter().filter_map(|page| page.stopped_at).max();

@@ -19,7 +19,6 @@ use crate::handle::{TopicHandle, TopicsHandle};
 use crate::limits::TOPIC_AGE;
 use crate::list::{ListError, Pager};
 use crate::moments::{Aged, Sent};
-use crate::op::Op;
 use crate::topic::error::{PutTopicError, TopicError, TopicNotFound};
 
 impl TopicHandle<'_> {
@@ -158,6 +157,18 @@ impl TopicHandle<'_> {
             buckets: page.value.entries.iter().map(view).collect(),
         })
     }
+
+    /// The key of an entry's event in this topic; `None` if the topic no longer exists.
+    pub(crate) async fn event_key(self, entry: &TimelineEntry) -> Result<Option<Key>, TableError> {
+        if let Some(key) = entry.pointer() {
+            return Ok(Some(key.encode()));
+        }
+        match self.settings().await {
+            Ok(settings) => Ok(Some(EventKey::new(self.topic.clone(), settings.bucket, entry.id).encode())),
+            Err(TopicError::NotFound(_)) => Ok(None),
+            Err(TopicError::Table(error)) => Err(error),
+        }
+    }
 }
 
 impl TopicsHandle<'_> {
@@ -211,19 +222,5 @@ impl TopicsHandle<'_> {
         let more = topics.len() > usize::from(limit.get());
         topics.truncate(limit.get().into());
         Ok((topics, more))
-    }
-}
-
-impl Op {
-    /// The key of an entry's event; `None` if the event's topic no longer exists.
-    pub(crate) async fn event_key(&self, entry: &TimelineEntry) -> Result<Option<Key>, TableError> {
-        if let Some(key) = entry.pointer() {
-            return Ok(Some(key.encode()));
-        }
-        match self.topic(&entry.topic).settings().await {
-            Ok(settings) => Ok(Some(EventKey::new(entry.topic.clone(), settings.bucket, entry.id).encode())),
-            Err(TopicError::NotFound(_)) => Ok(None),
-            Err(TopicError::Table(error)) => Err(error),
-        }
     }
 }

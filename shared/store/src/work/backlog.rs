@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use lately_items::{Backlog, BacklogItem, BacklogKey, DeferredEvent, DeferredTopic, StepName};
 use lately_keys::{EventId, TableKey};
-use lately_table::{Condition, Query, Rounds, TableError, entropy_u64, tick};
+use lately_table::{Condition, Query, Rounds, TableError};
 
 use crate::at_once::collect_all;
 use crate::limits::{BACKLOG_EVENTS_PER_STEP, WRITES_AT_ONCE};
@@ -139,19 +139,6 @@ impl BacklogQueue<'_> {
     async fn replace(self, item: &BacklogItem) -> Result<bool, TableError> {
         let next = BacklogItem { step: item.step + 1, ..item.clone() };
         Ok(self.op.table.put_if(&next.encode(), &is_unchanged(item)).await?.is_none())
-    }
-}
-
-impl Op {
-    /// A new id with the current time.
-    pub(crate) fn new_id(&self) -> Result<EventId, TableError> {
-        let ambient = self.ambient();
-        let clock = tick(ambient).map_err(TableError::unavailable)?;
-        self.store
-            .inner
-            .generator
-            .next(clock, 0.into(), entropy_u64(ambient))
-            .map_err(TableError::unavailable)
     }
 }
 

@@ -10,7 +10,7 @@ use lately_items::QuotaHolder;
 use lately_keys::{Order, QuotaKind};
 use lately_model::{Event, Page, RequestsPerMinute, WaitSeconds};
 use lately_rig::{connection, simulate};
-use lately_store::{Cost, QuotaError, Store, TimelineError, Waiter};
+use lately_store::{Cost, OpenStream, QuotaError, Store, TimelineError, Waiter};
 
 use crate::support::{World, change, items, pass, query, seeds, start, store, topic};
 
@@ -215,7 +215,7 @@ async fn a_page_that_waits_is_a_read_for_each_five_seconds() {
 async fn a_caller_has_at_most_ten_pages_that_wait_and_streams() {
     let (_, _, store) = alone().await;
     store.op().topic(&topic("posts")).put(&change("{}")).await.unwrap();
-    let stream = store.op().open_stream(&holder(), MINUTE).await.unwrap();
+    let stream = OpenStream::open(&store.op(), &holder(), MINUTE).await.unwrap();
     let pages = join_all((0..10).map(|_| wait_for_event(&store, None, 20))).await;
     let (waited, refused): (Vec<_>, Vec<_>) = pages.into_iter().partition(Result::is_ok);
     assert_eq!(waited.len(), 9);

@@ -16,6 +16,7 @@ use lately_keys::{EventId, Source, UnixMillis};
 use lately_table::{Condition, Item, TableError};
 
 use crate::fan_out::batch::FanOut;
+use crate::lane::LanePage;
 use crate::scan::rest_of;
 use crate::work::{self, Next};
 
@@ -48,7 +49,7 @@ pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep, walk: &FeedWalk) ->
     for _ in 0..op.store.feeds().queries_per_step {
         let limit = op.store.feeds().entries_per_query;
         let query = rest_of(FeedEntryKey::partition(&walk.user), behind, limit).filter(is_of_source.clone());
-        let found = op.lane_page(&query, TimelineEntry::decode).await?;
+        let found = LanePage::read(op, &query, TimelineEntry::decode).await?;
         fan_out.remove_unfollowed(&walk.user, found.items).await?;
         behind = found.stopped_at;
         if behind.is_none() {

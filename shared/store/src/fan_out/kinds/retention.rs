@@ -13,6 +13,7 @@ use lately_table::{Item, TableError};
 use crate::at_once::{collect_all, run_each};
 use crate::fan_out::entries::stamp;
 use crate::fan_out::kinds::deletion::events_of_each;
+use crate::lane::LanePage;
 use crate::limits::{ENDING_PARTITIONS, WRITES_AT_ONCE};
 use crate::op::Op;
 use crate::scan::{partitions, rest_of};
@@ -76,7 +77,8 @@ async fn restamp_partition(
 ) -> Result<(usize, Option<RetentionPlace>), TableError> {
     let RetentionPlace { bucket, shard, after } = place;
     let partition = EventPartition { topic: step.topic.clone(), bucket, shard };
-    let page = op.lane_page(&rest_of(partition.to_string(), after, room), |item| Ok(item.clone())).await?;
+    let page =
+        LanePage::read(op, &rest_of(partition.to_string(), after, room), |item| Ok(item.clone())).await?;
     run_each(WRITES_AT_ONCE, page.items.iter().map(|item| restamp_event(op, item, step))).await?;
     let rest = page.stopped_at.map(|after| RetentionPlace { after: Some(after), ..place });
     Ok((page.read, rest))

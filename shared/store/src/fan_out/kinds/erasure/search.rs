@@ -19,6 +19,7 @@ use lately_table::{Condition, Item, Query, TableError, Update};
 use crate::at_once::{collect_all, run_each};
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::removal::Removal;
+use crate::lane::LanePage;
 use crate::limits::{
     AWAITED_PLACES, ENDING_PAUSE, ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASURE_TOPICS_AT_ONCE,
     WRITES_AT_ONCE,
@@ -143,7 +144,7 @@ async fn walk_timeline(
     let coverage = op.source(&source).stored().await?.coverage;
     let partition = SourceEntryKey::partition(&source, at.shard);
     let query = rest_of(partition, at.behind, ERASED_EVENTS_PER_STEP);
-    let page = op.lane_page(&query, TimelineEntry::decode).await?;
+    let page = LanePage::read(op, &query, TimelineEntry::decode).await?;
     at.behind = page.stopped_at;
     if at.behind.is_some() {
         return Ok((page.items, true));
@@ -158,7 +159,7 @@ async fn walk_timeline(
 async fn events_of(op: &Op, entries: &[TimelineEntry]) -> Result<Vec<Key>, TableError> {
     let mut events = Vec::new();
     for entry in entries {
-        events.extend(op.event_key(entry).await?);
+        events.extend(op.topic(&entry.topic).event_key(entry).await?);
     }
     Ok(events)
 }
@@ -204,7 +205,7 @@ async fn walk_topic(op: &Op, is_wanted: Condition, at: &mut ErasurePlace) -> Res
         let behind_known = at.behind.filter(|_| (bucket, shard) == (begin, at.shard));
         let partition = EventPartition { topic: topic.clone(), bucket, shard }.to_string();
         let query = rest_of(partition, behind_known, ERASED_EVENTS_PER_STEP).filter(is_wanted).keys_only();
-        let found = op.lane_page(&query, Item::key).await?;
+        let found = LanePage::read(op, &query, Item::key).await?;
         (keys, behind) = (found.items, found.stopped_at);
         if behind.is_none() {
             next = rest.next();
