@@ -115,7 +115,8 @@ pub(super) async fn follows_and_feeds(watched: &WitnessedSystem) {
     // The copies of a large event are pointers.
     let large = post(watched, "posts", &post_of("ada", 5_000)).await;
     let page = get(&format!("/actors/ada/events?wait_for={large}")).await;
-    assert_eq!(page["events"][0]["id"], large);
+    // The other parts of the test write events of the same actor meanwhile.
+    assert!(page["events"].as_array().unwrap().iter().any(|event| event["id"] == large), "{page}");
 
     // Two followers need jobs, and three make the source pulled.
     for (source, mode, followers) in [("actor:dora", "push", 2), ("actor:carol", "pull", 3)] {
