@@ -146,12 +146,8 @@ mod tests {
     use crate::edge;
     use crate::problem::Problem;
 
-    /// A thread's subscriber decides for the whole process which lines are worth a look. So there is one at a time.
-    static LOGGING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-
     /// The lines that are logged while a request for `/topics/secret` is answered, and the response.
     async fn logged(level: Level, handler: axum::routing::MethodRouter) -> (Vec<Value>, String) {
-        let _one_at_a_time = LOGGING.lock().await;
         let lines = Arc::new(Mutex::new(String::new()));
         let written = Arc::clone(&lines);
         let write = move |line: &str| *written.lock().unwrap() += &format!("{line}\n");
