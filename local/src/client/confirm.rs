@@ -13,9 +13,14 @@ pub(super) fn needs_terminal(hint: impl FnOnce() -> String) -> Result<(), Failur
 }
 
 /// Asks for a name, and fails with `otherwise` if the user types another one.
-pub(super) fn ask(err: &mut dyn Write, name: &str, question: &str, otherwise: &str) -> Result<(), Failure> {
-    write!(err, "{question}: ")?;
-    err.flush()?;
+pub(super) fn ask(
+    stderr: &mut dyn Write,
+    name: &str,
+    question: &str,
+    otherwise: &str,
+) -> Result<(), Failure> {
+    write!(stderr, "{question}: ")?;
+    stderr.flush()?;
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;
     match line.trim() == name {

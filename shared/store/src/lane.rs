@@ -90,8 +90,7 @@ impl<T> LanePage<T> {
     ) -> Result<(Vec<Item>, Self), TableError> {
         let part = Query::partition(range.partition).consistent(range.consistent);
         let first = part.clone().up_to(range.ids.oldest.sort_key().to_string());
-        let page = op.table.query(&first.limit(wanted.saturating_add(expected_before))).await?;
-        op.table.meter().items(page.items.len());
+        let page = op.table.query_items(&first.limit(wanted.saturating_add(expected_before))).await?;
         let mut before = page.items;
         let entries = before.split_off(before.iter().take_while(|item| entry_id(item).is_none()).count());
         let entries = match page.next.as_ref().map(entry_id) {

@@ -1,6 +1,8 @@
 //! Compares an answer with a case's expectation, as `clients/conformance/matching.py` does: an object may have further
 //! fields, a list no further entries.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 /// The value at a path such as `events.0.data.n`; null if there is none.
@@ -35,16 +37,21 @@ pub(super) fn compare(expected: &Value, actual: &Value, path: &str) -> Result<()
 /// Compares a value by a matcher.
 fn compare_by(name: &str, wanted: &Value, actual: &Value, path: &str) -> Result<(), String> {
     let entries = actual.as_array().map(Vec::as_slice).unwrap_or_default();
+    let entries_at = |path: &str| entries.iter().map(|entry| at(entry, path).clone()).collect::<Vec<_>>();
     let holds = match (name, wanted) {
         ("$any", _) => !actual.is_null(),
+        ("$absent", _) => actual.is_null(),
         ("$min", _) => is_ordered(wanted, actual),
         ("$max", _) => is_ordered(actual, wanted),
         ("$length", _) => actual.is_array() && *wanted == entries.len(),
         ("$some", _) => entries.iter().any(|entry| compare(wanted, entry, path).is_ok()),
+        ("$unique", Value::String(path)) => {
+            entries_at(path).iter().map(Value::to_string).collect::<HashSet<_>>().len() == entries.len()
+        }
+        ("$newest_first", _) => entries_at("id").is_sorted_by(|newer, older| is_ordered(older, newer)),
         ("$each", Value::Object(lists)) => {
             return lists.iter().try_for_each(|(each, values)| {
-                let found = entries.iter().map(|entry| at(entry, each).clone()).collect();
-                compare(values, &found, &format!("{path}[].{each}"))
+                compare(values, &entries_at(each).into(), &format!("{path}[].{each}"))
             });
         }
         _ => return Err(format!("the check knows no matcher {name}")),
@@ -71,9 +78,9 @@ mod tests {
         let page =
             json!({"events": [{"id": "b", "data": 2}, {"id": "a", "data": 1}], "newer": "c", "next": null});
         for expected in [
-            json!({"events": {"$each": {"data": [2, 1.0]}, "$length": 2}}),
+            json!({"events": {"$each": {"data": [2, 1.0]}, "$unique": "id", "$newest_first": true, "$length": 2}}),
             json!({"events": [{"id": {"$min": "b", "$max": "b"}}, {"data": {"$max": 1}}], "next": null}),
-            json!({"events": {"$some": {"data": {"$min": 2}}}, "newer": {"$any": true}, "more": null}),
+            json!({"events": {"$some": {"data": {"$min": 2}}}, "newer": {"$any": true}, "more": {"$absent": true}}),
         ] {
             assert_eq!(compare(&expected, &page, "value"), Ok(()), "{expected}");
         }

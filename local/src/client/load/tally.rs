@@ -108,6 +108,10 @@ impl Delays {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn spread(&self) -> Option<Delay> {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();

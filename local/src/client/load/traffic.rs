@@ -189,8 +189,7 @@ impl Traffic {
     /// True if the stream has still to show events, or if no feed has shown any.
     pub(super) fn awaits_delays(&self) -> bool {
         let tally = self.tally();
-        let awaits_feed =
-            !self.followers.is_empty() && tally.accepted > 0 && tally.fan_out.spread().is_none();
+        let awaits_feed = !self.followers.is_empty() && tally.accepted > 0 && tally.fan_out.is_empty();
         tally.awaits_stream() || awaits_feed
     }
 

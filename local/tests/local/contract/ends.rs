@@ -180,8 +180,12 @@ async fn a_person_is_erased_and_nobody_else() {
     assert_eq!(counted, [1, 1, 1], "{receipt}");
     assert_eq!(receipt["ids_sha256"].as_str().unwrap().len(), 64);
     assert!(!receipt["not_covered"].as_array().unwrap().is_empty(), "{receipt}");
-    // The letters of a name may stand in an id or in a hash, but not between quotes.
-    assert!(!receipt.to_string().contains(r#""ada""#), "the receipt has no name: {receipt}");
+    // The letters of a name may stand in an id or in a hash by chance.
+    let mut named = receipt.clone();
+    for random in ["id", "ids_sha256"] {
+        named[random].take();
+    }
+    assert!(!named.to_string().contains("ada"), "the receipt has no name: {receipt}");
 
     assert_eq!(actors("GET /topics/posts/events").await, ["bob"]);
     assert_eq!(actors("GET /feeds/bob").await, ["bob"]);

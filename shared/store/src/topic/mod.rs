@@ -1,5 +1,4 @@
 //! Topics: created once, changed under a revision, cached for seconds.
-//!
 
 pub(crate) mod error;
 
