@@ -45,7 +45,8 @@ export class TimelineStore<E extends Event> {
     unreadMore: false,
   };
   readonly #listeners = new Set<() => void>();
-  #next: string | null = null;
+  /** The position behind the oldest page that is loaded; null at the timeline's end. */
+  #next: string | null | undefined;
   /** The events of pending and failed entries, as they are sent. */
   readonly #drafts = new Map<string, NewEvent>();
 
@@ -74,7 +75,7 @@ export class TimelineStore<E extends Event> {
 
   /** Loads the next page. */
   readonly more = async (): Promise<void> => {
-    if (this.#next === null || this.#state.isLoading) return;
+    if (!this.#next || this.#state.isLoading) return;
     this.#set({ isLoading: true, problem: null });
     try {
       const page = await this.timeline.page({ limit: this.limit, cursor: this.#next });
@@ -127,8 +128,8 @@ export class TimelineStore<E extends Event> {
   /** Loads the newest page again, and with it the unread entries. Returns the position behind the page. */
   readonly refresh = async (): Promise<string | null> => {
     const page = await this.timeline.page({ limit: this.limit });
-    // A later load keeps the pages that are loaded already.
-    this.#next ??= page.next;
+    // A later load keeps the pages that are loaded already, also when they are all.
+    if (this.#next === undefined) this.#next = page.next;
     this.#add(page.events);
     const { unread = 0, unread_more: unreadMore = false } = page as unknown as FeedPage;
     this.#set({ isLoading: false, hasMore: this.#next !== null, problem: null, unread, unreadMore });

@@ -94,6 +94,23 @@ test("a timeline loads its pages and shows the events that come", async () => {
   assert.equal(texts().length, 6);
 });
 
+test("a first page that comes again keeps the end that was reached", async () => {
+  const posts = await topic(client(), 5);
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  // In strict mode, the hook starts twice: the second first page comes last.
+  const slow = client([{ method: "GET" }, { method: "GET", held }]);
+  const view = await show(() => useTimeline(slow.topic(posts.name), { limit: 3 }));
+  await until("the first page", () => texts().length === 3);
+  await act(() => view.now.more());
+  await act(() => view.now.more());
+  assert.equal(view.now.hasMore, false);
+  await act(async () => release());
+  await posts.post({ type: "note", actor: "bob", data: "new" });
+  await until("the new event", () => texts()[0] === "new posted");
+  assert.equal(view.now.hasMore, false);
+});
+
 test("a post shows at once and keeps its element when the server has it", async () => {
   let release;
   const held = new Promise((resolve) => (release = resolve));
