@@ -7,7 +7,7 @@
 
 pub(crate) mod access;
 mod arguments;
-pub mod check;
+pub(crate) mod check;
 pub(crate) mod command;
 mod confirm;
 pub(crate) mod consume;

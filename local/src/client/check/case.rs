@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lately_adapter::{Caller, paid_parts};
 use lately_client::{Cost, Lately};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::client::check::calls::{Caller, paid_parts};
 use crate::client::check::matching::{at, compare};
 
 /// The shortest and the longest pause between two attempts of a step that waits. Between these bounds, the pause is a

@@ -1,10 +1,9 @@
 //! `lately check`: tests a stack through its API, after a deployment for example.
 //!
 //! It runs the cases of `clients/conformance/cases/check.yaml`, which the conformance suite runs too, and makes their
-//! calls with the same code (`calls.rs`). A stack that passes is put together correctly, from its gateway to its stream and
+//! calls with the same code (`lately-adapter`). A stack that passes is put together correctly, from its gateway to its stream and
 //! its schedule.
 
-mod calls;
 mod case;
 mod matching;
 
@@ -14,7 +13,6 @@ use lately_client::{Lately, Request};
 use lately_keys::Topic;
 use reqwest::{Method, Url};
 
-pub use self::calls::{Attempt, Caller, paid_parts};
 use crate::client::check::case::{Case, CaseRun};
 use crate::client::stack::{StackArguments, is_of_server};
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 use std::time::Duration;
 
-use lately::client::check::{Caller, paid_parts};
+use lately_adapter::{Caller, paid_parts};
 use lately_client::{Lately, Options};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The calls of the conformance cases: `{do: topic.post, of, with, named}` becomes a method of the client.
 //!
-//! The adapter of the conformance suite (`local/examples/adapter.rs`) and `lately check` both make their calls here, so a
+//! The adapter of the conformance suite (`examples/adapter.rs`) and `lately check` both make their calls here, so a
 //! deployed stack is checked with the calls that the suite tests.
 
 use std::collections::HashMap;
