@@ -226,6 +226,9 @@ mod tests {
         allowed.extend(others);
         assert_eq!(serde_json::json!(allowed), serde_json::json!(REQUEST_HEADERS));
         assert_eq!(configured["ExposeHeaders"], serde_json::json!(RESPONSE_HEADERS));
+        let of_live = live["ExposeHeaders"].as_array().cloned().unwrap_or_default();
+        assert!(of_live.contains(&"retry-after".into()));
+        assert!(of_live.iter().all(|header| RESPONSE_HEADERS.iter().any(|known| header == known)));
         assert_eq!(configured["MaxAge"], PREFLIGHT.as_secs());
     }
 }

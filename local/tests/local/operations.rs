@@ -402,22 +402,23 @@ fn the_bounds_of_executions_follow_from_the_template() {
         TEMPLATE.split_once("\n  RequestsPerSecond:\n").unwrap().1.split_once("Default: ").unwrap().1;
     let default: u64 = default.lines().next().unwrap().parse().unwrap();
     let own = template.resources["Api"].properties["RouteSettings"].as_object().unwrap();
-    let limit = |settings: &Value| settings["ThrottlingRateLimit"].as_u64();
-    // Without ReadConcurrency, the routes with wait_for have limits of their own.
+    // Without ReadConcurrency, the routes with wait_for have a lower limit.
     let waiting: Vec<_> = own
         .values()
-        .filter_map(|settings| settings.pointer("/Fn::If/2")?.get("ThrottlingRateLimit"))
+        .filter_map(|settings| settings.pointer("/ThrottlingRateLimit/Fn::If/2")?.as_u64())
         .collect();
+    let limit = |settings: &Value| {
+        let limit = &settings["ThrottlingRateLimit"];
+        limit.pointer("/Fn::If/2").unwrap_or(limit).as_u64().unwrap()
+    };
     let (routes, open) = (template.routes().unwrap().len(), 2);
-    let limited =
-        own.values().map(|settings| limit(settings.pointer("/Fn::If/2").unwrap_or(settings)).unwrap());
-    let asked = limited.sum::<u64>() + default * (routes - open - own.len()) as u64;
+    let asked = own.values().map(limit).sum::<u64>() + default * (routes - open - own.len()) as u64;
     let asking = (asked * LOOKUP_MILLIS).div_ceil(1_000);
     let row = format!("| {} requests a second: {asking} |", count(asked));
     assert!(LIMITS.contains(&row), "{row}");
     let seconds = store::LONGEST_VISIBILITY_WAIT.as_secs();
-    let waits = waiting.iter().map(|limit| limit.as_u64().unwrap()).sum::<u64>() * seconds;
-    let issues = limit(&own["GET /repos/{owner}/{repo}/issues"]).unwrap() * seconds;
+    let waits = waiting.iter().sum::<u64>() * seconds;
+    let issues = limit(&own["GET /repos/{owner}/{repo}/issues"]) * seconds;
     for (name, executions) in [("actors, subjects and feeds", waits), ("issues", issues)] {
         let row = LIMITS.lines().find(|line| line.starts_with(&format!("| `wait_for` on {name}"))).unwrap();
         assert_eq!(row.split(" | ").nth(2), Some(&*executions.to_string()), "{row}");

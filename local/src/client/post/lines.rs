@@ -30,7 +30,7 @@ pub(super) struct Lines {
     /// The line that had no room in the last batch, or the error that ended the reading behind it.
     held: Option<Result<PostedLine, Failure>>,
     /// True if a pause ends a batch.
-    may_pause: bool,
+    pub(super) may_pause: bool,
 }
 
 impl Lines {

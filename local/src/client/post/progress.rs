@@ -57,23 +57,25 @@ impl Progress {
     }
 
     /// The options of the commands that post the lines which are not known to be accepted: the open batches, and all lines
-    /// that were not sent.
-    pub(super) fn continuation(&self, key: &str) -> String {
+    /// that were not sent, up to the run's last line. If batches are not `repeatable`, because pauses have ended them, each
+    /// of them needs its own last line.
+    pub(super) fn continuation(&self, key: &str, repeatable: bool, to_line: Option<u64>) -> String {
         let (open, rest, key) = (&*self.open, self.rest, key.replace('\'', r"'\''"));
         // Several batches may have been under way: a batch after the first open one is accepted unless it is open too.
         let next = open.iter().skip(1).map(|(first, _)| *first).chain([rest]);
         let is_all_open = open.iter().zip(next).all(|((_, last), next)| last + 1 == next);
         let (open, rest) = match open {
-            [(first, _), ..] if is_all_open => (&[][..], *first),
+            [(first, _), ..] if repeatable && is_all_open => (&[][..], *first),
             _ => (open, rest),
         };
-        let options = |(first, last): &(u64, u64)| {
-            format!("--from-line {first} --to-line {last} --idempotency-key '{key}', then with ")
-        };
-        format!(
-            "{}--from-line {rest} --idempotency-key '{key}'",
-            open.iter().map(options).collect::<String>()
-        )
+        let rest = (rest, to_line.unwrap_or(u64::MAX));
+        let has_rest = rest.0 <= rest.1 || open.is_empty();
+        let spans = open.iter().copied().chain(has_rest.then_some(rest));
+        let options = spans.map(|(from, to)| match to {
+            u64::MAX => format!("--from-line {from} --idempotency-key '{key}'"),
+            to => format!("--from-line {from} --to-line {to} --idempotency-key '{key}'"),
+        });
+        options.collect::<Vec<_>>().join(", then with ")
     }
 
     fn text(&self, now: Instant) -> String {
@@ -130,7 +132,7 @@ mod tests {
         let continuation = |open: &[(u64, u64)], rest, key| {
             let mut progress = Progress::begun(Instant::now(), true, rest);
             progress.open = open.to_vec();
-            progress.continuation(key)
+            progress.continuation(key, true, None)
         };
         let options = |open: &[(u64, u64)], rest| {
             let options = continuation(open, rest, "k");
@@ -145,5 +147,20 @@ mod tests {
             "--from-line 501 --to-line 1000 --idempotency-key 'k', \
              then with --from-line 1501 --to-line 2000 --idempotency-key 'k', then with --from-line 2501"
         );
+    }
+
+    #[test]
+    fn a_continuation_ends_where_the_run_did_and_repeats_a_batch_that_a_pause_has_ended_alone() {
+        let continuation = |open, rest, repeatable, to_line| {
+            let mut progress = Progress::begun(Instant::now(), true, rest);
+            progress.open = vec![open];
+            progress.continuation("k", repeatable, to_line).replace(" --idempotency-key 'k'", "")
+        };
+        assert_eq!(continuation((501, 1_000), 1_001, true, Some(1_200)), "--from-line 501 --to-line 1200");
+        assert_eq!(
+            continuation((501, 510), 511, false, None),
+            "--from-line 501 --to-line 510, then with --from-line 511"
+        );
+        assert_eq!(continuation((501, 510), 511, false, Some(510)), "--from-line 501 --to-line 510");
     }
 }

@@ -40,6 +40,7 @@ pub(super) async fn run(
     session: &mut Session<'_>,
 ) -> Result<(), Failure> {
     let lines = Lines::open(arguments, file, key.is_some())?;
+    let is_repeatable = !lines.may_pause;
     let key = key.unwrap_or_else(|| format!("{:032x}", fastrand::u128(..)));
     if key.len() > KEY_BYTES {
         return Err(Failure::usage(format!(
@@ -71,7 +72,7 @@ pub(super) async fn run(
     match why {
         Some(why) => {
             let accepted = counted(progress.events, "event");
-            let options = progress.continuation(&key);
+            let options = progress.continuation(&key, is_repeatable, arguments.to_line);
             let hint = format!("to continue, run again with {options} (no event is written twice)");
             Err(Failure::new(why.code(), format!("{why}\n{accepted} accepted; {hint}")))
         }
