@@ -20,6 +20,8 @@ pub(super) struct LineBatch {
     pub(super) numbers: Vec<u64>,
     /// The lines.
     pub(super) body: Vec<u8>,
+    /// True if a pause of the input has ended the batch, which had room for more.
+    pub(super) is_cut: bool,
 }
 
 impl LineBatch {

@@ -30,7 +30,7 @@ pub(super) struct Lines {
     /// The line that had no room in the last batch, or the error that ended the reading behind it.
     held: Option<Result<PostedLine, Failure>>,
     /// True if a pause ends a batch.
-    pub(super) may_pause: bool,
+    may_pause: bool,
 }
 
 impl Lines {
@@ -61,7 +61,10 @@ impl Lines {
             let next = match self.held.take() {
                 Some(held) => Some(held),
                 None if is_empty || !self.may_pause => self.lines.recv().await,
-                None => timeout(PAUSE, self.lines.recv()).await.unwrap_or(None),
+                None => timeout(PAUSE, self.lines.recv()).await.unwrap_or_else(|_| {
+                    batch.is_cut = true;
+                    None
+                }),
             };
             match next {
                 None => return (!is_empty).then_some(Ok(batch)),

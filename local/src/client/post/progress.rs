@@ -18,6 +18,8 @@ pub(super) struct Progress {
     replayed: u64,
     /// The first and the last line of each batch that was sent, and is not known to be accepted.
     pub(super) open: Vec<(u64, u64)>,
+    /// True if a pause has ended one of these. To be the same batch again, it needs its own last line.
+    pub(super) is_cut: bool,
     /// The first line that was not sent.
     pub(super) rest: u64,
     line: StatusLine,
@@ -28,7 +30,7 @@ impl Progress {
     /// The progress of a post that begins at this line.
     pub(super) fn begun(now: Instant, quiet: bool, rest: u64) -> Self {
         let (line, open) = (StatusLine::begun(now), Vec::new());
-        Self { begun: now, events: 0, requests: 0, replayed: 0, open, rest, line, quiet }
+        Self { begun: now, events: 0, requests: 0, replayed: 0, open, is_cut: false, rest, line, quiet }
     }
 
     /// Counts a request's events, which an earlier run has written if they are `replayed`. Prints the progress if an update
@@ -57,15 +59,14 @@ impl Progress {
     }
 
     /// The options of the commands that post the lines which are not known to be accepted: the open batches, and all lines
-    /// that were not sent, up to the run's last line. If batches are not `repeatable`, because pauses have ended them, each
-    /// of them needs its own last line.
-    pub(super) fn continuation(&self, key: &str, repeatable: bool, to_line: Option<u64>) -> String {
+    /// that were not sent, up to the run's last line.
+    pub(super) fn continuation(&self, key: &str, to_line: Option<u64>) -> String {
         let (open, rest, key) = (&*self.open, self.rest, key.replace('\'', r"'\''"));
         // Several batches may have been under way: a batch after the first open one is accepted unless it is open too.
         let next = open.iter().skip(1).map(|(first, _)| *first).chain([rest]);
         let is_all_open = open.iter().zip(next).all(|((_, last), next)| last + 1 == next);
         let (open, rest) = match open {
-            [(first, _), ..] if repeatable && is_all_open => (&[][..], *first),
+            [(first, _), ..] if is_all_open && !self.is_cut => (&[][..], *first),
             _ => (open, rest),
         };
         let rest = (rest, to_line.unwrap_or(u64::MAX));
@@ -132,7 +133,7 @@ mod tests {
         let continuation = |open: &[(u64, u64)], rest, key| {
             let mut progress = Progress::begun(Instant::now(), true, rest);
             progress.open = open.to_vec();
-            progress.continuation(key, true, None)
+            progress.continuation(key, None)
         };
         let options = |open: &[(u64, u64)], rest| {
             let options = continuation(open, rest, "k");
@@ -151,16 +152,16 @@ mod tests {
 
     #[test]
     fn a_continuation_ends_where_the_run_did_and_repeats_a_batch_that_a_pause_has_ended_alone() {
-        let continuation = |open, rest, repeatable, to_line| {
+        let continuation = |open, rest, is_cut, to_line| {
             let mut progress = Progress::begun(Instant::now(), true, rest);
-            progress.open = vec![open];
-            progress.continuation("k", repeatable, to_line).replace(" --idempotency-key 'k'", "")
+            (progress.open, progress.is_cut) = (vec![open], is_cut);
+            progress.continuation("k", to_line).replace(" --idempotency-key 'k'", "")
         };
-        assert_eq!(continuation((501, 1_000), 1_001, true, Some(1_200)), "--from-line 501 --to-line 1200");
+        assert_eq!(continuation((501, 1_000), 1_001, false, Some(1_200)), "--from-line 501 --to-line 1200");
         assert_eq!(
-            continuation((501, 510), 511, false, None),
+            continuation((501, 510), 511, true, None),
             "--from-line 501 --to-line 510, then with --from-line 511"
         );
-        assert_eq!(continuation((501, 510), 511, false, Some(510)), "--from-line 501 --to-line 510");
+        assert_eq!(continuation((501, 510), 511, true, Some(510)), "--from-line 501 --to-line 510");
     }
 }

@@ -40,7 +40,6 @@ pub(super) async fn run(
     session: &mut Session<'_>,
 ) -> Result<(), Failure> {
     let lines = Lines::open(arguments, file, key.is_some())?;
-    let is_repeatable = !lines.may_pause;
     let key = key.unwrap_or_else(|| format!("{:032x}", fastrand::u128(..)));
     if key.len() > KEY_BYTES {
         return Err(Failure::usage(format!(
@@ -72,7 +71,7 @@ pub(super) async fn run(
     match why {
         Some(why) => {
             let accepted = counted(progress.events, "event");
-            let options = progress.continuation(&key, is_repeatable, arguments.to_line);
+            let options = progress.continuation(&key, arguments.to_line);
             let hint = format!("to continue, run again with {options} (no event is written twice)");
             Err(Failure::new(why.code(), format!("{why}\n{accepted} accepted; {hint}")))
         }
@@ -95,7 +94,10 @@ async fn send(topic: &TopicHandle, key: &str, batch: &LineBatch) -> Result<Answe
 fn note(sent: Sent, progress: &mut Progress, session: &mut Session<'_>) -> Result<(), Failure> {
     let (batch, answer) = sent?;
     progress.rest = batch.span().1 + 1;
-    let answer = answer.inspect_err(|_| progress.open.push(batch.span()))?;
+    let answer = answer.inspect_err(|_| {
+        progress.open.push(batch.span());
+        progress.is_cut |= batch.is_cut;
+    })?;
     let events = u64::try_from(batch.numbers.len()).expect("some hundreds");
     progress.add(events, answer.replayed, Instant::now(), session.stderr)?;
     if session.json {
