@@ -46,7 +46,7 @@ pub fn routes(store: Store) -> Routes {
         /// Commit a batch
         POST "/topics/{topic}/consumers/{name}/commit" OnTopic(Consume) Write commit {
             204 "The batch is committed, or was already.";
-            else TopicNotFound, NotFound, StaleBatch, HasRuns
+            else TopicNotFound, NotFound, StaleBatch
         }
 
         /// Move a consumer to another position

@@ -41,7 +41,7 @@ impl SourceHandle<'_> {
         let source = self.source;
         let list = Fingerprint::of("followers").text(&source.to_string()).finish();
         let pager = Pager { list, order: Order::OldestFirst };
-        let (first, mut after) = pager
+        let (first, after) = pager
             .after(query.cursor.as_deref(), |position| match position {
                 Position::Follower(shard, user) => Some((shard, Some(user))),
                 _ => None,
@@ -58,7 +58,9 @@ impl SourceHandle<'_> {
         while let Some(shard) = shards.next() {
             let wanted = limit - followers.len();
             self.op.table.meter().round();
-            let page = self.followers_of(shard, after.take(), wanted, false).await?;
+            // The cursor's shard may have no followers by now.
+            let after = after.clone().filter(|_| shard == first);
+            let page = self.followers_of(shard, after, wanted, false).await?;
             self.op.table.meter().items(page.followers.len());
             let last = page.followers.last().map(|last| (shard, last.user.clone()));
             let listed = page.followers.into_iter();

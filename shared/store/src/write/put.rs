@@ -189,7 +189,7 @@ impl PlacedEvents<'_> {
             return Err(error.into());
         }
         tracing::warn!(%error, failed = unknown.len(), "events of a batch could not be written");
-        let op = writer.op.store.op_within(LAST_LOOK);
+        let op = writer.op.step_within(LAST_LOOK);
         let keys: Result<Vec<_>, _> = unknown.iter().map(|index| placed[*index].item.key()).collect();
         let keys = keys.map_err(TableError::from)?;
         let look = tokio::time::timeout(LAST_LOOK, op.table.existing(&keys));

@@ -125,6 +125,20 @@ async fn lists_give_each_follow_once_at_every_page_size() {
         let following: Vec<_> = following.await.iter().map(|follow| follow.source.to_string()).collect();
         assert_eq!(following, names.iter().map(|name| format!("subject:{name}")).collect::<Vec<_>>());
     }
+
+    // All followers of the shard at which a page ended unfollow before the next page.
+    let ada = source("actor:ada");
+    let follows = Follows::read(&engine).await.followers;
+    let first = follows.iter().filter(|(_, of, shard)| (of, *shard) == (&ada, 0)).map(|(user, ..)| user);
+    let first: Vec<_> = first.collect();
+    let others = names.len() - first.len();
+    let limit = u16::try_from(first.len()).unwrap();
+    let list = store.op().source(&ada).followers(&page(limit, None)).await.unwrap();
+    for user in first {
+        store.op().user(user).unfollow(&ada).await.unwrap();
+    }
+    let rest = store.op().source(&ada).followers(&page(200, list.next)).await.unwrap();
+    assert_eq!((rest.followers.len(), rest.next), (others, None));
 }
 
 /// Follows a source that has `followers` followers; the first three attempts fail. Returns the source's shards.
