@@ -107,7 +107,7 @@ async function* frames(stream2) {
 function parse(block) {
   const frame = { event: "message", data: "" };
   for (const line of block.split("\n")) {
-    const [, name, value = ""] = /^(\w+)(?:: ?(.*))?$/.exec(line) ?? [];
+    const [, name, value = ""] = /^(\w+)(?:: ?(.*))?$/s.exec(line) ?? [];
     if (name === "event") frame.event = value;
     if (name === "id") frame.id = value;
     if (name === "data") frame.data += (frame.data && "\n") + value;
