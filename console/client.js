@@ -354,26 +354,18 @@ async function* poll(transport, { page: read }, filters, cursor) {
 }
 var cannotStream = ({ code }) => code === "route-not-found";
 var cannotWait = (error) => error instanceof LatelyProblem && error.code === "invalid-query" && error.errors.some(({ path }) => path === "/wait");
-var REPEATED_MILLISECONDS = 1e4;
+var REMEMBERED = 65536;
 var Seen = class {
-  #ids = /* @__PURE__ */ new Set();
-  #newest = 0;
+  #newer = /* @__PURE__ */ new Set();
+  #older = /* @__PURE__ */ new Set();
   /** Adds an id, and says whether it is new. */
   add(id) {
-    if (this.#ids.has(id)) return false;
-    this.#ids.add(id);
-    this.#newest = Math.max(this.#newest, timeOf(id));
-    for (const oldest of this.#ids) {
-      if (timeOf(oldest) >= this.#newest - REPEATED_MILLISECONDS) break;
-      this.#ids.delete(oldest);
-    }
+    if (this.#newer.has(id) || this.#older.has(id)) return false;
+    this.#newer.add(id);
+    if (this.#newer.size === REMEMBERED) [this.#older, this.#newer] = [this.#newer, /* @__PURE__ */ new Set()];
     return true;
   }
-  get size() {
-    return this.#ids.size;
-  }
 };
-var timeOf = (id) => parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 export {
   LatelyProblem,
   Transport,
