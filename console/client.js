@@ -171,8 +171,9 @@ var Transport = class _Transport {
   }
   /** All entries of a list, page by page. */
   async *list(read, entries, query) {
-    for (let cursor = query.cursor; cursor !== null; ) {
-      const page = await this.value(read({ ...query, cursor }));
+    let cursor = query.cursor;
+    for (let first = true; cursor !== null; first = false) {
+      const page = await this.value(read(first ? query : { ...query, cursor, wait_for: void 0 }));
       yield* entries(page);
       cursor = page.next ?? null;
     }
