@@ -61,8 +61,8 @@ pub struct Followed<E> {
 /// The longest wait of a page for events.
 const WAIT_SECONDS: u64 = 20;
 
-/// After a cut, a server repeats the late events of the last minute, whose ids may be of any time. These are the ids of a
-/// minute with 1,000 events a second.
+/// After a cut, a server repeats the late events of the last minute, whose ids may be of any time. These are the ids of
+/// a minute with 1,000 events a second.
 const REMEMBERED_IDS: usize = 65_536;
 
 /// A step of a stream or of polling: an event, or only a new position.

@@ -160,8 +160,8 @@ const cannotStream = ({ code }: LatelyProblem): boolean => code === "route-not-f
 const cannotWait = (error: unknown): boolean =>
   error instanceof LatelyProblem && error.code === "invalid-query" && error.errors.some(({ path }) => path === "/wait");
 
-// After a cut, a server repeats the late events of the last minute, whose ids may be of any time. These are the ids of a
-// minute with 1,000 events a second.
+// After a cut, a server repeats the late events of the last minute, whose ids may be of any time. These are the ids of
+// a minute with 1,000 events a second.
 const REMEMBERED = 65_536;
 
 /** The ids that may come again: the last 65,536, and at most twice as many. */

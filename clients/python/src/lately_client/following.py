@@ -5,8 +5,8 @@ from typing import Generic, TypeVar
 
 E = TypeVar("E")
 
-# After a cut, a server repeats the late events of the last minute, whose ids may be of any time. These are the ids of a
-# minute with 1,000 events a second.
+# After a cut, a server repeats the late events of the last minute, whose ids may be of any time. These are the ids of
+# a minute with 1,000 events a second.
 REMEMBERED = 65_536
 
 
