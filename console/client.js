@@ -107,7 +107,7 @@ async function* frames(stream2) {
 function parse(block) {
   const frame = { event: "message", data: "" };
   for (const line of block.split("\n")) {
-    const [, name, value = ""] = /^(\w+)(?:: ?(.*))?$/.exec(line) ?? [];
+    const [, name, value = ""] = /^(\w+)(?:: ?(.*))?$/s.exec(line) ?? [];
     if (name === "event") frame.event = value;
     if (name === "id") frame.id = value;
     if (name === "data") frame.data += (frame.data && "\n") + value;
@@ -171,8 +171,9 @@ var Transport = class _Transport {
   }
   /** All entries of a list, page by page. */
   async *list(read, entries, query) {
-    for (let cursor = query.cursor; cursor !== null; ) {
-      const page = await this.value(read({ ...query, cursor }));
+    let cursor = query.cursor;
+    for (let first = true; cursor !== null; first = false) {
+      const page = await this.value(read(first ? query : { ...query, cursor, wait_for: void 0 }));
       yield* entries(page);
       cursor = page.next ?? null;
     }
@@ -354,26 +355,18 @@ async function* poll(transport, { page: read }, filters, cursor) {
 }
 var cannotStream = ({ code }) => code === "route-not-found";
 var cannotWait = (error) => error instanceof LatelyProblem && error.code === "invalid-query" && error.errors.some(({ path }) => path === "/wait");
-var REPEATED_MILLISECONDS = 1e4;
+var REMEMBERED = 65536;
 var Seen = class {
-  #ids = /* @__PURE__ */ new Set();
-  #newest = 0;
+  #newer = /* @__PURE__ */ new Set();
+  #older = /* @__PURE__ */ new Set();
   /** Adds an id, and says whether it is new. */
   add(id) {
-    if (this.#ids.has(id)) return false;
-    this.#ids.add(id);
-    this.#newest = Math.max(this.#newest, timeOf(id));
-    for (const oldest of this.#ids) {
-      if (timeOf(oldest) >= this.#newest - REPEATED_MILLISECONDS) break;
-      this.#ids.delete(oldest);
-    }
+    if (this.#newer.has(id) || this.#older.has(id)) return false;
+    this.#newer.add(id);
+    if (this.#newer.size === REMEMBERED) [this.#older, this.#newer] = [this.#newer, /* @__PURE__ */ new Set()];
     return true;
   }
-  get size() {
-    return this.#ids.size;
-  }
 };
-var timeOf = (id) => parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 export {
   LatelyProblem,
   Transport,

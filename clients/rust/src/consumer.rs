@@ -76,8 +76,13 @@ impl Consumer {
                 if let Some(batch) = handled {
                     consumer.commit(batch).await?;
                 }
-                let polled: Polled = consumer.transport.call(poll).await?;
-                Ok(polled.batch.map(|batch| (polled, (consumer, Some(batch)))))
+                loop {
+                    let polled: Polled = consumer.transport.call(poll.clone()).await?;
+                    if polled.batch.is_some() || polled.caught_up {
+                        return Ok(polled.batch.map(|batch| (polled, (consumer, Some(batch)))));
+                    }
+                    // Else the poll has reached its read limit. The next one continues there.
+                }
             }
         }))
     }

@@ -61,8 +61,9 @@ pub struct Followed<E> {
 /// The longest wait of a page for events.
 const WAIT_SECONDS: u64 = 20;
 
-/// A server repeats events of two seconds at most.
-const REPEATED_MILLIS: u64 = 10_000;
+/// After a cut, a server repeats the late events of the last minute, whose ids may be of any time. These are the ids of
+/// a minute with 1,000 events a second.
+const REMEMBERED_IDS: usize = 65_536;
 
 /// A step of a stream or of polling: an event, or only a new position.
 struct Step {
@@ -296,26 +297,21 @@ struct Named {
     id: EventId,
 }
 
-/// The ids that may come again.
+/// The ids that may come again: the last [`REMEMBERED_IDS`], and at most twice as many.
 #[derive(Debug, Default)]
 struct SeenIds {
-    ids: HashSet<EventId>,
-    /// The same, in the order in which they came.
-    order: VecDeque<EventId>,
-    /// The time of the newest, in milliseconds.
-    newest: u64,
+    newer: HashSet<EventId>,
+    older: HashSet<EventId>,
 }
 
 impl SeenIds {
     /// Adds an id, and says whether it is new.
     fn add(&mut self, id: EventId) -> bool {
-        if !self.ids.insert(id) {
+        if self.older.contains(&id) || !self.newer.insert(id) {
             return false;
         }
-        self.order.push_back(id);
-        self.newest = self.newest.max(id.at().get());
-        while let Some(oldest) = self.order.pop_front_if(|id| id.at().get() + REPEATED_MILLIS < self.newest) {
-            self.ids.remove(&oldest);
+        if self.newer.len() == REMEMBERED_IDS {
+            self.older = std::mem::take(&mut self.newer);
         }
         true
     }
@@ -326,18 +322,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_remembered_while_they_may_come_again() {
-        let id = |second: u64, n: u64| {
-            let millis = 1_763_632_978_496 + second * 1000;
-            let time = format!("{millis:012x}");
-            format!("{}-{}-7000-8000-{n:012x}", &time[..8], &time[8..]).parse::<EventId>().unwrap()
-        };
+    fn the_last_ids_are_remembered_and_at_most_twice_as_many() {
+        let id = |n: usize| format!("019aa0b7-9a40-7000-8000-{n:012x}").parse::<EventId>().unwrap();
         let mut seen = SeenIds::default();
-        assert!(seen.add(id(0, 1)) && !seen.add(id(0, 1)) && seen.add(id(0, 2)));
-        for second in 1..100 {
-            assert!(seen.add(id(second, 1)));
-        }
-        assert_eq!((seen.ids.len(), seen.order.len()), (11, 11));
-        assert!(!seen.add(id(99, 1)));
+        let ids = 3 * REMEMBERED_IDS + 7;
+        assert!((0..ids).all(|n| seen.add(id(n))));
+        assert!((ids - REMEMBERED_IDS..ids).all(|n| !seen.add(id(n))));
+        assert!(seen.add(id(ids - 2 * REMEMBERED_IDS)));
     }
 }

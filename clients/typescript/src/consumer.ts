@@ -49,9 +49,11 @@ export class Consumer<T = unknown> {
   async *batches(options: api.Poll = {}): AsyncGenerator<api.Polled<T>> {
     for (;;) {
       const polled = await this.poll(options);
-      if (polled.batch === null) return;
-      yield polled;
-      await this.commit(polled.batch);
+      if (polled.batch !== null) {
+        yield polled;
+        await this.commit(polled.batch);
+      } else if (polled.caught_up) return;
+      // Else the poll has reached its read limit. The next one continues there.
     }
   }
 }

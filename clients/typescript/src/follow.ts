@@ -160,29 +160,20 @@ const cannotStream = ({ code }: LatelyProblem): boolean => code === "route-not-f
 const cannotWait = (error: unknown): boolean =>
   error instanceof LatelyProblem && error.code === "invalid-query" && error.errors.some(({ path }) => path === "/wait");
 
-// A server repeats events of two seconds at most. An id of an event begins with its time: 12 digits of milliseconds.
-const REPEATED_MILLISECONDS = 10_000;
+// After a cut, a server repeats the late events of the last minute, whose ids may be of any time. These are the ids of
+// a minute with 1,000 events a second.
+const REMEMBERED = 65_536;
 
-/** The ids that may come again. */
+/** The ids that may come again: the last 65,536, and at most twice as many. */
 export class Seen {
-  readonly #ids = new Set<string>();
-  #newest = 0;
+  #newer = new Set<string>();
+  #older = new Set<string>();
 
   /** Adds an id, and says whether it is new. */
   add(id: string): boolean {
-    if (this.#ids.has(id)) return false;
-    this.#ids.add(id);
-    this.#newest = Math.max(this.#newest, timeOf(id));
-    for (const oldest of this.#ids) {
-      if (timeOf(oldest) >= this.#newest - REPEATED_MILLISECONDS) break;
-      this.#ids.delete(oldest);
-    }
+    if (this.#newer.has(id) || this.#older.has(id)) return false;
+    this.#newer.add(id);
+    if (this.#newer.size === REMEMBERED) [this.#older, this.#newer] = [this.#newer, new Set()];
     return true;
   }
-
-  get size(): number {
-    return this.#ids.size;
-  }
 }
-
-const timeOf = (id: string): number => parseInt(id.slice(0, 8) + id.slice(9, 13), 16);

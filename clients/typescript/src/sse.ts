@@ -34,7 +34,8 @@ export async function* frames(stream: ReadableStream<Uint8Array>): AsyncGenerato
 function parse(block: string): Frame {
   const frame: Frame = { event: "message", data: "" };
   for (const line of block.split("\n")) {
-    const [, name, value = ""] = /^(\w+)(?:: ?(.*))?$/.exec(line) ?? [];
+    // JSON may contain U+2028 and U+2029, which `.` matches only with the flag `s`.
+    const [, name, value = ""] = /^(\w+)(?:: ?(.*))?$/s.exec(line) ?? [];
     if (name === "event") frame.event = value;
     if (name === "id") frame.id = value;
     if (name === "data") frame.data += (frame.data && "\n") + value;

@@ -31,6 +31,9 @@ export interface TimelineState<E extends Event = Event> {
 
 type AnyTimeline<E extends Event> = Timeline<{ limit?: number; cursor?: string | undefined }, EventPage<E>>;
 
+/** A feed's page says how many of its entries are unread. */
+type NewestPage<E extends Event> = Pick<EventPage<E>, "events"> & Partial<Pick<FeedPage, "unread" | "unread_more">>;
+
 interface Poster {
   post: (event: NewEvent, options?: PostOptions) => Promise<Event>;
 }
@@ -45,8 +48,15 @@ export class TimelineStore<E extends Event> {
     unreadMore: false,
   };
   readonly #listeners = new Set<() => void>();
-  /** The position behind the oldest page that is loaded; null at the timeline's end. */
-  #next: string | null | undefined;
+  /** The position behind the oldest page that is loaded; null at the timeline's end, and before the first page. */
+  #next: string | null = null;
+  /** The problem that has ended following. */
+  #ended: LatelyProblem | null = null;
+  /** The newest page, and the events that were followed since. */
+  #page: NewestPage<E> = { events: [] };
+  #since: E[] = [];
+  /** The id that `markSeen` marked. */
+  #marked = "";
   /** The events of pending and failed entries, as they are sent. */
   readonly #drafts = new Map<string, NewEvent>();
 
@@ -67,18 +77,24 @@ export class TimelineStore<E extends Event> {
   /** Loads the newest page and follows it, until the returned function is called. */
   readonly start = (): (() => void) => {
     const end = new AbortController();
+    this.#ended = null;
     this.#run(end.signal).catch((problem: unknown) => {
-      if (!end.signal.aborted) this.#set({ isLoading: false, problem: problemOf(problem) });
+      if (end.signal.aborted) return;
+      this.#ended = problemOf(problem);
+      this.#set({ isLoading: false, problem: this.#ended });
     });
     return () => end.abort();
   };
 
   /** Loads the next page. */
   readonly more = async (): Promise<void> => {
-    if (!this.#next || this.#state.isLoading) return;
-    this.#set({ isLoading: true, problem: null });
+    const cursor = this.#next;
+    if (cursor === null || this.#state.isLoading) return;
+    this.#set({ isLoading: true, problem: this.#ended });
     try {
-      const page = await this.timeline.page({ limit: this.limit, cursor: this.#next });
+      const page = await this.timeline.page({ limit: this.limit, cursor });
+      // Another load has moved the end meanwhile.
+      if (cursor !== this.#next) return;
       this.#next = page.next;
       this.#add(page.events);
       this.#set({ isLoading: false, hasMore: page.next !== null });
@@ -116,31 +132,40 @@ export class TimelineStore<E extends Event> {
   readonly markSeen = async (): Promise<void> => {
     const newest = this.#state.entries.find(({ state }) => state === "posted");
     if (!newest) return;
-    const { unread, unreadMore } = this.#state;
-    this.#set({ unread: 0, unreadMore: false });
+    const marked = this.#marked;
+    this.#marked = newest.event.id;
+    this.#set({});
     try {
       await (this.timeline as unknown as { seen: (id: string) => Promise<void> }).seen(newest.event.id);
     } catch (problem) {
-      this.#set({ unread: this.#state.unread + unread, unreadMore, problem: problemOf(problem) });
+      if (this.#marked === newest.event.id) this.#marked = marked;
+      this.#set({ problem: problemOf(problem) });
     }
   };
 
   /** Loads the newest page again, and with it the unread entries. Returns the position behind the page. */
   readonly refresh = async (): Promise<string | null> => {
     const page = await this.timeline.page({ limit: this.limit });
-    // A later load keeps the pages that are loaded already, also when they are all.
-    if (this.#next === undefined) this.#next = page.next;
+    const [newest, oldest] = [idOf(page.events[0]), idOf(page.events.at(-1))];
+    // If the page does not reach the events before it, those between are missing: `more` begins with them.
+    if (![...this.#page.events, ...this.#since].some(({ id }) => id >= oldest)) {
+      this.#next = page.next;
+      const entries = this.#state.entries.filter(({ state, event }) => state !== "posted" || event.id >= oldest);
+      this.#set({ entries });
+    }
+    this.#page = page;
+    this.#since = this.#since.filter(({ id }) => id > newest);
     this.#add(page.events);
-    const { unread = 0, unread_more: unreadMore = false } = page as unknown as FeedPage;
-    this.#set({ isLoading: false, hasMore: this.#next !== null, problem: null, unread, unreadMore });
+    this.#set({ isLoading: false, hasMore: this.#next !== null, problem: this.#ended });
     return page.newer;
   };
 
   async #run(signal: AbortSignal): Promise<void> {
     const newer = await this.refresh();
     for await (const { event } of this.timeline.follow({ cursor: newer, signal })) {
-      const isNew = this.#add([event]);
-      if (isNew && event.actor !== this.user) this.#set({ unread: this.#state.unread + 1 });
+      if (!this.#add([event])) continue;
+      this.#since.push(event);
+      this.#set({});
     }
   }
 
@@ -178,8 +203,19 @@ export class TimelineStore<E extends Event> {
     return added.length > 0;
   }
 
+  /** Counts anew from what came, so that the order of the responses does not matter. */
+  #countUnread(): Pick<TimelineState, "unread" | "unreadMore"> {
+    const { events, unread = 0, unread_more = false } = this.#page;
+    const count = (events: E[]) => events.filter(({ id, actor }) => id > this.#marked && actor !== this.user).length;
+    return {
+      // The server may have made the page before it got the mark.
+      unread: Math.min(unread, count(events)) + count(this.#since),
+      unreadMore: unread_more && this.#marked < idOf(events.at(-1)),
+    };
+  }
+
   #set(change: Partial<TimelineState<E>>): void {
-    this.#state = { ...this.#state, ...change };
+    this.#state = { ...this.#state, ...change, ...this.#countUnread() };
     this.#listeners.forEach((listener) => listener());
   }
 }
@@ -190,5 +226,7 @@ const newestFirst = <E extends Event>(entries: Entry<E>[]): Entry<E>[] => {
   posted.sort((one, other) => (one.event.id < other.event.id ? 1 : -1));
   return [...entries.filter(({ state }) => state !== "posted"), ...posted];
 };
+
+const idOf = (event: Event | undefined): string => event?.id ?? "";
 
 const problemOf = (error: unknown): LatelyProblem => (error instanceof LatelyProblem ? error : unreachable(error));

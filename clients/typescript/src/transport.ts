@@ -105,8 +105,10 @@ export class Transport {
     entries: (page: P) => E[],
     query: Q,
   ): AsyncGenerator<E> {
-    for (let cursor: string | null | undefined = query.cursor; cursor !== null;) {
-      const page: P = await this.value(read({ ...query, cursor }));
+    let cursor: string | null | undefined = query.cursor;
+    for (let first = true; cursor !== null; first = false) {
+      // Only a page without a cursor can wait for an entry.
+      const page: P = await this.value(read(first ? query : { ...query, cursor, wait_for: undefined }));
       yield* entries(page);
       cursor = page.next ?? null;
     }

@@ -17,6 +17,7 @@ const { act, createElement, StrictMode } = await import("react");
 const { createRoot } = await import("react-dom/client");
 const { Lately } = await import("../dist/index.js");
 const { useFeed, useTimeline, useUnread } = await import("../dist/react.js");
+const { TimelineStore } = await import("../dist/store.js");
 
 const url = process.env.LATELY_URL;
 if (!url) throw new Error("Set LATELY_URL to the address of a local program; scripts/clients does so.");
@@ -38,10 +39,17 @@ function client(faults = []) {
     if (fault?.status)
       return new Response(JSON.stringify({ code: fault.code, detail: "No." }), { status: fault.status });
     const response = await fetch(address, options);
+    if (fault?.late) await fault.late;
     if (fault?.lost) throw new TypeError("lost");
     return response;
   };
   return new Lately({ url, token: "dev", fetch: failing, attempts: 1, pollSeconds: 0.1 });
+}
+
+/** A promise, and the function that fulfils it. */
+function gate() {
+  let release;
+  return { held: new Promise((resolve) => (release = resolve)), release };
 }
 
 let root;
@@ -60,7 +68,7 @@ async function show(hook) {
   return shown;
 }
 
-afterEach(async () => act(async () => root.unmount()));
+afterEach(async () => act(async () => root?.unmount()));
 
 const texts = () => [...document.querySelectorAll("p")].map((each) => each.textContent);
 
@@ -96,8 +104,7 @@ test("a timeline loads its pages and shows the events that come", async () => {
 
 test("a first page that comes again keeps the end that was reached", async () => {
   const posts = await topic(client(), 5);
-  let release;
-  const held = new Promise((resolve) => (release = resolve));
+  const { held, release } = gate();
   // In strict mode, the hook starts twice: the second first page comes last.
   const slow = client([{ method: "GET" }, { method: "GET", held }]);
   const view = await show(() => useTimeline(slow.topic(posts.name), { limit: 3 }));
@@ -111,9 +118,61 @@ test("a first page that comes again keeps the end that was reached", async () =>
   assert.equal(view.now.hasMore, false);
 });
 
+// A component that is shown again loads the newest page again.
+test("a newest page that does not reach the events before it leaves no hole", async () => {
+  const posts = await topic(client(), 3);
+  const post = (...data) => posts.postAll(data.map((data) => ({ type: "note", actor: "ada", data })));
+  const store = new TimelineStore(client.shared.topic(posts.name), 2);
+  const shown = () => store.get().entries.map(({ event }) => event.data);
+  await store.refresh();
+  assert.deepEqual(shown(), [2, 1]);
+  await post(3, 4, 5, 6);
+  await store.refresh();
+  assert.deepEqual(shown(), [6, 5]);
+  for (const count of [4, 6, 7]) {
+    await store.more();
+    assert.equal(shown().length, count);
+  }
+  assert.deepEqual(shown(), [6, 5, 4, 3, 2, 1, 0]);
+  // This page reaches them.
+  await post(7);
+  await store.refresh();
+  assert.deepEqual(shown(), [7, 6, 5, 4, 3, 2, 1, 0]);
+  assert.equal(store.get().hasMore, false);
+});
+
+test("a page that comes late does not bring back the end", async () => {
+  const posts = await topic(client(), 5);
+  const { held: late, release } = gate();
+  const slow = client([{ method: "GET" }, { method: "GET", late }]);
+  const store = new TimelineStore(slow.topic(posts.name), 2);
+  await store.refresh();
+  const second = store.more();
+  await store.refresh();
+  await store.more();
+  await store.more();
+  assert.equal(store.get().hasMore, false);
+  release();
+  await second;
+  assert.equal(store.get().hasMore, false);
+  assert.deepEqual(store.get().entries.map(({ event }) => event.data), [4, 3, 2, 1, 0]);
+});
+
+test("a problem that has ended following stays", async () => {
+  const posts = await topic(client(), 3);
+  const lately = client([{ method: "GET" }, { method: "GET", status: 403, code: "forbidden" }]);
+  const store = new TimelineStore(lately.topic(posts.name), 2);
+  const stop = store.start();
+  await until("the problem", () => store.get().problem !== null);
+  await store.more();
+  await store.refresh();
+  assert.equal(store.get().entries.length, 3);
+  assert.equal(store.get().problem.code, "forbidden");
+  stop();
+});
+
 test("a post shows at once and keeps its element when the server has it", async () => {
-  let release;
-  const held = new Promise((resolve) => (release = resolve));
+  const { held, release } = gate();
   const lately = client();
   const posts = await topic(lately, 1);
   const slow = client([{ method: "POST", held }]);
@@ -195,6 +254,55 @@ test("a seen mark that is refused brings the count back", async () => {
   await act(() => view.now.markSeen());
   assert.ok(codes.has("forbidden"));
   await until("the count again", () => view.now.unread === 1);
+});
+
+test("the unread count is the same whichever response comes first", async () => {
+  const [user, author] = [fresh("user"), fresh("author")];
+  const posts = await topic(client.shared);
+  await client.shared.user(user).follow(`actor:${author}`);
+  const post = async () => {
+    const { id } = await posts.post({ type: "note", actor: author });
+    await client.shared.feed(user).page({ wait_for: id });
+  };
+  await post();
+  await post();
+  const faults = [];
+  const store = new TimelineStore(client(faults).feed(user), 5, user);
+  const unread = () => store.get().unread;
+  const stop = store.start();
+  await until("the first count", () => unread() === 2);
+
+  // An event comes while a page is under way.
+  const page = gate();
+  faults.push({ method: "GET", late: page.held });
+  const first = store.refresh();
+  await until("the request", () => faults.length === 0);
+  await post();
+  await until("the event", () => store.get().entries.length === 3);
+  page.release();
+  await first;
+  assert.equal(unread(), 3);
+
+  // The seen mark is refused after a page has come.
+  const refusal = gate();
+  faults.push({ method: "PUT", held: refusal.held, status: 403, code: "forbidden" });
+  const refused = store.markSeen();
+  assert.equal(unread(), 0);
+  await store.refresh();
+  assert.equal(unread(), 0);
+  refusal.release();
+  await refused;
+  assert.equal(unread(), 3);
+
+  // A page is under way when all is marked as seen.
+  const old = gate();
+  faults.push({ method: "GET", late: old.held });
+  const second = store.refresh();
+  await store.markSeen();
+  old.release();
+  await second;
+  assert.equal(unread(), 0);
+  stop();
 });
 
 test("the unread count rises with others' events, and not with the user's own", async () => {

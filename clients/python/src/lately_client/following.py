@@ -5,8 +5,9 @@ from typing import Generic, TypeVar
 
 E = TypeVar("E")
 
-# A server repeats events of two seconds at most. An id of an event begins with its time: 12 digits of milliseconds.
-REPEATED_MILLISECONDS = 10_000
+# After a cut, a server repeats the late events of the last minute, whose ids may be of any time. These are the ids of
+# a minute with 1,000 events a second.
+REMEMBERED = 65_536
 
 
 @dataclass(frozen=True)
@@ -28,26 +29,17 @@ class Step(Generic[E]):
 
 
 class Seen:
-    """The ids that may come again."""
+    """The ids that may come again: the last 65,536, and at most twice as many."""
 
     def __init__(self) -> None:
-        # A dict keeps the order of insertion.
-        self._ids: dict[str, None] = {}
-        self._newest = 0
+        self._newer: set[str] = set()
+        self._older: set[str] = set()
 
     def add(self, id: str) -> bool:
         """Adds an id, and says whether it is new."""
-        if id in self._ids:
+        if id in self._newer or id in self._older:
             return False
-        self._ids[id] = None
-        self._newest = max(self._newest, time_of(id))
-        while time_of(oldest := next(iter(self._ids))) < self._newest - REPEATED_MILLISECONDS:
-            del self._ids[oldest]
+        self._newer.add(id)
+        if len(self._newer) == REMEMBERED:
+            self._older, self._newer = self._newer, set()
         return True
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-
-def time_of(id: str) -> int:
-    return int(id[:8] + id[9:13], 16)

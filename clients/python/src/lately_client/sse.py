@@ -1,5 +1,6 @@
 """Parses `text/event-stream`, line by line."""
 
+import re
 from dataclasses import dataclass, field
 
 
@@ -15,14 +16,23 @@ class Frame:
         return "\n".join(self.lines)
 
 
+# `str.splitlines` would split at characters that may be in the data. A CR at the end may be half of a line end.
+LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
+
+
 class FrameParser:
-    """Takes lines and returns frames. A frame that is incomplete because of a cut is never returned."""
+    """Takes text and returns frames. A frame that is incomplete because of a cut is never returned."""
 
     def __init__(self) -> None:
+        self._rest = ""
         self._frame = Frame()
 
-    def line(self, text: str) -> Frame | None:
-        """Takes a line without its end. Returns the frame that the line completes."""
+    def frames(self, text: str) -> list[Frame]:
+        """Takes the next part of the text. Returns the frames that it completes."""
+        *lines, self._rest = LINE_END.split(self._rest + text)
+        return [frame for line in lines if (frame := self._line(line)) is not None]
+
+    def _line(self, text: str) -> Frame | None:
         if text == "":
             frame, self._frame = self._frame, Frame()
             return frame if frame.lines or frame.id is not None else None

@@ -69,7 +69,8 @@ class Transport:
                 yield entry
             if page["next"] is None:
                 return
-            page = await self.value(read(**{**query, "cursor": page["next"]}))
+            # Only a page without a cursor can wait for an entry.
+            page = await self.value(read(**{**query, "cursor": page["next"], "wait_for": None}))
 
     @asynccontextmanager
     async def open(

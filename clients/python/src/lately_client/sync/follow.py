@@ -74,15 +74,13 @@ def stream(
             response.read()
             raise problem_of(response)
         parser = FrameParser()
-        for line in response.iter_lines():
-            frame = parser.line(line)
-            if frame is None:
-                continue
-            cursor = frame.id or cursor
-            if frame.event == "problem":
-                raise problem_of_body(parse(response.status_code, frame.data)["status"], frame.data)
-            is_event = frame.event in ("event", "late")
-            yield Step(cursor, parse(response.status_code, frame.data) if is_event else None, frame.event == "late")
+        for text in response.iter_text():
+            for frame in parser.frames(text):
+                cursor = frame.id or cursor
+                if frame.event == "problem":
+                    raise problem_of_body(parse(response.status_code, frame.data)["status"], frame.data)
+                event = parse(response.status_code, frame.data) if frame.event in ("event", "late") else None
+                yield Step(cursor, event, frame.event == "late")
 
 
 def poll(

@@ -139,7 +139,9 @@ class Consumer(Generic[T]):
         """
         while True:
             polled = self.poll(options)
-            if polled["batch"] is None:
+            if polled["batch"] is not None:
+                yield polled
+                self.commit(polled["batch"])
+            elif polled["caught_up"]:
                 return
-            yield polled
-            self.commit(polled["batch"])
+            # Else the poll has reached its read limit. The next one continues there.

@@ -72,7 +72,8 @@ class Transport:
                 yield entry
             if page["next"] is None:
                 return
-            page = self.value(read(**{**query, "cursor": page["next"]}))
+            # Only a page without a cursor can wait for an entry.
+            page = self.value(read(**{**query, "cursor": page["next"], "wait_for": None}))
 
     @contextmanager
     def open(
