@@ -93,6 +93,8 @@ class Events {
   #opened = null;
   /** True if the connection was lost while the list held still: the newest page must be read. */
   #stale = false;
+  /** The newest event when the list came to need a newest page. A page that does not reach it would leave a gap. */
+  #joint = null;
   /** The filter of what was read: `null`, or a function of an event. */
   #matches;
   /** The same without the chosen types. */
@@ -155,7 +157,7 @@ class Events {
     if (scope.kind === "feed" && !chosen.type && !chosen.from && !chosen.to)
       this.unread = new Unread(scope.name, signal, {
         place: this.holder,
-        newest: () => this.list.all.items[0].id,
+        newest: () => this.#newest,
         changed: () => this.#first(),
       });
   }
@@ -299,12 +301,14 @@ class Events {
     this.#isEarly = false;
     if (isCovered && (this.#reading ?? this.#begun)) return this.#reading;
     this.#stale = this.arrivals.isHeld && this.list.all.length > 0;
+    this.#joint ??= this.#newest;
     if (!this.#stale) await this.#first();
   }
 
   /** Reads the newest page, one read at a time. Any number of calls during a read cause one more read. */
   #first() {
     this.#again = true;
+    this.#joint ??= this.#newest;
     this.#reading ??= this.#readFirst().finally(() => (this.#reading = null));
     return this.#reading;
   }
@@ -320,24 +324,30 @@ class Events {
     }
   }
 
-  /** Shows a newest page. An older list stays below it, unless more new events came than a page holds. */
+  /** Shows a newest page. An older list stays below it, unless more new events came than the page holds. */
   #takeFirst(page) {
     const { events, next } = page;
     const came = this.#begun ? events.filter(({ id }) => !this.list.all.has(id)) : [];
     this.#begun = true;
     this.unread?.read(page);
     this.#fresh = new Set(came.map(({ id }) => id));
-    if (events.some((event) => this.list.all.has(event.id))) this.list.align(events);
+    if (events.at(-1)?.id <= this.#joint) this.list.align(events);
     else {
       this.#next = next;
       this.#cut = false;
       this.list.set(events);
     }
+    this.#joint = this.#again || this.#stale ? this.#newest : null;
     this.#apply(this.#meanwhile);
     if (this.unread && came.length > 0) announce(`${plural(came.length, "new entry", "new entries")} in the feed of ${this.scope.name}.`);
     if (this.#opened) this.list.choose(this.#opened.id);
     const isOver = this.scope.kind === "feed" && this.#opened && events.length > 0 && this.#opened.id >= events.at(-1).id;
     if (isOver && !this.list.all.has(this.#opened.id)) this.#tellGone();
+  }
+
+  /** The id of the list's newest event. */
+  get #newest() {
+    return this.list.all.items[0]?.id ?? "";
   }
 
   /** True if the list keeps no more events, or had to drop some. */
@@ -465,9 +475,9 @@ class Events {
   }
 
   #release(changes) {
+    if (this.#stale) this.#first();
     if (changes.length > 0) this.#apply(changes);
     this.#meanwhile?.push(...changes);
-    if (this.#stale) this.#first();
   }
 
   #apply(changes) {
