@@ -331,12 +331,10 @@ class Events {
     this.#begun = true;
     this.unread?.read(page);
     this.#fresh = new Set(came.map(({ id }) => id));
-    if (events.at(-1)?.id <= this.#joint) this.list.align(events);
-    else {
-      this.#next = next;
-      this.#cut = false;
-      this.list.set(events);
-    }
+    const [isAll, isJoined] = [next === null, events.at(-1)?.id <= this.#joint];
+    if (isAll || !isJoined) [this.#next, this.#cut] = [next, false];
+    if (isAll || isJoined) this.list.align(events, isAll);
+    else this.list.set(events);
     this.#joint = this.#again || this.#stale ? this.#newest : null;
     this.#apply(this.#meanwhile);
     if (this.unread && came.length > 0) announce(`${plural(came.length, "new entry", "new entries")} in the feed of ${this.scope.name}.`);

@@ -169,6 +169,20 @@ test("a list has no gap after more events than a page holds landed unseen", asyn
   }
 });
 
+test("a deleted event at the end of a list disappears from a page that was hidden", async (t) => {
+  const name = await topic();
+  const { events } = await post(name, ["oldest", "newest"].map((text) => ({ type: "note.added", actor: "ada", data: { text } })));
+  const page = await open(t, `#events?topic=${name}`);
+  for (const [left, { id }] of [["1 event in all", events[0]], ["No events here.", events[1]]]) {
+    await page.locator(".link").getByText("Live").waitFor();
+    await entries(page, { name: "newest" }).waitFor();
+    await hide(page, true);
+    await api("DELETE", `/topics/${name}/events/${id}`);
+    await hide(page, false);
+    await page.getByText(left).waitFor();
+  }
+});
+
 test("scrolling reads all older pages, each event once", async (t) => {
   const name = await topic();
   const all = Array.from({ length: 330 }, (_, number) => ({
