@@ -91,7 +91,7 @@ class Events {
   #fresh = new Set();
   #paused = false;
   #opened = null;
-  /** True if the connection was lost while the list held still: the newest page must be read. */
+  /** True if the newest page must be read when the list need not hold still. */
   #stale = false;
   /** The newest event when the list came to need a newest page. A page that does not reach it would leave a gap. */
   #joint = null;
@@ -211,7 +211,7 @@ class Events {
       landed: (event, isLate) => this.#landed(event, isLate),
       paid: (cost) => this.#showPrice({ cost }),
       // Polls of a feed miss entries that fan-out delivers late.
-      ...(scope.kind === "feed" && { again: () => this.#first() }),
+      ...(scope.kind === "feed" && { again: () => this.#poll() }),
     };
     // A list with an end time does not change, so nothing is live.
     signal.addEventListener("abort", watch(handlers, to ? null : { path: scope.path, type }));
@@ -295,14 +295,25 @@ class Events {
     );
   }
 
-  /** Reads the newest page of a new connection, or remembers to do so when the list need not hold still. */
+  /** Reads the newest page of a new connection, unless the first one covers the time since. */
   async #begin() {
     const isCovered = this.#isEarly && performance.now() - this.#sent < COVERED;
     this.#isEarly = false;
     if (isCovered && (this.#reading ?? this.#begun)) return this.#reading;
-    this.#stale = this.arrivals.isHeld && this.list.all.length > 0;
+    await this.#renew();
+  }
+
+  /** Reads the newest page. While the list holds still, remembers to do so, and returns nothing. */
+  #renew() {
     this.#joint ??= this.#newest;
-    if (!this.#stale) await this.#first();
+    this.#stale = this.#begun && this.arrivals.isHeld;
+    return this.#stale ? null : this.#first();
+  }
+
+  /** Reads the newest page of a feed that is polled. While the list holds still, the page's new entries wait. */
+  #poll() {
+    const wait = ({ events }) => events.forEach((event) => this.#landed(event));
+    return this.#renew() ?? this.#page({ limit: FIRST_PAGE }, wait, () => this.#poll());
   }
 
   /** Reads the newest page, one read at a time. Any number of calls during a read cause one more read. */
@@ -460,7 +471,7 @@ class Events {
   /** Takes a new event. Fan-out may deliver entries behind a late one, so a feed is read again after it. */
   #landed(event, isLate) {
     const { type, from, to } = this.chosen;
-    if (this.scope.kind === "feed" && isLate) return this.#first();
+    if (this.scope.kind === "feed" && isLate && this.#renew()) return;
     const at = Date.parse(event.at);
     const isIn = (!from || at >= Date.parse(from)) && (!to || at < Date.parse(to)) && (!type || event.type === type);
     // The page may have posted the event itself, or read it.
@@ -473,9 +484,9 @@ class Events {
   }
 
   #release(changes) {
-    if (this.#stale) this.#first();
     if (changes.length > 0) this.#apply(changes);
     this.#meanwhile?.push(...changes);
+    if (this.#stale) this.#first();
   }
 
   #apply(changes) {
