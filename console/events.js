@@ -586,7 +586,7 @@ class Events {
     this.#looking = setTimeout(async () => {
       if (this.signal.aborted || this.#opened?.id !== id) return;
       const found = document.hidden || (await polling(() => call("GET", target, { signal: this.signal })).catch((error) => error));
-      if (found.code === "event-not-found") this.#gone(id);
+      if (["event-not-found", "topic-not-found"].includes(found.code)) this.#gone(id);
       else this.#lookAgain(id, target);
     }, AGAIN);
   }
