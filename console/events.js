@@ -7,7 +7,7 @@
 // While the user pauses the list or has an event open, the list holds still, as it does while the user points at it. Then
 // new events wait, and their number is shown.
 
-import { note, parse } from "./address.js";
+import { note, parse, visit } from "./address.js";
 import { apiUrl, call, isLocal, path, query, tokenUser, topics } from "./api.js";
 import { Arrivals } from "./arrivals.js";
 import { parseCost } from "./client.js";
@@ -22,7 +22,7 @@ import { cost, count, plural, units } from "./format.js";
 import { Histogram } from "./histogram.js";
 import { Hues } from "./hues.js";
 import { List } from "./list.js";
-import { untilRead, watch } from "./live.js";
+import { restart, untilRead, watch } from "./live.js";
 import { polling } from "./meter.js";
 import { rangeForm, rangeOf, spans } from "./range.js";
 import { drawer, Scope, scopeForm, scopeOf } from "./scope.js";
@@ -83,7 +83,7 @@ class Events {
   /** The read of a newest page that is under way, when it was sent, and whether another one must follow. */
   #reading = null;
   #sent = -Infinity;
-  /** True until the first connection. The page is requested at once, and not only when a stream is open. */
+  /** True until the panel is connected. The page is requested at once, and not only when a stream is open. */
   #isEarly = true;
   #again = false;
   /** Changes that were shown during the read of a newest page. The page may lack them, so they are shown again. */
@@ -251,7 +251,7 @@ class Events {
   /** Reads the events of a changed address. */
   #go(changed) {
     const given = Object.fromEntries(parse(location.hash).parameters);
-    location.hash = `events${query({ ...given, ...this.scope.parameters, event: null, ...changed })}`;
+    visit(`events${query({ ...given, ...this.scope.parameters, event: null, ...changed })}`);
   }
 
   #setFilter(given) {
@@ -329,10 +329,17 @@ class Events {
       this.#again = this.#stale = false;
       this.#meanwhile = [];
       this.#sent = performance.now();
-      await this.#page({ limit: FIRST_PAGE }, (page) => this.#takeFirst(page), () => this.#first());
+      await this.#page({ limit: FIRST_PAGE }, (page) => this.#takeFirst(page), () => this.#retry());
       this.#meanwhile = null;
       this.arrivals.settle();
     }
+  }
+
+  /** Reads the newest page after a problem, and follows again: a stream that was refused is not opened by itself. */
+  #retry() {
+    this.#isEarly = true;
+    restart();
+    this.#first();
   }
 
   /** Shows a newest page. An older list stays below it, unless more new events came than the page holds. */

@@ -28,7 +28,7 @@ export function showProblem(error, again, isNew = true) {
       error.request_id && " · request ",
       error.request_id && el("code", {}, error.request_id),
     ),
-    again && (error.isTemporary || error.status >= 500) && el("p", {}, button("Try again", again)),
+    again && (error.isTemporary || error.status >= 500 || error.code === "topic-not-found") && el("p", {}, button("Try again", again)),
   );
 }
 

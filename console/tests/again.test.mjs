@@ -184,3 +184,19 @@ test("a refused token of the local routes does not end the stream of the page's 
   await page.waitForTimeout(1000);
   assert.equal(opened.streams, 0);
 });
+
+test("a topic that is created while its list is open is live when the user asks", async (t) => {
+  for (const how of ["Show", "Try again"]) {
+    const name = fresh("topic");
+    const page = await open(t, `#events?topic=${name}`, { refused: [404] });
+    await page.locator(".problem").getByText("404 topic-not-found").waitFor();
+    await page.locator(".link").getByText("Not live").waitFor();
+    await api("PUT", `/topics/${name}`, {});
+    await page.getByRole("button", { name: how, exact: true }).click();
+    await page.mouse.move(0, 0);
+    await page.getByText("No events here.").waitFor();
+    await page.locator(".link").getByText("Live").waitFor();
+    await post(name, { type: "note.added", actor: "ada" });
+    await entries(page, { name: "note.added" }).waitFor();
+  }
+});
