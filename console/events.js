@@ -69,7 +69,8 @@ export function open(place, parameters, signal) {
     const known = await topics(signal);
     list.scopes.show(known);
     if (isChosen || known.includes(USUAL)) return;
-    if (known.length > 0) location.hash = `events${query({ topic: known[0] })}`;
+    // Replaces the address, so that the browser's Back does not come here again.
+    if (known.length > 0) location.replace(`#events${query({ topic: known[0] })}`);
     else place.replaceChildren(empty("There are no topics yet.", el("a", { href: "#topics" }, "Create one.")));
   });
 }
