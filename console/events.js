@@ -238,15 +238,11 @@ class Events {
       topic: kind === "topic" ? name : USUAL,
       ...(actor && { actor }),
       subject: kind === "subject" ? name : "",
-      posted: (event) => this.#posted(event),
+      // An event of another list comes with fan-out.
+      posted: (event) => kind === "topic" && event.topic === name && this.#landed(event),
       signal: this.signal,
     });
     return div("card", this.composer.element);
-  }
-
-  /** Shows an event that this page posted, if it is of this list. Other timelines get it from fan-out. */
-  #posted(event) {
-    if (this.scope.kind === "topic" && event.topic === this.scope.name) this.#landed(event);
   }
 
   /** Reads the events of a changed address. */

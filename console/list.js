@@ -75,10 +75,6 @@ export class List {
     return this.#shown.items;
   }
 
-  get first() {
-    return this.items[0];
-  }
-
   /** All items, also those that the filter hides. */
   get all() {
     return this.#all;

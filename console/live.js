@@ -81,9 +81,7 @@ export async function untilRead(place, signal, read) {
     done = true;
   };
   const ended = (resolve) => {
-    const stop = onOutage((outage) => {
-      if (outage === null) resolve(stop());
-    });
+    const stop = onOutage((outage) => outage === null && resolve(stop()));
     signal.addEventListener("abort", () => resolve(stop()));
   };
   while (!done && !signal.aborted && !(await task(place, attempt))) await new Promise(ended);
@@ -294,7 +292,7 @@ async function tellState(signal) {
   }
 }
 
-function sleep(milliseconds, signal) {
+export function sleep(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const stop = () => {

@@ -57,13 +57,11 @@ export function palette(panels) {
     if (kind) return sources;
     return [...named, ...listed, ...sources, [`Feed of ${text}`, to(`events${query({ feed: text })}`)], [`${text}: follows, profile, sessions`, to(`follows${query({ user: text })}`)]];
   };
-  const list = () => {
-    const read = async () => {
-      known = await topics(closing.signal);
-      draw(chosen);
-    };
-    return (listing = task(said, read, list));
+  const read = async () => {
+    known = await topics(closing.signal);
+    draw(chosen);
   };
+  const list = () => (listing = task(said, read, list));
   /** An id does not have its topic. The topic that is shown comes first. */
   const findEvent = (id) =>
     task(said, async () => {
