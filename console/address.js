@@ -17,11 +17,17 @@ export function note(changes) {
   dispatchEvent(new Event("noted"));
 }
 
+/** Opens the panel of an address, again if it is the current one. */
+export function visit(address) {
+  if (location.hash === `#${address}`) dispatchEvent(new Event("hashchange"));
+  else location.hash = address;
+}
+
 /** A form that opens a panel with a parameter. */
 export const chooser = (panel, label, name, input, ...more) =>
   form(
     { class: "toolbar", "aria-label": `Choose by ${label.toLowerCase()}` },
-    () => (location.hash = `${panel}${query({ [name]: input.value.trim() })}`),
+    () => visit(`${panel}${query({ [name]: input.value.trim() })}`),
     field(label, input),
     el("button", { type: "submit" }, "Show"),
     ...more,

@@ -147,8 +147,7 @@ export async function send(method, path, { body, headers = {}, token, signal, is
     });
     if (isApi) reached = true;
     const problem = response.ok ? null : problemOf(response, await response.clone().text());
-    // A live stream of the token or the topic ends.
-    if (["invalid-token", "topic-not-found"].includes(problem?.code)) dispatchEvent(new Event("ended"));
+    if (problem && bearer === connection.token) dispatchEvent(new CustomEvent("refused", { detail: { code: problem.code, path } }));
     measured(response, problem);
     return { response, problem };
   } catch (error) {

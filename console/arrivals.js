@@ -45,15 +45,7 @@ export class Arrivals {
   /** Adds an event, or with `null` the deletion of one. */
   add(id, event) {
     this.#waiting.set(id, event);
-    for (const oldest of this.#waiting.keys()) {
-      if (this.#waiting.size <= MOST) break;
-      this.#waiting.delete(oldest);
-    }
-    this.soon();
-  }
-
-  /** Settles in the next frame. */
-  soon() {
+    if (this.#waiting.size > MOST) this.#waiting.delete(this.#waiting.keys().next().value);
     this.#frame ||= requestAnimationFrame(() => {
       this.#frame = 0;
       this.settle();

@@ -100,9 +100,9 @@ export function eventDetail(event, { actions = [], copies = [], onclose, step })
   const rest = text.length > SHOWN && button(`Show all ${count(text.length)} characters`, showAll, { class: "as-link" });
   const keyed = (pressed) => {
     if (pressed.altKey || pressed.ctrlKey || pressed.metaKey) return;
+    const rows = { j: 1, k: -1 }[pressed.key];
     if (pressed.key === "Escape") onclose();
-    else if (pressed.key === "j") step?.(1);
-    else if (pressed.key === "k") step?.(-1);
+    else if (rows && !pressed.target.closest("input, select, textarea")) step?.(rows);
   };
   return el(
     "aside",

@@ -7,7 +7,7 @@
 // While the user pauses the list or has an event open, the list holds still, as it does while the user points at it. Then
 // new events wait, and their number is shown.
 
-import { note, parse } from "./address.js";
+import { note, parse, visit } from "./address.js";
 import { apiUrl, call, isLocal, path, query, tokenUser, topics } from "./api.js";
 import { Arrivals } from "./arrivals.js";
 import { parseCost } from "./client.js";
@@ -22,7 +22,7 @@ import { cost, count, plural, units } from "./format.js";
 import { Histogram } from "./histogram.js";
 import { Hues } from "./hues.js";
 import { List } from "./list.js";
-import { untilRead, watch } from "./live.js";
+import { restart, untilRead, watch } from "./live.js";
 import { polling } from "./meter.js";
 import { rangeForm, rangeOf, spans } from "./range.js";
 import { drawer, Scope, scopeForm, scopeOf } from "./scope.js";
@@ -69,7 +69,8 @@ export function open(place, parameters, signal) {
     const known = await topics(signal);
     list.scopes.show(known);
     if (isChosen || known.includes(USUAL)) return;
-    if (known.length > 0) location.hash = `events${query({ topic: known[0] })}`;
+    // Replaces the address, so that the browser's Back does not come here again.
+    if (known.length > 0) location.replace(`#events${query({ topic: known[0] })}`);
     else place.replaceChildren(empty("There are no topics yet.", el("a", { href: "#topics" }, "Create one.")));
   });
 }
@@ -83,7 +84,7 @@ class Events {
   /** The read of a newest page that is under way, when it was sent, and whether another one must follow. */
   #reading = null;
   #sent = -Infinity;
-  /** True until the first connection. The page is requested at once, and not only when a stream is open. */
+  /** True until the panel is connected. The page is requested at once, and not only when a stream is open. */
   #isEarly = true;
   #again = false;
   /** Changes that were shown during the read of a newest page. The page may lack them, so they are shown again. */
@@ -91,8 +92,10 @@ class Events {
   #fresh = new Set();
   #paused = false;
   #opened = null;
-  /** True if the connection was lost while the list held still: the newest page must be read. */
+  /** True if the newest page must be read when the list need not hold still. */
   #stale = false;
+  /** The newest event when the list came to need a newest page. A page that does not reach it would leave a gap. */
+  #joint = null;
   /** The filter of what was read: `null`, or a function of an event. */
   #matches;
   /** The same without the chosen types. */
@@ -155,7 +158,7 @@ class Events {
     if (scope.kind === "feed" && !chosen.type && !chosen.from && !chosen.to)
       this.unread = new Unread(scope.name, signal, {
         place: this.holder,
-        newest: () => this.list.all.items[0].id,
+        newest: () => this.#newest,
         changed: () => this.#first(),
       });
   }
@@ -209,7 +212,7 @@ class Events {
       landed: (event, isLate) => this.#landed(event, isLate),
       paid: (cost) => this.#showPrice({ cost }),
       // Polls of a feed miss entries that fan-out delivers late.
-      ...(scope.kind === "feed" && { again: () => this.#first() }),
+      ...(scope.kind === "feed" && { again: () => this.#poll() }),
     };
     // A list with an end time does not change, so nothing is live.
     signal.addEventListener("abort", watch(handlers, to ? null : { path: scope.path, type }));
@@ -235,21 +238,17 @@ class Events {
       topic: kind === "topic" ? name : USUAL,
       ...(actor && { actor }),
       subject: kind === "subject" ? name : "",
-      posted: (event) => this.#posted(event),
+      // An event of another list comes with fan-out.
+      posted: (event) => kind === "topic" && event.topic === name && this.#landed(event),
       signal: this.signal,
     });
     return div("card", this.composer.element);
   }
 
-  /** Shows an event that this page posted, if it is of this list. Other timelines get it from fan-out. */
-  #posted(event) {
-    if (this.scope.kind === "topic" && event.topic === this.scope.name) this.#landed(event);
-  }
-
   /** Reads the events of a changed address. */
   #go(changed) {
     const given = Object.fromEntries(parse(location.hash).parameters);
-    location.hash = `events${query({ ...given, ...this.scope.parameters, event: null, ...changed })}`;
+    visit(`events${query({ ...given, ...this.scope.parameters, event: null, ...changed })}`);
   }
 
   #setFilter(given) {
@@ -293,18 +292,31 @@ class Events {
     );
   }
 
-  /** Reads the newest page of a new connection, or remembers to do so when the list need not hold still. */
+  /** Reads the newest page of a new connection, unless the first one covers the time since. */
   async #begin() {
     const isCovered = this.#isEarly && performance.now() - this.#sent < COVERED;
     this.#isEarly = false;
     if (isCovered && (this.#reading ?? this.#begun)) return this.#reading;
-    this.#stale = this.arrivals.isHeld && this.list.all.length > 0;
-    if (!this.#stale) await this.#first();
+    await this.#renew();
+  }
+
+  /** Reads the newest page. While the list holds still, remembers to do so, and returns nothing. */
+  #renew() {
+    this.#joint ??= this.#newest;
+    this.#stale = this.#begun && this.arrivals.isHeld;
+    return this.#stale ? null : this.#first();
+  }
+
+  /** Reads the newest page of a feed that is polled. While the list holds still, the page's new entries wait. */
+  #poll() {
+    const wait = ({ events }) => events.forEach((event) => this.#landed(event));
+    return this.#renew() ?? this.#page({ limit: FIRST_PAGE }, wait, () => this.#poll());
   }
 
   /** Reads the newest page, one read at a time. Any number of calls during a read cause one more read. */
   #first() {
     this.#again = true;
+    this.#joint ??= this.#newest;
     this.#reading ??= this.#readFirst().finally(() => (this.#reading = null));
     return this.#reading;
   }
@@ -314,30 +326,41 @@ class Events {
       this.#again = this.#stale = false;
       this.#meanwhile = [];
       this.#sent = performance.now();
-      await this.#page({ limit: FIRST_PAGE }, (page) => this.#takeFirst(page), () => this.#first());
+      await this.#page({ limit: FIRST_PAGE }, (page) => this.#takeFirst(page), () => this.#retry());
       this.#meanwhile = null;
       this.arrivals.settle();
     }
   }
 
-  /** Shows a newest page. An older list stays below it, unless more new events came than a page holds. */
+  /** Reads the newest page after a problem, and follows again: a stream that was refused is not opened by itself. */
+  #retry() {
+    this.#isEarly = true;
+    restart();
+    this.#first();
+  }
+
+  /** Shows a newest page. An older list stays below it, unless more new events came than the page holds. */
   #takeFirst(page) {
     const { events, next } = page;
     const came = this.#begun ? events.filter(({ id }) => !this.list.all.has(id)) : [];
     this.#begun = true;
     this.unread?.read(page);
     this.#fresh = new Set(came.map(({ id }) => id));
-    if (events.some((event) => this.list.all.has(event.id))) this.list.align(events);
-    else {
-      this.#next = next;
-      this.#cut = false;
-      this.list.set(events);
-    }
+    const [isAll, isJoined] = [next === null, events.at(-1)?.id <= this.#joint];
+    if (isAll || !isJoined) [this.#next, this.#cut] = [next, false];
+    if (isAll || isJoined) this.list.align(events, isAll);
+    else this.list.set(events);
+    this.#joint = this.#again || this.#stale ? this.#newest : null;
     this.#apply(this.#meanwhile);
     if (this.unread && came.length > 0) announce(`${plural(came.length, "new entry", "new entries")} in the feed of ${this.scope.name}.`);
     if (this.#opened) this.list.choose(this.#opened.id);
     const isOver = this.scope.kind === "feed" && this.#opened && events.length > 0 && this.#opened.id >= events.at(-1).id;
     if (isOver && !this.list.all.has(this.#opened.id)) this.#tellGone();
+  }
+
+  /** The id of the list's newest event. */
+  get #newest() {
+    return this.list.all.items[0]?.id ?? "";
   }
 
   /** True if the list keeps no more events, or had to drop some. */
@@ -452,7 +475,7 @@ class Events {
   /** Takes a new event. Fan-out may deliver entries behind a late one, so a feed is read again after it. */
   #landed(event, isLate) {
     const { type, from, to } = this.chosen;
-    if (this.scope.kind === "feed" && isLate) return this.#first();
+    if (this.scope.kind === "feed" && isLate && this.#renew()) return;
     const at = Date.parse(event.at);
     const isIn = (!from || at >= Date.parse(from)) && (!to || at < Date.parse(to)) && (!type || event.type === type);
     // The page may have posted the event itself, or read it.
@@ -567,7 +590,7 @@ class Events {
     this.#looking = setTimeout(async () => {
       if (this.signal.aborted || this.#opened?.id !== id) return;
       const found = document.hidden || (await polling(() => call("GET", target, { signal: this.signal })).catch((error) => error));
-      if (found.code === "event-not-found") this.#gone(id);
+      if (["event-not-found", "topic-not-found"].includes(found.code)) this.#gone(id);
       else this.#lookAgain(id, target);
     }, AGAIN);
   }

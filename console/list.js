@@ -75,10 +75,6 @@ export class List {
     return this.#shown.items;
   }
 
-  get first() {
-    return this.items[0];
-  }
-
   /** All items, also those that the filter hides. */
   get all() {
     return this.#all;
@@ -113,11 +109,11 @@ export class List {
     this.#draw();
   }
 
-  /** Makes the list equal to a newest page as far as that reaches. */
-  align(items) {
+  /** Makes the list equal to a newest page as far as that reaches, or wholly if the page has all items. */
+  align(items, isAll) {
     const { key } = this.#options;
     const there = new Set(items.map(key));
-    const covered = this.#all.items.slice(0, items.length > 0 ? this.#all.place(key(items.at(-1))) : 0).map(key);
+    const covered = this.#all.items.slice(0, isAll ? this.#all.length : this.#all.place(key(items.at(-1)))).map(key);
     covered.filter((it) => !there.has(it)).forEach((it) => this.remove(it));
     this.#refill();
     this.merge(items);

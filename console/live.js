@@ -81,9 +81,7 @@ export async function untilRead(place, signal, read) {
     done = true;
   };
   const ended = (resolve) => {
-    const stop = onOutage((outage) => {
-      if (outage === null) resolve(stop());
-    });
+    const stop = onOutage((outage) => outage === null && resolve(stop()));
     signal.addEventListener("abort", () => resolve(stop()));
   };
   while (!done && !signal.aborted && !(await task(place, attempt))) await new Promise(ended);
@@ -226,8 +224,11 @@ setInterval(() => {
 /** The time at which the open stream was opened; `null` without one. */
 let opened = null;
 
-// A refused request of any kind may mean that the stream has no topic or token any more. A new stream finds out.
-addEventListener("ended", () => opened && restart());
+// A refused request may mean that the stream has no token or no topic any more. A new stream finds out.
+addEventListener("refused", ({ detail: { code, path } }) => {
+  const topic = code === "topic-not-found" && path.split(/[/?]/, 3).join("/");
+  if (opened && (code === "invalid-token" || (topic && panel?.follows?.path.startsWith(`${topic}/`)))) restart();
+});
 hear("topic deleted", (address) => panel?.follows && `${apiUrl()}${panel.follows.path}` === `${address}/events` && restart());
 
 function connected(how) {
@@ -291,7 +292,7 @@ async function tellState(signal) {
   }
 }
 
-function sleep(milliseconds, signal) {
+export function sleep(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const stop = () => {

@@ -17,6 +17,9 @@ export function palette(panels) {
   let known = [];
   let offers = [];
   let chosen = 0;
+  /** The read of the topics' names, and what ends the requests when the dialog is closed. */
+  let listing = null;
+  let closing = null;
   const found = el("ul", { id: "offers", role: "listbox", "aria-label": "Found" });
   const said = div("said");
   const input = plainInput({
@@ -54,13 +57,20 @@ export function palette(panels) {
     if (kind) return sources;
     return [...named, ...listed, ...sources, [`Feed of ${text}`, to(`events${query({ feed: text })}`)], [`${text}: follows, profile, sessions`, to(`follows${query({ user: text })}`)]];
   };
+  const read = async () => {
+    known = await topics(closing.signal);
+    draw(chosen);
+  };
+  const list = () => (listing = task(said, read, list));
   /** An id does not have its topic. The topic that is shown comes first. */
   const findEvent = (id) =>
     task(said, async () => {
+      const { signal } = closing;
+      if (!(await listing) && !(await list())) return;
       const here = parse(location.hash).parameters.get("topic");
       const all = [...new Set([...(here ? [here] : []), ...known])].slice(0, SEARCHED);
       for (const topic of all) {
-        const answer = await call("GET", path("topics", topic, "events", id)).catch((error) => {
+        const answer = await call("GET", path("topics", topic, "events", id), { signal }).catch((error) => {
           if (error.status !== 404) throw error;
         });
         if (answer) return to(`events${query({ topic, event: id })}`)();
@@ -74,16 +84,14 @@ export function palette(panels) {
     else return;
     event.preventDefault();
   };
-  const dialog = el("dialog", { class: "palette", "aria-label": "Find", onkeydown: keyed }, input, said, found);
+  const dialog = el("dialog", { class: "palette", "aria-label": "Find", onkeydown: keyed, onclose: () => closing.abort() }, input, said, found);
   const open = () => {
     said.replaceChildren();
     input.value = "";
     dialog.showModal();
     draw(0);
-    task(said, async () => {
-      known = await topics();
-      draw(chosen);
-    });
+    closing = new AbortController();
+    list();
   };
   addEventListener("keydown", (event) => {
     if (event.key !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey) return;

@@ -3,6 +3,7 @@
 
 import { call, isLocal } from "./api.js";
 import { button, div, el, form } from "./dom.js";
+import { sleep } from "./live.js";
 import { polling } from "./meter.js";
 import { pressed, showLast } from "./task.js";
 
@@ -41,9 +42,6 @@ async function untilDone(target, show, signal) {
     const { data } = await polling(() => call("GET", target, { signal }));
     show(data);
     if (data.state === "done") return;
-    await new Promise((resolve, reject) => {
-      const timer = setTimeout(resolve, pause());
-      signal.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
-    });
+    await sleep(pause(), signal);
   }
 }

@@ -24,7 +24,8 @@ const midnight = (at) => instant(`${clock(new Date(at).toISOString()).slice(0, 1
 export function rangeOf(parameters, now = Date.now()) {
   const span = SPANS.find(([name]) => name === parameters.get("last"));
   if (span?.[2]) return { from: iso(now - span[2]), to: "" };
-  if (span) return { from: midnight(now - 24 * HOUR), to: midnight(now) };
+  const today = midnight(now);
+  if (span) return { from: midnight(Date.parse(today) - 1), to: today };
   const [from, to] = ["from", "to"].map((name) => parameters.get(name));
   return { from: from ? iso(from) : "", to: to ? iso(to) : "" };
 }

@@ -1,6 +1,6 @@
 // The table's stream, and fan-out, which reads it: its lag, its work, and the batches that it gave up on.
 
-import { call, query } from "./api.js";
+import { call, path, query } from "./api.js";
 import { Chart } from "./chart.js";
 import { announce, button, card, div, el, empty, figure, p, table, tile } from "./dom.js";
 import { count, moment, plural, seconds } from "./format.js";
@@ -17,12 +17,7 @@ export function stream(signal, fail) {
   const shards = el("div", {});
   const lag = new Chart({ points: POINTS });
   const flow = new Chart({ points: POINTS });
-  const figures = {
-    lag: figure(),
-    flow: figure(),
-    failures: figure(),
-    report: el("span", {}),
-  };
+  const figures = { lag: figure(), flow: figure(), failures: figure(), report: el("span", {}) };
   const failures = el("div", {});
   const give = el("button", { type: "button", class: "as-link", onclick: fail }, "Make fan-out fail");
   const tiles = div(
@@ -59,11 +54,8 @@ export function stream(signal, fail) {
     flow.add(rate);
   };
   const timer = setInterval(draw, TICK);
-  const stops = [onState(take), onLink((link) => link === "waiting" && forget())];
-  signal.addEventListener("abort", () => {
-    clearInterval(timer);
-    stops.forEach((stop) => stop());
-  });
+  const stops = [() => clearInterval(timer), onState(take), onLink((link) => link === "waiting" && forget())];
+  for (const stop of stops) signal.addEventListener("abort", stop);
   const begin = () => task(shards, async () => take((await call("GET", "/local/state", { signal })).data));
   return { parts: [tiles, card("Failed batches", failures), shardsCard], begin };
 }
@@ -101,9 +93,7 @@ function listFailures(place, signal) {
     const rows = failures.map((failure) => {
       const again = button("Redrive", () =>
         pressed(again, place, async () => {
-          const { data } = await call("POST", `/local/failures/${encodeURIComponent(failure.name)}/redrive`, {
-            signal,
-          });
+          const { data } = await call("POST", path("local", "failures", failure.name, "redrive"), { signal });
           announce(`${plural(data.records, "record")} handled.`);
           await listFailures(place, signal);
         }),

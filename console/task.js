@@ -22,13 +22,8 @@ export function showProblem(error, again, isNew = true) {
     el("strong", {}, error.title),
     error.detail && el("p", {}, error.detail),
     faults.length > 0 && el("ul", {}, faults),
-    p(
-      "hint",
-      el("code", {}, marks),
-      error.request_id && " · request ",
-      error.request_id && el("code", {}, error.request_id),
-    ),
-    again && (error.isTemporary || error.status >= 500) && el("p", {}, button("Try again", again)),
+    p("hint", el("code", {}, marks), error.request_id && [" · request ", el("code", {}, error.request_id)]),
+    again && (error.isTemporary || error.status >= 500 || error.code === "topic-not-found") && el("p", {}, button("Try again", again)),
   );
 }
 

@@ -7,8 +7,8 @@ import { apiUrl, call, isLocal, path, query, TOPIC_PAGES, topicPage } from "./ap
 import { Chart } from "./chart.js";
 import { Deletion } from "./deletion.js";
 import {
-  announce, button, card, checks, div, el, empty, factList, field, heading, loading, nameInput, p, plainInput,
-  select, table,
+  announce, button, card, checks, div, el, empty, factList, field, focusHeading, heading, loading, nameInput, p,
+  plainInput, select, table,
 } from "./dom.js";
 import { cost, count, moment, plural, seconds, units } from "./format.js";
 import { watch } from "./live.js";
@@ -110,9 +110,7 @@ class Topics {
     const overview = new Overview(topic, lastFor(this.side, this.signal), (changed) => this.#changed(changed), () => this.#deleted(topic));
     note({ topic });
     this.side.replaceChildren(overview.element, this.creation);
-    const title = this.side.querySelector("h2");
-    title.tabIndex = -1;
-    if (byUser) title.focus();
+    if (byUser) focusHeading(this.side);
     return overview.read();
   }
 

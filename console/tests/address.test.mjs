@@ -45,6 +45,20 @@ test("the menu has five entries, and earlier addresses lead to the new places", 
   }
 });
 
+test("Back leaves a page that chose a topic itself", async (t) => {
+  const name = await topic();
+  const page = await open(t, "#system");
+  const before = page.url();
+  await page.route(/\/topics\?limit=200/, (route) => route.fulfill({ json: { topics: [{ topic: name }] } }));
+  await page.evaluate(() => (location.hash = ""));
+  await page.getByText("No events here.").waitFor();
+  assert.match(page.url(), new RegExp(`#events\\?topic=${name}$`));
+  await page.goBack();
+  await page.getByRole("heading", { level: 1, name: "Stream and faults" }).waitFor();
+  await page.waitForTimeout(500);
+  assert.equal(page.url(), before);
+});
+
 test("an event leads to its actor's events and followers, and they to the followers' feeds", async (t) => {
   const [name, author, reader] = [await topic(), fresh("author"), fresh("reader")];
   await post(name, { type: "note.added", actor: author, data: { text: "one" } });

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { api, entries, open, post, rows, topic, until } from "./stage.mjs";
+import { api, entries, fresh, open, post, rows, topic, until } from "./stage.mjs";
 
 /** A port below the ephemeral ports, so that no other process gets it while the program is down. */
 async function portOfItsOwn() {
@@ -149,4 +149,54 @@ test("a page that slept, or whose stream fell silent, shows what it missed", asy
   await page.clock.fastForward(1000);
   await until("a silent stream is opened again", async () => (await opened(page)).length === 2);
   assert.match((await opened(page))[1], /cursor=one$/);
+});
+
+/** Counts the streams that a page opens from now on. */
+function counted(page) {
+  const found = { streams: 0 };
+  page.on("request", (request) => (found.streams += request.url().endsWith("/live")));
+  return found;
+}
+
+test("an open event of a feed whose topic is deleted is gone, and the feed's stream goes on", async (t) => {
+  const [name, user, author] = [await topic({ fan_out: true }), fresh("reader"), fresh("author")];
+  await api("PUT", `/users/${user}/following/actor:${author}`, {});
+  await post(name, { type: "note.added", actor: author, data: { text: "to be gone" } });
+  const page = await open(t, `#events?feed=${user}`, { refused: [404] });
+  await entries(page, { name: "to be gone" }).click();
+  await page.locator(".link").getByText("Live").waitFor();
+  const opened = counted(page);
+  await api("DELETE", `/topics/${name}?confirm=${name}`);
+  await page.getByRole("complementary", { name: "The event" }).getByText("This event was deleted.").waitFor();
+  await page.waitForTimeout(1000);
+  assert.equal(opened.streams, 0);
+});
+
+test("a refused token of the local routes does not end the stream of the page's own token", async (t) => {
+  const name = await topic();
+  const page = await open(t, "#system", { refused: [403] });
+  await page.evaluate(() => sessionStorage.setItem("lately.connection", JSON.stringify({ url: "", token: "dev", admin: "ended" })));
+  await page.evaluate((hash) => (location.hash = hash), `events?topic=${name}`);
+  await page.reload();
+  await page.locator(".link").getByText("Live").waitFor();
+  const opened = counted(page);
+  for (let tries = 0; tries < 2; tries += 1) await page.waitForResponse((answer) => answer.url().endsWith("/local/state") && !answer.ok());
+  await page.waitForTimeout(1000);
+  assert.equal(opened.streams, 0);
+});
+
+test("a topic that is created while its list is open is live when the user asks", async (t) => {
+  for (const how of ["Show", "Try again"]) {
+    const name = fresh("topic");
+    const page = await open(t, `#events?topic=${name}`, { refused: [404] });
+    await page.locator(".problem").getByText("404 topic-not-found").waitFor();
+    await page.locator(".link").getByText("Not live").waitFor();
+    await api("PUT", `/topics/${name}`, {});
+    await page.getByRole("button", { name: how, exact: true }).click();
+    await page.mouse.move(0, 0);
+    await page.getByText("No events here.").waitFor();
+    await page.locator(".link").getByText("Live").waitFor();
+    await post(name, { type: "note.added", actor: "ada" });
+    await entries(page, { name: "note.added" }).waitFor();
+  }
 });

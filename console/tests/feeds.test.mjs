@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { api, compose, entries, fresh, open, post, rows, until } from "./stage.mjs";
+import { elsewhere } from "./proxy.mjs";
+import { api, compose, entries, fresh, hide, open, post, rows, until, url } from "./stage.mjs";
 
 test("a followed source's post arrives unread, is seen, and leaves on unfollow", async (t) => {
   const [user, author] = [fresh("reader"), fresh("author")];
@@ -39,6 +40,45 @@ test("a post made elsewhere arrives without a reload", async (t) => {
   const text = fresh("elsewhere");
   await post("posts", { type: "post.created", actor: "ada", data: { text } });
   await entries(page, { name: text }).waitFor();
+});
+
+/** Follows an author, and checks that a paused list of the feed holds still and counts a new entry. */
+async function pauses(page, user, author) {
+  const write = (text) => post("posts", { type: "post.created", actor: author, data: { text } });
+  await api("PUT", `/users/${user}/following/actor:${author}`, {});
+  await write("before the pause");
+  await entries(page, { name: "before the pause" }).waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await write("during the pause");
+  await page.getByRole("button", { name: "1 new" }).waitFor();
+  assert.equal(await entries(page).count(), 1);
+  await page.getByRole("button", { name: "Resume" }).click();
+  await entries(page, { name: "during the pause" }).waitFor();
+  await page.getByText("2 unread").waitFor();
+}
+
+test("a feed that is polled holds still during a pause, and counts new entries", async (t) => {
+  const [user, author] = [fresh("reader"), fresh("author")];
+  const page = await open(t, `#events?feed=${user}`);
+  await page.getByText("This feed is empty.").waitFor();
+  // As if other tabs had all the streams.
+  await page.evaluate(() => (navigator.locks.request = (name, options, take) => take(null)));
+  await hide(page, true);
+  await hide(page, false);
+  await page.locator(".link").getByText("Polling").waitFor();
+  await pauses(page, user, author);
+});
+
+test("a feed with pages that wait holds still during a pause, and counts new entries", async (t) => {
+  const [user, author, origin] = [fresh("reader"), fresh("author"), await elsewhere(t, { waits: true })];
+  const page = await open(t, "", { origins: [origin], refused: [404], expected: [/ERR_/] });
+  const connection = JSON.stringify({ url: origin, token: "dev" });
+  await page.evaluate((kept) => sessionStorage.setItem("lately.connection", kept), connection);
+  await page.goto(`${url}/#events?feed=${user}`);
+  const waits = page.waitForRequest(/wait=/);
+  await page.reload();
+  await waits;
+  await pauses(page, user, author);
 });
 
 test("a user can follow with the keyboard alone", async (t) => {

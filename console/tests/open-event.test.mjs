@@ -42,6 +42,39 @@ test("the open event is in the address, and is found by its id", async (t) => {
   await page.getByText(/None of \d+ topics has this event\./).waitFor();
 });
 
+test("an id is looked for as soon as the topics are known, until the dialog is closed", async (t) => {
+  const name = await topic();
+  const { id } = await post(name, note("found"));
+  const page = await open(t, "#system", { refused: [404] });
+  const before = page.url();
+  const asked = [];
+  let answer = null;
+  // The list of topics comes late, and so does the event of the first search.
+  await page.route(/\/topics\?limit=200/, async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await route.fulfill({ json: { topics: [{ topic: name }, { topic: "posts" }] } }).catch(() => {});
+  });
+  await page.route(/\/topics\/.*\/events\//, async (route) => {
+    asked.push(route.request().url());
+    if (asked.length === 1) await new Promise((resolve) => (answer = resolve));
+    await route.fallback();
+  });
+  const find = async () => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Find" }).fill(id);
+    await page.keyboard.press("Enter");
+  };
+  await find();
+  await until("the first topic is asked", () => answer);
+  await page.keyboard.press("Escape");
+  answer();
+  await page.waitForTimeout(500);
+  assert.equal(asked.length, 1, "the search has ended");
+  assert.equal(page.url(), before);
+  await find();
+  await detail(page).getByText("found").waitFor();
+});
+
 test("j and k go to the next and the previous event", async (t) => {
   const name = await topic();
   await post(name, [note("oldest"), note("middle"), note("newest")]);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { elsewhere } from "./proxy.mjs";
-import { api, entries, open, post, topic, until, url } from "./stage.mjs";
+import { api, entries, hide, open, post, topic, until, url } from "./stage.mjs";
 
 /** Drops all requests of the page to the API, as if its server were down, until the returned function is called. */
 async function down(page) {
@@ -122,14 +122,9 @@ test("a restart of the server during a pause keeps the list, and resuming reads 
   const page = await open(t, `#events?topic=${name}`, { expected });
   await entries(page, { name: /before/ }).waitFor();
   await page.getByRole("button", { name: "Pause" }).click();
-  const hide = (hidden) =>
-    page.evaluate((value) => {
-      Object.defineProperty(document, "hidden", { value, configurable: true });
-      document.dispatchEvent(new Event("visibilitychange"));
-    }, hidden);
-  await hide(true);
+  await hide(page, true);
   await post(name, { type: "note.added", actor: "ada", data: { text: "meanwhile" } });
-  await hide(false);
+  await hide(page, false);
   await page.waitForTimeout(1000);
   assert.equal(await entries(page).count(), 1);
   await page.getByRole("button", { name: "Resume" }).click();

@@ -62,6 +62,22 @@ test("yesterday is a day of the chosen zone", async (t) => {
   await until("the day of the zone", async () => (await rows(page)).some((row) => row.includes("-25 h")) === new Date().getUTCHours() < 22);
 });
 
+test("yesterday is a whole day also when the clocks change", async (t) => {
+  const page = await open(t, "", { timezoneId: "Europe/Berlin", isPlain: true });
+  const yesterday = (now) =>
+    page.evaluate(async (at) => {
+      localStorage.setItem("lately.zone", "local");
+      const { rangeOf } = await import("/console/range.js");
+      return rangeOf(new URLSearchParams("last=yesterday"), Date.parse(at));
+    }, now);
+  for (const [now, from, to] of [
+    ["2026-10-25T22:30:00Z", "2026-10-23T22:00:00Z", "2026-10-24T22:00:00Z"],
+    ["2026-10-26T22:30:00Z", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"],
+    ["2026-03-29T22:30:00Z", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"],
+  ])
+    assert.deepEqual(await yesterday(now), { from, to }, now);
+});
+
 test("from and before choose a range, and a reversed range is refused", async (t) => {
   const { name } = await aged(300, 200, 100);
   const page = await open(t, `#events?topic=${name}`);

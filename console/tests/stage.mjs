@@ -73,6 +73,13 @@ export async function topic(settings = {}) {
   return name;
 }
 
+/** Hides the page, as if the user changed to another tab, or shows it again. */
+export const hide = (page, hidden) =>
+  page.evaluate((value) => {
+    Object.defineProperty(document, "hidden", { value, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+
 /** Waits until `ask` returns a truthy value. A failure names `what` was expected. */
 export async function until(what, ask, seconds = PATIENCE) {
   const latest = Date.now() + seconds * 1000;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { api, compose, entries, fresh, open, post, rows, topic, until, url } from "./stage.mjs";
+import { api, compose, entries, fresh, hide, open, post, rows, topic, until, url } from "./stage.mjs";
 
 test("it opens with the posts, newest first, and shows the cost of the read", async (t) => {
   const page = await open(t);
@@ -122,22 +122,65 @@ test("a page that was hidden catches up with posts and deletions", async (t) => 
   await entries(page, { name: /old 149\./ }).waitFor();
   await page.getByRole("button", { name: "Older" }).click();
   await page.getByText("150 events in all").waitFor();
-  const hide = (hidden) =>
-    page.evaluate((value) => {
-      Object.defineProperty(document, "hidden", { value, configurable: true });
-      document.dispatchEvent(new Event("visibilitychange"));
-    }, hidden);
   const ended = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/live"));
-  await hide(true);
+  await hide(page, true);
   await ended;
   await post(name, [{ type: "note.added", actor: "bob", data: { text: "meanwhile" } }]);
   await api("DELETE", `/topics/${name}/events/${old.events[148].id}`);
   await page.waitForTimeout(500);
   assert.ok((await rows(page))[0].includes("old 149."), "a hidden page gets no events");
-  await hide(false);
+  await hide(page, false);
   await entries(page, { name: /meanwhile/ }).waitFor();
   await entries(page, { name: /old 148\./ }).waitFor({ state: "detached" });
   await page.getByText("150 events in all").waitFor();
+});
+
+test("a list has no gap after more events than a page holds landed unseen", async (t) => {
+  const notes = (text, size) => Array.from({ length: size }, (_, at) => ({ type: "note.added", actor: "ada", data: { text: `${text} ${at}.` } }));
+  for (const isHeld of [false, true]) {
+    const name = await topic();
+    await post(name, notes("seen", 5));
+    const page = await open(t, `#events?topic=${name}`);
+    await page.getByText("5 events in all").waitFor();
+    await page.locator(".link").getByText("Live").waitFor();
+    if (isHeld) await page.getByRole("button", { name: "Pause" }).click();
+    const ended = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/live"));
+    await hide(page, true);
+    await ended;
+    await post(name, notes("missed", 150));
+    // A new stream begins with the events of the last two seconds.
+    await page.waitForTimeout(2500);
+    const streamed = entries(page, { name: /streamed/ });
+    await page.route(/limit=100/, async (route) => {
+      await streamed.waitFor();
+      await route.continue();
+    });
+    const begun = page.waitForResponse((response) => response.url().endsWith("/live"));
+    await hide(page, false);
+    await begun;
+    await post(name, { type: "note.added", actor: "ada", data: { text: "streamed" } });
+    if (isHeld) {
+      await page.getByRole("button", { name: "1 new" }).waitFor();
+      await page.getByRole("button", { name: "Resume" }).click();
+    }
+    await page.getByText("100 events", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Load older" }).click();
+    await page.getByText("156 events in all").waitFor();
+  }
+});
+
+test("a deleted event at the end of a list disappears from a page that was hidden", async (t) => {
+  const name = await topic();
+  const { events } = await post(name, ["oldest", "newest"].map((text) => ({ type: "note.added", actor: "ada", data: { text } })));
+  const page = await open(t, `#events?topic=${name}`);
+  for (const [left, { id }] of [["1 event in all", events[0]], ["No events here.", events[1]]]) {
+    await page.locator(".link").getByText("Live").waitFor();
+    await entries(page, { name: "newest" }).waitFor();
+    await hide(page, true);
+    await api("DELETE", `/topics/${name}/events/${id}`);
+    await hide(page, false);
+    await page.getByText(left).waitFor();
+  }
 });
 
 test("scrolling reads all older pages, each event once", async (t) => {

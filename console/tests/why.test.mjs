@@ -46,6 +46,20 @@ test("an event says where it is stored, and the first reason for which a feed la
   await api("DELETE", "/local/faults");
 });
 
+test("the letters of the keys can be typed into the question", async (t) => {
+  const name = await topic();
+  await post(name, ["older", "newer"].map((text) => ({ type: "note.added", actor: "ada", data: { text } })));
+  const page = await open(t, `#events?topic=${name}`);
+  await entries(page, { name: "newer" }).click();
+  await page.getByRole("button", { name: "Why?" }).click();
+  const user = page.getByRole("region", { name: "Why?" }).getByLabel("In the feed of");
+  await user.pressSequentially("jk");
+  assert.equal(await user.inputValue(), "jk");
+  await page.getByRole("complementary", { name: "The event" }).getByText("newer").waitFor();
+  await user.press("Escape");
+  await user.waitFor({ state: "detached" });
+});
+
 test("a topic that does not fan out, and a deletion, are reasons too", async (t) => {
   const name = await topic({ fan_out: false });
   const { id } = await post(name, { type: "note.added", actor: "ada", data: { text: "alone" } });
