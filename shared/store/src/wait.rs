@@ -57,23 +57,24 @@ where
 /// Reads a page, and reads it again while it would be empty, until the time of the wait or the caller's reads are over.
 ///
 /// Each look is a step of the request ([`Op::step_within`]), because the request as a whole takes longer than an
-/// operation may.
+/// operation may. `read` gets the empty page of the look before, which may have come further than the request's cursor.
 pub(crate) async fn page_or_wait<P, Reading>(
     op: &Op,
     wait: WaitSeconds,
-    read: impl Fn(Op) -> Reading,
+    read: impl Fn(Op, Option<P>) -> Reading,
     is_empty: impl Fn(&P) -> bool,
 ) -> Result<P, TimelineError>
 where
     Reading: Future<Output = Result<P, TimelineError>>,
 {
     if wait == WaitSeconds::default() {
-        return Box::pin(read(op.clone())).await;
+        return Box::pin(read(op.clone(), None)).await;
     }
     let (ambient, whole) = (op.ambient(), Duration::from_secs(wait.get().into()));
     let (begun, mut wait) = (ambient.monotonic(), PageWait { op, whole, open: None, reads: 1 });
+    let mut before = None;
     let page = loop {
-        let page = Box::pin(read(op.step_within(WAITING_LOOK_TIME))).await?;
+        let page = Box::pin(read(op.step_within(WAITING_LOOK_TIME), before)).await?;
         let waited = ambient.monotonic().saturating_sub(begun);
         if !is_empty(&page) || waited >= whole || !Box::pin(wait.is_permitted(waited)).await? {
             break page;
@@ -81,6 +82,7 @@ where
         let pause = WAITING_LOOKS.into_iter().find(|(until, _)| waited < *until);
         let pause = jittered(pause.map_or(IDLE_LOOKS, |(_, pause)| pause), ambient);
         tokio::time::sleep(pause.min(whole - waited)).await;
+        before = Some(page);
     };
     if let Some(mut open) = wait.open {
         Box::pin(open.close()).await;

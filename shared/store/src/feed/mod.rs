@@ -33,7 +33,7 @@ use crate::wait::{is_empty, page_or_wait};
 impl FeedHandle<'_> {
     /// A page of a user's feed. It shows only events of topics that the caller may see.
     pub async fn page(self, query: &FeedQuery) -> Result<FeedPage, TimelineError> {
-        let read = |op: Op| async move { op.feed(self.user).read(query).await };
+        let read = |op: Op, _| async move { op.feed(self.user).read(query).await };
         let is_empty = |page: &FeedPage| is_empty(&page.page);
         let page = page_or_wait(self.op, query.page.wait, read, is_empty).await?;
         self.op.show(page.page.events.len());

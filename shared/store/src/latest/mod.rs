@@ -46,7 +46,10 @@ use crate::wait::{is_empty, page_or_wait};
 impl TopicHandle<'_> {
     /// A page of a topic's events.
     pub async fn latest(self, query: &EventQuery) -> Result<Page<Event>, TimelineError> {
-        let read = |op: Op| async move { op.topic(self.topic).page(query).await };
+        let read = |op: Op, before: Option<Page<Event>>| async move {
+            let cursor = before.and_then(|page| page.next).or_else(|| query.cursor.clone());
+            op.topic(self.topic).page(&EventQuery { cursor, ..query.clone() }).await
+        };
         page_or_wait(self.op, query.wait, read, is_empty).await
     }
 
@@ -55,7 +58,11 @@ impl TopicHandle<'_> {
         let fingerprint = fingerprint(self.topic, &stored, query);
         let span = Span::new(query, fingerprint, self.op.now())?;
         let mut draft = PageDraft::new(query.limit, fingerprint, &span);
-        let ending = self.fill(&mut draft, &stored, query, &span).await?;
+        let mut ending = self.fill(&mut draft, &stored, query, &span).await?;
+        // The events of other types are behind the cursor, too, so that no later page pays for them again.
+        if query.event_type.is_some() && ending == PageEnd::default() {
+            ending.at = draft.settled_end(&span);
+        }
         Ok(draft.finish(ending))
     }
 

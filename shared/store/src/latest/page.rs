@@ -5,7 +5,9 @@ use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::{Event, Page, PageSize, TimelineEvent};
 
 use crate::latest::span::{Span, settled_before};
-use crate::limits::{ASCENDING_LAG_MILLIS, FILTERED_ITEMS_PER_PAGE, PAGE_BYTES, QUERIES_PER_PAGE};
+use crate::limits::{
+    ASCENDING_LAG_MILLIS, FILTERED_ITEMS_PER_PAGE, PAGE_BYTES, QUERIES_PER_PAGE, WRITE_MILLIS,
+};
 
 /// The most bytes that an event's JSON has beyond its names and its data: id, time and punctuation.
 const ENVELOPE_BYTES: usize = 144;
@@ -158,6 +160,13 @@ impl<T: PageItem> PageDraft<T> {
             return (rest > 0 || edge.more).then_some(PageEnd::FULL);
         }
         (edge.cut && rest == 0).then_some(PageEnd { more: true, at: edge.frontier })
+    }
+
+    /// The id up to which an oldest-first page has seen all that can still land, if it has come to the end of its span.
+    pub(super) fn settled_end(&self, span: &Span) -> Option<EventId> {
+        let ids = span.ids.filter(|_| self.order == Order::OldestFirst)?;
+        let settled = ids.newest.min(settled_before(span.now, WRITE_MILLIS));
+        Some(settled).max(self.events.last().map(T::id)).max(self.position)
     }
 
     /// The page's events, and where it ends.

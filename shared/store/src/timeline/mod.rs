@@ -33,7 +33,7 @@ use crate::wait::{is_empty, page_or_wait, wait_for};
 impl TimelineHandle<'_> {
     /// A page of a source's timeline. It shows only events of topics that the caller may see.
     pub async fn page(self, query: &SourceQuery) -> Result<Page<TimelineEvent>, TimelineError> {
-        let read = |op: Op| async move { op.timeline(self.source).read(query).await };
+        let read = |op: Op, _| async move { op.timeline(self.source).read(query).await };
         let page = page_or_wait(self.op, query.page.wait, read, is_empty).await?;
         self.op.show(page.events.len());
         Ok(page)

@@ -8,6 +8,7 @@ use futures_util::future::{join, join_all};
 use lately_engine::{Engine, Lag, Options};
 use lately_items::EventKey;
 use lately_keys::{BucketWidth, EventId, ShardCount, Tick};
+use lately_model::EventQuery;
 use lately_store::Store;
 
 use crate::listed::{item, put, text};
@@ -39,11 +40,12 @@ async fn poll(
     mut rng: fastrand::Rng,
 ) -> (BTreeSet<EventId>, Option<EventId>) {
     pass(Duration::from_millis(rng.u64(..6_000))).await;
-    let first = store.op().topic(&topic("posts")).latest(&query(rng.u16(1..=20))).await.unwrap();
+    let event_type = [None, Some("note".parse().unwrap())][rng.usize(..2)].clone();
+    let first = EventQuery { event_type: event_type.clone(), ..query(rng.u16(1..=20)) };
+    let first = store.op().topic(&topic("posts")).latest(&first).await.unwrap();
     let mut known: BTreeSet<_> = ids(&first.events).into_iter().collect();
     let oldest = first.events.last().filter(|_| first.has_more).map(|event| event.id);
-    let mut polling = query(rng.u16(1..=50));
-    polling.cursor = first.newer;
+    let mut polling = EventQuery { event_type, cursor: first.newer, ..query(rng.u16(1..=50)) };
     loop {
         let was_done = done.get();
         let page = store.op().topic(&topic("posts")).latest(&polling).await.unwrap();

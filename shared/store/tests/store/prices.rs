@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use lately_keys::Topic;
-use lately_model::NewEvent;
+use lately_keys::{Order, Topic};
+use lately_model::{EventQuery, NewEvent, WaitSeconds};
 use lately_store::{Cost, Store};
 
 use crate::faults::keyed;
@@ -113,6 +113,40 @@ async fn the_latest_page_of_a_quiet_topic_costs_its_bytes() {
         let cost = read(&store, &topic, limit).await;
         assert_eq!(cost.of_read(), format!("read_units={units}, calls=1, items={limit}, rounds=1"));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_for_a_type_pays_once_for_the_events_of_other_types() {
+    let (_, _, store) = start(1);
+    let topic = topic("posts");
+    store.op().topic(&topic).put(&change("{}")).await.unwrap();
+    fill(&store, &topic, 400).await;
+    pass(Duration::from_secs(20)).await;
+    let rare = EventQuery {
+        event_type: Some("rare".parse().unwrap()),
+        order: Some(Order::OldestFirst),
+        ..query(50)
+    };
+    let poll = async |cursor, wait| {
+        let op = store.op();
+        let wait = WaitSeconds::new(wait).unwrap();
+        let page = op.topic(&topic).latest(&EventQuery { cursor, wait, ..rare.clone() }).await.unwrap();
+        (page, op.cost().read_units.halves)
+    };
+    let (page, units) = poll(None, 0).await;
+    assert!(page.events.is_empty() && !page.has_more && units > 50, "{units}");
+    let (page, again) = poll(page.next, 0).await;
+    assert!(again < 4, "{again}");
+    // The looks of a page that waits do not pay again either.
+    fill(&store, &topic, 400).await;
+    pass(Duration::from_secs(20)).await;
+    post(&store, &topic, vec![event("note", None)]).await;
+    let (page, waited) = poll(page.next, 25).await;
+    assert!(page.events.is_empty() && waited < units + 200, "{waited} instead of {units}");
+    let read = store.op().topic(&topic).write(submission(vec![event("rare", None)])).await.unwrap();
+    pass(Duration::from_secs(3)).await;
+    let (page, _) = poll(page.next, 0).await;
+    assert_eq!(page.events[0].id, read.events[0].id);
 }
 
 /// Writes events of 512 bytes for some milliseconds, at a steady pace.
