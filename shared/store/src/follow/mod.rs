@@ -84,7 +84,7 @@ impl UserHandle<'_> {
                     faults
                 }
             };
-            if faults.iter().any(|fault| matches!(fault, Fault::Condition(_)))
+            if faults.iter().any(Fault::is_condition)
                 && let Some(FollowEdge { since, .. }) = self.edge(source).await?
             {
                 let created = may_be_ours && since == follower.since;
