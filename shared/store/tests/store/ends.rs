@@ -260,6 +260,22 @@ async fn an_event_of_a_process_that_knows_the_earlier_retention_gets_the_new_exp
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_bucket_of_a_process_that_knows_the_earlier_retention_shows_its_events_as_long() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    retain(&scene, r#"{"retention_days":7}"#).await;
+    scene.settle().await;
+    let stale = store(scene.engine.client(), &scene.world);
+    post(&stale, &posts, vec![about("x")]).await;
+    retain(&scene, r#"{"retention_days":30}"#).await;
+    scene.settle().await;
+    let late = post(&stale, &posts, vec![old(&scene, 2)]).await;
+    scene.settle().await;
+    pass(10 * DAY).await;
+    assert!(scene.page_of("posts").await.contains(&late[0]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_ending_costs_one_write_unit_an_item_and_a_twentieth_at_most() {
     let mut scene = Scene::followed().await;
     let posts = scene.posts.clone();
