@@ -14,6 +14,7 @@ use crate::scene::{Scene, about, fan_out, key};
 use crate::support::{Item, change, event, ids, items, pass, post, query, store, submission, topic};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
 const SETTLED: Duration = Duration::from_secs(60);
 
 async fn scene() -> Scene {
@@ -273,6 +274,32 @@ async fn a_bucket_of_a_process_that_knows_the_earlier_retention_shows_its_events
     scene.settle().await;
     pass(10 * DAY).await;
     assert!(scene.page_of("posts").await.contains(&late[0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_is_redriven_gives_entries_the_expiry_that_its_event_has_now() {
+    let mut scene = Scene::followed().await;
+    let posts = scene.posts.clone();
+    retain(&scene, r#"{"retention_days":7}"#).await;
+    scene.settle().await;
+    scene.post(&posts, vec![about("x")]).await;
+    let written = scene.news();
+    pass(2 * HOUR).await;
+    retain(&scene, r#"{"retention_days":30}"#).await;
+    scene.settle().await;
+    assert_eq!(fan_out(&scene.store, &written).await.failed, None);
+    assert_eq!(scene.shown("bob").await.len(), 1);
+    assert_eq!(expiries(&scene).await, BTreeSet::from([Some(30)]));
+
+    retain(&scene, r#"{"retention_days":60}"#).await;
+    let step = scene.news();
+    assert_eq!(fan_out(&scene.store, &step).await.failed, None);
+    let stamped = scene.news();
+    pass(2 * HOUR).await;
+    retain(&scene, r#"{"retention_days":90}"#).await;
+    scene.settle().await;
+    assert_eq!(fan_out(&scene.store, &stamped).await.failed, None);
+    assert_eq!(expiries(&scene).await, BTreeSet::from([Some(90)]));
 }
 
 #[tokio::test(start_paused = true)]
