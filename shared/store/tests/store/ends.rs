@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lately_items::{AnyKey, ConsumerKey};
+use futures_util::future::join;
+use lately_engine::fault::{Faults, Moment, Network, Stall};
+use lately_items::{AnyKey, ConsumerKey, Ending};
 use lately_keys::{EventId, Order};
 use lately_model::{EndingState, EventQuery, NewConsumer, NewEvent, PollRequest, TopicDeletion};
-use lately_store::{DeletionError, FeedSettings, GetEventError, Store};
+use lately_store::{DeletionError, FeedSettings, GetEventError, PutTopicError, Store};
 
 use crate::faults::keyed;
 use crate::listed::{feed_of, put, source, timeline_of, user};
@@ -15,6 +17,7 @@ use crate::support::{Item, change, event, ids, items, pass, post, query, store, 
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
+const SECOND: Duration = Duration::from_secs(1);
 const SETTLED: Duration = Duration::from_secs(60);
 
 async fn scene() -> Scene {
@@ -122,6 +125,28 @@ async fn a_name_is_used_again_by_another_topic() {
     let done = scene.delete_and_settle().await;
     assert_eq!((done.state, done.events), (EndingState::Done, 2));
     assert_eq!(scene.left().await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_stalls_while_the_name_is_used_again_and_deleted_keeps_the_later_mark() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    scene.delete_and_settle().await;
+    // The first call finds that the name is free, and the second one removes the mark of the first deletion.
+    let stall = Some(Stall { call: 2, moment: Moment::Before, time: SECOND });
+    let network = Network { seed: 1, longest: Duration::from_millis(3), stall };
+    let slow = store(scene.engine.client_with(Faults::default()).over(network), &scene.world);
+    let (op, again) = (slow.op(), change("{}"));
+    let meanwhile = async {
+        pass(SECOND / 2).await;
+        scene.store.op().topic(&posts).put(&again).await.unwrap();
+        scene.delete().await;
+    };
+    let (refused, ()) = join(op.topic(&posts).put(&again), meanwhile).await;
+    assert!(matches!(refused, Err(PutTopicError::BeingDeleted(_))), "{refused:?}");
+    let is_mark =
+        |item: &Item| matches!(key(item), AnyKey::EndingMark(key) if key.ending == Ending::Deletion);
+    assert!(items(&scene.engine).await.iter().any(is_mark));
 }
 
 #[tokio::test(start_paused = true)]
