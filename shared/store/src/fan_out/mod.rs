@@ -175,7 +175,7 @@ impl FanOut<'_> {
             What::Source { source, was_pushed, stored } => {
                 promotion::source_changed(self, source, *was_pushed, stored, at).await
             }
-            What::Page(key) => Box::pin(kinds::run_page(self, key)).await,
+            What::Page(key) => Box::pin(kinds::run_page(self, key, at)).await,
             What::Backlog(key) => Box::pin(backlog::run(self, &key.backlog, items)).await,
             What::Ending(key, name) => Box::pin(kinds::run_ending(self.op, key, *name)).await,
             What::Erasure(key, name) => Box::pin(kinds::run_erasure(self, key, *name)).await,
