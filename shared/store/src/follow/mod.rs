@@ -77,13 +77,11 @@ impl UserHandle<'_> {
             attempts.start_round();
             let shard = shards.pick(entropy_u64(self.op.ambient()));
             let transaction = self.follow_writes(source, shard, &follower);
-            let faults = match transaction.commit(&self.op.table).await? {
-                Transacted::Done => return Ok(Followed { since: follower.since, created: true }),
-                Transacted::Cancelled { faults, maybe_applied } => {
-                    may_be_ours |= maybe_applied;
-                    faults
-                }
+            let Transacted::Cancelled { faults, maybe_applied } = transaction.commit(&self.op.table).await?
+            else {
+                return Ok(Followed { since: follower.since, created: true });
             };
+            may_be_ours |= maybe_applied;
             if faults.iter().any(Fault::is_condition)
                 && let Some(FollowEdge { since, .. }) = self.edge(source).await?
             {

@@ -66,15 +66,11 @@ async fn held(op: &Op, key: &impl TableKey, name: StepName) -> Result<Option<Ite
 }
 
 /// Runs a page of a job, puts the next one if pages of this job wait for each other, and deletes the page. The page says
-/// what its job does. A page that is gone is done already, or has expired.
-pub(super) async fn run_page(
-    fan_out: FanOut<'_>,
-    key: &JobKey,
-    put_at: UnixMillis,
-) -> Result<(), TableError> {
+/// what its job does. Its record is of the time `at`. A page that is gone is done already, or has expired.
+pub(super) async fn run_page(fan_out: FanOut<'_>, key: &JobKey, at: UnixMillis) -> Result<(), TableError> {
     let op = fan_out.op;
     let Some(item) = op.table.get(key.encode()).await? else {
-        let is_expired = op.now() >= put_at.saturating_add(JOB_SECONDS * 1000);
+        let is_expired = op.now() >= at.saturating_add(JOB_SECONDS * 1000);
         fan_out.done.add(|all| all.expired += u64::from(is_expired));
         return Ok(());
     };
