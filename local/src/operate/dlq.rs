@@ -1,7 +1,8 @@
 //! `lately dlq`: lists and redrives the batches that fan-out gave up on.
 //!
 //! A redrive is always safe, and safe to repeat. If an event or a follow is gone by then, its record leaves nothing
-//! behind, because fan-out checks both before its copies may stay. A batch that succeeds is removed.
+//! behind, because fan-out checks both before its copies may stay. A batch that succeeds is removed. A batch with a page
+//! of a job that has expired is kept, because the page's work remains undone.
 
 use std::time::Duration;
 
@@ -53,22 +54,26 @@ pub(crate) async fn run(command: DlqCommand, mut terminal: Terminal<'_>) -> Resu
             let failures = DeadLetters::open(&location).await?;
             let store = table.store().await?;
             let names = if names.is_empty() { failures.names().await? } else { names };
-            let mut again = 0;
+            let mut kept = 0;
             for name in names {
                 let failure = failures.read(&name).await?;
                 let answer = handle(&store, failure.payload.as_bytes(), TIME).await;
                 let answer = answer.map_err(Failure::of(&name))?;
-                if answer.is_done() {
+                if answer.is_done() && answer.handled().expired == 0 {
                     failures.remove(&name).await?;
                     terminal.log(format_args!("done {name}"))?;
                 } else {
-                    again += 1;
-                    terminal.log(format_args!("failed again {name}"))?;
+                    kept += 1;
+                    let outcome = if answer.is_done() { "expired" } else { "failed again" };
+                    terminal.log(format_args!("{outcome} {name}"))?;
                 }
             }
-            if again > 0 {
-                let batches = if again == 1 { "batch" } else { "batches" };
-                return Err(Failure::new(1, format!("failed again, not removed: {again} {batches}")));
+            if kept > 0 {
+                let batches = if kept == 1 { "batch" } else { "batches" };
+                return Err(Failure::new(
+                    1,
+                    format!("failed again or expired, not removed: {kept} {batches}"),
+                ));
             }
         }
     }

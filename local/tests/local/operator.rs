@@ -180,11 +180,22 @@ fn a_batch_that_fan_out_gave_up_on_is_listed_and_redriven() {
     let name = listed.split("  ").next().unwrap();
     let redrive = || command(&program, &["dlq", "redrive", "--folder", &folder, name]);
     let (fine, _, err) = redrive();
-    assert!(!fine && err.contains("failed again, not removed: 1 batch"), "{err}");
+    assert!(!fine && err.contains("failed again or expired, not removed: 1 batch"), "{err}");
     // The file holds whole records, so a redrive uses a corrected file.
     let file = Path::new(&folder).join(name);
     let stored = std::fs::read_to_string(&file).unwrap();
     assert!(stored.contains("JOB#PUSH"));
+    // A page of a job from 2023, which is gone by now.
+    let mut expired: Value = serde_json::from_str(&stored).unwrap();
+    let mut payload: Value = serde_json::from_str(expired["payload"].as_str().unwrap()).unwrap();
+    let change = &mut payload["Records"][0]["dynamodb"];
+    change["ApproximateCreationDateTime"] = json!(1_700_000_000);
+    change["Keys"]["sk"]["S"] = json!("00000001");
+    expired["payload"] = json!(payload.to_string());
+    std::fs::write(&file, expired.to_string()).unwrap();
+    let (fine, _, err) = redrive();
+    assert!(!fine && err.starts_with(&format!("expired {name}\n")), "{err}");
+    assert!(list().1.contains(name));
     std::fs::write(&file, stored.replace("JOB#PUSH", "NONE#PUSH")).unwrap();
     let (fine, _, err) = redrive();
     assert!(fine && err.starts_with("done "), "{err}");

@@ -97,6 +97,13 @@ pub enum Fault {
     Throttled,
 }
 
+impl Fault {
+    /// True if the write's condition did not hold.
+    pub const fn is_condition(&self) -> bool {
+        matches!(self, Self::Condition(_))
+    }
+}
+
 /// The part of each write in a call whose condition failed; `None` if a retry is of no use.
 fn faults(error: &(dyn Error + 'static)) -> Option<Vec<Fault>> {
     if let Some(failed) = cause::<ConditionalCheckFailedException>(error) {

@@ -80,10 +80,17 @@ pub(super) async fn redrive(
     let failure = read(&shared, &name)?;
     let System { store, fan_out_time, .. } = &shared.parts.system;
     let answer = lately_fan_out::handle(store, failure.payload.as_bytes(), *fan_out_time).await;
-    if !answer.map_err(|error| Problem::unavailable(&error))?.is_done() {
+    let answer = answer.map_err(|error| Problem::unavailable(&error))?;
+    if !answer.is_done() {
         return Err(Problem::new(
             Code::Unavailable,
             "The batch failed again and was not removed. Repair the cause, then redrive the batch again.",
+        ));
+    }
+    if answer.handled().expired > 0 {
+        return Err(Problem::new(
+            Code::Unavailable,
+            "A page of a job in this batch has expired. The batch was not removed. `lately feed rebuild` repairs the feeds.",
         ));
     }
     match shared.parts.failures.delete(&name) {

@@ -193,8 +193,9 @@ async fn a_batch_that_fan_out_gave_up_on_is_listed_and_redriven() {
     running.call("DELETE /local/faults", &Value::Null).await.is_ok(200);
     assert_eq!(running.ids("/feeds/bob").await, [first.as_str()]);
 
-    let redrive =
-        format!("POST /local/failures/{}/redrive", failure["name"].as_str().unwrap().replace('/', "%2F"));
+    let name = failure["name"].as_str().unwrap();
+    let mut expired: Value = serde_json::from_slice(&running.failures.read(name).unwrap()).unwrap();
+    let redrive = format!("POST /local/failures/{}/redrive", name.replace('/', "%2F"));
     let throttle = |partition| json!({"partition": partition, "chance": 1, "seconds": 300});
     // Writes to the feed and to its backlog are throttled.
     let busy = json!({"throttles": [throttle("FEED#bob"), throttle("JOB#BACKLOG#FEED#bob")]});
@@ -204,7 +205,7 @@ async fn a_batch_that_fan_out_gave_up_on_is_listed_and_redriven() {
     running.call("DELETE /local/faults", &Value::Null).await.is_ok(200);
     let done = running.call(&redrive, &Value::Null).await.is_ok(200).json();
     assert_eq!(done, json!({"records": 1}));
-    assert_eq!(running.ids("/feeds/bob").await, [id, first]);
+    assert_eq!(running.ids("/feeds/bob").await, [id.as_str(), first.as_str()]);
     assert_eq!(running.get("/local/failures").await, json!({"failures": []}));
     running.call(&redrive, &Value::Null).await.is(404, "not-found");
     for name in ["nothing", "..%2F..%2Fetc%2Fpasswd", "%2Fetc%2Fpasswd"] {
@@ -213,6 +214,16 @@ async fn a_batch_that_fan_out_gave_up_on_is_listed_and_redriven() {
             .await
             .is(404, "not-found");
     }
+
+    // A page of a job from 2023, which is gone by now.
+    let mut payload: Value = serde_json::from_str(expired["payload"].as_str().unwrap()).unwrap();
+    let change = &mut payload["Records"][0]["dynamodb"];
+    change["ApproximateCreationDateTime"] = json!(1_700_000_000);
+    change["Keys"] = json!({"pk": {"S": format!("JOB#PUSH#{first}#actor:ada#0")}, "sk": {"S": "00000000"}});
+    expired["payload"] = json!(payload.to_string());
+    running.failures.put("expired", expired.to_string().as_bytes()).unwrap();
+    running.call("POST /local/failures/expired/redrive", &Value::Null).await.is(503, "unavailable");
+    assert_eq!(running.failures.list().unwrap(), ["expired"]);
 }
 
 #[tokio::test]

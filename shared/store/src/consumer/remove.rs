@@ -60,9 +60,7 @@ impl ConsumerHandle<'_> {
             match transaction.commit(&self.op.table).await? {
                 Transacted::Done => return Ok(true),
                 // A later consumer has this name.
-                Transacted::Cancelled { faults, .. }
-                    if faults.iter().any(|fault| matches!(fault, Fault::Condition(_))) =>
-                {
+                Transacted::Cancelled { faults, .. } if faults.iter().any(Fault::is_condition) => {
                     return Ok(true);
                 }
                 Transacted::Cancelled { .. } => rounds.lose_and_pause().await?,

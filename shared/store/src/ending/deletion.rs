@@ -94,8 +94,10 @@ impl EndingHandle<'_> {
         Ok(shown.ok_or(not_found)?.view(now))
     }
 
-    /// Removes the mark of an earlier topic of this name, which would delete the new topic's events.
+    /// Removes the mark of an earlier topic of this name, which would delete the new topic's events. The mark of a
+    /// deletion that goes on is a later one, which another process has begun in the meantime.
     pub(crate) async fn forget_deletion(self) -> Result<(), TableError> {
-        self.op.table.delete(Ending::Deletion.mark_of(self.topic).encode()).await
+        let is_over = Condition::no_item().or(Condition::equals(EndingMark::DONE, true));
+        self.op.table.delete_if(Ending::Deletion.mark_of(self.topic).encode(), &is_over).await.map(drop)
     }
 }

@@ -9,7 +9,8 @@
 //! was inserted, so the result is the same whenever the record is handled.
 //!
 //! With the announcements come the markers of a running deletion or retention change (`ending/`): events that are stored
-//! in a deleted topic are deleted, and events that are stored with an earlier retention get the new expiry.
+//! in a deleted topic are deleted, and events that are stored with an earlier retention get the new expiry, as do the
+//! directory's entries for them.
 //!
 //! An attempt to write an event may time out and be carried out later, after another attempt and a deletion. So the deletion
 //! of a young event is noted, and an event that is stored late although its deletion was noted is deleted again. The order
@@ -124,7 +125,7 @@ impl FanOut<'_> {
     }
 
     /// Deletes what was inserted into a deleted topic, or gives it the expiry of another retention, because its writer
-    /// did not know of the change.
+    /// did not know of the change. A new entry of the directory then stays at least as long as its events.
     async fn apply_mark(
         self,
         mark: &EndingMark,
@@ -146,7 +147,16 @@ impl FanOut<'_> {
                 let stamp = |InsertedEvent { key, expires_at, .. }: &_| {
                     stamp_event(self.op, key.encode(), *expires_at, key.id(), *days)
                 };
-                run_each(WRITES_AT_ONCE, inserted.iter().copied().map(stamp)).await
+                run_each(WRITES_AT_ONCE, inserted.iter().copied().map(stamp)).await?;
+                // A reader shows no event for longer than the bucket's entry says.
+                let keep = async |key: &&DirectoryKey| {
+                    let directory = self.op.directory(&key.topic);
+                    match directory.stored_entry(key.bucket).await?.filter(|entry| !entry.outlives(*days)) {
+                        Some(entry) => directory.keep(&entry, *days).await.map(drop),
+                        None => Ok(()),
+                    }
+                };
+                run_each(WRITES_AT_ONCE, opened.iter().map(keep)).await
             }
         }
     }

@@ -60,12 +60,14 @@ mod writer;
 use std::collections::BTreeSet;
 
 use futures_util::stream::{self, StreamExt};
-use lately_keys::EventId;
+use lately_items::{EventKey, TimelineEntry};
+use lately_keys::{EventId, UnixMillis};
 use lately_table::TableError;
 use tokio::sync::Semaphore;
 
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWork;
+use crate::fan_out::entries::entry_of;
 use crate::fan_out::kinds::{backfill, backlog, cleanup, promotion};
 use crate::fan_out::outcome::Done;
 use crate::fan_out::post::Post;
@@ -83,6 +85,10 @@ pub use record::{NoBatch, Record};
 /// Rails of one batch that work on a page of a job, a backfill or a cleanup at the same time. Each may hold two megabytes
 /// of entries.
 const PAGES_AT_ONCE: usize = 32;
+
+/// An older record may be redriven, so records of later changes were handled before it. A lane that is behind for less
+/// pays for no further read.
+const REDRIVEN_MILLIS: u64 = 60 * 60 * 1000;
 
 impl Op {
     /// Handles records of one shard of the table's stream, given in their order. Calls that fail are repeated until the
@@ -153,19 +159,33 @@ impl FanOut<'_> {
         let is_page = matches!(change.what, What::Followed(..) | What::Unfollowed(..) | What::Page(_));
         let _one_of_few = if is_page { self.pages.acquire().await.ok() } else { None };
         match &change.what {
-            What::Posted(key, entry) => Box::pin(Post { fan_out: self, key, entry, at }.deliver()).await,
+            What::Posted(key, entry) => {
+                let stored = self.stored_since(key, at).await?;
+                let entry = stored.as_ref().unwrap_or(entry);
+                Box::pin(Post { fan_out: self, key, entry, at }.deliver()).await
+            }
             What::Deleted(entry) => Box::pin(Removal::of(self, entry, at)).await,
-            What::Restamped(key, entry) => Box::pin(restamp_entries(self, key, entry, at)).await,
+            What::Restamped(key, entry) => {
+                let stored = self.stored_since(key, at).await?;
+                Box::pin(restamp_entries(self, key, stored.as_ref().unwrap_or(entry), at)).await
+            }
             What::Followed(key, follower) => Box::pin(backfill::begin(self, key, follower, id, at)).await,
             What::Unfollowed(key) => Box::pin(cleanup::begin(self, key, id, at)).await,
             What::Counted(key, counts) => promotion::counted(self, key, *counts).await,
             What::Source { source, was_pushed, stored } => {
                 promotion::source_changed(self, source, *was_pushed, stored, at).await
             }
-            What::Page(key) => Box::pin(kinds::run_page(self, key)).await,
+            What::Page(key) => Box::pin(kinds::run_page(self, key, at)).await,
             What::Backlog(key) => Box::pin(backlog::run(self, &key.backlog, items)).await,
             What::Ending(key, name) => Box::pin(kinds::run_ending(self.op, key, *name)).await,
             What::Erasure(key, name) => Box::pin(kinds::run_erasure(self, key, *name)).await,
         }
+    }
+
+    /// The entry that an event has now, if its record is so old that it may be redriven: the event may have got another
+    /// expiry in the meantime. `None` also if the event is gone, which the checks find out.
+    async fn stored_since(self, key: &EventKey, at: UnixMillis) -> Result<Option<TimelineEntry>, TableError> {
+        let is_old = at.saturating_add(REDRIVEN_MILLIS) < self.op.now();
+        if is_old { entry_of(self.op, key).await } else { Ok(None) }
     }
 }

@@ -23,6 +23,8 @@ pub struct FanOutOutcome {
     pub late: u64,
     /// Jobs that were begun.
     pub jobs: u64,
+    /// Pages of jobs that were gone when their records came, because they had expired. Their work remains undone.
+    pub expired: u64,
     /// Promotions that were begun.
     pub promotions: u64,
     /// Events whose writes were deferred to a backlog.

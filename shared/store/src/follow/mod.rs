@@ -77,14 +77,12 @@ impl UserHandle<'_> {
             attempts.start_round();
             let shard = shards.pick(entropy_u64(self.op.ambient()));
             let transaction = self.follow_writes(source, shard, &follower);
-            let faults = match transaction.commit(&self.op.table).await? {
-                Transacted::Done => return Ok(Followed { since: follower.since, created: true }),
-                Transacted::Cancelled { faults, maybe_applied } => {
-                    may_be_ours |= maybe_applied;
-                    faults
-                }
+            let Transacted::Cancelled { faults, maybe_applied } = transaction.commit(&self.op.table).await?
+            else {
+                return Ok(Followed { since: follower.since, created: true });
             };
-            if faults.iter().any(|fault| matches!(fault, Fault::Condition(_)))
+            may_be_ours |= maybe_applied;
+            if faults.iter().any(Fault::is_condition)
                 && let Some(FollowEdge { since, .. }) = self.edge(source).await?
             {
                 let created = may_be_ours && since == follower.since;

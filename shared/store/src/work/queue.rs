@@ -2,7 +2,7 @@
 
 use lately_items::{BegunKey, JobKey, JobStep, StepName};
 use lately_keys::{Key, UnixMillis};
-use lately_table::{Condition, Item, TableError, Transaction};
+use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
 
 use crate::at_once::run_each;
 use crate::limits::{ENDING_PAUSE, ENDING_SETTLE_MILLIS, ENDING_SETTLE_PAUSE, WRITES_AT_ONCE};
@@ -22,7 +22,8 @@ pub(crate) enum Next {
 }
 
 /// Replaces a step in an item that holds one step after another. If the item holds another step by now, then another
-/// process has run this step, or an earlier attempt of this call was applied.
+/// process has run this step, or an earlier attempt of this call was applied. If DynamoDB refuses the transaction for
+/// another reason, this fails, so the step's record comes again.
 pub(crate) async fn replace(op: &Op, key: Key, name: StepName, next: Next) -> Result<(), TableError> {
     let is_stored = Condition::equals(StepName::BEGUN, name.begun.get())
         .and(Condition::equals(StepName::NUMBER, name.number));
@@ -30,7 +31,12 @@ pub(crate) async fn replace(op: &Op, key: Key, name: StepName, next: Next) -> Re
         Next::Again(next) => op.table.put_if(&next, &is_stored).await.map(drop),
         Next::Finish(receipt, other) => {
             let both = Transaction::new(op.ambient()).put_if(receipt, is_stored).put(other);
-            both.commit(&op.table).await.map(drop)
+            match both.commit(&op.table).await? {
+                Transacted::Cancelled { faults, .. } if !faults.iter().any(Fault::is_condition) => {
+                    Err(TableError::unavailable("the last step of some work was refused"))
+                }
+                _ => Ok(()),
+            }
         }
         Next::Done => op.table.delete_if(key, &is_stored).await.map(drop),
     }

@@ -124,7 +124,7 @@ impl PlacedEvents<'_> {
             let Transacted::Cancelled { faults, .. } = transaction.commit(table).await? else {
                 return Ok(None);
             };
-            if faults.iter().any(|fault| matches!(fault, Fault::Condition(_))) {
+            if faults.iter().any(Fault::is_condition) {
                 return Ok(Some(faults));
             }
             if is_hot(&faults) {

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lately_items::{AnyKey, ConsumerKey};
+use futures_util::future::join;
+use lately_engine::fault::{Faults, Moment, Network, Stall};
+use lately_items::{AnyKey, ConsumerKey, Ending};
 use lately_keys::{EventId, Order};
 use lately_model::{EndingState, EventQuery, NewConsumer, NewEvent, PollRequest, TopicDeletion};
-use lately_store::{DeletionError, FeedSettings, GetEventError, Store};
+use lately_store::{DeletionError, FeedSettings, GetEventError, PutTopicError, Store};
 
 use crate::faults::keyed;
 use crate::listed::{feed_of, put, source, timeline_of, user};
@@ -14,6 +16,8 @@ use crate::scene::{Scene, about, fan_out, key};
 use crate::support::{Item, change, event, ids, items, pass, post, query, store, submission, topic};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+const SECOND: Duration = Duration::from_secs(1);
 const SETTLED: Duration = Duration::from_secs(60);
 
 async fn scene() -> Scene {
@@ -121,6 +125,28 @@ async fn a_name_is_used_again_by_another_topic() {
     let done = scene.delete_and_settle().await;
     assert_eq!((done.state, done.events), (EndingState::Done, 2));
     assert_eq!(scene.left().await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_stalls_while_the_name_is_used_again_and_deleted_keeps_the_later_mark() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    scene.delete_and_settle().await;
+    // The first call finds that the name is free, and the second one removes the mark of the first deletion.
+    let stall = Some(Stall { call: 2, moment: Moment::Before, time: SECOND });
+    let network = Network { seed: 1, longest: Duration::from_millis(3), stall };
+    let slow = store(scene.engine.client_with(Faults::default()).over(network), &scene.world);
+    let (op, again) = (slow.op(), change("{}"));
+    let meanwhile = async {
+        pass(SECOND / 2).await;
+        scene.store.op().topic(&posts).put(&again).await.unwrap();
+        scene.delete().await;
+    };
+    let (refused, ()) = join(op.topic(&posts).put(&again), meanwhile).await;
+    assert!(matches!(refused, Err(PutTopicError::BeingDeleted(_))), "{refused:?}");
+    let is_mark =
+        |item: &Item| matches!(key(item), AnyKey::EndingMark(key) if key.ending == Ending::Deletion);
+    assert!(items(&scene.engine).await.iter().any(is_mark));
 }
 
 #[tokio::test(start_paused = true)]
@@ -257,6 +283,48 @@ async fn an_event_of_a_process_that_knows_the_earlier_retention_gets_the_new_exp
     post(&stale, &posts, vec![about("x")]).await;
     scene.settle().await;
     assert_eq!(expiries(&scene).await, BTreeSet::from([Some(7)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bucket_of_a_process_that_knows_the_earlier_retention_shows_its_events_as_long() {
+    let mut scene = scene().await;
+    let posts = scene.posts.clone();
+    retain(&scene, r#"{"retention_days":7}"#).await;
+    scene.settle().await;
+    let stale = store(scene.engine.client(), &scene.world);
+    post(&stale, &posts, vec![about("x")]).await;
+    retain(&scene, r#"{"retention_days":30}"#).await;
+    scene.settle().await;
+    let late = post(&stale, &posts, vec![old(&scene, 2)]).await;
+    scene.settle().await;
+    pass(10 * DAY).await;
+    assert!(scene.page_of("posts").await.contains(&late[0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_is_redriven_gives_entries_the_expiry_that_its_event_has_now() {
+    let mut scene = Scene::followed().await;
+    let posts = scene.posts.clone();
+    retain(&scene, r#"{"retention_days":7}"#).await;
+    scene.settle().await;
+    scene.post(&posts, vec![about("x")]).await;
+    let written = scene.news();
+    pass(2 * HOUR).await;
+    retain(&scene, r#"{"retention_days":30}"#).await;
+    scene.settle().await;
+    assert_eq!(fan_out(&scene.store, &written).await.failed, None);
+    assert_eq!(scene.shown("bob").await.len(), 1);
+    assert_eq!(expiries(&scene).await, BTreeSet::from([Some(30)]));
+
+    retain(&scene, r#"{"retention_days":60}"#).await;
+    let step = scene.news();
+    assert_eq!(fan_out(&scene.store, &step).await.failed, None);
+    let stamped = scene.news();
+    pass(2 * HOUR).await;
+    retain(&scene, r#"{"retention_days":90}"#).await;
+    scene.settle().await;
+    assert_eq!(fan_out(&scene.store, &stamped).await.failed, None);
+    assert_eq!(expiries(&scene).await, BTreeSet::from([Some(90)]));
 }
 
 #[tokio::test(start_paused = true)]

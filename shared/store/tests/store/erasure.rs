@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_engine::Operation;
-use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, When};
+use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle, When};
 use lately_items::{AnyKey, FollowerCountKey};
 use lately_keys::{ErasureId, EventId, TableKey, Topic};
 use lately_model::{Erasure, ErasureCounts, ErasureState, ListQuery, NewErasure, NewEvent};
@@ -235,6 +235,27 @@ async fn an_erasure_is_not_done_while_fan_out_is_behind() {
     }
     let erasure = finish(&mut scene, begun.id).await;
     assert_proven(&scene, &of_ada(), &erasure).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_last_step_that_was_refused_comes_again() {
+    for fault in [Fault::Throttle(Throttle::TableKeyRange), Fault::TransactionConflict] {
+        let mut scene = lived_shortly(FeedSettings::default()).await;
+        let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
+        let last = Target::operation(Operation::TransactWriteItems).partition("JOB#ERASURE#");
+        let faults = Faults::default().rule(last, When::First(1), fault);
+        let refused = store(scene.engine.client_with(faults).client(), &scene.world);
+        let mut again = 0;
+        while scene.has_news() {
+            let news = scene.news();
+            while fan_out(&refused, &news).await.failed.is_some() {
+                again += 1;
+            }
+        }
+        assert_eq!(again, 1);
+        let erasure = finish(&mut scene, begun.id).await;
+        assert_proven(&scene, &of_ada(), &erasure).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

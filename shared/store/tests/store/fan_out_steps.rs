@@ -7,8 +7,10 @@ use lately_model::NewEvent;
 use lately_store::FeedSettings;
 
 use crate::listed::{source, user};
-use crate::scene::{Scene, fan_out};
+use crate::scene::{Scene, fan_out, small_jobs};
 use crate::support::{event, pass};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Settings for steps of twenty entries.
 fn short_steps() -> FeedSettings {
@@ -51,6 +53,22 @@ async fn a_long_backfill_takes_steps_that_keep_their_place() {
     assert_eq!(scene.shown("bob").await, newest[..70]);
     let copied: Vec<_> = steps.iter().map(|step| step.deliveries).filter(|copied| *copied > 0).collect();
     assert_eq!(copied, [20, 20, 20, 10]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_of_a_job_is_expired_if_it_is_gone_after_two_days() {
+    let mut scene = Scene::new(small_jobs()).await;
+    scene.follow("bob", "actor:ada", 0).await;
+    scene.settle().await;
+    scene.post(&scene.posts.clone(), vec![by("ada")]).await;
+    let written = scene.news();
+    assert_eq!(fan_out(&scene.store, &written).await.failed, None);
+    let page = scene.news();
+    for (time, expired) in [(Duration::ZERO, 0), (Duration::ZERO, 0), (2 * DAY + DAY / 24, 1)] {
+        pass(time).await;
+        let outcome = fan_out(&scene.store, &page).await;
+        assert_eq!((outcome.failed, outcome.expired), (None, expired));
+    }
 }
 
 /// The environment variable that makes the test measure its own memory, in a child process.

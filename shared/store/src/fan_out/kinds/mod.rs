@@ -26,11 +26,12 @@ pub(super) mod promotion;
 mod push;
 pub(super) mod retention;
 
+use lately_items::limits::JOB_SECONDS;
 use lately_items::{
     DeletionStep, Ending, EndingStepKey, ErasureStep, ErasureStepKey, JobKey, JobKind, JobStep,
     RetentionStep, StepName,
 };
-use lately_keys::TableKey;
+use lately_keys::{TableKey, UnixMillis};
 use lately_table::{Item, TableError};
 
 use crate::fan_out::batch::FanOut;
@@ -65,10 +66,14 @@ async fn held(op: &Op, key: &impl TableKey, name: StepName) -> Result<Option<Ite
 }
 
 /// Runs a page of a job, puts the next one if pages of this job wait for each other, and deletes the page. The page says
-/// what its job does.
-pub(super) async fn run_page(fan_out: FanOut<'_>, key: &JobKey) -> Result<(), TableError> {
+/// what its job does. Its record is of the time `at`. A page that is gone is done already, or has expired.
+pub(super) async fn run_page(fan_out: FanOut<'_>, key: &JobKey, at: UnixMillis) -> Result<(), TableError> {
     let op = fan_out.op;
-    let Some(item) = op.table.get(key.encode()).await? else { return Ok(()) };
+    let Some(item) = op.table.get(key.encode()).await? else {
+        let is_expired = op.now() >= at.saturating_add(JOB_SECONDS * 1000);
+        fan_out.done.add(|all| all.expired += u64::from(is_expired));
+        return Ok(());
+    };
     let step = &JobStep::decode(&item)?;
     let next = match &step.task {
         JobKind::Push(..) | JobKind::Remove | JobKind::Restamp(..) => push::run(fan_out, step).await?,
