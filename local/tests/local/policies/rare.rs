@@ -49,6 +49,8 @@ pub(super) async fn before_the_first_issue(watched: &WitnessedSystem) {
 pub(super) async fn writes(watched: &WitnessedSystem) {
     let WitnessedSystem { api, write_event, .. } = watched;
     api.call("dev", "PUT /topics/posts", "").await.is_ok(201);
+    // An event that is stored seconds after its time, so fan-out looks whether its deletion was noted.
+    post(watched, "posts", &event_ago(5)).await;
     let puts = || Target::operation(Operation::PutItem).partition("EVENTS#");
     let hot = hurt(api, puts(), 3, Fault::Throttle(Throttle::TableKeyRange));
     let batches = Target::operation(Operation::BatchWriteItem);
