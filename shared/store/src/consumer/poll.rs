@@ -230,14 +230,15 @@ impl Polling<'_> {
             let count = sweep.map_or(seen.of(shard), |sweep| sweep.count);
             let ledger = Incarnation::of(self.op, self.checkpoint);
             let walked = ledger.walk(shard, sweep.map(|sweep| sweep.behind), *position, limit).await?;
+            let is_cut = walked.ending == WalkEnding::Cut;
+            // An event that landed since the sweep began may lie before the place that the sweep had reached.
+            let begins_again = !is_cut && count < seen.of(shard);
             if walked.ending == WalkEnding::Exhausted {
                 waiting.whole.push((shard, count));
-                // An event that landed since the sweep began may lie before the place that the sweep had reached.
-                waiting.more |= count < seen.of(shard);
-            } else {
+            } else if !begins_again {
                 waiting.sweeps.extend(walked.behind.map(|behind| Sweep { shard, count, behind }));
-                waiting.more |= walked.ending == WalkEnding::Cut;
             }
+            waiting.more |= is_cut || begins_again;
             waiting.left.extend(walked.ids.into_iter().map(|id| (id, shard)));
             waiting.noted.extend(walked.ahead);
         }
