@@ -6,7 +6,7 @@
 //!   start S (an id: no event at or before it is ever given), position S (all events at or before it are committed)
 //!   mode S? (polls | runs, from the first use on), known L (16 N: the ledger's counters that are dealt with)
 //!   running S? (the end of the run under way), last S? (the batch that was committed last), deleting BOOL?
-//!   the outstanding batch:  batch S, upto S (an id), late B (ids, 16 bytes each), dealt L (16 N)
+//!   the outstanding batch:  batch S, upto S (an id), late B (ids, 16 bytes each), noted B? (likewise), dealt L (16 N)
 //!   sweeps L? of M: shard N, count N, behind S (an id): a partition that was looked through in part
 //! ```
 //!
@@ -102,6 +102,8 @@ record! {
         pub upto: EventId = required("upto"),
         /// Its events from behind the position, oldest first.
         pub late: Vec<EventId> = required("late"),
+        /// Its other events that were in the ledger when the batch was made, oldest first.
+        pub noted: Vec<EventId> = list("noted"),
         /// The counters that are dealt with once the batch is committed.
         pub dealt: LedgerCounters = required("dealt"),
     }
@@ -182,6 +184,7 @@ mod tests {
                 batch: BatchToken::new(Revision::new(7), Revision::new(9)),
                 upto: id,
                 late: vec![id],
+                noted: vec![id],
                 dealt: LedgerCounters::default(),
             }),
             sweeps: vec![Sweep { shard: 3, count: 17, behind: id }],
@@ -198,6 +201,7 @@ mod tests {
             .with("batch", "7-9")
             .with("upto", ID)
             .with("late", Value::bytes(bytes))
+            .with("noted", Value::bytes(bytes))
             .with("dealt", zeros())
             .with("sweeps", Value::list([sweep]));
         assert_stored(&all, &stored);

@@ -28,6 +28,8 @@ pub(crate) struct Unsettled {
 pub(crate) struct Walked {
     /// The unsettled entries up to an id, oldest first.
     pub(crate) ids: Vec<EventId>,
+    /// Unsettled entries after this id that were on the last page.
+    pub(crate) ahead: Vec<EventId>,
     /// All entries up to this id are settled; `None` if the walk has not passed a page of settled entries.
     pub(crate) behind: Option<EventId>,
     /// Why the walk ended.
@@ -85,13 +87,14 @@ impl Incarnation<'_> {
         upto: EventId,
         most: usize,
     ) -> Result<Walked, TableError> {
-        let mut walked = Walked { ids: Vec::new(), behind, ending: WalkEnding::Exhausted };
+        let mut walked = Walked { ids: Vec::new(), ahead: Vec::new(), behind, ending: WalkEnding::Exhausted };
         let mut after = behind;
         loop {
             let page = self.unsettled(shard, after, LAST).await?;
-            let late = page.ids.partition_point(|id| *id <= upto);
-            walked.ids.extend(&page.ids[..late]);
-            if late < page.ids.len() {
+            let (late, ahead) = page.ids.split_at(page.ids.partition_point(|id| *id <= upto));
+            walked.ids.extend(late);
+            if !ahead.is_empty() {
+                walked.ahead.extend(ahead);
                 walked.ending = WalkEnding::Ahead;
                 return Ok(walked);
             }

@@ -14,7 +14,8 @@
 //!   their entries.
 //!
 //! The reader decides about each candidate. A report looks the event up in the files of the run that covers it
-//! (`run/late.rs`), which is exact. A poll gives the event again, as late.
+//! (`run/late.rs`), which is exact. A poll gives an event behind the position again, as late; after the position, the
+//! batch that contains the event settles its entry.
 //!
 //! | for | see |
 //! | --- | --- |

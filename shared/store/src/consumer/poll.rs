@@ -8,7 +8,8 @@
 //!
 //! The watermark is announced before anything is read. So an event that lands behind the watermark is noted in the
 //! ledger, and given later, as late. It may have been given before: its record does not show whether it landed before
-//! the announcement, and polls have no files to look into.
+//! the announcement, and polls have no files to look into. But a batch lists those of its events that the ledger had
+//! before, and its commit settles their entries, too. An event that is noted after its batch was read comes again.
 //!
 //! The ledger keeps settled entries for a while. A poll looks through the ledger as far as one request may read, stores
 //! how far it came, and continues there the next time.
@@ -16,7 +17,7 @@
 //! A poll that finds nothing costs three reads (the checkpoint, the directory, and one of each shard of the bucket at
 //! the position) and one write (the announcement). Each batch costs one more write, and so does its commit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lately_items::{Checkpoint, ConsumerMode, LedgerCounters, Outstanding, StoredTopic, Sweep};
 use lately_keys::EventId;
@@ -40,6 +41,8 @@ type PreparedPoll = (Polled, Option<Checkpoint>);
 struct Late {
     /// The other unsettled entries, each with its partition.
     left: BTreeMap<EventId, u8>,
+    /// Unsettled entries after the position.
+    noted: BTreeSet<EventId>,
     /// The partitions that hold no other unsettled entries than these, and their counters.
     whole: Vec<(u8, u64)>,
     events: Vec<Event>,
@@ -126,7 +129,7 @@ impl Polling<'_> {
         let late = self.late_events(&seen, limit).await?;
         let ahead = self.ahead(watermark, limit, &late).await?;
         let caught_up = !ahead.has_more && !late.more;
-        let Late { events: late, dealt, sweeps, .. } = late;
+        let Late { events: late, noted, dealt, sweeps, .. } = late;
         let revision = checkpoint.revision.next();
         if late.is_empty() && ahead.position.is_none() {
             let polled = Polled { batch: None, events: Vec::new(), late, caught_up };
@@ -138,8 +141,9 @@ impl Polling<'_> {
         }
         let batch = BatchToken::new(checkpoint.incarnation, revision);
         let ids = late.iter().map(|event| event.id).collect();
+        let noted = ahead.events.iter().map(|event| event.id).filter(|id| noted.contains(id)).collect();
         let upto = ahead.position.unwrap_or(checkpoint.position);
-        let outstanding = Some(Outstanding { batch, upto, late: ids, dealt });
+        let outstanding = Some(Outstanding { batch, upto, late: ids, noted, dealt });
         let next = Some(Checkpoint { revision, outstanding, sweeps, ..checkpoint.clone() });
         Ok((Polled { batch: Some(batch), events: ahead.events, late, caught_up }, next))
     }
@@ -226,15 +230,17 @@ impl Polling<'_> {
             let count = sweep.map_or(seen.of(shard), |sweep| sweep.count);
             let ledger = Incarnation::of(self.op, self.checkpoint);
             let walked = ledger.walk(shard, sweep.map(|sweep| sweep.behind), *position, limit).await?;
+            let is_cut = walked.ending == WalkEnding::Cut;
+            // An event that landed since the sweep began may lie before the place that the sweep had reached.
+            let begins_again = !is_cut && count < seen.of(shard);
             if walked.ending == WalkEnding::Exhausted {
                 waiting.whole.push((shard, count));
-                // An event that landed since the sweep began may lie before the place that the sweep had reached.
-                waiting.more |= count < seen.of(shard);
-            } else {
+            } else if !begins_again {
                 waiting.sweeps.extend(walked.behind.map(|behind| Sweep { shard, count, behind }));
-                waiting.more |= walked.ending == WalkEnding::Cut;
             }
+            waiting.more |= is_cut || begins_again;
             waiting.left.extend(walked.ids.into_iter().map(|id| (id, shard)));
+            waiting.noted.extend(walked.ahead);
         }
         waiting.sweeps.sort_unstable_by_key(|sweep| sweep.shard);
         Ok(waiting)

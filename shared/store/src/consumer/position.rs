@@ -8,8 +8,8 @@ use crate::consumer::{ConsumerError, Incarnation, existing};
 use crate::handle::ConsumerHandle;
 
 impl ConsumerHandle<'_> {
-    /// Commits the outstanding batch: its late events are settled, and the position moves to its end. Committing the
-    /// last committed batch again has no effect.
+    /// Commits the outstanding batch: its events' entries are settled, and the position moves to its end. Committing
+    /// the last committed batch again has no effect.
     pub async fn commit(self, batch: BatchToken) -> Result<(), ConsumerError> {
         self.op.topic(&self.consumer.topic).settings().await?;
         let checkpoint = existing(self.checkpoint().await?, self.consumer)?;
@@ -18,7 +18,10 @@ impl ConsumerHandle<'_> {
         }
         let outstanding = checkpoint.outstanding.clone().filter(|outstanding| outstanding.batch == batch);
         let outstanding = outstanding.ok_or(ConsumerError::StaleBatch)?;
-        Incarnation::of(self.op, &checkpoint).settle(&outstanding.late, &batch.to_string()).await?;
+        // A batch that was cut short no longer holds the events after its end.
+        let noted = outstanding.noted.iter().filter(|id| **id <= outstanding.upto);
+        let given: Vec<_> = outstanding.late.iter().chain(noted).copied().collect();
+        Incarnation::of(self.op, &checkpoint).settle(&given, &batch.to_string()).await?;
         let commit = |found: &Checkpoint| {
             if found.last == Some(batch) {
                 return Ok(None);

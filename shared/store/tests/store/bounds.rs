@@ -183,6 +183,44 @@ async fn a_long_ledger_is_read_in_steps_without_a_loss() {
     assert!(op.cost().read_units.halves < 20, "{}", op.cost().of_read());
 }
 
+#[tokio::test(start_paused = true)]
+async fn late_events_do_not_wait_for_the_events_ahead() {
+    let (mut rig, request) = polled().await;
+    pass(Duration::from_secs(3_600)).await;
+    assert!(rig.store.op().consumer(&nightly()).poll(request).await.unwrap().batch.is_none());
+    rig.write_many(64, Duration::from_secs(300)).await;
+    rig.tell().await;
+    // The partition of the last event begins with more than a page of settled entries.
+    let (last, entry) = rig.ledger().await.pop_last().unwrap();
+    let shard = LateEventKey::shard(last);
+    let began = rig.world.now().saturating_sub(2 * 3_600_000).get();
+    let settled = (began..).map(|at| id(UnixMillis::new(at).unwrap(), at));
+    for id in settled.filter(|id| LateEventKey::shard(*id) == shard).take(30) {
+        let settled = [("incarnation", entry["incarnation"].clone()), ("by", text("x".repeat(40_000)))];
+        put(&rig.engine.client(), [item(&LateEventKey { consumer: nightly(), id }, settled)]).await;
+    }
+    let store = rig.store.clone();
+    let next = async || {
+        let request = PollRequest::parse(br#"{"limit":1}"#).unwrap();
+        let polled = store.op().consumer(&nightly()).poll(request).await.unwrap();
+        store.op().consumer(&nightly()).commit(polled.batch.unwrap()).await.unwrap();
+        polled
+    };
+    assert_eq!(next().await.events.len(), 1);
+    // One of these events lands in front of the place that the poll has reached.
+    let mut late = Vec::new();
+    while late.last().is_none_or(|id| LateEventKey::shard(*id) != shard) {
+        late.push(rig.write(Duration::from_secs(3 * 3_600)).await);
+    }
+    rig.tell().await;
+    let mut given = BTreeSet::new();
+    for _ in 0..late.len() + 2 {
+        given.extend(ids(&next().await.late));
+    }
+    assert_eq!(given, late.into_iter().collect());
+    assert!(rig.unsettled().await.contains(&last), "the poll has not come to the end of the partition");
+}
+
 /// A topic with an event of today. Its directory also lists 1,500 older buckets, whose events were kept for a day.
 async fn old_topic(world: &World, engine: &Engine) -> Store {
     let store = store(engine.client(), world);

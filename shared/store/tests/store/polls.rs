@@ -77,6 +77,25 @@ async fn late_events_come_with_a_batch_and_are_committed_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn imports_ahead_of_the_position_come_once() {
+    let mut rig = Rig::consumed().await;
+    rig.write(Duration::ZERO).await;
+    rig.tell().await;
+    pass(SETTLED).await;
+    let mut given = BTreeMap::new();
+    drain(&rig.store, limit(40), &mut given).await;
+    // Polls of a quiet topic move the announced position, and not the committed one.
+    pass(HOUR).await;
+    drain(&rig.store, limit(40), &mut given).await;
+    let imported: BTreeSet<_> = rig.write_many(100, HOUR / 12).await.into_iter().collect();
+    rig.tell().await;
+    assert_eq!(rig.unsettled().await, imported);
+    drain(&rig.store, limit(40), &mut given).await;
+    assert!(imported.iter().all(|id| given[id] == 1), "{given:?}");
+    assert!(rig.unsettled().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_batch_that_outgrew_a_page_is_cut_under_another_token() {
     let large = |ago: u64, world: &World| {
         let at = Some(world.now().saturating_sub(ago));
