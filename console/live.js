@@ -282,8 +282,9 @@ async function attend(signal, wanted, how = "idle") {
 
 /** Asks the local program for its state, and tells what has changed. */
 async function tellState(signal) {
-  // Between a change of the connection and the new begin, the state of another API is not asked for.
-  for (let [told, wait] = ["", STATE]; isLocal(); await sleep(wait, signal)) {
+  for (let [told, wait] = ["", STATE]; ; await sleep(wait, signal)) {
+    // An API that the user is just connecting to has no such route.
+    if (!isLocal()) continue;
     const answer = await call("GET", "/local/state", { signal }).catch(() => signal.throwIfAborted());
     wait = answer ? STATE : longer(wait);
     const { now, ...state } = answer?.data ?? {};

@@ -26,6 +26,7 @@ test("an event says where it is stored, and the first reason for which a feed la
   const page = await open(t, `#events?source=actor:${author}`, { refused: [404] });
   const card = await ask(page, /explained/, reader);
   await card.getByText(`It is in the feed of ${reader}.`).waitFor();
+  await card.getByText("stored in").waitFor();
   const facts = await card.innerText();
   assert.match(facts, new RegExp(`stored in\\s+EVENTS#posts#`));
   assert.match(facts, /fanned out\s+[\d.]+ (ms|s) after its write/);
