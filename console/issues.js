@@ -143,7 +143,9 @@ class Issues {
   #draw() {
     const { items, next, tally } = this.pages;
     tally.textContent = `${plural(items.length, "issue")}${next ? ", the newest" : " in all"}`;
-    this.listed.replaceChildren(items.length === 0 ? this.#none() : this.#table(items));
+    const drawn = items.length === 0 ? this.#none() : this.#table(items);
+    // A list that has not changed stays, so that no click on it is lost.
+    if (this.listed.childNodes.length !== 1 || !this.listed.firstChild.isEqualNode(drawn)) this.listed.replaceChildren(drawn);
   }
 
   #none() {
