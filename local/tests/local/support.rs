@@ -118,6 +118,11 @@ impl Api {
         Self { system, router }
     }
 
+    /// The same table, as functions see it at the beginning of a minute, which is at least one minute later.
+    pub(crate) fn at_a_new_minute(&self) -> Self {
+        self.later(120 - clock::unix_now().as_secs() % 60)
+    }
+
     /// The router of all routes.
     pub(crate) fn router(&self) -> Router {
         self.router.clone()

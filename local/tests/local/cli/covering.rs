@@ -101,7 +101,9 @@ fn the_jwts_of_an_issuer_have_the_limits_of_its_rule() {
     assert!(run(api, &["whoami", "--token", token]).fine().contains("2 writes/min"));
     let authorization = format!("authorization: Bearer {token}");
     let put = || http(api, "PUT", "/users/eve/following/actor:ada", &[&authorization], "").0;
-    assert_eq!([put(), put(), put()], [201, 200, 429]);
+    assert_eq!([put(), put()], [201, 200]);
+    // The minute may end, and its requests are permitted again.
+    until("a put is refused", || put() == 429);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Callers with limits: their 429s, their headers, and their price.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use lately_keys::UnixMillis;
 use lately_kit::caller::{Caller, Identity};
 use lately_kit::edge;
@@ -12,12 +10,6 @@ use crate::support::{Answer, Api, event};
 
 const POST: &str = "POST /topics/posts/events";
 const GET: &str = "GET /topics/posts/events";
-
-/// An API with the topic `posts` whose clock has just begun a minute.
-async fn at_a_new_minute() -> Api {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    Api::with_posts().await.later(60 - now % 60)
-}
 
 /// The token of a new session of ada with these limits.
 async fn session(api: &Api, limits: Value) -> String {
@@ -44,7 +36,7 @@ fn assert_limited(answer: &Answer, policy: &str) {
 
 #[tokio::test]
 async fn a_session_over_its_limit_is_refused_until_a_stated_time() {
-    let api = at_a_new_minute().await;
+    let api = Api::with_posts().await.at_a_new_minute();
     let token = session(&api, json!({"writes_per_minute": 2, "reads_per_minute": 3})).await;
     let post = async || api.call(&token, POST, event().to_string()).await;
     for remaining in ["1", "0"] {
@@ -72,7 +64,7 @@ async fn a_session_over_its_limit_is_refused_until_a_stated_time() {
 
 #[tokio::test]
 async fn a_caller_without_limits_makes_no_call_for_them() {
-    let api = at_a_new_minute().await;
+    let api = Api::with_posts().await.at_a_new_minute();
     for token in ["dev", "ada"] {
         let own = api.call(token, "GET /sessions/self", "").await;
         assert_eq!(own.is_ok(200).header("lately-cost"), Some("read_units=0.0, calls=0, items=0, rounds=0"));
@@ -90,7 +82,7 @@ async fn a_caller_without_limits_makes_no_call_for_them() {
 
 #[tokio::test]
 async fn a_refused_request_counts_only_if_it_was_allowed() {
-    let api = at_a_new_minute().await;
+    let api = Api::with_posts().await.at_a_new_minute();
     let token = session(&api, json!({"writes_per_minute": 1})).await;
     for _ in 0..3 {
         api.call(&token, "PUT /topics/posts", "").await.is(403, "forbidden");
@@ -101,7 +93,7 @@ async fn a_refused_request_counts_only_if_it_was_allowed() {
 
 #[tokio::test]
 async fn a_batch_counts_its_events_and_is_written_whole_or_not_at_all() {
-    let api = at_a_new_minute().await;
+    let api = Api::with_posts().await.at_a_new_minute();
     let token = session(&api, json!({"writes_per_minute": 20})).await;
     let batch = |count: usize| Value::from(vec![event(); count]).to_string();
     let before = api.items().await.len();
@@ -120,7 +112,7 @@ async fn a_batch_counts_its_events_and_is_written_whole_or_not_at_all() {
 
 #[tokio::test]
 async fn the_jwts_of_a_user_share_a_limit() {
-    let api = at_a_new_minute().await;
+    let api = Api::with_posts().await.at_a_new_minute();
     let of = |user: &str| {
         let caller = Caller {
             session: None,
@@ -146,7 +138,7 @@ async fn the_jwts_of_a_user_share_a_limit() {
 
 #[tokio::test]
 async fn limits_are_shown_and_checked() {
-    let api = at_a_new_minute().await;
+    let api = Api::with_posts().await.at_a_new_minute();
     let token = session(&api, json!({"writes_per_minute": 600, "reads_per_minute": 100_000})).await;
     let own = api.call(&token, "GET /sessions/self", "").await.is_ok(200).json();
     let listed = api.call("dev", "GET /sessions?user=ada", "").await.is_ok(200).json();
