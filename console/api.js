@@ -22,7 +22,7 @@ function kept() {
 }
 
 /** True if requests go to the program that served this page. Only that program has the local routes. */
-export const isLocal = () => connection.url === "";
+export const isLocal = (to = connection) => to.url === "";
 
 /** True if the token is the one that everybody knows. */
 export const isUsual = () => connection.token === LOCAL.token;
@@ -30,7 +30,7 @@ export const isUsual = () => connection.token === LOCAL.token;
 /** The token of the local routes. They need an admin's, also while the page acts for a user. */
 const adminToken = () => connection.admin ?? LOCAL.token;
 
-export const apiUrl = () => connection.url || location.origin;
+export const apiUrl = (to = connection) => to.url || location.origin;
 
 /** The address of the API's streams: a deployed stack has one of their own (its output LiveUrl). */
 const liveUrl = () => connection.live || connection.url;
@@ -39,20 +39,15 @@ const liveUrl = () => connection.live || connection.url;
 export const tokenUser = () => connection.user;
 
 /**
- * Connects to another API, if it is a Lately that accepts the token. The API says for which user the token acts. `live` is the
- * address of its streams, if they have one of their own.
+ * Connects to another API, if it is a Lately that accepts the token. The API says for which user the token acts. Until it has
+ * answered, the page keeps its connection. `live` is the address of its streams, if they have one of their own.
  */
 export async function connect(url, token, live = "") {
-  const before = connection;
-  connection = addressed(url, token, live);
-  try {
-    const { data } = await call("GET", "/sessions/self");
-    if (!Array.isArray(data?.scopes)) throw notLately();
-    adopt({ ...connection, user: data.user, ...(isLocal() && { admin: data.scopes.includes("admin") ? token : before.admin }) });
-  } catch (error) {
-    connection = before;
-    throw error;
-  }
+  const to = addressed(url, token, live);
+  const { data } = await call("GET", "/sessions/self", { to });
+  if (!Array.isArray(data?.scopes)) throw notLately(to);
+  adopt({ ...to, user: data.user, ...(isLocal(to) && { admin: data.scopes.includes("admin") ? token : connection.admin }) });
+  reached = true;
 }
 
 /** A connection to an API. The program that served the page stays local with any token. */
@@ -91,15 +86,15 @@ let reached = true;
 export const isReachable = () => reached;
 
 /**
- * Sends a request, and reads its response. `body` is sent as JSON; `token` replaces the connection's token.
- * Returns `{ data, cost, milliseconds, etag, status }`, and as `read` the path of a GET.
+ * Sends a request, and reads its response. `body` is sent as JSON; `token` replaces the connection's token; `to` is a
+ * connection that is only tried. Returns `{ data, cost, milliseconds, etag, status }`, and as `read` the path of a GET.
  */
 export async function call(method, path, { as = "json", ...options } = {}) {
   const began = performance.now();
   const { response, problem } = await send(method, path, options);
   if (problem) throw problem;
   const text = await response.text().catch((error) => {
-    throw lost(error);
+    throw lost(error, options.to);
   });
   const answer = {
     status: response.status,
@@ -112,30 +107,30 @@ export async function call(method, path, { as = "json", ...options } = {}) {
   try {
     answer.data = as === "text" ? text : text && exactly(text);
   } catch {
-    throw notLately();
+    throw notLately(options.to);
   }
   return answer;
 }
 
-const notLately = () =>
+const notLately = (to) =>
   new LatelyProblem({
     status: 0,
     code: "not-lately",
     title: "This is not a Lately API",
-    detail: `The response of ${apiUrl()} is not Lately's. Check the URL.`,
+    detail: `The response of ${apiUrl(to)} is not Lately's. Check the URL.`,
   });
 
 /**
  * Sends a request, and returns the response unread, with its problem if it is not 2xx. `isLive` sends it to the address of
  * the streams, which says nothing about the API if it does not respond.
  */
-export async function send(method, path, { body, headers = {}, token, signal, isLive = false }) {
-  const bearer = token ?? (isLocal() && path.startsWith("/local/") ? adminToken() : connection.token);
+export async function send(method, path, { body, headers = {}, token, signal, isLive = false, to = connection }) {
+  const bearer = token ?? (isLocal() && path.startsWith("/local/") ? adminToken() : to.token);
   const sent = { Authorization: `Bearer ${bearer}`, ...headers };
   if (body !== undefined) sent["Content-Type"] = "application/json";
   const measured = measure(method, path);
-  const base = isLive ? liveUrl() : connection.url;
-  const isApi = base === connection.url;
+  const base = isLive ? liveUrl() : to.url;
+  const isApi = to === connection && base === to.url;
   try {
     const response = await fetch(base + path, {
       method,
@@ -147,21 +142,21 @@ export async function send(method, path, { body, headers = {}, token, signal, is
     });
     if (isApi) reached = true;
     const problem = response.ok ? null : problemOf(response, await response.clone().text());
-    if (problem && bearer === connection.token) dispatchEvent(new CustomEvent("refused", { detail: { code: problem.code, path } }));
+    if (problem && to === connection && bearer === to.token) dispatchEvent(new CustomEvent("refused", { detail: { code: problem.code, path } }));
     measured(response, problem);
     return { response, problem };
   } catch (error) {
-    const problem = lost(error, isApi);
+    const problem = lost(error, to, isApi);
     measured(null, problem);
     throw problem;
   }
 }
 
-/** The error of a request without a whole response, from the API's own address or not. */
-function lost(error, isApi = true) {
+/** The error of a request without a whole response, from the own address of the page's API or not. */
+function lost(error, to = connection, isApi = to === connection) {
   if (error.name === "AbortError") return error;
   if (isApi) reached = false;
-  const detail = `${apiUrl()} did not respond. Check that it is running and that it allows this page's origin.`;
+  const detail = `${apiUrl(to)} did not respond. Check that it is running and that it allows this page's origin.`;
   return new LatelyProblem({ status: 0, code: "unreachable", title: "No response", detail });
 }
 

@@ -169,14 +169,18 @@ var Transport = class _Transport {
   async value(request) {
     return (await this.send(request)).value;
   }
-  /** All entries of a list, page by page. */
-  async *list(read, entries, query) {
+  /** All pages of a list from a position on: to the end, or until a timeline's page has no more entries now. */
+  async *pages(read, query) {
     let cursor = query.cursor;
     for (let first = true; cursor !== null; first = false) {
       const page = await this.value(read(first ? query : { ...query, cursor, wait_for: void 0 }));
-      yield* entries(page);
-      cursor = page.next ?? null;
+      yield page;
+      cursor = page.has_more === false ? null : page.next ?? null;
     }
+  }
+  /** All entries of a list, page by page. */
+  async *list(read, entries, query) {
+    for await (const page of this.pages(read, query)) yield* entries(page);
   }
   /** Opens a response whose body is read by the caller. */
   async open(request, attempt, signal, url = this.#url) {

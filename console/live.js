@@ -87,14 +87,17 @@ export async function untilRead(place, signal, read) {
   while (!done && !signal.aborted && !(await task(place, attempt))) await new Promise(ended);
 }
 
-/** Begins again after the current event handler: the panel, the connection or the page's visibility has changed. */
+/**
+ * Ends what runs, and begins again after the current event handler: the panel, the connection or the page's visibility has
+ * changed. Nothing that began with one connection goes on with another.
+ */
 export function restart() {
+  running?.abort();
   clearTimeout(due);
   due = setTimeout(begin);
 }
 
 function begin() {
-  running?.abort();
   opened = null;
   running = new AbortController();
   if (document.hidden) return leave();
@@ -283,8 +286,6 @@ async function attend(signal, wanted, how = "idle") {
 /** Asks the local program for its state, and tells what has changed. */
 async function tellState(signal) {
   for (let [told, wait] = ["", STATE]; ; await sleep(wait, signal)) {
-    // An API that the user is just connecting to has no such route.
-    if (!isLocal()) continue;
     const answer = await call("GET", "/local/state", { signal }).catch(() => signal.throwIfAborted());
     wait = answer ? STATE : longer(wait);
     const { now, ...state } = answer?.data ?? {};

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import http from "node:http";
 import { test } from "node:test";
 
-import { open } from "./stage.mjs";
+import { open, until, url } from "./stage.mjs";
 
 /** A server that gives every request the same response. Returns its URL. */
 async function server(t, body, headers) {
@@ -48,4 +48,33 @@ test("a connection that the page cannot make is refused with its reason", async 
   await (await connect(page, "http://example.com")).getByText(/uses http:\/\/ only for 127.0.0.1 and localhost/).waitFor();
   await (await connect(page, silent, "tökén")).getByText(/only ASCII/).waitFor();
   await (await connect(page, silent)).getByText(/responds, but does not allow requests from http:\/\/127.0.0.1.*--allow-origin http:\/\/127.0.0.1/).waitFor();
+});
+
+test("while another API has not answered, the page uses the old one, also after the failure", async (t) => {
+  const other = "http://localhost:3999";
+  const page = await open(t, "#system", { origins: [other], expected: [/ERR_/] });
+  let fail;
+  const failed = new Promise((resolve) => (fail = resolve));
+  await page.route(`${other}/**`, (route) => failed.then(() => route.abort("connectionrefused")));
+  const requests = [];
+  page.on("request", (request) => requests.push(request.url()));
+  const isState = (response) => response.url() === `${url}/local/state`;
+  const dialog = await connect(page, other);
+  await until("the other API is asked", () => requests.includes(`${other}/sessions/self`));
+
+  const [listed] = await Promise.all([
+    page.waitForResponse(/\/topics\?/),
+    page.waitForResponse(isState),
+    page.evaluate(() => (location.hash = "topics")),
+  ]);
+  assert.equal(new URL(listed.url()).origin, url);
+  assert.deepEqual(requests.filter((it) => it.startsWith(other)), [`${other}/sessions/self`]);
+  assert.equal(await page.locator(".where").innerText(), "local");
+
+  fail();
+  await dialog.getByText("unreachable").waitFor();
+  await page.waitForResponse(isState);
+  assert.equal(await page.locator(".where").innerText(), "local");
+  assert.equal(await page.locator("body.offline, .outage:visible").count(), 0);
+  assert.equal(await page.evaluate(() => sessionStorage.length), 0);
 });

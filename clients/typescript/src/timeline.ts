@@ -31,19 +31,13 @@ export class Timeline<Q extends { cursor?: Cursor | undefined }, P extends Event
   }
 
   /** All pages from a position on: to the end, or oldest first until they have caught up with now. */
-  async *pages(query: Q = {} as Q): AsyncGenerator<P> {
-    let cursor: Cursor | null | undefined = query.cursor;
-    for (let first = true; cursor !== null; first = false) {
-      // Only a page without a cursor can wait for an event.
-      const page: P = await this.page(first ? query : { ...query, cursor, wait_for: undefined });
-      yield page;
-      cursor = page.has_more ? (page.next ?? null) : null;
-    }
+  pages(query: Q = {} as Q): AsyncGenerator<P> {
+    return this.transport.pages(this.read, query);
   }
 
   /** All events of these pages. */
-  async *events(query: Q = {} as Q): AsyncGenerator<P["events"][number]> {
-    for await (const page of this.pages(query)) yield* page.events;
+  events(query: Q = {} as Q): AsyncGenerator<P["events"][number]> {
+    return this.transport.list(this.read, ({ events }) => events, query);
   }
 
   /** The events that come from now on, or from a position on: each once, through cut connections. */

@@ -99,19 +99,27 @@ export class Transport {
     return (await this.send(request)).value;
   }
 
+  /** All pages of a list from a position on: to the end, or until a timeline's page has no more entries now. */
+  async *pages<Q extends { cursor?: string | undefined }, P extends { next: string | null; has_more?: boolean }>(
+    read: (query: Q) => Request<P>,
+    query: Q,
+  ): AsyncGenerator<P> {
+    let cursor: string | null | undefined = query.cursor;
+    for (let first = true; cursor !== null; first = false) {
+      // Only a page without a cursor can wait for an entry.
+      const page: P = await this.value(read(first ? query : { ...query, cursor, wait_for: undefined }));
+      yield page;
+      cursor = page.has_more === false ? null : (page.next ?? null);
+    }
+  }
+
   /** All entries of a list, page by page. */
   async *list<Q extends { cursor?: string | undefined }, P extends { next: string | null }, E>(
     read: (query: Q) => Request<P>,
     entries: (page: P) => E[],
     query: Q,
   ): AsyncGenerator<E> {
-    let cursor: string | null | undefined = query.cursor;
-    for (let first = true; cursor !== null; first = false) {
-      // Only a page without a cursor can wait for an entry.
-      const page: P = await this.value(read(first ? query : { ...query, cursor, wait_for: undefined }));
-      yield* entries(page);
-      cursor = page.next ?? null;
-    }
+    for await (const page of this.pages(read, query)) yield* entries(page);
   }
 
   /** Opens a response whose body is read by the caller. */

@@ -59,7 +59,7 @@ pub(crate) async fn run(command: DlqCommand, mut terminal: Terminal<'_>) -> Resu
                 let failure = failures.read(&name).await?;
                 let answer = handle(&store, failure.payload.as_bytes(), TIME).await;
                 let answer = answer.map_err(Failure::of(&name))?;
-                if answer.is_done() && answer.handled().expired == 0 {
+                if answer.handled().is_complete() {
                     failures.remove(&name).await?;
                     terminal.log(format_args!("done {name}"))?;
                 } else {

@@ -304,7 +304,8 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Makes one attempt of a call without a condition. The caller may try again after a refusal.
+    /// Makes one attempt of a call. The caller may try again after a refusal. A call with a condition must handle the
+    /// condition's failure itself.
     ///
     /// # Errors
     /// If a retry is of no use.

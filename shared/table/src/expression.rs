@@ -185,6 +185,11 @@ impl Update {
         Some(update).filter(|update| !update.changes.is_empty())
     }
 
+    /// True if the update has a condition.
+    pub(crate) const fn is_conditional(&self) -> bool {
+        self.condition.is_some()
+    }
+
     /// The key of the item.
     pub(crate) const fn key(&self) -> &Key {
         &self.key

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValue};
 use lately_items::{Item, Record};
 use lately_keys::Key;
 
-use crate::call::{Attempts, CallError, Refusal, Table};
+use crate::call::{Attempts, CallError, Meaning, Refusal, Table, meaning};
 use crate::error::TableError;
 use crate::expression::{Condition, Placeholders, Update, conditional};
 
@@ -134,16 +134,23 @@ impl Attempts<'_> {
         Ok(answer.map(|answer| self.table.meter.write(answer.consumed_capacity())).err())
     }
 
-    /// Makes one attempt to update an item without a condition. Returns the attributes that the update set, or the
-    /// refusal of an attempt that may succeed later.
+    /// Makes one attempt to update an item. Returns the attributes that the update set, `None` if the update's condition
+    /// does not hold, or the refusal of an attempt that may succeed later.
     ///
     /// # Errors
     /// If a retry is of no use.
-    pub async fn update(&mut self, update: &Update) -> Result<Result<Item, Refusal>, TableError> {
-        let update = update_request(self.table, update).return_values(ReturnValue::UpdatedNew);
-        Ok(self.attempt(update.send()).await?.map(|answer| {
+    pub async fn update(&mut self, update: &Update) -> Result<Result<Option<Item>, Refusal>, TableError> {
+        let request = update_request(self.table, update).return_values(ReturnValue::UpdatedNew);
+        let send = async {
+            match request.send().await {
+                Err(error) if update.is_conditional() && meaning(&error) == Meaning::Condition => Ok(None),
+                answer => answer.map(Some),
+            }
+        };
+        Ok(self.attempt(send).await?.map(|answer| {
+            let answer = answer?;
             self.table.meter.write(answer.consumed_capacity());
-            answer.attributes.unwrap_or_default().into()
+            Some(answer.attributes.unwrap_or_default().into())
         }))
     }
 }

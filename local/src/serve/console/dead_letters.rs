@@ -81,17 +81,13 @@ pub(super) async fn redrive(
     let System { store, fan_out_time, .. } = &shared.parts.system;
     let answer = lately_fan_out::handle(store, failure.payload.as_bytes(), *fan_out_time).await;
     let answer = answer.map_err(|error| Problem::unavailable(&error))?;
-    if !answer.is_done() {
-        return Err(Problem::new(
-            Code::Unavailable,
-            "The batch failed again and was not removed. Repair the cause, then redrive the batch again.",
-        ));
-    }
-    if answer.handled().expired > 0 {
-        return Err(Problem::new(
-            Code::Unavailable,
-            "A page of a job in this batch has expired. The batch was not removed. `lately feed rebuild` repairs the feeds.",
-        ));
+    if !answer.handled().is_complete() {
+        let reason = if answer.is_done() {
+            "A page of a job in this batch has expired. The batch was not removed. `lately feed rebuild` repairs the feeds."
+        } else {
+            "The batch failed again and was not removed. Repair the cause, then redrive the batch again."
+        };
+        return Err(Problem::new(Code::Unavailable, reason));
     }
     match shared.parts.failures.delete(&name) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Problem::unavailable(&error)),

@@ -37,6 +37,13 @@ pub struct FanOutOutcome {
     pub cost: Cost,
 }
 
+impl FanOutOutcome {
+    /// True if no work of the batch remains undone. Only then may a batch be removed that fan-out had given up on.
+    pub const fn is_complete(&self) -> bool {
+        self.failed.is_none() && self.expired == 0
+    }
+}
+
 /// The work of a batch that is done so far.
 #[derive(Debug, Default)]
 pub(super) struct Done {

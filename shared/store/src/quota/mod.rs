@@ -1,8 +1,9 @@
 //! Quotas: the writes and reads a minute that a caller may make, over all processes.
 //!
-//! A process adds a block to the item of the minute, without a condition, and the new value says how much of the block
-//! lies below the limit: so much it may permit without another call. All additions are in one order, so no minute has
-//! more than the limit. An addition whose outcome is not known loses its block. `docs/adr/0018-quotas.md` says more.
+//! A process adds a block to the item of the minute, and the new value says how much of the block lies below the limit: so
+//! much it may permit without another call. All additions are in one order, so no minute has more than the limit. An
+//! addition whose outcome is not known loses its block. If a batch needs more than a block, the addition has a condition,
+//! so that a refused batch takes nothing that others may still use. `docs/adr/0018-quotas.md` says more.
 
 pub(crate) mod block;
 
@@ -10,7 +11,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use lately_items::{EXPIRES_AT, QuotaKey};
-use lately_table::{Attempts, Refusal, TableError, Update};
+use lately_table::{Attempts, Condition, Refusal, TableError, Update};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -45,7 +46,7 @@ impl QuotaHandle<'_> {
             let key = self.key();
             let block = self.block(&key);
             let mut block = block.lock().await;
-            if block.left < count && block.taken < self.limit.get() {
+            if block.left < count && block.taken + (count - block.left) <= self.limit.get() {
                 self.refill(&key, &mut block, count).await?;
             }
             let now = self.op.now().get();
@@ -81,9 +82,15 @@ impl QuotaHandle<'_> {
     /// Takes a block. An outage of the item must not become an outage of the caller: so a process that cannot take a
     /// block permits one by itself, and up to the limit in a minute.
     async fn refill(self, key: &QuotaKey, block: &mut Block, count: u32) -> Result<(), TableError> {
-        let size = (self.limit.get() / QUOTA_BLOCKS).max(1).max(count - block.left);
+        let usual = (self.limit.get() / QUOTA_BLOCKS).max(1);
+        let size = usual.max(count - block.left);
+        let most = self.limit.get() - size;
         let expires_at = (key.number + QUOTA_MINUTES) * 60;
-        let update = Update::of(key).add(QuotaKey::TAKEN, size).set(EXPIRES_AT, expires_at);
+        let mut update = Update::of(key).add(QuotaKey::TAKEN, size).set(EXPIRES_AT, expires_at);
+        if size > usual {
+            let fits = Condition::at_most(QuotaKey::TAKEN, most);
+            update = update.only_if(fits.or(Condition::absent(QuotaKey::TAKEN)));
+        }
         let mut attempts = Attempts::of(&self.op.table);
         let updated = timeout(QUOTA_TIMEOUT, attempts.update(&update)).await;
         let updated = updated.unwrap_or_else(|_| {
@@ -91,10 +98,12 @@ impl QuotaHandle<'_> {
             Ok(Err(Refusal { error, is_range_hot: false, is_throttle: false }))
         });
         match updated? {
-            Ok(item) => {
+            Ok(Some(item)) => {
                 block.taken = item.get(QuotaKey::TAKEN)?;
                 block.left += self.limit.get().saturating_sub(block.taken.saturating_sub(size)).min(size);
             }
+            // More than `most` are taken, so the request does not fit into this minute.
+            Ok(None) => block.taken = most + 1,
             Err(Refusal { error, .. }) => {
                 tracing::warn!(%error, size, "a quota's item cannot be written: this process permits a block by itself");
                 let size = size.min(self.limit.get() - block.alone);

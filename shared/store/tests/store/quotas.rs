@@ -146,6 +146,25 @@ async fn a_block_costs_a_write_unit_and_a_refusal_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refused_batch_leaves_the_rest_of_the_minute_to_other_processes() {
+    let (world, engine, first) = alone().await;
+    for _ in 0..90 {
+        take(&first, 100, 1).await.unwrap();
+    }
+    // Neither process knows what the other has taken.
+    let second = store(engine.client(), &world);
+    for calls in [1, 0] {
+        let op = second.op();
+        let refused = op.quota(&holder(), QuotaKind::Writes, limit(100)).take(20).await;
+        assert!(matches!(refused, Err(QuotaError::Over(_))), "{refused:?}");
+        assert_eq!(op.cost().calls, calls);
+    }
+    let third = store(engine.client(), &world);
+    take(&third, 100, 6).await.unwrap();
+    assert_eq!(take_all(&second, 100).await.0, 4);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refused_caller_hears_the_exact_time_of_the_next_minute() {
     let (_, _, store) = alone().await;
     for offset in [0, 1, 999, 12_345, 59_001, 59_999] {
