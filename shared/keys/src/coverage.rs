@@ -199,7 +199,13 @@ impl Coverage {
             return;
         }
         self.insert(Spread { first, last, ..spread });
-        self.join_touching();
+        self.spreads.dedup_by(|next, last| {
+            let joins = next.shards == last.shards && next.touches(*last);
+            if joins {
+                *last = last.joined(*next);
+            }
+            joins
+        });
         while self.spreads.len() > SPREADS {
             self.join_nearest();
         }
@@ -223,16 +229,6 @@ impl Coverage {
     fn insert(&mut self, spread: Spread) {
         let index = self.spreads.partition_point(|old| *old < spread);
         self.spreads.insert(index, spread);
-    }
-
-    fn join_touching(&mut self) {
-        self.spreads.dedup_by(|next, last| {
-            let joins = next.shards == last.shards && next.touches(*last);
-            if joins {
-                *last = last.joined(*next);
-            }
-            joins
-        });
     }
 
     fn join_nearest(&mut self) {
