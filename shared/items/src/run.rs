@@ -198,7 +198,7 @@ mod tests {
         Run {
             consumer: ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() },
             incarnation: Revision::new(7),
-            from: EventId::first_of(UnixMillis::MIN),
+            from: EventId::MIN,
             to: ID.parse().unwrap(),
             announced_at: UnixMillis::new(8).unwrap(),
             spec: RunSpec { group_by: GroupBy::Type, sum: Some("amount".parse().unwrap()) },

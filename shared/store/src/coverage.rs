@@ -61,13 +61,8 @@ pub(crate) trait CoverageKeeper: Copy {
     /// The coverage as it is stored; `None` if the bucket has no entry.
     async fn stored_coverage(&self) -> Result<Option<Arc<Coverage>>, TableError>;
 
-    /// Replaces the stored coverage by a wider one with these spreads, if the condition holds. Returns whether it held.
-    async fn replace(
-        &self,
-        is_known: Condition,
-        wider: Coverage,
-        spreads: String,
-    ) -> Result<bool, TableError>;
+    /// Replaces the stored spreads by these, if the condition holds. Returns whether it held.
+    async fn replace(&self, is_known: Condition, spreads: String) -> Result<bool, TableError>;
 
     /// Adds the spread that `choose` makes of the stored coverage. Returns whether a spread was added. A writer that
     /// comes after another one learns of the other's spread, and adds its own only if it is still needed.
@@ -82,7 +77,7 @@ pub(crate) trait CoverageKeeper: Copy {
                 Some(known) => Condition::equals(SPREADS, known),
                 None => Condition::absent(SPREADS),
             };
-            if self.replace(is_known, wider, spreads).await? {
+            if self.replace(is_known, spreads).await? {
                 return Ok(true);
             }
         }

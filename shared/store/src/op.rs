@@ -135,11 +135,6 @@ impl Op {
         self.shown.get_or_init(|| items as u64);
     }
 
-    /// The only topics that the caller may see; `None` if the caller may see all.
-    pub(crate) fn allowed_topics(&self) -> Option<&[Topic]> {
-        self.topics.as_deref()
-    }
-
     /// The current time, by the store's wall clock.
     pub fn now(&self) -> UnixMillis {
         self.store.now()

@@ -12,12 +12,12 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use futures_util::stream::{self, StreamExt};
 use lately_items::issue::SCHEMA;
 use lately_items::{IssueKey, ReadIssue, schema_of};
 use lately_keys::IssueNumber;
 use lately_table::{Item, TableError, Update};
 
+use crate::at_once::complete_all;
 use crate::handle::IssuesHandle;
 use crate::issue::update_between;
 use crate::limits::WRITE_BACKS_PER_PAGE;
@@ -39,8 +39,7 @@ impl IssuesHandle<'_> {
                 tracing::warn!(%error, "an upgraded issue is not written back");
             }
         });
-        let writes: Vec<_> = writes.collect();
-        stream::iter(writes).buffer_unordered(WRITE_BACKS_AT_ONCE).collect::<()>().await;
+        complete_all(WRITE_BACKS_AT_ONCE, writes).await;
     }
 }
 
@@ -125,9 +124,8 @@ impl MigrationReport {
 
     /// Makes upgrades, and counts their outcomes.
     async fn upgrade(&mut self, op: &Op, upgrades: &[Update]) {
-        let updates: Vec<_> = upgrades.iter().map(|upgrade| op.table.update(upgrade)).collect();
-        let mut updates = stream::iter(updates).buffer_unordered(WRITE_BACKS_AT_ONCE);
-        while let Some(updated) = updates.next().await {
+        let updates = upgrades.iter().map(|upgrade| op.table.update(upgrade));
+        for updated in complete_all(WRITE_BACKS_AT_ONCE, updates).await {
             match updated {
                 Ok(true) => self.upgraded += 1,
                 Ok(false) => self.overtaken += 1,

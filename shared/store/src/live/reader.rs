@@ -76,7 +76,7 @@ impl Reader {
                 draft.end(ending)
             }
         };
-        let start = || ids.oldest.just_before().unwrap_or(EventId::first_of(UnixMillis::MIN));
+        let start = || ids.oldest.just_before().unwrap_or(EventId::MIN);
         Ok((events, has_more.then(|| position.unwrap_or_else(start))))
     }
 

@@ -11,7 +11,7 @@ use lately_model::{
     BucketView, ListQuery, PageSize, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary,
     TopicView,
 };
-use lately_table::{Guarded, Item, Query, Revised, Rounds, TableError};
+use lately_table::{Guarded, Item, Query, Rounds, TableError, put_revised};
 
 use crate::directory::range::DirectoryRange;
 use crate::handle::{TopicHandle, TopicsHandle};
@@ -68,8 +68,9 @@ impl TopicHandle<'_> {
                     self.op.ending(self.topic).change_retention(known, wanted).await?
                 }
                 _ => {
-                    let revised = Revised::of(&self.op.table, found.map(|found| found.revision));
-                    (revised.put(&wanted.encode(self.topic)).await? == Guarded::Written).then_some(wanted)
+                    let (item, revision) = (wanted.encode(self.topic), found.map(|found| found.revision));
+                    let written = put_revised(&self.op.table, &item, revision).await?;
+                    (written == Guarded::Written).then_some(wanted)
                 }
             };
             if let Some(written) = written {
@@ -174,13 +175,12 @@ impl TopicsHandle<'_> {
     /// A page of the topics that the caller may see, by name. If the caller may not see all topics, only the caller's
     /// own topics are read. So nothing in the response depends on other topics.
     pub async fn list(self, query: &ListQuery) -> Result<TopicList, ListError> {
-        let own = self.op.allowed_topics();
         let pager = Pager { list: Fingerprint::of("topics").finish(), order: Order::OldestFirst };
         let after = pager.after(query.cursor.as_deref(), |position| match position {
             Position::Topic(topic) => Some(topic),
             _ => None,
         })?;
-        let (topics, more) = match own {
+        let (topics, more) = match self.op.topics.as_deref() {
             None => self.all(after, query.limit).await?,
             Some(own) => self.own(own, after, query.limit).await?,
         };
