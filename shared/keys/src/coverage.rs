@@ -35,11 +35,6 @@ impl Spread {
         self.first <= at && at <= self.last
     }
 
-    /// True if no millisecond lies between two spans.
-    fn touches(self, other: Self) -> bool {
-        self.first <= other.last.saturating_add(1) && other.first <= self.last.saturating_add(1)
-    }
-
     fn joined(self, other: Self) -> Self {
         Self { first: self.first.min(other.first), last: self.last.max(other.last), ..self }
     }
@@ -200,7 +195,7 @@ impl Coverage {
         }
         self.insert(Spread { first, last, ..spread });
         self.spreads.dedup_by(|next, last| {
-            let joins = next.shards == last.shards && next.touches(*last);
+            let joins = next.shards == last.shards && next.first <= last.last.saturating_add(1);
             if joins {
                 *last = last.joined(*next);
             }

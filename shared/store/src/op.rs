@@ -94,11 +94,6 @@ impl Op {
         Self { table: self.store.inner.connection.begin_step_within(&self.table, time), ..self.clone() }
     }
 
-    /// The same request, which uses directory pages of up to this age.
-    pub(crate) fn with_directory_age(self, directory_age: Duration) -> Self {
-        Self { directory_age, ..self }
-    }
-
     /// A new id with the current time.
     pub(crate) fn new_id(&self) -> Result<EventId, TableError> {
         let ambient = self.ambient();

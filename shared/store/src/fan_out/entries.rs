@@ -121,10 +121,6 @@ pub(super) async fn restamp(op: &Op, keys: &[Key], expires_at: Option<u64>) -> R
 
 /// Sets an item's expiry, if the item exists.
 pub(super) async fn stamp(op: &Op, key: Key, expires_at: Option<u64>) -> Result<(), TableError> {
-    let update = Update::under(key);
-    let update = match expires_at {
-        Some(seconds) => update.set(EXPIRES_AT, seconds),
-        None => update.remove(EXPIRES_AT),
-    };
-    op.table.update(&update.only_if(Condition::any_item())).await.map(drop)
+    let update = Update::under(key).assign(EXPIRES_AT, expires_at).only_if(Condition::any_item());
+    op.table.update(&update).await.map(drop)
 }

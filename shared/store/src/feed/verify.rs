@@ -74,7 +74,10 @@ impl FeedHandle<'_> {
         let mut comparison = Comparison { op: self.op, user, mends, marks, progress, report };
         comparison.pulls().await?;
         comparison.followed_sources().await?;
-        comparison.entries().await?;
+        // The feed itself, in which some entries do not belong.
+        let all = IdRange { oldest: EventId::MIN, newest: EventId::MAX };
+        comparison.partition(&FeedEntryKey::partition(user), all, None).await?;
+        comparison.report.timelines += 1;
         Ok(comparison.report)
     }
 }
@@ -127,14 +130,6 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
                 self.partition(&partition, ids, Some(source)).await?;
             }
         }
-        self.report.timelines += 1;
-        Ok(())
-    }
-
-    /// Looks for entries that do not belong to the feed.
-    async fn entries(&mut self) -> Result<(), TableError> {
-        let all = IdRange { oldest: EventId::MIN, newest: EventId::MAX };
-        self.partition(&FeedEntryKey::partition(self.user), all, None).await?;
         self.report.timelines += 1;
         Ok(())
     }

@@ -82,7 +82,7 @@ impl RepositoryHandle<'_> {
                 read.push(issue);
             }
             if page.next.is_none() && draft.is_open() {
-                draft.exhaust();
+                draft.left = None;
             }
         }
         Ok((draft, read))
@@ -99,7 +99,7 @@ impl RepositoryHandle<'_> {
     ) -> Result<Page, TableError> {
         let query = view::query(view, self.repository, numbers)
             .backward(order == Order::NewestFirst)
-            .limit(u32::try_from(limit).unwrap_or(u32::MAX))
+            .limit(limit)
             .consistent(consistent);
         self.op.table.query_items(&query).await
     }

@@ -32,7 +32,8 @@ const _: () = assert!(WRITE_BACKS_AT_ONCE <= WRITE_BACKS_PER_PAGE);
 impl IssuesHandle<'_> {
     /// Writes back the upgraded ones of some issues that were read, up to [`WRITE_BACKS_PER_PAGE`].
     pub(super) async fn write_back(self, read: &[ReadIssue]) {
-        let upgrades = read.iter().filter_map(upgrade_of).take(WRITE_BACKS_PER_PAGE);
+        let upgrades =
+            read.iter().filter_map(|read| update_between(read, &read.upgraded)).take(WRITE_BACKS_PER_PAGE);
         let writes = upgrades.map(async |upgrade| {
             // If the update's condition fails, another writer has written a newer state.
             if let Err(error) = self.op.table.once().update(&upgrade).await {
@@ -110,7 +111,7 @@ impl MigrationReport {
         match schema.and_then(|schema| Ok((schema, ReadIssue::of(item)?))) {
             Ok((schema, _)) if schema > SCHEMA => self.newer += 1,
             Ok((_, read)) => {
-                let upgrade = upgrade_of(&read);
+                let upgrade = update_between(&read, &read.upgraded);
                 self.current += u64::from(upgrade.is_none());
                 return upgrade;
             }
@@ -137,9 +138,4 @@ impl MigrationReport {
             }
         }
     }
-}
-
-/// The update that upgrades the stored item; `None` if the item needs no upgrade.
-fn upgrade_of(read: &ReadIssue) -> Option<Update> {
-    update_between(read, &read.upgraded)
 }

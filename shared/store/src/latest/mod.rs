@@ -58,7 +58,7 @@ impl TopicHandle<'_> {
         let stored = self.stored().await?;
         let fingerprint = fingerprint(self.topic, &stored, query);
         let span = Span::new(query, fingerprint, self.op.now())?;
-        let mut draft = PageDraft::new(query.limit, fingerprint, &span);
+        let mut draft = PageDraft::new(0, query.limit.get().into(), fingerprint, &span);
         let mut ending = self.fill(&mut draft, &stored, query, &span).await?;
         // The events of other types are behind the cursor, too, so that no later page pays for them again.
         if query.event_type.is_some() && ending == PageEnd::default() {
@@ -78,7 +78,7 @@ impl TopicHandle<'_> {
         beside: usize,
     ) -> Result<DraftEnd<Event>, TableError> {
         let span = Span { order: Order::OldestFirst, ids, position: None, now: self.op.now() };
-        let mut draft = PageDraft::beside(beside, limit, Fingerprint::of("range").finish(), &span);
+        let mut draft = PageDraft::new(beside, limit, Fingerprint::of("range").finish(), &span);
         let ending = self.fill(&mut draft, stored, query, &span).await?;
         Ok(draft.end(ending))
     }

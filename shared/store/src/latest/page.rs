@@ -2,7 +2,7 @@
 
 use lately_items::TimelineEntry;
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
-use lately_model::{Event, Page, PageSize, TimelineEvent};
+use lately_model::{Event, Page, TimelineEvent};
 
 use crate::latest::span::{Span, settled_before};
 use crate::limits::{
@@ -18,16 +18,14 @@ pub(crate) trait PageItem {
     fn id(&self) -> EventId;
 
     /// The event's size in bytes as sent, or slightly more. It is not known of an entry, and then zero.
-    fn sent_bytes(&self) -> usize;
+    fn sent_bytes(&self) -> usize {
+        0
+    }
 }
 
 impl PageItem for TimelineEntry {
     fn id(&self) -> EventId {
         self.id
-    }
-
-    fn sent_bytes(&self) -> usize {
-        0
     }
 }
 
@@ -121,12 +119,8 @@ pub(crate) struct DraftEnd<T> {
 }
 
 impl<T: PageItem> PageDraft<T> {
-    pub(crate) fn new(limit: PageSize, query: Fingerprint, span: &Span) -> Self {
-        Self::beside(0, limit.get().into(), query, span)
-    }
-
     /// A page whose response also carries this many bytes of other data.
-    pub(crate) fn beside(bytes: usize, limit: usize, query: Fingerprint, span: &Span) -> Self {
+    pub(crate) fn new(bytes: usize, limit: usize, query: Fingerprint, span: &Span) -> Self {
         Self { limit, query, span: *span, events: Vec::new(), bytes }
     }
 

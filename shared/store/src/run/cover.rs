@@ -30,7 +30,7 @@ impl Covering {
             // The first run that ends at or after the id.
             let query = Query::partition(consumer.to_string())
                 .between(RunKey::sort_key(id), RunKey::sort_key(EventId::MAX))
-                .limit(1_u32)
+                .limit(1)
                 .consistent(true);
             let found: Option<Run> = op.table.query_items(&query).await?.records()?.pop();
             let Some(run) = found.filter(|run| run.incarnation == incarnation) else { return Ok(None) };

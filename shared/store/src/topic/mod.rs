@@ -28,7 +28,7 @@ impl TopicHandle<'_> {
     }
 
     /// Applies a change to the topic, or creates the topic with the change.
-    async fn ensure(self, change: &TopicChange) -> Result<(StoredTopic, bool), PutTopicError> {
+    pub(crate) async fn ensure(self, change: &TopicChange) -> Result<(StoredTopic, bool), PutTopicError> {
         let mut rounds = Rounds::of(&self.op.table, "the topic");
         let (stored, created) = loop {
             let found = self.find().await?;
@@ -107,20 +107,6 @@ impl TopicHandle<'_> {
         let stored = self.read().await?;
         self.remember(stored, sent);
         Ok(stored)
-    }
-
-    /// As [`TopicHandle::stored`]. A topic that does not exist is created with the default settings.
-    pub(crate) async fn stored_or_create(self) -> Result<StoredTopic, TableError> {
-        match self.stored().await {
-            Ok(stored) => return Ok(stored),
-            Err(TopicError::NotFound(_)) => {}
-            Err(TopicError::Table(error)) => return Err(error),
-        }
-        match self.ensure(&TopicChange::default()).await {
-            Ok((stored, _)) => Ok(stored),
-            Err(PutTopicError::Table(error)) => Err(error),
-            Err(error) => Err(TableError::unavailable(error)),
-        }
     }
 
     fn remember(self, value: StoredTopic, sent: Sent) {
