@@ -56,7 +56,7 @@ record! {
         pub revision: Revision = required("revision"),
         /// The time that an event has to land, before the consumer reads past it.
         pub settle: SettleSeconds = required("settle"),
-        /// No event at or before it is ever given.
+        /// No event at or before it is ever given. The beginning of the topic is [`EventId::MIN`]: it excludes this id alone.
         pub start: EventId = required("start"),
         /// All events at or before it are committed.
         pub position: EventId = required("position"),
@@ -109,11 +109,6 @@ record! {
     }
 }
 
-/// The position before all events. It excludes a single id: the lowest id of the first millisecond of 1970.
-pub const fn beginning() -> EventId {
-    EventId::first_of(UnixMillis::MIN)
-}
-
 impl Checkpoint {
     /// A consumer that is being created.
     pub fn new(consumer: &ConsumerKey, start: EventId, settle: SettleSeconds, incarnation: Revision) -> Self {
@@ -150,7 +145,7 @@ mod tests {
 
     fn checkpoint() -> Checkpoint {
         let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
-        Checkpoint::new(&consumer, beginning(), SettleSeconds::default(), Revision::new(7))
+        Checkpoint::new(&consumer, EventId::MIN, SettleSeconds::default(), Revision::new(7))
     }
 
     /// Asserts that a checkpoint is stored as an item, and read back.
@@ -190,8 +185,7 @@ mod tests {
             sweeps: vec![Sweep { shard: 3, count: 17, behind: id }],
             ..checkpoint()
         };
-        let bytes =
-            [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
+        let bytes = *id.as_uuid().as_bytes();
         let sweep = Item::new().with("shard", 3_u64).with("count", 17_u64).with("behind", ID);
         let stored = new
             .with("mode", "polls")

@@ -127,13 +127,6 @@ record! {
     }
 }
 
-impl ErasureList {
-    /// True if nothing is listed.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// A key's two texts. A list of keys is a list of these texts in turn.
 impl Attribute for Key {
     fn write_list(keys: &[Self]) -> AttributeValue {

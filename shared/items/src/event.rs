@@ -139,14 +139,10 @@ pub struct Acceptance {
 }
 
 impl Acceptance {
-    /// True if an event of the request is an import.
-    pub fn is_import(self, event: &NewEvent) -> bool {
-        event.at.is_some_and(|at| AcceptedTimes::new(self.at, None).is_import(at))
-    }
-
     /// The letters that are stored with an event of the request.
     pub fn letters(self, event: &NewEvent) -> [&'static str; 2] {
-        [if self.is_import(event) { "i" } else { "p" }, if self.is_keyed { KEYED } else { "" }]
+        let is_import = event.at.is_some_and(|at| AcceptedTimes::new(self.at, None).is_import(at));
+        [if is_import { "i" } else { "p" }, if self.is_keyed { KEYED } else { "" }]
     }
 }
 

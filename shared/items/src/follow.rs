@@ -184,12 +184,8 @@ mod tests {
         let key = LeaverKey { source, shard: 7.into(), at: since, user };
         let stored = item("#LEFT#2024-07-06T05:36:37.351Z#bob", &[("expires_at", 1_720_416_997)]);
         assert_eq!(Item::mark(&key, 1_720_416_997), stored);
-    }
 
-    #[test]
-    fn golden_bytes_of_an_edge() {
-        let (user, source): (User, Source) = ("bob".parse().unwrap(), "actor:ada".parse().unwrap());
-        let since = UnixMillis::new(1_720_244_197_351).unwrap();
+        let LeaverKey { source, user, .. } = key;
         let edge = FollowEdge { source, shard: 7.into(), since };
         let stored = Item::from([("pk", "USER#bob"), ("sk", "FOLLOWS#actor:ada")])
             .with("n", 7_u64)

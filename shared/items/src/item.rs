@@ -8,7 +8,6 @@ use std::fmt::Display;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::{Key, Place, TableKey, UnixMillis};
-use lately_model::Revision;
 
 use crate::attribute::{Attribute, Value};
 
@@ -20,14 +19,6 @@ pub const INCARNATION: &str = "incarnation";
 
 /// The attribute that holds the second in which an item expires. DynamoDB deletes it some time later.
 pub const EXPIRES_AT: &str = "expires_at";
-
-/// The revision of an item.
-///
-/// # Errors
-/// If the item has no revision.
-pub fn revision_of(item: &Item) -> Result<Revision, Corrupt> {
-    item.get(REVISION)
-}
 
 /// An item that does not have the form that its key promises.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_bytes_of_a_walk() {
+    fn golden_bytes() {
         let at = UnixMillis::new(1_720_800_000_999).unwrap();
         let item = first(walk(backfill()), at).next().next().encode();
         let expected = stored("BACKFILL", "00000002")
@@ -248,11 +248,6 @@ mod tests {
         assert_eq!(item, expected);
         let item = first(walk(None), at).encode();
         assert_eq!(item, stored("CLEANUP", "00000000").with("user", "bob").with("behind", ID));
-    }
-
-    #[test]
-    fn golden_bytes() {
-        let at = UnixMillis::new(1_720_800_000_999).unwrap();
         let item = JobStep { after: "bob".parse().ok(), ..first(push(), at) }.encode();
         let expected = stored("PUSH", "00000000").with("o", "posts").with("b", "hour").with("after", "bob");
         assert_eq!(item, expected);

@@ -108,7 +108,7 @@ pub use self::{
     issue::{IssueKey, IssuePriorityKey, IssueStatusKey, RepositoryKey},
     issue_schema::*,
     issuer::*,
-    item::{Corrupt, EXPIRES_AT, INCARNATION, Item, REVISION, revision_of},
+    item::{Corrupt, EXPIRES_AT, INCARNATION, Item, REVISION},
     job::*,
     late::*,
     ledger_counters::*,

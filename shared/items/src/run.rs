@@ -198,7 +198,7 @@ mod tests {
         Run {
             consumer: ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() },
             incarnation: Revision::new(7),
-            from: EventId::first_of(UnixMillis::MIN),
+            from: EventId::MIN,
             to: ID.parse().unwrap(),
             announced_at: UnixMillis::new(8).unwrap(),
             spec: RunSpec { group_by: GroupBy::Type, sum: Some("amount".parse().unwrap()) },
@@ -259,8 +259,7 @@ mod tests {
             Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", format!("LATE#{id}#{page}").as_str())])
                 .with("incarnation", 7_u64)
         };
-        let bytes =
-            [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
+        let bytes = *id.parse::<EventId>().unwrap().as_uuid().as_bytes();
         let full = stored("00000003").with("ids", Value::bytes(bytes));
         let ids = vec![id.parse().unwrap()];
         assert_eq!(key(3).item(Revision::new(7), &ids, false), full);

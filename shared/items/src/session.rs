@@ -215,11 +215,7 @@ mod tests {
         assert_eq!(stored_hash(&stored), Ok(hash));
         Session::decode(&stored.with("reads_per_minute", 0_u64))
             .expect_err("an invalid limit is not read as none");
-    }
 
-    #[test]
-    fn golden_bytes_of_a_sessions_name_and_entry() {
-        let hash = TokenHash::from([0xab; 32]);
         let stored = |pk, sk| {
             let key = Item::from([("pk", pk), ("sk", sk)]);
             key.with("hash", "ab".repeat(32)).with("expires_at", 1_720_900_000_u64)

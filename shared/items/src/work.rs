@@ -12,9 +12,8 @@
 use lately_keys::{Key, UnixMillis};
 
 use crate::item::{Corrupt, EXPIRES_AT, Item};
-use crate::limits::JOB_SECONDS;
 use crate::record::record;
-use crate::{AnyKey, BacklogItem};
+use crate::{AnyKey, BacklogItem, JobStep};
 
 /// All work is in partitions with this prefix. The work's kind and its name follow.
 const PREFIX: &str = "JOB#";
@@ -86,11 +85,7 @@ impl WaitingStep {
         let found = match AnyKey::decode(&key.pk, &key.sk) {
             Some(AnyKey::EndingStep(_)) => named(item.optional("since")?)?,
             Some(AnyKey::ErasureStep(_)) => named(item.optional("waiting")?)?,
-            Some(AnyKey::Job(key)) => {
-                let seconds = expires_at.unwrap_or_default().saturating_sub(JOB_SECONDS);
-                let begun = UnixMillis::new(seconds * 1000).map_err(|_| item.corrupt(EXPIRES_AT))?;
-                Some((key.page.into(), begun, None))
-            }
+            Some(AnyKey::Job(key)) => Some((key.page.into(), JobStep::decode(item)?.changed_at(), None)),
             Some(AnyKey::Backlog(_)) => {
                 let BacklogItem { key, events, step, .. } = BacklogItem::decode(item)?;
                 let oldest = events.iter().map(|event| event.at).min();

@@ -35,11 +35,6 @@ impl Spread {
         self.first <= at && at <= self.last
     }
 
-    /// True if no millisecond lies between two spans.
-    fn touches(self, other: Self) -> bool {
-        self.first <= other.last.saturating_add(1) && other.first <= self.last.saturating_add(1)
-    }
-
     fn joined(self, other: Self) -> Self {
         Self { first: self.first.min(other.first), last: self.last.max(other.last), ..self }
     }
@@ -199,7 +194,13 @@ impl Coverage {
             return;
         }
         self.insert(Spread { first, last, ..spread });
-        self.join_touching();
+        self.spreads.dedup_by(|next, last| {
+            let joins = next.shards == last.shards && next.first <= last.last.saturating_add(1);
+            if joins {
+                *last = last.joined(*next);
+            }
+            joins
+        });
         while self.spreads.len() > SPREADS {
             self.join_nearest();
         }
@@ -223,16 +224,6 @@ impl Coverage {
     fn insert(&mut self, spread: Spread) {
         let index = self.spreads.partition_point(|old| *old < spread);
         self.spreads.insert(index, spread);
-    }
-
-    fn join_touching(&mut self) {
-        self.spreads.dedup_by(|next, last| {
-            let joins = next.shards == last.shards && next.touches(*last);
-            if joins {
-                *last = last.joined(*next);
-            }
-            joins
-        });
     }
 
     fn join_nearest(&mut self) {

@@ -141,6 +141,11 @@ pub enum IdError {
 }
 
 impl EventId {
+    /// The least id: of the first millisecond of 1970.
+    pub const MIN: Self = Self::first_of(UnixMillis::MIN);
+    /// The greatest id: of the last millisecond of the year 9999.
+    pub const MAX: Self = Self::last_of(UnixMillis::MAX);
+
     /// The id of a tick and a shard; `entropy` gives its low 54 bits.
     ///
     /// Ids that must strictly increase come from a [`Generator`](crate::Generator) instead.
@@ -358,7 +363,7 @@ mod tests {
 
     #[test]
     fn the_first_and_last_ids_have_only_one_neighbour() {
-        let (first, last) = (EventId::first_of(UnixMillis::MIN), EventId::last_of(UnixMillis::MAX));
+        let (first, last) = (EventId::MIN, EventId::MAX);
         assert_eq!((first.just_before(), last.just_after()), (None, None));
     }
 

@@ -73,10 +73,6 @@ impl Alphabet {
         byte.is_ascii_digit() || byte.is_ascii_lowercase() || (self.upper_case && byte.is_ascii_uppercase())
     }
 
-    fn may_follow(&self, byte: u8) -> bool {
-        self.may_start(byte) || self.punctuation.as_bytes().contains(&byte)
-    }
-
     /// The same rule as a regular expression, without its ends.
     #[cfg(feature = "document")]
     fn form(&self, max_bytes: usize) -> String {
@@ -94,8 +90,9 @@ impl Alphabet {
         if !self.may_start(first) {
             return Err(NameRule::First);
         }
+        let is_refused = |byte| !self.may_start(byte) && !self.punctuation.as_bytes().contains(&byte);
         // Every byte before the first refused byte is ASCII, so the index counts characters too.
-        match text.bytes().position(|byte| !self.may_follow(byte)) {
+        match text.bytes().position(is_refused) {
             Some(index) => Err(NameRule::Character { index }),
             None => Ok(()),
         }

@@ -103,19 +103,13 @@ impl ShardCount {
     /// One of these shards, chosen by the low bits of a random number. The choice is even because the count is a power
     /// of two.
     pub const fn pick(self, entropy: u64) -> Shard {
-        let [low, ..] = entropy.to_le_bytes();
-        Shard(low & self.last().0)
+        let ([low, ..], [last, _]) = (entropy.to_le_bytes(), (self.0 - 1).to_le_bytes());
+        Shard(low & last)
     }
 
     /// All shards in ascending order.
     pub fn shards(self) -> impl ExactSizeIterator<Item = Shard> + DoubleEndedIterator + Clone {
         (0..usize::from(self.0)).map(|number| Shard(number.to_le_bytes()[0]))
-    }
-
-    /// The shard with the highest number.
-    const fn last(self) -> Shard {
-        let [low, _] = (self.0 - 1).to_le_bytes();
-        Shard(low)
     }
 }
 

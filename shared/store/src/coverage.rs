@@ -61,13 +61,8 @@ pub(crate) trait CoverageKeeper: Copy {
     /// The coverage as it is stored; `None` if the bucket has no entry.
     async fn stored_coverage(&self) -> Result<Option<Arc<Coverage>>, TableError>;
 
-    /// Replaces the stored coverage by a wider one with these spreads, if the condition holds. Returns whether it held.
-    async fn replace(
-        &self,
-        is_known: Condition,
-        wider: Coverage,
-        spreads: String,
-    ) -> Result<bool, TableError>;
+    /// Replaces the stored spreads by these, if the condition holds. Returns whether it held.
+    async fn replace(&self, is_known: Condition, spreads: String) -> Result<bool, TableError>;
 
     /// Adds the spread that `choose` makes of the stored coverage. Returns whether a spread was added. A writer that
     /// comes after another one learns of the other's spread, and adds its own only if it is still needed.
@@ -82,7 +77,7 @@ pub(crate) trait CoverageKeeper: Copy {
                 Some(known) => Condition::equals(SPREADS, known),
                 None => Condition::absent(SPREADS),
             };
-            if self.replace(is_known, wider, spreads).await? {
+            if self.replace(is_known, spreads).await? {
                 return Ok(true);
             }
         }
@@ -148,7 +143,7 @@ async fn may_double(keeper: impl CoverageKeeper, refused: EventId, shards: Shard
     let enough = HOT_SHARD_UNITS / item_units(keeper).min(HOT_SHARD_UNITS);
     let oldest = EventId::first_of(refused.at().saturating_sub(HOT_SHARD_MILLIS));
     let ids = IdRange { oldest, newest: EventId::last_of(refused.at()) };
-    let counted = count(keeper, shard, ids, u32::try_from(enough).ok()).await;
+    let counted = count(keeper, shard, ids, enough).await;
     let is_hot = counted.map(|counted| counted >= enough).unwrap_or_else(|error| {
         tracing::warn!(%error, "the events of a busy shard could not be counted");
         false
@@ -192,7 +187,7 @@ async fn needed<K: CoverageKeeper>(
     let slices = (0..COUNTED_SLICES).filter_map(|n| shards.slice_before(newest, 1 + n * apart));
     let counts = slices.map(|(shard, first, last)| {
         let ids = IdRange { oldest: EventId::first_at(first), newest: EventId::last_at(last) };
-        count(keeper, shard, ids, None)
+        count(keeper, shard, ids, u64::MAX)
     });
     let events: u64 = try_join_all(counts).await?.into_iter().sum();
     // A tick is a 4,096th of a millisecond.
@@ -209,16 +204,11 @@ async fn count(
     keeper: impl CoverageKeeper,
     shard: Shard,
     ids: IdRange,
-    limit: Option<u32>,
+    limit: u64,
 ) -> Result<u64, TableError> {
     let (op, partition) = (keeper.op(), keeper.partition(shard));
     let range = LaneRange { partition: &partition, ids, order: Order::NewestFirst, consistent: false };
-    let query = range.query().count();
-    let query = match limit {
-        Some(limit) => query.limit(limit),
-        None => query,
-    };
-    let page = op.table.query_items(&query).await?;
+    let page = op.table.query_items(&range.query().count().limit(limit)).await?;
     Ok(page.count as u64)
 }
 

@@ -23,7 +23,7 @@
 //! | all events of a range | `range.rs` |
 //! | consumers, and reports of what is new | `consumer/`, `run/` |
 //! | sessions | `session.rs` |
-//! | the writes and reads a minute of a caller | `quota/` |
+//! | the writes and reads a minute of a caller | `quota.rs` |
 //! | profiles and settings | `record.rs` |
 //! | issues, and the upgrade of older ones | `issue/` |
 //! | following | `follow/`, `source/` |
@@ -95,9 +95,8 @@ pub use issue::{
 pub use lately_items::{CommittedRun, Progress, Run, StoredDocument, StoredKeys, WaitingStep};
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Units};
 pub use list::ListError;
-pub use live::LiveFollower;
-pub use live::message::LiveMessage;
 pub use live::open::OpenStream;
+pub use live::{LiveFollower, LiveMessage};
 pub use op::{Op, Waiter};
 pub use quota::QuotaError;
 pub use range::Range;

@@ -94,11 +94,6 @@ impl Op {
         Self { table: self.store.inner.connection.begin_step_within(&self.table, time), ..self.clone() }
     }
 
-    /// The same request, which uses directory pages of up to this age.
-    pub(crate) fn with_directory_age(self, directory_age: Duration) -> Self {
-        Self { directory_age, ..self }
-    }
-
     /// A new id with the current time.
     pub(crate) fn new_id(&self) -> Result<EventId, TableError> {
         let ambient = self.ambient();
@@ -133,11 +128,6 @@ impl Op {
     /// Notes the number of items that the caller is shown.
     pub(crate) fn show(&self, items: usize) {
         self.shown.get_or_init(|| items as u64);
-    }
-
-    /// The only topics that the caller may see; `None` if the caller may see all.
-    pub(crate) fn allowed_topics(&self) -> Option<&[Topic]> {
-        self.topics.as_deref()
     }
 
     /// The current time, by the store's wall clock.

@@ -8,7 +8,7 @@
 use lately_items::{ProfileKey, SettingsKey, StoredDocument};
 use lately_keys::{Key, TableKey};
 use lately_model::{Document, Precondition, Revision};
-use lately_table::{Guarded, Revised, TableError, entropy_u64, revision_of};
+use lately_table::{Guarded, REVISION, TableError, delete_revised, entropy_u64, put_revised};
 
 use crate::error::FindError;
 use crate::op::Op;
@@ -80,14 +80,14 @@ impl RecordHandle<'_> {
         let revision = known.map_or_else(|| self.op.first_revision(), Revision::next);
         let stored = StoredDocument { revision, document: document.clone() };
         let item = stored.encode(self.key.clone(), entropy_u64(self.op.ambient()));
-        check(Revised::of(&self.op.table, known).put(&item).await?, precondition)?;
+        check(put_revised(&self.op.table, &item, known).await?, precondition)?;
         Ok((revision, known.is_none()))
     }
 
     /// Deletes the document if it has the revision that the precondition names. A missing document counts as deleted.
     pub async fn delete(&self, precondition: Precondition) -> Result<(), WriteDocumentError> {
-        let revised = Revised::of(&self.op.table, precondition.revision());
-        check(revised.delete(self.key.clone()).await?, precondition)
+        let deleted = delete_revised(&self.op.table, self.key.clone(), precondition.revision()).await?;
+        check(deleted, precondition)
     }
 }
 
@@ -99,7 +99,7 @@ fn check(write: Guarded, precondition: Precondition) -> Result<(), WriteDocument
             Err(WriteDocumentError::RevisionRequired)
         }
         Guarded::Stale(there) => {
-            let revision = there.as_ref().map(revision_of).transpose().map_err(TableError::from)?;
+            let revision = there.map(|there| there.get(REVISION)).transpose().map_err(TableError::from)?;
             Err(WriteDocumentError::Mismatch(revision))
         }
         Guarded::Unknown => {

@@ -144,7 +144,7 @@ pub(crate) fn partitions(
 }
 
 /// The query for the entries of a partition behind one of them, newest first.
-pub(crate) fn rest_of(partition: String, behind: Option<EventId>, limit: u32) -> Query {
+pub(crate) fn rest_of(partition: String, behind: Option<EventId>, limit: impl TryInto<i32>) -> Query {
     let after = behind.map_or(BEFORE_ENTRIES.to_owned(), |behind| behind.sort_key().to_string());
     Query::partition(partition).after(after).limit(limit).consistent(true)
 }

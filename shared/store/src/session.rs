@@ -161,10 +161,8 @@ impl SessionsHandle<'_> {
     ) -> Result<StoredSessions, TableError> {
         let entries = Query::partition(UserSessionKey::partition(user)).consistent(true);
         let (entries, next) = self.page(entries, after, limit).await?;
-        let keys: Result<Vec<_>, Corrupt> = entries
-            .iter()
-            .map(|entry| Ok(SessionKey { hash: session::decode_hash(entry)? }.encode()))
-            .collect();
+        let key = |entry: &Item| Ok(SessionKey { hash: session::decode_hash(entry)? }.encode());
+        let keys: Result<Vec<_>, Corrupt> = entries.iter().map(key).collect();
         let mut sessions = self.op.table.get_many(&keys?, true).await?;
         sessions.sort_by_cached_key(|session| session.text("gsi1sk").map(str::to_owned).ok());
         sessions.reverse();

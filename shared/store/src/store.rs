@@ -12,7 +12,7 @@ use crate::settings::FeedSettings;
 #[derive(Clone, Debug)]
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
-    feeds: FeedSettings,
+    pub(crate) feeds: FeedSettings,
 }
 
 #[derive(Debug)]
@@ -47,10 +47,6 @@ impl Store {
     /// The table's name.
     pub fn table_name(&self) -> &str {
         self.inner.connection.table_name()
-    }
-
-    pub(crate) const fn feeds(&self) -> &FeedSettings {
-        &self.feeds
     }
 
     /// The store's clocks and random source.

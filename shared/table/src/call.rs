@@ -46,31 +46,22 @@ pub(crate) fn meaning<E: OperationError>(error: &SdkError<E>) -> Meaning {
         SdkError::ConstructionFailure(_) => Meaning::Final,
         // DynamoDB's own failures, whatever their names.
         SdkError::ServiceError(service) if service.raw().status().is_server_error() => Meaning::Ambiguous,
-        SdkError::ServiceError(service) => meaning_of(service.err().code()),
+        SdkError::ServiceError(service) => match service.err().code() {
+            Some("ConditionalCheckFailedException" | "TransactionCanceledException") => Meaning::Condition,
+            // An earlier attempt of the same transaction is still under way.
+            Some("TransactionInProgressException") => Meaning::Ambiguous,
+            Some("TransactionConflictException" | "LimitExceededException") => Meaning::Refused,
+            Some(code) if is_throttle(code) => Meaning::Refused,
+            Some(_) => Meaning::Final,
+            None => Meaning::Ambiguous,
+        },
         // Timeouts, broken connections, responses that cannot be read.
         _ => Meaning::Ambiguous,
     }
 }
 
-/// The meaning of the code in DynamoDB's response.
-fn meaning_of(code: Option<&str>) -> Meaning {
-    match code {
-        Some("ConditionalCheckFailedException" | "TransactionCanceledException") => Meaning::Condition,
-        // An earlier attempt of the same transaction is still under way.
-        Some("TransactionInProgressException") => Meaning::Ambiguous,
-        Some("TransactionConflictException" | "LimitExceededException") => Meaning::Refused,
-        Some(code) if is_throttle_code(code) => Meaning::Refused,
-        Some(_) => Meaning::Final,
-        None => Meaning::Ambiguous,
-    }
-}
-
-/// True if DynamoDB throttled the call.
-pub(crate) fn is_throttle<E: OperationError>(error: &SdkError<E>) -> bool {
-    error.as_service_error().and_then(ProvideErrorMetadata::code).is_some_and(is_throttle_code)
-}
-
-fn is_throttle_code(code: &str) -> bool {
+/// True if a response with this code says that DynamoDB throttled the call.
+fn is_throttle(code: &str) -> bool {
     matches!(code, "ThrottlingException" | "ProvisionedThroughputExceededException" | "RequestLimitExceeded")
 }
 
@@ -241,8 +232,8 @@ pub struct Refusal {
 
 impl Refusal {
     pub(crate) fn of<E: OperationError>(error: &SdkError<E>) -> Self {
-        let (is_range_hot, is_throttle) = (is_range_hot(error), is_throttle(error));
-        Self { error: unavailable(error), is_range_hot, is_throttle }
+        let is_throttle = error.code().is_some_and(is_throttle);
+        Self { error: unavailable(error), is_range_hot: is_range_hot(error), is_throttle }
     }
 }
 

@@ -135,6 +135,14 @@ impl Update {
         self.with("SET", name, Some(value.into()))
     }
 
+    /// Sets an attribute to a value, or removes it if there is none.
+    pub fn assign(self, name: impl Into<Name>, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.set(name, value),
+            None => self.remove(name),
+        }
+    }
+
     /// Sets all attributes of a record.
     pub fn set_all(self, record: &impl Record) -> Self {
         let attributes = record.add_to(Item::new()).into_attributes().into_iter();

@@ -8,7 +8,7 @@
 //! # use lately_keys::TableKey;
 //! # use lately_table::{Condition, Query, Table, TableError, Update};
 //! # async fn example(table: &Table, repository: &RepositoryKey) -> Result<(), TableError> {
-//! let page = Query::partition("FEED#ada").up_to("fe6f5b32-2c18-8ddd-6066-0248b01118ad").limit(50_u32);
+//! let page = Query::partition("FEED#ada").up_to("fe6f5b32-2c18-8ddd-6066-0248b01118ad").limit(50);
 //! let newest = table.query(&page).await?;
 //! println!("{} entries", newest.items.len());
 //!
@@ -62,7 +62,7 @@ pub use connection::Connection;
 pub use cost::{Cost, Meter, Tally, Units};
 pub use error::TableError;
 pub use expression::{Condition, Update};
-pub use lately_items::{Corrupt, Item, REVISION, Value, revision_of};
+pub use lately_items::{Corrupt, Item, REVISION, Value};
 pub use query::{Page, Query};
-pub use revision::{Guarded, Revised, Rounds};
+pub use revision::{Guarded, Rounds, delete_revised, put_revised};
 pub use transaction::{Transacted, Transaction};

@@ -108,8 +108,8 @@ impl Query {
     }
 
     /// Reads at most this many items.
-    pub fn limit(self, items: impl Into<u32>) -> Self {
-        Self { limit: Some(capped(items.into())), ..self }
+    pub fn limit(self, items: impl TryInto<i32>) -> Self {
+        Self { limit: Some(items.try_into().unwrap_or(i32::MAX)), ..self }
     }
 
     /// Continues after the item that [`Page::next`] names; `None` begins at the beginning.
@@ -127,10 +127,6 @@ impl Query {
         let in_range = Condition::of(sk.to_owned(), form, values);
         format!("{is_pk} AND {}", placeholders.condition(&in_range))
     }
-}
-
-fn capped(items: u32) -> i32 {
-    i32::try_from(items).unwrap_or(i32::MAX)
 }
 
 /// The items that one call has read.
@@ -229,7 +225,7 @@ impl Table {
                 .set_filter_expression(condition.clone())
                 .set_expression_attribute_names(names.clone())
                 .set_expression_attribute_values(values.clone())
-                .limit(capped(limit))
+                .limit(i32::try_from(limit).unwrap_or(i32::MAX))
                 .consistent_read(true)
                 .set_exclusive_start_key(start.clone().map(Item::into_attributes))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)

@@ -16,7 +16,7 @@
 //! This works only if each writer's item differs from every other writer's item, or if it does not matter which of them
 //! wrote an item. For this purpose, a document carries random bits of its write.
 
-use lately_items::{Corrupt, Item, REVISION, revision_of};
+use lately_items::{Corrupt, Item, REVISION};
 use lately_keys::Key;
 use lately_model::Revision;
 
@@ -76,63 +76,51 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Writes of items that have a revision, or that do not exist.
-#[derive(Clone, Copy, Debug)]
-pub struct Revised<'a> {
-    table: &'a Table,
-    known: Option<Revision>,
+/// Puts an item with the next revision, if the item has the known revision now. If no revision is known, there must be no
+/// item.
+pub async fn put_revised(table: &Table, item: &Item, known: Option<Revision>) -> Result<Guarded, TableError> {
+    let Some(known) = known else { return put_first(table, item).await };
+    let unchanged = Condition::equals(REVISION, &known);
+    guarded(put(table, item, Some(&unchanged)).await, item, Some(item.get(REVISION)?))
 }
 
-impl<'a> Revised<'a> {
-    /// Writes of items that have this revision now. If no revision is known, there must be no item.
-    pub const fn of(table: &'a Table, known: Option<Revision>) -> Self {
-        Self { table, known }
-    }
-
-    /// Puts an item with the next revision.
-    pub async fn put(self, item: &Item) -> Result<Guarded, TableError> {
-        let Some(known) = self.known else { return self.put_first(item).await };
-        let unchanged = Condition::equals(REVISION, &known);
-        guarded(put(self.table, item, Some(&unchanged)).await, item, Some(revision_of(item)?))
-    }
-
-    /// Puts an item if there is none.
-    ///
-    /// An ambiguous attempt is not retried: if the item was deleted since, a retry would restore it. The stored item
-    /// is read instead.
-    async fn put_first(self, item: &Item) -> Result<Guarded, TableError> {
-        let mut attempts = Attempts::of(self.table);
-        loop {
-            attempts.start();
-            let error = match put_request(self.table, item, Some(&Condition::no_item())).send().await {
-                Ok(answer) => {
-                    self.table.meter.write(answer.consumed_capacity());
-                    return Ok(Guarded::Written);
-                }
-                Err(error) => error,
-            };
-            match meaning(&error) {
-                Meaning::Refused => attempts.pause(Refusal::of(&error)).await?,
-                Meaning::Condition => return Ok(Guarded::Stale(existing(&error))),
-                Meaning::Final => return Err(unavailable(&error)),
-                Meaning::Ambiguous => {
-                    let there = self.table.get(item.key()?).await?;
-                    return Ok(outcome(there, item, revision_of(item)?)?);
-                }
+/// Puts an item if there is none.
+///
+/// An ambiguous attempt is not retried: if the item was deleted since, a retry would restore it. The stored item is read
+/// instead.
+async fn put_first(table: &Table, item: &Item) -> Result<Guarded, TableError> {
+    let mut attempts = Attempts::of(table);
+    loop {
+        attempts.start();
+        let error = match put_request(table, item, Some(&Condition::no_item())).send().await {
+            Ok(answer) => {
+                table.meter.write(answer.consumed_capacity());
+                return Ok(Guarded::Written);
+            }
+            Err(error) => error,
+        };
+        match meaning(&error) {
+            Meaning::Refused => attempts.pause(Refusal::of(&error)).await?,
+            Meaning::Condition => return Ok(Guarded::Stale(existing(&error))),
+            Meaning::Final => return Err(unavailable(&error)),
+            Meaning::Ambiguous => {
+                let there = table.get(item.key()?).await?;
+                return Ok(outcome(there, item, item.get(REVISION)?)?);
             }
         }
     }
+}
 
-    /// Deletes an item. A missing item counts as deleted.
-    pub async fn delete(self, key: Key) -> Result<Guarded, TableError> {
-        let no_item = Condition::no_item();
-        let condition = match self.known {
-            None => no_item,
-            Some(known) => no_item.or(Condition::equals(REVISION, &known)),
-        };
-        // The item may have been deleted by us and created again. A deletion leaves no item that would show this.
-        guarded(delete(self.table, key, Some(&condition)).await, &Item::new(), self.known.map(Revision::next))
-    }
+/// Deletes an item, if it has the known revision now. A missing item counts as deleted. If no revision is known, there must
+/// be no item.
+pub async fn delete_revised(table: &Table, key: Key, known: Option<Revision>) -> Result<Guarded, TableError> {
+    let no_item = Condition::no_item();
+    let condition = match known {
+        None => no_item,
+        Some(known) => no_item.or(Condition::equals(REVISION, &known)),
+    };
+    // The item may have been deleted by us and created again. A deletion leaves no item that would show this.
+    guarded(delete(table, key, Some(&condition)).await, &Item::new(), known.map(Revision::next))
 }
 
 /// The outcome of a conditional write. `ours` is the item that the write would have left, and `next` is the revision that
@@ -155,7 +143,7 @@ fn guarded(
 fn outcome(there: Option<Item>, ours: &Item, next: Revision) -> Result<Guarded, Corrupt> {
     Ok(match there {
         Some(there) if there == *ours => Guarded::Written,
-        Some(there) if revision_of(&there)? == next => Guarded::Stale(Some(there)),
+        Some(there) if there.get::<Revision>(REVISION)? == next => Guarded::Stale(Some(there)),
         _ => Guarded::Unknown,
     })
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 fn event(actor: &str, subject: Option<&str>, data: Option<&str>) -> Event {
     Event {
-        id: EventId::first_of(UnixMillis::MIN),
+        id: EventId::MIN,
         event_type: "paid".parse().unwrap(),
         actor: actor.parse().unwrap(),
         subject: subject.map(|subject| subject.parse().unwrap()),

@@ -62,11 +62,6 @@ pub(crate) struct Announced {
 }
 
 impl Incarnation<'_> {
-    /// The key of the announcement.
-    pub(super) fn announcement_key(self) -> AnnouncementKey {
-        Announcement::key(self.consumer)
-    }
-
     /// The condition that an announcement is the one of this incarnation, and that its consumer is not being deleted.
     fn goes_on(self) -> Condition {
         is_of(self.incarnation).and(Condition::absent(Announcement::ENDED))
@@ -74,7 +69,7 @@ impl Incarnation<'_> {
 
     /// The announcement, unless the consumer has been deleted. The read is consistent.
     pub(crate) async fn announcement(self) -> Result<Option<Announcement>, TableError> {
-        let item = self.op.table.get(self.announcement_key().encode()).await?;
+        let item = self.op.table.get(Announcement::key(self.consumer).encode()).await?;
         let item = item.filter(|item| !item.flag(Announcement::ENDED));
         let found = item.as_ref().map(Announcement::decode).transpose()?;
         Ok(found.filter(|found| found.incarnation == self.incarnation))
@@ -82,7 +77,7 @@ impl Incarnation<'_> {
 
     /// The part of a run's transaction that announces the run.
     pub(crate) fn announcing_run(self, from: EventId, to: EventId, at: UnixMillis) -> Update {
-        Update::of(&self.announcement_key())
+        Update::of(&Announcement::key(self.consumer))
             .set(Announcement::FROM, &from)
             .set(Announcement::TO, &to)
             .set(Announcement::AT, &at)
@@ -92,7 +87,7 @@ impl Incarnation<'_> {
 
     /// Announces that a poll reads up to an id, and reads the counters. `None` if the consumer has been deleted.
     pub(crate) async fn announce_poll(self, to: EventId) -> Result<Option<LedgerCounters>, TableError> {
-        let update = Update::of(&self.announcement_key())
+        let update = Update::of(&Announcement::key(self.consumer))
             .set(Announcement::TO, &to)
             .set(Announcement::MODE, &ConsumerMode::Polls)
             .only_if(self.goes_on().and(Condition::below(Announcement::TO, &to)));
@@ -105,7 +100,7 @@ impl Incarnation<'_> {
 
     /// Announces that the consumer's start moves down to an id.
     pub(crate) async fn lower_start(self, start: EventId) -> Result<(), TableError> {
-        let update = Update::of(&self.announcement_key())
+        let update = Update::of(&Announcement::key(self.consumer))
             .set(Announcement::START, &start)
             .only_if(self.goes_on().and(Condition::above(Announcement::START, &start)));
         self.op.table.update(&update).await.map(drop)
@@ -114,14 +109,15 @@ impl Incarnation<'_> {
     /// Ends the announcement, unless it belongs to a later incarnation. From then on, it counts as absent.
     pub(crate) async fn end_announcement(self) -> Result<(), TableError> {
         let is_ours = Condition::at_most("incarnation", self.incarnation.get());
-        let end = Update::of(&self.announcement_key()).set(Announcement::ENDED, true).only_if(is_ours);
+        let end =
+            Update::of(&Announcement::key(self.consumer)).set(Announcement::ENDED, true).only_if(is_ours);
         self.op.table.update(&end).await.map(drop)
     }
 
     /// Counts some partitions of the ledger, after entries were put into them. False if this incarnation of
     /// the consumer has been deleted: then nobody reads the entries.
     pub(crate) async fn count(self, shards: &[u8]) -> Result<bool, TableError> {
-        let update = Update::of(&self.announcement_key()).only_if(self.goes_on());
+        let update = Update::of(&Announcement::key(self.consumer)).only_if(self.goes_on());
         let attributes = shards.iter().map(|shard| LedgerCounters::attribute(*shard));
         let update = attributes.fold(update, |update, attribute| update.add(attribute, 1_u64));
         self.op.table.update(&update).await

@@ -7,7 +7,7 @@
 //! A process that works for an earlier incarnation of a consumer must not change an entry of a later one.
 
 use lately_items::{EXPIRES_AT, LateEventKey};
-use lately_keys::{EventId, UnixMillis};
+use lately_keys::EventId;
 use lately_table::{Condition, Item, Query, TableError, Update};
 
 use crate::at_once::run_each;
@@ -32,18 +32,8 @@ pub(crate) struct Walked {
     pub(crate) ahead: Vec<EventId>,
     /// All entries up to this id are settled; `None` if the walk has not passed a page of settled entries.
     pub(crate) behind: Option<EventId>,
-    /// Why the walk ended.
-    pub(crate) ending: WalkEnding,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WalkEnding {
-    /// There are no more entries.
-    Exhausted,
-    /// An unsettled entry lies behind the id.
-    Ahead,
-    /// There may be more entries.
-    Cut,
+    /// True if there may be more entries up to the id.
+    pub(crate) is_cut: bool,
 }
 
 impl Incarnation<'_> {
@@ -87,24 +77,21 @@ impl Incarnation<'_> {
         upto: EventId,
         most: usize,
     ) -> Result<Walked, TableError> {
-        let mut walked = Walked { ids: Vec::new(), ahead: Vec::new(), behind, ending: WalkEnding::Exhausted };
+        let mut walked = Walked { ids: Vec::new(), ahead: Vec::new(), behind, is_cut: false };
         let mut after = behind;
         loop {
-            let page = self.unsettled(shard, after, LAST).await?;
+            let page = self.unsettled(shard, after, EventId::MAX).await?;
             let (late, ahead) = page.ids.split_at(page.ids.partition_point(|id| *id <= upto));
             walked.ids.extend(late);
             if !ahead.is_empty() {
-                walked.ahead.extend(ahead);
-                walked.ending = WalkEnding::Ahead;
-                return Ok(walked);
+                return Ok(Walked { ahead: ahead.to_vec(), ..walked });
             }
             let Some(last) = page.last else { return Ok(walked) };
             if walked.ids.is_empty() {
                 walked.behind = Some(last);
             }
             if walked.ids.len() > most || self.op.table.is_spent() {
-                walked.ending = WalkEnding::Cut;
-                return Ok(walked);
+                return Ok(Walked { is_cut: true, ..walked });
             }
             after = Some(last);
         }
@@ -155,7 +142,7 @@ impl Incarnation<'_> {
     async fn is_settled(self, shard: u8) -> Result<bool, TableError> {
         let mut after = None;
         loop {
-            let page = self.unsettled(shard, after, LAST).await?;
+            let page = self.unsettled(shard, after, EventId::MAX).await?;
             if !page.ids.is_empty() || page.last.is_none() {
                 return Ok(page.ids.is_empty());
             }
@@ -163,6 +150,3 @@ impl Incarnation<'_> {
         }
     }
 }
-
-/// The last possible id.
-const LAST: EventId = EventId::last_of(UnixMillis::MAX);

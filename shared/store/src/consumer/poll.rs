@@ -23,9 +23,8 @@ use lately_items::{Checkpoint, ConsumerMode, LedgerCounters, Outstanding, Stored
 use lately_keys::EventId;
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 use lately_table::limits::BATCH_KEYS;
-use lately_table::{Guarded, Revised, Rounds, TableError};
+use lately_table::{Guarded, Rounds, TableError, put_revised};
 
-use crate::consumer::ledger::WalkEnding;
 use crate::consumer::{ConsumerError, ConsumerNotFound, Incarnation, existing};
 use crate::handle::ConsumerHandle;
 use crate::latest::page::{DraftEnd, PageItem};
@@ -89,7 +88,7 @@ impl ConsumerHandle<'_> {
                 None => polling.next_batch(request).await?,
             };
             let Some(next) = next else { return Ok(polled) };
-            found = match Revised::of(&self.op.table, Some(checkpoint.revision)).put(&next.encode()).await? {
+            found = match put_revised(&self.op.table, &next.encode(), Some(checkpoint.revision)).await? {
                 Guarded::Written => return Ok(polled),
                 // Another poll was first, or an attempt of this one was applied: its batch is given.
                 Guarded::Stale(_) | Guarded::Unknown => self.checkpoint().await?,
@@ -230,15 +229,14 @@ impl Polling<'_> {
             let count = sweep.map_or(seen.of(shard), |sweep| sweep.count);
             let ledger = Incarnation::of(self.op, self.checkpoint);
             let walked = ledger.walk(shard, sweep.map(|sweep| sweep.behind), *position, limit).await?;
-            let is_cut = walked.ending == WalkEnding::Cut;
             // An event that landed since the sweep began may lie before the place that the sweep had reached.
-            let begins_again = !is_cut && count < seen.of(shard);
-            if walked.ending == WalkEnding::Exhausted {
+            let begins_again = !walked.is_cut && count < seen.of(shard);
+            if !walked.is_cut && walked.ahead.is_empty() {
                 waiting.whole.push((shard, count));
             } else if !begins_again {
                 waiting.sweeps.extend(walked.behind.map(|behind| Sweep { shard, count, behind }));
             }
-            waiting.more |= is_cut || begins_again;
+            waiting.more |= walked.is_cut || begins_again;
             waiting.left.extend(walked.ids.into_iter().map(|id| (id, shard)));
             waiting.noted.extend(walked.ahead);
         }

@@ -1,6 +1,6 @@
 //! Moving a consumer's position: to the end of a committed batch, or to the target of a seek.
 
-use lately_items::{Checkpoint, ConsumerMode, beginning};
+use lately_items::{Checkpoint, ConsumerMode};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{BatchToken, ConsumerView, Seek, SeekTo};
 
@@ -73,9 +73,9 @@ impl ConsumerHandle<'_> {
 
 /// The last id before the first event that a seek asks for. `Latest` includes the events of the current millisecond.
 pub(super) fn before(to: SeekTo, now: UnixMillis) -> EventId {
-    let time = |at: UnixMillis| EventId::first_of(at).just_before().unwrap_or(beginning());
+    let time = |at: UnixMillis| EventId::first_of(at).just_before().unwrap_or(EventId::MIN);
     match to {
-        SeekTo::Earliest => beginning(),
+        SeekTo::Earliest => EventId::MIN,
         SeekTo::Latest => time(now),
         SeekTo::Time(at) => time(at),
         SeekTo::Event(id) => id,

@@ -9,7 +9,7 @@
 //! consumer of the same name sees that it belongs to another incarnation. When the batch then finds no announcement, it
 //! lets the entry expire.
 
-use lately_items::{Checkpoint, INCARNATION, LateEventKey, LatePageKey, RunKey};
+use lately_items::{Announcement, Checkpoint, INCARNATION, LateEventKey, LatePageKey, RunKey};
 use lately_keys::limits::LATE_SHARDS;
 use lately_keys::{Key, TableKey};
 use lately_model::Revision;
@@ -56,7 +56,7 @@ impl ConsumerHandle<'_> {
         loop {
             let transaction = Transaction::new(self.op.ambient())
                 .delete_if(self.consumer.encode(), is_up_to(marked.incarnation))
-                .delete_if(ours.announcement_key().encode(), is_up_to(marked.incarnation));
+                .delete_if(Announcement::key(self.consumer).encode(), is_up_to(marked.incarnation));
             match transaction.commit(&self.op.table).await? {
                 Transacted::Done => return Ok(true),
                 // A later consumer has this name.

@@ -1,11 +1,10 @@
 //! Creating and changing a consumer, and its view.
 
-use lately_items::{Announcement, Checkpoint, StoredTopic, beginning};
+use lately_items::{Announcement, Checkpoint, StoredTopic};
 use lately_keys::{EventId, TableKey};
 use lately_model::{ConsumerView, EventQuery, NewConsumer};
-use lately_table::{Condition, Guarded, Revised, Rounds, TableError, Transacted, Transaction};
+use lately_table::{Condition, Guarded, Rounds, TableError, Transacted, Transaction, put_revised};
 
-use crate::consumer::ledger::WalkEnding;
 use crate::consumer::position::before;
 use crate::consumer::{ConsumerError, Incarnation, existing};
 use crate::handle::ConsumerHandle;
@@ -70,7 +69,7 @@ impl ConsumerHandle<'_> {
             let Some(known) = found else { return Ok(None) };
             let Some(wanted) = decide(&known)? else { return Ok(Some(known)) };
             let wanted = Checkpoint { revision: known.revision.next(), ..wanted };
-            found = match Revised::of(&self.op.table, Some(known.revision)).put(&wanted.encode()).await? {
+            found = match put_revised(&self.op.table, &wanted.encode(), Some(known.revision)).await? {
                 Guarded::Written => return Ok(Some(wanted)),
                 Guarded::Stale(there) => {
                     there.as_ref().map(Checkpoint::decode).transpose().map_err(TableError::from)?
@@ -108,7 +107,7 @@ impl ConsumerHandle<'_> {
         let Checkpoint { position, ref outstanding, settle, .. } = *checkpoint;
         let (late, late_more) = self.count_unsettled(checkpoint).await?;
         Ok(ConsumerView {
-            position: Some(position).filter(|position| *position != beginning()),
+            position: Some(position).filter(|position| *position != EventId::MIN),
             outstanding: outstanding.as_ref().map(|outstanding| outstanding.batch),
             lag_seconds: self.lag_seconds(checkpoint, stored).await?,
             late,
@@ -131,17 +130,15 @@ impl ConsumerHandle<'_> {
     /// Partitions whose counters have not risen since they were settled are not read.
     async fn count_unsettled(self, checkpoint: &Checkpoint) -> Result<(u64, bool), TableError> {
         let Checkpoint { known, position, sweeps, .. } = checkpoint;
-        let Some(announcement) = Incarnation::of(self.op, checkpoint).announcement().await? else {
-            return Ok((0, false));
-        };
         let ledger = Incarnation::of(self.op, checkpoint);
+        let Some(announcement) = ledger.announcement().await? else { return Ok((0, false)) };
         let mut waiting = 0;
         for shard in announcement.counters.risen_since(known) {
             // Events that landed before the place that a sweep has reached are counted when the next sweep begins.
             let behind = sweeps.iter().find(|sweep| sweep.shard == shard).map(|sweep| sweep.behind);
             let walked = ledger.walk(shard, behind, *position, usize::MAX).await?;
             waiting += walked.ids.len() as u64;
-            if walked.ending == WalkEnding::Cut {
+            if walked.is_cut {
                 return Ok((waiting, true));
             }
         }

@@ -36,7 +36,7 @@ const TYPES_PER_BUCKET: usize = 128;
 const _: () = assert!(TYPES_PER_BUCKET * (lately_keys::limits::EVENT_TYPE_BYTES + 1) < 16 * 1024);
 
 /// Directory entries read by one query.
-const DIRECTORY_ENTRIES: u32 = 32;
+const DIRECTORY_ENTRIES: usize = 32;
 
 impl DirectoryHandle<'_> {
     /// The first entries of a range, in its order. Unless they must be read now, they may be from a page that was read a
@@ -103,10 +103,10 @@ impl DirectoryHandle<'_> {
             Some(newest) => query.between(DirectoryKey::PREFIX, DirectoryKey::sort_key(newest)),
             None => query.begins_with(DirectoryKey::PREFIX),
         };
-        self.page(query.backward(true), u32::try_from(limit).unwrap_or(u32::MAX)).await
+        self.page(query.backward(true), limit).await
     }
 
-    async fn page(self, query: Query, limit: u32) -> Result<DirectoryPage, TableError> {
+    async fn page(self, query: Query, limit: usize) -> Result<DirectoryPage, TableError> {
         let page = self.op.table.query(&query.limit(limit).consistent(true)).await?;
         let entries = page.items.iter().map(DirectoryEntry::decode).collect::<Result<_, _>>()?;
         Ok(DirectoryPage { entries, more: page.next.is_some() })
@@ -121,13 +121,11 @@ impl DirectoryHandle<'_> {
         if entry.retention == retention {
             return Ok(Some(Arc::new(entry.clone())));
         }
-        let update = Update::of(&entry.key(self.topic)).only_if(Condition::exists(DirectoryEntry::BASE));
-        let update = match retention {
-            Some(days) => update
-                .set(DirectoryEntry::RETENTION_DAYS, days.get())
-                .set(EXPIRES_AT, DirectoryEntry::expiry(entry.bucket, days)),
-            None => update.remove(DirectoryEntry::RETENTION_DAYS).remove(EXPIRES_AT),
-        };
+        let expires_at = retention.map(|days| DirectoryEntry::expiry(entry.bucket, days));
+        let update = Update::of(&entry.key(self.topic))
+            .assign(DirectoryEntry::RETENTION_DAYS, retention.as_ref())
+            .assign(EXPIRES_AT, expires_at)
+            .only_if(Condition::exists(DirectoryEntry::BASE));
         self.update_entry(&update).await
     }
 

@@ -85,7 +85,7 @@ impl CoverageKeeper for BucketCoverage<'_> {
         Ok(entry.map(|entry| Arc::clone(&entry.coverage)))
     }
 
-    async fn replace(&self, is_known: Condition, _: Coverage, spreads: String) -> Result<bool, TableError> {
+    async fn replace(&self, is_known: Condition, spreads: String) -> Result<bool, TableError> {
         let Self { directory, bucket, .. } = *self;
         let key = DirectoryKey { topic: directory.topic.clone(), bucket };
         let is_there = Condition::exists(DirectoryEntry::BASE);

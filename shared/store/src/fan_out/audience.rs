@@ -8,7 +8,7 @@ use lately_keys::{ShardCount, UnixMillis};
 use lately_table::TableError;
 
 use crate::at_once::collect_all;
-use crate::fan_out::batch::FanOut;
+use crate::fan_out::FanOut;
 use crate::follow::FollowerPage;
 use crate::limits::{CLOCKS_APART_MILLIS, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
 
@@ -30,9 +30,9 @@ pub(super) async fn few_or_jobs(
     let source = &first.key.job.source;
     let counts = Box::pin(op.source(source).counts(shards));
     let counts = reads.counts.share((source.clone(), shards), counts).await?;
-    let limit = op.store.feeds().followers_per_job.into();
+    let limit = op.store.feeds.followers_per_job.into();
     let audience: u64 = counts.values().map(|counts| counts.here).sum();
-    let is_small = audience <= u64::from(op.store.feeds().audience);
+    let is_small = audience <= u64::from(op.store.feeds.audience);
     let is_few = is_small && op.table.time_left() > FAN_OUT_RESERVE;
     let since = first.changed_at().saturating_sub(TOLD_APART_MILLIS);
     let is_read = |counts: &FollowerCounts| {

@@ -2,13 +2,14 @@
 //! backlogs (`work/backlog.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use futures_util::stream::{self, StreamExt};
 use lately_items::{Backlog, DeferredEvent, DeferredTopic};
 
+use crate::at_once::complete_all;
 use crate::fan_out::outcome::Done;
 use crate::limits::WRITES_AT_ONCE;
+use crate::memory::lock;
 use crate::op::Op;
 use crate::work::BacklogQueue;
 
@@ -29,19 +30,19 @@ type DeferredEvents = BTreeMap<DeferredEvent, usize>;
 
 impl DeferredWork {
     pub(super) fn add(&self, backlog: Backlog, later: DeferredWrite, record: usize) {
-        self.all().entry((backlog, later.written)).or_default().insert(later.event, record);
+        lock(&self.0).entry((backlog, later.written)).or_default().insert(later.event, record);
     }
 
     /// Takes out the events that are deferred to one backlog.
     pub(super) fn take(&self, backlog: &Backlog) -> Vec<(DeferredTopic, Vec<DeferredEvent>)> {
-        let mut all = self.all();
+        let mut all = lock(&self.0);
         let ours = all.extract_if(.., |(of, _), _| of == backlog);
         ours.map(|((_, written), events)| (written, events.into_keys().collect())).collect()
     }
 
     /// Puts the events into backlogs. Returns the indexes of the records for which this failed.
     pub(super) async fn put(&self, op: &Op, done: &Done) -> BTreeSet<usize> {
-        let deferred = std::mem::take(&mut *self.all()).into_iter();
+        let deferred = std::mem::take(&mut *lock(&self.0)).into_iter();
         let puts = deferred.map(async |((backlog, written), events)| {
             let (events, records): (Vec<_>, BTreeSet<_>) = events.into_iter().unzip();
             match (BacklogQueue { op, backlog: &backlog }).put(&written, &events).await {
@@ -55,12 +56,6 @@ impl DeferredWork {
                 }
             }
         });
-        let puts: Vec<_> = puts.collect();
-        let failed = stream::iter(puts).buffer_unordered(WRITES_AT_ONCE).collect::<Vec<_>>().await;
-        failed.into_iter().flatten().collect()
-    }
-
-    fn all(&self) -> MutexGuard<'_, BTreeMap<(Backlog, DeferredTopic), DeferredEvents>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        complete_all(WRITES_AT_ONCE, puts).await.into_iter().flatten().collect()
     }
 }

@@ -11,7 +11,7 @@ use lately_keys::{EventId, Key, TableKey, UnixMillis, User};
 use lately_table::{Condition, Corrupt, Item, TableError, Update, Write};
 
 use crate::at_once::run_each;
-use crate::fan_out::batch::FanOut;
+use crate::fan_out::FanOut;
 use crate::fan_out::deferred::DeferredWrite;
 use crate::fan_out::spread::{listed, spread};
 use crate::limits::{BUSY_FOR, WRITES_AT_ONCE};
@@ -110,7 +110,7 @@ pub(super) async fn restamp_copies<'u>(
     users: impl Iterator<Item = &'u User>,
 ) -> Result<(), TableError> {
     let keys: Vec<_> = users.map(|user| place_in_feed(entry.id, user)).collect();
-    restamp(op, &keys, entry.expiry_in_feed(op.store.feeds().retention)).await
+    restamp(op, &keys, entry.expiry_in_feed(op.store.feeds.retention)).await
 }
 
 /// Gives some items another expiry. Items that do not exist are not written.
@@ -121,10 +121,6 @@ pub(super) async fn restamp(op: &Op, keys: &[Key], expires_at: Option<u64>) -> R
 
 /// Sets an item's expiry, if the item exists.
 pub(super) async fn stamp(op: &Op, key: Key, expires_at: Option<u64>) -> Result<(), TableError> {
-    let update = Update::under(key);
-    let update = match expires_at {
-        Some(seconds) => update.set(EXPIRES_AT, seconds),
-        None => update.remove(EXPIRES_AT),
-    };
-    op.table.update(&update.only_if(Condition::any_item())).await.map(drop)
+    let update = Update::under(key).assign(EXPIRES_AT, expires_at).only_if(Condition::any_item());
+    op.table.update(&update).await.map(drop)
 }

@@ -24,16 +24,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::stream::{self, StreamExt};
 use lately_items::{Announcement, DeletedEventKey, DirectoryKey, EndingMark, EventKey, LateEventKey};
 use lately_keys::{EventId, TableKey, Topic};
 use lately_table::TableError;
 use tokio::sync::OnceCell;
 
-use crate::at_once::{collect_all, run_each};
+use crate::at_once::{collect_all, complete_all, run_each};
 use crate::consumer::Incarnation;
-use crate::erasure::actors::ErasedActors;
-use crate::fan_out::batch::FanOut;
+use crate::erasure::ErasedActors;
+use crate::fan_out::FanOut;
 use crate::fan_out::kinds::erasure::erase_event;
 use crate::fan_out::kinds::retention::stamp_event;
 use crate::fan_out::plan;
@@ -63,9 +62,8 @@ impl FanOut<'_> {
             });
             news
         });
-        let topics: Vec<_> = topics.collect();
-        let failed = stream::iter(topics).buffer_unordered(RAILS_AT_ONCE).flat_map(stream::iter);
-        failed.map(|(index, _)| index).collect().await
+        let failed = complete_all(RAILS_AT_ONCE, topics).await.into_iter().flatten();
+        failed.map(|(index, _)| index).collect()
     }
 
     /// Notes the late events of one topic. Returns those that could not be noted for a consumer.
@@ -115,7 +113,12 @@ impl FanOut<'_> {
         }
         let mut unnoted = BTreeSet::new();
         for announcement in announced.consumers {
-            let candidates = self.candidates(&announcement, &inserted).await?;
+            let (mut covering, mut candidates) = (Covering::default(), Vec::new());
+            for inserted in &inserted {
+                if self.is_candidate(&announcement, inserted, &mut covering).await? {
+                    candidates.push(inserted.key.id());
+                }
+            }
             if let Err(error) = self.note_for(&announcement, &candidates).await {
                 tracing::warn!(%error, %topic, "late events were not noted for a consumer");
                 unnoted.extend(candidates);
@@ -176,21 +179,6 @@ impl FanOut<'_> {
         delete_each(self.op, deleted.map(|(late, _)| late.key.encode()).collect()).await
     }
 
-    /// The events that one consumer may have read past.
-    async fn candidates(
-        self,
-        announced: &Announcement,
-        inserted: &[&InsertedEvent],
-    ) -> Result<Vec<EventId>, TableError> {
-        let (mut covering, mut candidates) = (Covering::default(), Vec::new());
-        for inserted in inserted {
-            if self.is_candidate(announced, inserted, &mut covering).await? {
-                candidates.push(inserted.key.id());
-            }
-        }
-        Ok(candidates)
-    }
-
     /// Notes the candidates of one consumer, and then counts them. If the consumer was deleted meanwhile, they are dropped.
     async fn note_for(self, announced: &Announcement, candidates: &[EventId]) -> Result<(), TableError> {
         let Announcement { consumer, incarnation, .. } = announced;
@@ -226,7 +214,8 @@ impl FanOut<'_> {
         if id > *from {
             return Ok(plan::may_be_missed(inserted.at, *at));
         }
-        let run = covering.run_of(self.op, consumer, *incarnation, id).await?;
+        let consumer = Incarnation { op: self.op, consumer, incarnation: *incarnation };
+        let run = covering.run_of(consumer, id).await?;
         Ok(run.is_none_or(|run| plan::may_be_missed(inserted.at, run.announced_at)))
     }
 }

@@ -41,7 +41,6 @@
 //! on.
 
 mod audience;
-mod batch;
 mod checks;
 mod deferred;
 mod entries;
@@ -59,13 +58,12 @@ mod writer;
 
 use std::collections::BTreeSet;
 
-use futures_util::stream::{self, StreamExt};
-use lately_items::{EventKey, TimelineEntry};
+use lately_items::{Backlog, EventKey, TimelineEntry};
 use lately_keys::{EventId, UnixMillis};
 use lately_table::TableError;
 use tokio::sync::Semaphore;
 
-use crate::fan_out::batch::FanOut;
+use crate::at_once::complete_all;
 use crate::fan_out::deferred::DeferredWork;
 use crate::fan_out::entries::entry_of;
 use crate::fan_out::kinds::{backfill, backlog, cleanup, promotion};
@@ -109,8 +107,8 @@ impl Op {
             backlog: None,
         };
         let rails = plan::rails(records).into_iter();
-        let rails: Vec<_> = rails.map(|rail| writer.rail(fan_out.run(records, rail))).collect();
-        let rails = stream::iter(rails).buffer_unordered(RAILS_AT_ONCE).collect::<Vec<_>>();
+        let rails = rails.map(|rail| writer.rail(fan_out.run(records, rail)));
+        let rails = complete_all(RAILS_AT_ONCE, rails);
         // The list of erasures is read after the entries are written (`kinds/erasure/inserted.rs`).
         let work = async { (rails.await, Box::pin(fan_out.note_late(records)).await) };
         let (stopped, unnoted) = writer.during(work).await;
@@ -127,6 +125,23 @@ impl Op {
             ..done
         }
     }
+}
+
+/// A batch of records, while one of its records is being handled: the parts that all of its work shares.
+#[derive(Clone, Copy)]
+struct FanOut<'a> {
+    op: &'a Op,
+    writer: &'a Writer<'a>,
+    reads: &'a SharedReads,
+    /// Bounds the pages of followers and of entries that are in memory.
+    pages: &'a Semaphore,
+    done: &'a Done,
+    /// Collects the writes to busy partitions.
+    deferred: &'a DeferredWork,
+    /// The index of the record in the batch.
+    record: usize,
+    /// The backlog whose step runs. It writes to the backlog's partition although the partition is known to be busy.
+    backlog: Option<&'a Backlog>,
 }
 
 impl FanOut<'_> {

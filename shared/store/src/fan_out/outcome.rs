@@ -6,6 +6,7 @@ use lately_keys::UnixMillis;
 use lately_table::Cost;
 
 use crate::live::watch::LateEntries;
+use crate::memory::lock;
 
 /// The outcome of a batch of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub(super) struct Done {
 impl Done {
     /// Adds to the figures of the batch.
     pub(super) fn add(&self, add: impl FnOnce(&mut FanOutOutcome)) {
-        add(&mut self.outcome.lock().unwrap_or_else(PoisonError::into_inner));
+        add(&mut lock(&self.outcome));
     }
 
     pub(super) fn into_outcome(self) -> FanOutOutcome {

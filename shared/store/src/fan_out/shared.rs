@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use lately_items::{EventKey, FollowerCounts, StoredSource};
@@ -20,6 +20,7 @@ use lately_table::TableError;
 use tokio::sync;
 
 use crate::follow::FollowerPage;
+use crate::memory::lock;
 use crate::op::Op;
 
 /// The reads of a batch.
@@ -67,8 +68,7 @@ impl<K: Eq + Hash, V> Reads<K, V> {
         let asked = self.moments.fetch_add(1, Ordering::Relaxed);
         // The rails that continue at the same time as this one ask first.
         tokio::task::yield_now().await;
-        let last =
-            Arc::clone(self.last.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
+        let last = Arc::clone(lock(&self.last).entry(key).or_default());
         let mut last = last.lock().await;
         if let Some((_, found)) = last.as_ref().filter(|(began, _)| *began > asked) {
             return Ok(Arc::clone(found));
@@ -100,7 +100,7 @@ impl SharedReads {
         let began = self.moments.fetch_add(1, Ordering::Relaxed);
         // Another rail's look for this event may have failed.
         self.ask(&key);
-        let asked = std::mem::take(&mut *self.asked());
+        let asked = std::mem::take(&mut *lock(&self.asked));
         let found = op.table.existing(&asked).await?;
         there.extend(asked.into_iter().map(|key| {
             let exists = found.contains(&key);
@@ -110,13 +110,9 @@ impl SharedReads {
     }
 
     fn ask(&self, key: &Key) {
-        let mut asked = self.asked();
+        let mut asked = lock(&self.asked);
         if !asked.contains(key) {
             asked.push(key.clone());
         }
-    }
-
-    fn asked(&self) -> MutexGuard<'_, Vec<Key>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,7 +13,7 @@
 //! partition is busy. And a backlog is one more write, which makes a limit of the table or the account worse.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -25,6 +25,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::fan_out::outcome::Done;
 use crate::limits::{BUSY_ATTEMPTS, WRITES_AT_ONCE};
+use crate::memory::lock;
 
 /// A write call that is not full waits this long for rails that are still reading.
 const LINGER: Duration = Duration::from_millis(25);
@@ -149,7 +150,7 @@ impl<'a> Writer<'a> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     async fn run(&self) -> std::convert::Infallible {
@@ -245,7 +246,10 @@ impl State {
         if let Some(busy) = busy
             && batch.iter().any(|(_, queued)| queued.attempts + 1 >= BUSY_ATTEMPTS)
         {
-            let waiting = self.take_refusable(&busy);
+            let refusable = self.queue.iter();
+            let refusable = refusable.filter(|(_, queued)| queued.may_refuse && queued.key.pk == busy);
+            let places: Vec<_> = refusable.map(|(place, _)| *place).collect();
+            let waiting = places.into_iter().filter_map(|place| self.take_out(place)).collect();
             self.busy.insert(busy);
             self.end(waiting, &End::Refused);
         }
@@ -265,16 +269,6 @@ impl State {
             // A rail that has been dropped needs no answer.
             queued.ticket.send((queued.key, end.clone())).ok();
         }
-    }
-
-    /// Takes out of the queue the writes to a partition that the rails can leave for later.
-    fn take_refusable(&mut self, partition: &str) -> Vec<(u64, Queued)> {
-        let queued = self.queue.iter();
-        let places: Vec<_> = queued
-            .filter(|(_, queued)| queued.may_refuse && queued.key.pk == partition)
-            .map(|(place, _)| *place)
-            .collect();
-        places.into_iter().filter_map(|place| self.take_out(place)).collect()
     }
 
     /// The writes of the next call, if the call is full or no rail would add to it.

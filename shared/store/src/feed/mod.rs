@@ -74,7 +74,7 @@ impl FeedHandle<'_> {
 
     /// The item of an entry in the feed.
     pub(crate) fn entry(self, entry: &TimelineEntry) -> Item {
-        entry.in_feed(self.user, self.op.store.feeds().retention)
+        entry.in_feed(self.user, self.op.store.feeds.retention)
     }
 
     /// All marks of a feed.

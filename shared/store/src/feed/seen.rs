@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 use futures_util::future::try_join_all;
 use lately_items::{FeedEntryKey, SeenMarkKey, TimelineEntry};
-use lately_keys::{Actor, EventId, Order, UnixMillis};
+use lately_keys::{Actor, EventId, Order};
 use lately_model::Unread;
 use lately_model::limits::FUTURE_SECONDS;
 use lately_table::limits::UNITS_PER_REQUEST;
@@ -57,12 +57,8 @@ impl FeedHandle<'_> {
     pub async fn unread(self) -> Result<Unread, TableError> {
         // A consistent read: a user who has just seen everything has nothing unread.
         let marks = self.marks(true).await?;
-        let oldest = match marks.seen {
-            None => Some(EventId::first_of(UnixMillis::MIN)),
-            Some(seen) => seen.just_after(),
-        };
-        let newest = EventId::last_of(UnixMillis::MAX);
-        let Some(ids) = oldest.and_then(|oldest| IdRange::new(oldest, newest)) else {
+        let oldest = marks.seen.map_or(Some(EventId::MIN), EventId::just_after);
+        let Some(ids) = oldest.and_then(|oldest| IdRange::new(oldest, EventId::MAX)) else {
             return Ok(Unread::default());
         };
         let pulls = marks.pulls.iter().filter_map(|pull| {

@@ -17,7 +17,7 @@
 //! handed on.
 
 use lately_items::{FeedEntryKey, FeedMarks, PullMarker, TimelineEntry, place_in_feed};
-use lately_keys::{Actor, EventId, Order, Source, UnixMillis, User};
+use lately_keys::{Actor, EventId, Order, Source, User};
 use lately_model::{FollowView, ListQuery, PageSize};
 use lately_table::TableError;
 
@@ -74,7 +74,10 @@ impl FeedHandle<'_> {
         let mut comparison = Comparison { op: self.op, user, mends, marks, progress, report };
         comparison.pulls().await?;
         comparison.followed_sources().await?;
-        comparison.entries().await?;
+        // The feed itself, in which some entries do not belong.
+        let all = IdRange { oldest: EventId::MIN, newest: EventId::MAX };
+        comparison.partition(&FeedEntryKey::partition(user), all, None).await?;
+        comparison.report.timelines += 1;
         Ok(comparison.report)
     }
 }
@@ -95,7 +98,7 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
     /// Compares the feed with all sources that the user follows.
     async fn followed_sources(&mut self) -> Result<(), TableError> {
         let own = Source::Actor(Actor::from(self.user));
-        self.source(&own, EventId::first_of(UnixMillis::MIN)).await?;
+        self.source(&own, EventId::MIN).await?;
         let mut query = Some(ALL_FOLLOWS);
         while let Some(follows) = self.follows(&mut query).await? {
             // The user's own timeline was compared from its beginning.
@@ -122,20 +125,11 @@ impl<Progress: FnMut(&FeedReport, &[FeedFinding]) + Send> Comparison<'_, Progres
 
     /// Looks for missing events among those that a source lists from an id on.
     async fn source(&mut self, source: &Source, oldest: EventId) -> Result<(), TableError> {
-        if let Some(ids) = IdRange::new(oldest, EventId::last_of(UnixMillis::MAX)) {
+        if let Some(ids) = IdRange::new(oldest, EventId::MAX) {
             for (partition, ids) in self.op.step().source(source).partitions(ids, true).await? {
                 self.partition(&partition, ids, Some(source)).await?;
             }
         }
-        self.report.timelines += 1;
-        Ok(())
-    }
-
-    /// Looks for entries that do not belong to the feed.
-    async fn entries(&mut self) -> Result<(), TableError> {
-        let all =
-            IdRange { oldest: EventId::first_of(UnixMillis::MIN), newest: EventId::last_of(UnixMillis::MAX) };
-        self.partition(&FeedEntryKey::partition(self.user), all, None).await?;
         self.report.timelines += 1;
         Ok(())
     }

@@ -83,7 +83,7 @@ impl SourceHandle<'_> {
         let query = Query::partition(FollowerKey::partition(source, shard))
             .between(least, BEHIND_USERS)
             .start(start)
-            .limit(u32::try_from(limit).unwrap_or(u32::MAX))
+            .limit(limit)
             .consistent(consistent);
         let page = self.op.table.query(&query).await?;
         let followers = page.items.iter().map(Follower::decode).collect::<Result<_, _>>()?;
@@ -99,7 +99,7 @@ impl SourceHandle<'_> {
         let query = Query::partition(FollowerKey::partition(self.source, shard))
             .between(BEFORE_USERS, BEHIND_USERS)
             .backward(true)
-            .limit(1_u16);
+            .limit(1);
         let page = self.op.table.query(&query.consistent(true)).await?;
         Ok(page.items.first().map(Follower::decode).transpose()?.map(|last| last.user))
     }

@@ -76,7 +76,14 @@ impl UserHandle<'_> {
         loop {
             attempts.start_round();
             let shard = shards.pick(entropy_u64(self.op.ambient()));
-            let transaction = self.follow_writes(source, shard, &follower);
+            let edge = FollowEdge { source: source.clone(), shard, since: follower.since };
+            let counts = Update::under(FollowerCounts::key(source, shard))
+                .add(FollowerCounts::HERE, 1_u64)
+                .remove(EXPIRES_AT);
+            let transaction = Transaction::new(self.op.ambient())
+                .put_if(edge.encode(user), Condition::no_item())
+                .put(follower.encode(source, shard))
+                .update(counts);
             let Transacted::Cancelled { faults, maybe_applied } = transaction.commit(&self.op.table).await?
             else {
                 return Ok(Followed { since: follower.since, created: true });
@@ -116,10 +123,18 @@ impl UserHandle<'_> {
         let mut attempts = Attempts::of(&self.op.table);
         loop {
             attempts.start_round();
-            let Some(edge) = self.edge(source).await? else {
-                return Ok(());
-            };
-            if self.unfollow_writes(&edge).commit(&self.op.table).await? == Transacted::Done {
+            let Some(FollowEdge { shard, since, .. }) = self.edge(source).await? else { return Ok(()) };
+            // The user may have followed again meanwhile, in another shard.
+            let is_same = Condition::equals("n", shard.get()).and(Condition::equals("since", since.get()));
+            let counts = Update::under(FollowerCounts::key(source, shard))
+                .set(FollowerCounts::LEFT_AT, self.op.now().get())
+                .add(FollowerCounts::HERE, -1_i64)
+                .add(FollowerCounts::LEFT, 1_u64);
+            let transaction = Transaction::new(self.op.ambient())
+                .delete_if(FollowEdge::key(self.user, source), is_same)
+                .delete(Follower::key(source, shard, self.user))
+                .update(counts);
+            if transaction.commit(&self.op.table).await? == Transacted::Done {
                 return Ok(());
             }
             attempts.pause_or(too_busy).await?;
@@ -172,34 +187,9 @@ impl UserHandle<'_> {
         let query = Query::partition(FeedEntryKey::partition(self.user))
             .begins_with(PullMarkerKey::PREFIX)
             .count()
-            .limit(u32::try_from(PULL_SOURCES).unwrap_or(u32::MAX))
+            .limit(PULL_SOURCES)
             .consistent(true);
         Ok(self.op.table.query(&query).await?.count)
-    }
-
-    fn follow_writes(self, source: &Source, shard: Shard, follower: &Follower) -> Transaction {
-        let edge = FollowEdge { source: source.clone(), shard, since: follower.since };
-        let counts = Update::under(FollowerCounts::key(source, shard))
-            .add(FollowerCounts::HERE, 1_u64)
-            .remove(EXPIRES_AT);
-        Transaction::new(self.op.ambient())
-            .put_if(edge.encode(self.user), Condition::no_item())
-            .put(follower.encode(source, shard))
-            .update(counts)
-    }
-
-    fn unfollow_writes(self, edge: &FollowEdge) -> Transaction {
-        let FollowEdge { source, shard, since } = edge;
-        // The user may have followed again meanwhile, in another shard.
-        let is_same = Condition::equals("n", shard.get()).and(Condition::equals("since", since.get()));
-        let counts = Update::under(FollowerCounts::key(source, *shard))
-            .set(FollowerCounts::LEFT_AT, self.op.now().get())
-            .add(FollowerCounts::HERE, -1_i64)
-            .add(FollowerCounts::LEFT, 1_u64);
-        Transaction::new(self.op.ambient())
-            .delete_if(FollowEdge::key(self.user, source), is_same)
-            .delete(Follower::key(source, *shard, self.user))
-            .update(counts)
     }
 }
 

@@ -76,11 +76,6 @@ impl IssueDraft {
         true
     }
 
-    /// Notes that there are no issues after those that were looked at.
-    pub(super) const fn exhaust(&mut self) {
-        self.left = None;
-    }
-
     /// True if the page has room, and numbers to look at.
     pub(super) const fn is_open(&self) -> bool {
         self.left.is_some() && !self.is_full

@@ -9,7 +9,7 @@
 
 use lately_items::{IssueKey, ReadIssue};
 use lately_keys::{CursorError, IssueNumber, Order};
-use lately_model::{Issue, IssueList, IssueQuery, IssueView, IssuesAwaited, Revision};
+use lately_model::{Issue, IssueList, IssueQuery, IssueView, IssuesAwaited};
 use lately_table::{Page, TableError};
 
 use crate::handle::RepositoryHandle;
@@ -82,7 +82,7 @@ impl RepositoryHandle<'_> {
                 read.push(issue);
             }
             if page.next.is_none() && draft.is_open() {
-                draft.exhaust();
+                draft.left = None;
             }
         }
         Ok((draft, read))
@@ -99,7 +99,7 @@ impl RepositoryHandle<'_> {
     ) -> Result<Page, TableError> {
         let query = view::query(view, self.repository, numbers)
             .backward(order == Order::NewestFirst)
-            .limit(u32::try_from(limit).unwrap_or(u32::MAX))
+            .limit(limit)
             .consistent(consistent);
         self.op.table.query_items(&query).await
     }
@@ -120,14 +120,9 @@ impl RepositoryHandle<'_> {
         }
         // An item of an older schema is not in every index.
         self.op.issues().write_back(std::slice::from_ref(&read)).await;
-        let shown = self.shown(view::of(view, &read.issue), number).await?;
-        Ok(shown.is_some_and(|shown| shown >= revision).then_some(read.issue))
-    }
-
-    /// The revision of an issue that a view shows; `None` if the view does not show the issue.
-    async fn shown(self, view: IssueView, number: IssueNumber) -> Result<Option<Revision>, TableError> {
-        let mut page = self.query_issues(view, [number, number], Order::NewestFirst, 1, false).await?;
+        let (view, numbers) = (view::of(view, &read.issue), [number, number]);
+        let mut page = self.query_issues(view, numbers, Order::NewestFirst, 1, false).await?;
         let shown = page.items.pop().map(ReadIssue::of).transpose()?;
-        Ok(shown.map(|shown| shown.issue.revision))
+        Ok(shown.is_some_and(|shown| shown.issue.revision >= revision).then_some(read.issue))
     }
 }

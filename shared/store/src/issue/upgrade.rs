@@ -12,12 +12,12 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use futures_util::stream::{self, StreamExt};
 use lately_items::issue::SCHEMA;
 use lately_items::{IssueKey, ReadIssue, schema_of};
 use lately_keys::IssueNumber;
 use lately_table::{Item, TableError, Update};
 
+use crate::at_once::complete_all;
 use crate::handle::IssuesHandle;
 use crate::issue::update_between;
 use crate::limits::WRITE_BACKS_PER_PAGE;
@@ -32,15 +32,15 @@ const _: () = assert!(WRITE_BACKS_AT_ONCE <= WRITE_BACKS_PER_PAGE);
 impl IssuesHandle<'_> {
     /// Writes back the upgraded ones of some issues that were read, up to [`WRITE_BACKS_PER_PAGE`].
     pub(super) async fn write_back(self, read: &[ReadIssue]) {
-        let upgrades = read.iter().filter_map(upgrade_of).take(WRITE_BACKS_PER_PAGE);
+        let upgrades =
+            read.iter().filter_map(|read| update_between(read, &read.upgraded)).take(WRITE_BACKS_PER_PAGE);
         let writes = upgrades.map(async |upgrade| {
             // If the update's condition fails, another writer has written a newer state.
             if let Err(error) = self.op.table.once().update(&upgrade).await {
                 tracing::warn!(%error, "an upgraded issue is not written back");
             }
         });
-        let writes: Vec<_> = writes.collect();
-        stream::iter(writes).buffer_unordered(WRITE_BACKS_AT_ONCE).collect::<()>().await;
+        complete_all(WRITE_BACKS_AT_ONCE, writes).await;
     }
 }
 
@@ -111,7 +111,7 @@ impl MigrationReport {
         match schema.and_then(|schema| Ok((schema, ReadIssue::of(item)?))) {
             Ok((schema, _)) if schema > SCHEMA => self.newer += 1,
             Ok((_, read)) => {
-                let upgrade = upgrade_of(&read);
+                let upgrade = update_between(&read, &read.upgraded);
                 self.current += u64::from(upgrade.is_none());
                 return upgrade;
             }
@@ -125,9 +125,8 @@ impl MigrationReport {
 
     /// Makes upgrades, and counts their outcomes.
     async fn upgrade(&mut self, op: &Op, upgrades: &[Update]) {
-        let updates: Vec<_> = upgrades.iter().map(|upgrade| op.table.update(upgrade)).collect();
-        let mut updates = stream::iter(updates).buffer_unordered(WRITE_BACKS_AT_ONCE);
-        while let Some(updated) = updates.next().await {
+        let updates = upgrades.iter().map(|upgrade| op.table.update(upgrade));
+        for updated in complete_all(WRITE_BACKS_AT_ONCE, updates).await {
             match updated {
                 Ok(true) => self.upgraded += 1,
                 Ok(false) => self.overtaken += 1,
@@ -139,9 +138,4 @@ impl MigrationReport {
             }
         }
     }
-}
-
-/// The update that upgrades the stored item; `None` if the item needs no upgrade.
-fn upgrade_of(read: &ReadIssue) -> Option<Update> {
-    update_between(read, &read.upgraded)
 }

@@ -5,11 +5,12 @@
 
 use lately_items::{Acceptance, StoredTopic};
 use lately_keys::Topic;
-use lately_model::{ISSUES_TOPIC, NewEvent};
+use lately_model::{ISSUES_TOPIC, NewEvent, TopicChange};
 use lately_table::{Fault, Item, TableError, Transaction};
 
 use crate::erasure::ActorIsBeingErased;
 use crate::handle::IssuesHandle;
+use crate::topic::error::{PutTopicError, TopicError};
 use crate::write::error::WriteError;
 use crate::write::place::EventWriter;
 
@@ -28,7 +29,17 @@ pub(super) enum IssueWrite {
 impl IssuesHandle<'_> {
     /// The topic of the events that report issues. It is created at first use; an existing topic keeps its settings.
     pub(super) async fn topic(self) -> Result<StoredTopic, TableError> {
-        self.op.topic(&issues_topic()).stored_or_create().await
+        let topic = issues_topic();
+        match self.op.topic(&topic).stored().await {
+            Ok(stored) => return Ok(stored),
+            Err(TopicError::NotFound(_)) => {}
+            Err(TopicError::Table(error)) => return Err(error),
+        }
+        match self.op.topic(&topic).ensure(&TopicChange::default()).await {
+            Ok((stored, _)) => Ok(stored),
+            Err(PutTopicError::Table(error)) => Err(error),
+            Err(error) => Err(TableError::unavailable(error)),
+        }
     }
 
     /// Makes the conditional write of an issue, which is the only write of `transaction`, and writes the event that

@@ -47,8 +47,9 @@ impl TopicHandle<'_> {
     /// A page of a topic's events.
     pub async fn latest(self, query: &EventQuery) -> Result<Page<Event>, TimelineError> {
         let read = |op: Op, before: Option<Page<Event>>| async move {
-            let cursor = before.and_then(|page| page.next).or_else(|| query.cursor.clone());
-            op.topic(self.topic).page(&EventQuery { cursor, ..query.clone() }).await
+            // Only an oldest-first page waits, and each of them has a cursor.
+            let Some(before) = before else { return op.topic(self.topic).page(query).await };
+            op.topic(self.topic).page(&EventQuery { cursor: before.next, ..query.clone() }).await
         };
         page_or_wait(self.op, query.wait, read, is_empty).await
     }
@@ -57,11 +58,11 @@ impl TopicHandle<'_> {
         let stored = self.stored().await?;
         let fingerprint = fingerprint(self.topic, &stored, query);
         let span = Span::new(query, fingerprint, self.op.now())?;
-        let mut draft = PageDraft::new(query.limit, fingerprint, &span);
+        let mut draft = PageDraft::new(0, query.limit.get().into(), fingerprint, &span);
         let mut ending = self.fill(&mut draft, &stored, query, &span).await?;
         // The events of other types are behind the cursor, too, so that no later page pays for them again.
         if query.event_type.is_some() && ending == PageEnd::default() {
-            ending.at = draft.settled_end(&span);
+            ending.at = draft.settled_end();
         }
         Ok(draft.finish(ending))
     }
@@ -77,7 +78,7 @@ impl TopicHandle<'_> {
         beside: usize,
     ) -> Result<DraftEnd<Event>, TableError> {
         let span = Span { order: Order::OldestFirst, ids, position: None, now: self.op.now() };
-        let mut draft = PageDraft::beside(beside, limit, Fingerprint::of("range").finish(), &span);
+        let mut draft = PageDraft::new(beside, limit, Fingerprint::of("range").finish(), &span);
         let ending = self.fill(&mut draft, stored, query, &span).await?;
         Ok(draft.end(ending))
     }

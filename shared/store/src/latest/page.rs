@@ -2,7 +2,7 @@
 
 use lately_items::TimelineEntry;
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
-use lately_model::{Event, Page, PageSize, TimelineEvent};
+use lately_model::{Event, Page, TimelineEvent};
 
 use crate::latest::span::{Span, settled_before};
 use crate::limits::{
@@ -18,16 +18,14 @@ pub(crate) trait PageItem {
     fn id(&self) -> EventId;
 
     /// The event's size in bytes as sent, or slightly more. It is not known of an entry, and then zero.
-    fn sent_bytes(&self) -> usize;
+    fn sent_bytes(&self) -> usize {
+        0
+    }
 }
 
 impl PageItem for TimelineEntry {
     fn id(&self) -> EventId {
         self.id
-    }
-
-    fn sent_bytes(&self) -> usize {
-        0
     }
 }
 
@@ -105,10 +103,7 @@ pub(crate) struct WaveEdge {
 pub(crate) struct PageDraft<T> {
     limit: usize,
     query: Fingerprint,
-    order: Order,
-    position: Option<EventId>,
-    /// All events up to this id had landed when the page was requested.
-    settled: EventId,
+    span: Span,
     /// The events of the page so far.
     pub(super) events: Vec<T>,
     bytes: usize,
@@ -124,15 +119,9 @@ pub(crate) struct DraftEnd<T> {
 }
 
 impl<T: PageItem> PageDraft<T> {
-    pub(crate) fn new(limit: PageSize, query: Fingerprint, span: &Span) -> Self {
-        Self::beside(0, limit.get().into(), query, span)
-    }
-
     /// A page whose response also carries this many bytes of other data.
-    pub(crate) fn beside(bytes: usize, limit: usize, query: Fingerprint, span: &Span) -> Self {
-        let Span { order, position, now, .. } = *span;
-        let settled = settled_before(now, ASCENDING_LAG_MILLIS);
-        Self { limit, query, order, position, settled, events: Vec::new(), bytes }
+    pub(crate) fn new(bytes: usize, limit: usize, query: Fingerprint, span: &Span) -> Self {
+        Self { limit, query, span: *span, events: Vec::new(), bytes }
     }
 
     /// The number of events that the page can still take.
@@ -163,20 +152,21 @@ impl<T: PageItem> PageDraft<T> {
     }
 
     /// The id up to which an oldest-first page has seen all that can still land, if it has come to the end of its span.
-    pub(super) fn settled_end(&self, span: &Span) -> Option<EventId> {
-        let ids = span.ids.filter(|_| self.order == Order::OldestFirst)?;
-        let settled = ids.newest.min(settled_before(span.now, WRITE_MILLIS));
-        Some(settled).max(self.events.last().map(T::id)).max(self.position)
+    pub(super) fn settled_end(&self) -> Option<EventId> {
+        let Span { order, ids, position, now } = self.span;
+        let ids = ids.filter(|_| order == Order::OldestFirst)?;
+        let settled = ids.newest.min(settled_before(now, WRITE_MILLIS));
+        Some(settled).max(self.events.last().map(T::id)).max(position)
     }
 
     /// The page's events, and where it ends.
     pub(crate) fn end(self, PageEnd { more, at }: PageEnd) -> DraftEnd<T> {
-        let position = at.or_else(|| self.events.last().map(T::id)).or(self.position);
+        let position = at.or_else(|| self.events.last().map(T::id)).or(self.span.position);
         DraftEnd { events: self.events, position, has_more: more }
     }
 
     pub(crate) fn finish(self, ending: PageEnd) -> Page<T> {
-        let (query, order, settled) = (self.query, self.order, self.settled);
+        let (query, Span { order, now, .. }) = (self.query, self.span);
         let DraftEnd { events, position, has_more } = self.end(ending);
         let cursor = |order, position: Option<EventId>| {
             let position = position.map_or(Position::Start, Position::Event);
@@ -184,6 +174,7 @@ impl<T: PageItem> PageDraft<T> {
         };
         // Events that are older than an event newer than `settled` may still land, so `newer` starts at `settled` at
         // the latest.
+        let settled = settled_before(now, ASCENDING_LAG_MILLIS);
         let newer = events.first().map(|first| first.id().min(settled));
         let (next, newer) = match order {
             Order::NewestFirst => {

@@ -101,7 +101,7 @@ pub(crate) const fn settled_before(now: UnixMillis, millis: u64) -> EventId {
 fn ids(query: &EventQuery, order: Order, position: Option<EventId>, now: UnixMillis) -> Option<IdRange> {
     let oldest = EventId::first_of(query.range.from.unwrap_or(UnixMillis::MIN));
     let newest = match query.range.to {
-        None => EventId::last_of(UnixMillis::MAX),
+        None => EventId::MAX,
         Some(to) => EventId::first_of(to).just_before()?,
     };
     let settled = settled_before(now, ASCENDING_LAG_MILLIS);

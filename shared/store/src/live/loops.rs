@@ -1,7 +1,7 @@
 //! The loops of a process, as their followers see them. A loop runs in `shared.rs`.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use lately_items::Timeline;
 use lately_keys::{EventId, UnixMillis};
@@ -11,6 +11,7 @@ use tokio::sync::{OnceCell, broadcast};
 
 use crate::limits::NEWS_KEPT;
 use crate::live::window::SettledPosition;
+use crate::memory::lock;
 use crate::timeline::error::TimelineError;
 use crate::topic::error::{TopicError, TopicNotFound};
 
@@ -112,8 +113,4 @@ impl Loop {
         // An error means that no follower listens just now.
         drop(sender.send(Arc::new(news)));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

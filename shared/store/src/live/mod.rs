@@ -24,7 +24,6 @@
 //! | the open streams of a caller | `open.rs` |
 
 pub(crate) mod loops;
-pub(crate) mod message;
 pub(crate) mod open;
 mod outbox;
 mod reader;
@@ -32,6 +31,8 @@ mod recent;
 mod shared;
 pub(crate) mod watch;
 mod window;
+
+pub use outbox::LiveMessage;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +46,6 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::limits::{NOTE_OVERLAP_MILLIS, PAGE_EVENTS, RESUMED_MILLIS, SETTLED_EVERY};
 use crate::list::start;
 use crate::live::loops::{Loop, News, Snapshot};
-use crate::live::message::LiveMessage;
 use crate::live::outbox::Outbox;
 use crate::live::reader::{LateQueue, Reader, remove_first};
 use crate::live::window::SettledPosition;

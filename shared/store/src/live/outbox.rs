@@ -6,15 +6,38 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lately_keys::{Cursor, EventId, Fingerprint, Order, Position, UnixMillis};
+use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::TimelineEvent;
 
 use crate::latest::span::IdRange;
 use crate::limits::FOLLOWER_TOLD_KEPT;
-use crate::live::message::LiveMessage;
 use crate::live::recent::Recent;
 use crate::live::window::SettledPosition;
 use crate::timeline::filter::Filter;
+
+/// A message of a follower.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LiveMessage {
+    /// An event. A follower that begins at the cursor returns all events that were not returned before.
+    Event {
+        /// The settled position.
+        cursor: String,
+        /// The event.
+        event: Arc<TimelineEvent>,
+    },
+    /// An event that arrived behind the settled position.
+    Late {
+        /// The settled position.
+        cursor: String,
+        /// The event.
+        event: Arc<TimelineEvent>,
+    },
+    /// Nothing new up to a position.
+    Settled {
+        /// The settled position.
+        cursor: String,
+    },
+}
 
 #[derive(Debug)]
 pub(super) struct Outbox {
@@ -35,10 +58,7 @@ impl Outbox {
 
     /// The ids behind the follower's position, up to a settled one.
     pub(super) fn missed(&self, settled: EventId) -> Option<IdRange> {
-        let first = match self.position {
-            None => EventId::first_of(UnixMillis::MIN),
-            Some(position) => position.just_after()?,
-        };
+        let first = self.position.map_or(Some(EventId::MIN), EventId::just_after)?;
         IdRange::new(first, settled)
     }
 
@@ -95,13 +115,13 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use lately_keys::Tick;
+    use lately_keys::UnixMillis;
     use lately_model::Event;
 
     use super::*;
 
     fn id(millis: u64) -> EventId {
-        EventId::first_at(Tick::first_of(UnixMillis::new(millis).unwrap()))
+        EventId::first_of(UnixMillis::new(millis).unwrap())
     }
 
     fn event(millis: u64) -> Arc<TimelineEvent> {

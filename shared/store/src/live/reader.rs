@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lately_items::{FeedMarks, StoredTopic, Timeline, TimelineEntry, place_in_feed, places_at_source};
-use lately_keys::{EventId, Fingerprint, Order, Source, Topic, UnixMillis};
+use lately_keys::{EventId, Fingerprint, Order, Source, Topic};
 use lately_model::{Event, EventQuery, TimelineEvent};
 use lately_table::TableError;
 
@@ -27,7 +27,7 @@ const LATE_PER_CALL: usize = 25;
 pub(super) struct Reader {
     timeline: Timeline,
     /// For a topic: its settings. A reader only needs those that never change.
-    stored: Option<StoredTopic>,
+    pub(super) stored: Option<StoredTopic>,
     /// For a feed: its marks, and when they were read, by the monotonic clock.
     marks: Option<(FeedMarks, Duration)>,
 }
@@ -36,11 +36,6 @@ impl Reader {
     /// A reader of a timeline; for a topic, with the topic as it is stored.
     pub(super) const fn new(timeline: Timeline, stored: Option<StoredTopic>) -> Self {
         Self { timeline, stored, marks: None }
-    }
-
-    /// When the topic was created.
-    pub(super) fn created_at(&self) -> Option<UnixMillis> {
-        self.stored.map(|stored| stored.created_at)
     }
 
     /// The error for a topic that was deleted.
@@ -71,12 +66,12 @@ impl Reader {
             _ => {
                 let (order, now) = (Order::OldestFirst, op.now());
                 let span = Span { order, ids: Some(ids), position: None, now };
-                let mut draft = PageDraft::beside(0, limit, Fingerprint::of("live").finish(), &span);
+                let mut draft = PageDraft::new(0, limit, Fingerprint::of("live").finish(), &span);
                 let ending = self.fill(op, filter, ids, &mut draft).await?;
                 draft.end(ending)
             }
         };
-        let start = || ids.oldest.just_before().unwrap_or(EventId::first_of(UnixMillis::MIN));
+        let start = || ids.oldest.just_before().unwrap_or(EventId::MIN);
         Ok((events, has_more.then(|| position.unwrap_or_else(start))))
     }
 

@@ -176,7 +176,8 @@ impl Looking {
         let now = store.ambient().monotonic();
         let is_idle = now.saturating_sub(self.came_at) >= IDLE_AFTER;
         let age = if is_idle { IDLE_AGE } else { DIRECTORY_AGE };
-        let op = store.op().with_directory_age(age);
+        let mut op = store.op();
+        op.directory_age = age;
         let older = u64::try_from((age - DIRECTORY_AGE).as_millis()).unwrap_or(u64::MAX);
         let clock = settled_before(op.now(), ASCENDING_LAG_MILLIS + older);
         let newest = EventId::last_of(op.now().saturating_add(FUTURE_SECONDS * 1000));
@@ -227,12 +228,13 @@ impl Looking {
         let (now, monotonic) = (op.now(), op.ambient().monotonic());
         let oldest = EventId::first_of(self.notes_read_at.saturating_sub(NOTE_OVERLAP_MILLIS));
         let settled = self.window.settled.id;
+        let created_at = self.reader.stored.map(|stored| stored.created_at);
         for timeline in &self.watched {
             let handled = self.noted.entry(timeline.clone()).or_default();
             // Notes that are not read again need not be remembered.
             handled.retain(|note| *note >= oldest);
             for note in op.live_notes().since(timeline, oldest).await? {
-                if note.gone.is_some() && note.gone == self.reader.created_at() {
+                if note.gone.is_some() && note.gone == created_at {
                     return Ok(true);
                 }
                 if handled.contains(&note.id) {

@@ -8,7 +8,7 @@
 //! table refuses it for some time, the followers miss these late events, and nobody waits.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use lately_items::{LateNote, LateNoteKey, Timeline, WatchKey};
@@ -18,6 +18,7 @@ use lately_table::{Item, Query, TableError};
 use crate::at_once::run_each;
 use crate::handle::LiveNotes;
 use crate::limits::{NOTED_AFTER_MILLIS, WRITES_AT_ONCE};
+use crate::memory::lock;
 
 /// The time for the notes of a batch of records: nothing depends on them.
 const NOTES_TIME: Duration = Duration::from_millis(500);
@@ -57,21 +58,17 @@ impl LateEntries {
         if late.is_empty() {
             return;
         }
-        let mut all = self.all();
+        let mut all = lock(&self.0);
         for timeline in timelines {
             all.entry(timeline).or_default().extend(&late);
         }
-    }
-
-    fn all(&self) -> MutexGuard<'_, BTreeMap<Timeline, BTreeSet<EventId>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl LiveNotes<'_> {
     /// Puts a note of late entries for each timeline that is followed live.
     pub(crate) async fn put_entries(self, late: &LateEntries) {
-        let late = std::mem::take(&mut *late.all());
+        let late = std::mem::take(&mut *lock(&late.0));
         if late.is_empty() {
             return;
         }
@@ -114,8 +111,8 @@ impl LiveNotes<'_> {
 
     /// The notes of a timeline from an id on, oldest first.
     pub(super) async fn since(self, timeline: &Timeline, from: EventId) -> Result<Vec<LateNote>, TableError> {
-        let last = EventId::last_of(UnixMillis::MAX);
-        let query = Query::partition(timeline.to_string()).between(from.to_string(), last.to_string());
+        let query =
+            Query::partition(timeline.to_string()).between(from.to_string(), EventId::MAX.to_string());
         // Each batch of records puts one note, so ten seconds' notes are one query.
         let items = self.op.table.query_all(query).await?;
         Ok(items.iter().map(LateNote::decode).collect::<Result<_, _>>()?)

@@ -105,10 +105,6 @@ mod tests {
         fn id(&self) -> EventId {
             *self
         }
-
-        fn sent_bytes(&self) -> usize {
-            0
-        }
     }
 
     const START: u64 = 1_000_000;

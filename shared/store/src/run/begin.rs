@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lately_items::{Checkpoint, CommittedRun, ConsumerMode, Progress, Run, beginning};
-use lately_keys::UnixMillis;
+use lately_items::{Checkpoint, CommittedRun, ConsumerMode, Progress, Run};
+use lately_keys::{EventId, UnixMillis};
 use lately_model::{RunSpec, SettleSeconds};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update, entropy_u64};
 
@@ -43,7 +43,7 @@ impl RunsHandle<'_> {
         loop {
             let Some(checkpoint) = self.op.consumer(self.consumer).checkpoint().await? else {
                 let settle = SettleSeconds::default();
-                let first = Checkpoint::new(self.consumer, beginning(), settle, self.op.first_revision());
+                let first = Checkpoint::new(self.consumer, EventId::MIN, settle, self.op.first_revision());
                 self.op.consumer(self.consumer).create(&first).await?;
                 rounds.lose()?;
                 continue;

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use lately_items::{ConsumerKey, Run, RunKey};
-use lately_keys::{EventId, UnixMillis};
-use lately_model::Revision;
+use lately_items::{Run, RunKey};
+use lately_keys::EventId;
 use lately_table::{Query, TableError};
 
-use crate::handle::RunsHandle;
-use crate::op::Op;
+use crate::consumer::Incarnation;
 
 /// Runs that a process remembers while it looks up late events: some hundred KB.
 const COVERING_RUNS: usize = 256;
@@ -24,13 +22,17 @@ impl Covering {
     /// The run of an incarnation that covers an id. It may have been read before its commit.
     pub(crate) async fn run_of(
         &mut self,
-        op: &Op,
-        consumer: &ConsumerKey,
-        incarnation: Revision,
+        consumer: Incarnation<'_>,
         id: EventId,
     ) -> Result<Option<&Run>, TableError> {
         if self.known(id).is_none() {
-            let found = op.runs(consumer).first_run_from(id).await?;
+            let Incarnation { op, consumer, incarnation } = consumer;
+            // The first run that ends at or after the id.
+            let query = Query::partition(consumer.to_string())
+                .between(RunKey::sort_key(id), RunKey::sort_key(EventId::MAX))
+                .limit(1)
+                .consistent(true);
+            let found: Option<Run> = op.table.query_items(&query).await?.records()?.pop();
             let Some(run) = found.filter(|run| run.incarnation == incarnation) else { return Ok(None) };
             if self.runs.len() >= COVERING_RUNS {
                 self.runs.clear();
@@ -43,18 +45,5 @@ impl Covering {
     fn known(&self, id: EventId) -> Option<&Run> {
         let (_, run) = self.runs.range(id..).next()?;
         (run.from < id).then_some(run)
-    }
-}
-
-impl RunsHandle<'_> {
-    /// The first run that ends at or after an id. The read is consistent.
-    async fn first_run_from(self, id: EventId) -> Result<Option<Run>, TableError> {
-        let last = EventId::last_of(UnixMillis::MAX);
-        let query = Query::partition(self.consumer.to_string())
-            .between(RunKey::sort_key(id), RunKey::sort_key(last))
-            .limit(1_u32)
-            .consistent(true);
-        let page = self.op.table.query_items(&query).await?;
-        Ok(page.records()?.pop())
     }
 }

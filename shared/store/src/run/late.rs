@@ -169,8 +169,7 @@ impl RunHandle<'_> {
     ) -> Result<Vec<(Option<Run>, Vec<EventId>)>, TableError> {
         let mut by_run: BTreeMap<Option<EventId>, (Option<Run>, Vec<EventId>)> = BTreeMap::new();
         for id in ids {
-            let found =
-                covering.run_of(&self.op.step(), &self.run.consumer, self.run.incarnation, id).await?;
+            let found = covering.run_of(Incarnation::of_run(&self.op.step(), self.run), id).await?;
             let group = by_run.entry(found.map(|found| found.to));
             group.or_insert_with(|| (found.cloned(), Vec::new())).1.push(id);
         }

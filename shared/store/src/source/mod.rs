@@ -12,7 +12,6 @@
 //! process remembers an expiring item, and none remembers any coverage for longer than [`SOURCE_AGE`]. So after the
 //! item is gone, no process writes to a spread that only the item named.
 
-pub(crate) mod known;
 mod shards;
 
 use std::sync::Arc;
@@ -30,7 +29,14 @@ use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::limits::{FOLLOWER_SHARDS, SOURCE_AGE};
 use crate::moments::{Aged, Sent};
-use crate::source::known::KnownSource;
+
+/// The part of a source's item that a process remembers.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownSource {
+    coverage: Arc<Coverage>,
+    /// True if the source has an item.
+    is_stored: bool,
+}
 
 impl SourceHandle<'_> {
     fn key(self) -> SourceItemKey {
@@ -61,21 +67,18 @@ impl SourceHandle<'_> {
     /// The coverage that an item holds, and that this process remembers from now on. A read that was not consistent may
     /// have missed spreads that the process knows.
     fn learn(self, item: Option<&Item>, sent: Sent) -> Result<Arc<Coverage>, Corrupt> {
-        let found = item.map(StoredSource::coverage_of).transpose()?.unwrap_or_else(Coverage::of_source);
-        match item.is_some_and(|item| item.has(EXPIRES_AT)) {
-            true => Ok(Arc::new(found)),
-            false => Ok(self.remember(found, item.is_some(), sent)),
+        let mut coverage =
+            item.map(StoredSource::coverage_of).transpose()?.unwrap_or_else(Coverage::of_source);
+        if item.is_some_and(|item| item.has(EXPIRES_AT)) {
+            return Ok(Arc::new(coverage));
         }
-    }
-
-    fn remember(self, mut coverage: Coverage, is_stored: bool, sent: Sent) -> Arc<Coverage> {
         if let Some(known) = self.known() {
             coverage.join(&known.value.coverage);
         }
         let coverage = Arc::new(coverage);
-        let value = KnownSource { coverage: Arc::clone(&coverage), is_stored };
+        let value = KnownSource { coverage: Arc::clone(&coverage), is_stored: item.is_some() };
         self.op.memory().sources.insert(self.source.clone(), Aged { value, sent });
-        coverage
+        Ok(coverage)
     }
 
     fn known(self) -> Option<Aged<KnownSource>> {

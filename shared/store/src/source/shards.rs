@@ -66,18 +66,11 @@ impl CoverageKeeper for SourceHandle<'_> {
         Ok(Some(self.stored().await?.coverage))
     }
 
-    async fn replace(
-        &self,
-        is_known: Condition,
-        wider: Coverage,
-        spreads: String,
-    ) -> Result<bool, TableError> {
+    async fn replace(&self, is_known: Condition, spreads: String) -> Result<bool, TableError> {
         let sent = Sent::now(self.op.ambient());
-        let is_replaced =
-            self.op.table.update(&self.change().set(SPREADS, spreads).only_if(is_known)).await?;
-        if is_replaced {
-            self.remember(wider, true, sent);
-        }
-        Ok(is_replaced)
+        let update = self.change().set(SPREADS, spreads).only_if(is_known);
+        let Some(item) = self.op.table.update_and_get(&update).await? else { return Ok(false) };
+        self.learn(Some(&item), sent)?;
+        Ok(true)
     }
 }

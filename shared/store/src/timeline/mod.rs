@@ -78,7 +78,7 @@ pub(crate) async fn read_page(
     begin: impl FnOnce(&mut TimelineReading<'_>, IdRange) -> Wave<TimelineEntry>,
 ) -> Result<(Page<TimelineEvent>, Option<FeedMarks>), TimelineError> {
     let span = Span::new(query, fingerprint, op.now())?;
-    let mut draft = PageDraft::new(query.limit, fingerprint, &span);
+    let mut draft = PageDraft::new(0, query.limit.get().into(), fingerprint, &span);
     let Some(ids) = span.ids else { return Ok((draft.finish(PageEnd::default()), None)) };
     let (event_type, topic) = (query.event_type.clone(), topic.cloned());
     let filter = Filter { event_type, topic, ..Filter::seen_by_caller(op) };

@@ -213,7 +213,7 @@ impl WaveReader for TimelineReading<'_> {
         let range = LaneRange { partition: &lane.partition, ids: ask.ids, order, consistent };
         let query = range.query().limit(ask.limit);
         let page = LanePage::read(self.op, &query, TimelineEntry::decode);
-        let begins = order == Order::NewestFirst && ask.ids.newest == EventId::last_of(UnixMillis::MAX);
+        let begins = order == Order::NewestFirst && ask.ids.newest == EventId::MAX;
         // Most queries do not ask for further lanes, so only those that do pay for the memory of these futures.
         let (further, found) = if let Some(source) = self.unopened.get(&ask.lane) {
             let source = self.op.source(source);

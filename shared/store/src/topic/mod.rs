@@ -11,7 +11,7 @@ use lately_model::{
     BucketView, ListQuery, PageSize, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary,
     TopicView,
 };
-use lately_table::{Guarded, Item, Query, Revised, Rounds, TableError};
+use lately_table::{Guarded, Item, Query, Rounds, TableError, put_revised};
 
 use crate::directory::range::DirectoryRange;
 use crate::handle::{TopicHandle, TopicsHandle};
@@ -28,7 +28,7 @@ impl TopicHandle<'_> {
     }
 
     /// Applies a change to the topic, or creates the topic with the change.
-    async fn ensure(self, change: &TopicChange) -> Result<(StoredTopic, bool), PutTopicError> {
+    pub(crate) async fn ensure(self, change: &TopicChange) -> Result<(StoredTopic, bool), PutTopicError> {
         let mut rounds = Rounds::of(&self.op.table, "the topic");
         let (stored, created) = loop {
             let found = self.find().await?;
@@ -68,8 +68,9 @@ impl TopicHandle<'_> {
                     self.op.ending(self.topic).change_retention(known, wanted).await?
                 }
                 _ => {
-                    let revised = Revised::of(&self.op.table, found.map(|found| found.revision));
-                    (revised.put(&wanted.encode(self.topic)).await? == Guarded::Written).then_some(wanted)
+                    let (item, revision) = (wanted.encode(self.topic), found.map(|found| found.revision));
+                    let written = put_revised(&self.op.table, &item, revision).await?;
+                    (written == Guarded::Written).then_some(wanted)
                 }
             };
             if let Some(written) = written {
@@ -106,20 +107,6 @@ impl TopicHandle<'_> {
         let stored = self.read().await?;
         self.remember(stored, sent);
         Ok(stored)
-    }
-
-    /// As [`TopicHandle::stored`]. A topic that does not exist is created with the default settings.
-    pub(crate) async fn stored_or_create(self) -> Result<StoredTopic, TableError> {
-        match self.stored().await {
-            Ok(stored) => return Ok(stored),
-            Err(TopicError::NotFound(_)) => {}
-            Err(TopicError::Table(error)) => return Err(error),
-        }
-        match self.ensure(&TopicChange::default()).await {
-            Ok((stored, _)) => Ok(stored),
-            Err(PutTopicError::Table(error)) => Err(error),
-            Err(error) => Err(TableError::unavailable(error)),
-        }
     }
 
     fn remember(self, value: StoredTopic, sent: Sent) {
@@ -174,13 +161,12 @@ impl TopicsHandle<'_> {
     /// A page of the topics that the caller may see, by name. If the caller may not see all topics, only the caller's
     /// own topics are read. So nothing in the response depends on other topics.
     pub async fn list(self, query: &ListQuery) -> Result<TopicList, ListError> {
-        let own = self.op.allowed_topics();
         let pager = Pager { list: Fingerprint::of("topics").finish(), order: Order::OldestFirst };
         let after = pager.after(query.cursor.as_deref(), |position| match position {
             Position::Topic(topic) => Some(topic),
             _ => None,
         })?;
-        let (topics, more) = match own {
+        let (topics, more) = match self.op.topics.as_deref() {
             None => self.all(after, query.limit).await?,
             Some(own) => self.own(own, after, query.limit).await?,
         };

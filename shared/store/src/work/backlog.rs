@@ -64,8 +64,7 @@ impl BacklogQueue<'_> {
 
     /// The oldest items, and whether there are more.
     async fn oldest(self) -> Result<(Vec<BacklogItem>, bool), TableError> {
-        let most = u32::try_from(BACKLOG_ITEMS_PER_STEP).unwrap_or(u32::MAX);
-        let query = Query::partition(self.backlog.to_string()).limit(most).consistent(true);
+        let query = Query::partition(self.backlog.to_string()).limit(BACKLOG_ITEMS_PER_STEP).consistent(true);
         let page = self.op.table.query(&query).await?;
         let mut events = 0;
         let mut items = Vec::new();

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join;
-use futures_util::stream::{self, StreamExt};
 use lately_items::{DeletedEventKey, EventKey, TimelineEntry, own_feed};
 use lately_keys::{ShardCount, TableKey};
 use lately_model::Event;
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use lately_table::{Attempts, Condition, Fault, Item, TableError, Transacted, Transaction};
 
+use crate::at_once::complete_all;
 use crate::coverage::CoverageKeeper;
 use crate::limits::OWN_ENTRY_SECONDS;
 use crate::write::error::WriteError;
@@ -65,8 +65,7 @@ impl PlacedEvents<'_> {
                 Err(error) => (first..first + batch.len()).map(|index| (index, error.clone())).collect(),
             }
         });
-        let batches: Vec<_> = batches.collect();
-        stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE).concat().await
+        complete_all(BATCHES_AT_ONCE, batches).await.concat()
     }
 
     /// Puts some of the events, each with a call of its own: all of them, or those that are missing.
@@ -82,9 +81,7 @@ impl PlacedEvents<'_> {
             }
             put.err().map(|error| (index, error))
         });
-        let failed: Vec<_> =
-            stream::iter(puts.collect::<Vec<_>>()).buffer_unordered(BATCH_ITEMS).collect().await;
-        failed.into_iter().flatten().collect()
+        complete_all(BATCH_ITEMS, puts).await.into_iter().flatten().collect()
     }
 
     async fn put_one(&self, placed: &PlacedEvent) -> Result<(), TableError> {
@@ -150,7 +147,7 @@ impl PlacedEvents<'_> {
             return;
         }
         let until = op.now().get() / 1000 + OWN_ENTRY_SECONDS;
-        let own = entry.before_fan_out(settings.bucket, &user, op.store.feeds().retention, until);
+        let own = entry.before_fan_out(settings.bucket, &user, op.store.feeds.retention, until);
         // Fan-out may have been faster; then its entry stays.
         if let Err(error) = op.table.once().put_if(&own, &Condition::no_item()).await {
             tracing::warn!(%error, "an own post is not in its feed yet");

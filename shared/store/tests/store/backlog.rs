@@ -42,7 +42,7 @@ pub(crate) async fn fan_out_while_busy(scene: &mut Scene, partition: &str) -> Du
 async fn a_throttled_write_is_retried_until_the_deadline() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.settle().await;
-    let posted = scene.post(&scene.posts, vec![event("note", None)]).await;
+    let posted = scene.write(vec![event("note", None)]).await;
     // The throttle names no partition, so a write elsewhere would not help.
     let until = scene.world.since_epoch() + Duration::from_secs(40);
     let account = Fault::Throttle(Throttle::Account);
@@ -60,7 +60,7 @@ async fn a_busy_source_goes_to_its_backlog_and_delays_nobody() {
     scene.follow("cy", "actor:ada", 0).await;
     scene.follow("dee", "subject:s", 0).await;
     scene.settle().await;
-    let posted = scene.post(&scene.posts, vec![about("s"); 30]).await;
+    let posted = scene.write(vec![about("s"); 30]).await;
     let took = fan_out_while_busy(&mut scene, "SOURCE#actor:ada").await;
     assert!(took < Duration::from_millis(500), "{took:?}");
     // The other source has the events, and so have its follower and the author.
@@ -79,7 +79,7 @@ async fn a_busy_source_goes_to_its_backlog_and_delays_nobody() {
 #[tokio::test(start_paused = true)]
 async fn a_backlog_copies_nothing_to_users_who_have_unfollowed() {
     let mut scene = Scene::followed().await;
-    scene.post(&scene.posts, vec![event("note", None); 3]).await;
+    scene.write(vec![event("note", None); 3]).await;
     fan_out_while_busy(&mut scene, "FEED#bob").await;
     scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     scene.settle().await;
@@ -91,7 +91,7 @@ async fn a_backlog_leaves_no_deleted_event() {
     for partition in ["SOURCE#actor:ada", "FEED#bob", "FEED#ada"] {
         for is_busy_still in [false, true] {
             let mut scene = Scene::followed().await;
-            let posted = scene.post(&scene.posts, vec![event("note", None); 3]).await;
+            let posted = scene.write(vec![event("note", None); 3]).await;
             fan_out_while_busy(&mut scene, partition).await;
             scene.store.op().event(&scene.posts, posted[1]).delete(None).await.unwrap();
             if is_busy_still {
@@ -127,7 +127,7 @@ async fn a_long_backlog_is_worked_off_in_short_steps() {
     scene.settle().await;
     let (_, busy_store) = process(&scene, busy("SOURCE#actor:ada"));
     for _ in 0..2 {
-        scene.post(&scene.posts, vec![event("note", None); 300]).await;
+        scene.write(vec![event("note", None); 300]).await;
         assert_eq!(fan_out(&busy_store, &scene.news()).await.failed, None);
     }
     let outcomes = scene.settle().await;
@@ -140,7 +140,7 @@ async fn a_step_is_short_even_if_calls_are_slow() {
     for partition in ["SOURCE#actor:ada", "FEED#ada"] {
         let mut scene = Scene::new(FeedSettings::default()).await;
         scene.settle().await;
-        let posted = scene.post(&scene.posts, vec![event("note", None); 400]).await;
+        let posted = scene.write(vec![event("note", None); 400]).await;
         fan_out_while_busy(&mut scene, partition).await;
         let slow = Network { seed: 1, longest: Duration::from_millis(40), stall: None };
         let client = scene.engine.client_with(Faults::default()).over(slow);
@@ -162,7 +162,7 @@ async fn a_step_is_short_even_if_calls_are_slow() {
 async fn events_in_a_backlog_cost_a_small_part_of_a_unit() {
     let mut scene = Scene::new(FeedSettings::default()).await;
     scene.settle().await;
-    scene.post(&scene.posts, vec![event("note", None); 100]).await;
+    scene.write(vec![event("note", None); 100]).await;
     // The timeline cannot grow either.
     let writes = Target::writes().partition("SOURCE#actor:ada");
     let refuse = Fault::Throttle(Throttle::TableKeyRange);
@@ -184,7 +184,7 @@ async fn a_process_remembers_for_seconds_that_a_partition_is_busy() {
     let (client, store) = process(&scene, busy("SOURCE#actor:ada"));
     let mut news = Vec::new();
     for _ in 0..3 {
-        scene.post(&scene.posts, vec![event("note", None); 5]).await;
+        scene.write(vec![event("note", None); 5]).await;
         news.push(scene.news());
     }
     let refused = async |news: &str| {
@@ -209,7 +209,7 @@ async fn oldest(scene: &Scene) -> String {
 async fn two_steps_of_a_backlog_at_once_lose_no_event() {
     for call in 1..24 {
         let mut scene = Scene::followed().await;
-        scene.post(&scene.posts, vec![event("note", None)]).await;
+        scene.write(vec![event("note", None)]).await;
         fan_out(&process(&scene, busy("FEED#bob")).1, &scene.news()).await;
         let first = oldest(&scene).await;
         let news = of_keys(&scene.news(), |_, sk| sk == first);
@@ -222,7 +222,7 @@ async fn two_steps_of_a_backlog_at_once_lose_no_event() {
         let meanwhile = async {
             pass(Duration::from_millis(300)).await;
             for _ in 0..2 {
-                scene.post(&scene.posts, vec![event("note", None)]).await;
+                scene.write(vec![event("note", None)]).await;
                 let news = scene.news();
                 fan_out(&process(&scene, busy("FEED#bob")).1, &news).await;
             }

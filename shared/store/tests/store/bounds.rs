@@ -6,14 +6,16 @@ use std::time::Duration;
 use lately_engine::Engine;
 use lately_engine::fault::{Faults, Network};
 use lately_items::{DirectoryKey, EventKey, LateEventKey};
-use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, TableKey, Tick, UnixMillis};
-use lately_model::{EventQuery, NewConsumer, NewEvent, PollRequest};
+use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, Tick, UnixMillis};
+use lately_model::{EventQuery, NewConsumer, NewEvent, PollRequest, TimeRange};
 use lately_store::{Cost, Store};
 use tokio::time::Instant;
 
 use crate::consumers::{Rig, SETTLED, nightly};
 use crate::listed::{Listed, id, item, number, pull, put, source, text, user};
-use crate::support::{BUDGET, World, change, event, ids, pages, pass, post, query, start, store, topic};
+use crate::support::{
+    BUDGET, Item, World, change, event, ids, pages, pass, post, query, start, store, topic,
+};
 
 /// The read units of a request, and of one full query more, because the last query begins before the units are spent. A
 /// poll also reads its checkpoint and looks ahead, for a few units.
@@ -78,7 +80,7 @@ async fn unread_is_exact_up_to_the_bound_of_a_request_and_ends_in_time() {
     }
     // The events are pushed to bob, and pulled by eve.
     let eve = user("eve");
-    put(&engine.client(), [pull(&eve, &source("actor:ada"), EventId::first_of(UnixMillis::MIN))]).await;
+    put(&engine.client(), [pull(&eve, &source("actor:ada"), EventId::MIN)]).await;
     let seen = listed(20).id();
     let slow = Network { seed: 1, longest: Duration::from_secs(2), stall: None };
     let slow = self::store(engine.client_with(Faults::default()).over(slow), &world);
@@ -135,21 +137,25 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
     assert!(rig.unsettled().await.is_empty());
 }
 
+/// Puts settled entries, which stay in the ledger for a while, before an event's entry and into its partition. They are
+/// large, so that few of them exceed a poll's bound.
+async fn put_settled(rig: &Rig, before: EventId, entry: &Item, count: usize) {
+    let began = rig.world.now().saturating_sub(2 * 3_600_000).get();
+    let settled = (began..).map(|at| id(UnixMillis::new(at).unwrap(), at));
+    let shard = LateEventKey::shard(before);
+    for id in settled.filter(|id| LateEventKey::shard(*id) == shard).take(count) {
+        let settled = [("incarnation", entry["incarnation"].clone()), ("by", text("x".repeat(40_000)))];
+        put(&rig.engine.client(), [item(&LateEventKey { consumer: nightly(), id }, settled)]).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_long_ledger_is_read_in_steps_without_a_loss() {
     let (mut rig, request) = polled().await;
     let mut late = BTreeSet::from([rig.write(Duration::from_secs(4 * 3_600)).await]);
     rig.tell().await;
     let (first, entry) = rig.ledger().await.pop_first().unwrap();
-    let key = |id| LateEventKey { consumer: nightly(), id };
-    // Settled entries stay in the ledger for a while. These are large, so that few of them exceed a poll's bound.
-    let began = rig.world.now().saturating_sub(2 * 3_600_000).get();
-    let settled = (began..).map(|at| id(UnixMillis::new(at).unwrap(), at));
-    let settled = settled.filter(|id| key(*id).encode().pk == key(first).encode().pk);
-    for id in settled.take(300) {
-        let settled = [("incarnation", entry["incarnation"].clone()), ("by", text("x".repeat(40_000)))];
-        put(&rig.engine.client(), [item(&key(id), settled)]).await;
-    }
+    put_settled(&rig, first, &entry, 300).await;
 
     let (mut given, mut empty) = (BTreeSet::new(), 0);
     loop {
@@ -192,13 +198,7 @@ async fn late_events_do_not_wait_for_the_events_ahead() {
     rig.tell().await;
     // The partition of the last event begins with more than a page of settled entries.
     let (last, entry) = rig.ledger().await.pop_last().unwrap();
-    let shard = LateEventKey::shard(last);
-    let began = rig.world.now().saturating_sub(2 * 3_600_000).get();
-    let settled = (began..).map(|at| id(UnixMillis::new(at).unwrap(), at));
-    for id in settled.filter(|id| LateEventKey::shard(*id) == shard).take(30) {
-        let settled = [("incarnation", entry["incarnation"].clone()), ("by", text("x".repeat(40_000)))];
-        put(&rig.engine.client(), [item(&LateEventKey { consumer: nightly(), id }, settled)]).await;
-    }
+    put_settled(&rig, last, &entry, 30).await;
     let store = rig.store.clone();
     let next = async || {
         let request = PollRequest::parse(br#"{"limit":1}"#).unwrap();
@@ -209,7 +209,7 @@ async fn late_events_do_not_wait_for_the_events_ahead() {
     assert_eq!(next().await.events.len(), 1);
     // One of these events lands in front of the place that the poll has reached.
     let mut late = Vec::new();
-    while late.last().is_none_or(|id| LateEventKey::shard(*id) != shard) {
+    while late.last().is_none_or(|id| LateEventKey::shard(*id) != LateEventKey::shard(last)) {
         late.push(rig.write(Duration::from_secs(3 * 3_600)).await);
     }
     rig.tell().await;
@@ -251,23 +251,20 @@ async fn no_read_visits_buckets_whose_events_are_over() {
         assert_eq!((page.events.len(), page.has_more), (1, false));
         assert!(cost.calls <= 3, "{}", cost.of_read());
     }
-    let none = EventQuery {
-        range: lately_model::TimeRange::new(None, Some(world.now().saturating_sub(3 * 86_400_000))).unwrap(),
-        ..query(50)
-    };
+    let range = TimeRange::new(None, Some(world.now().saturating_sub(3 * 86_400_000))).unwrap();
+    let none = EventQuery { range, ..query(50) };
     let op = store.op();
     let page = op.topic(&topic("billing")).latest(&none).await.unwrap();
     assert_eq!((page.events.len(), page.has_more, op.cost().calls), (0, false, 0));
 
-    let (from, to) = (EventId::first_of(UnixMillis::MIN), EventId::last_of(world.now()));
+    let (from, to) = (EventId::MIN, EventId::last_of(world.now()));
     let mut range = store.op().topic(&topic("billing")).range(from, to).await.unwrap();
     while range.next().await.unwrap().is_some() {}
     assert!(range.cost().calls <= 3, "{:?}", range.cost());
     let body = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
     store.op().consumer(&nightly()).put(&body).await.unwrap();
-    let request = PollRequest::parse(b"{}").unwrap();
     let op = store.op();
-    let polled = op.consumer(&nightly()).poll(request).await.unwrap();
+    let polled = op.consumer(&nightly()).poll(PollRequest::default()).await.unwrap();
     let cost = op.cost();
     assert_eq!((polled.events.len(), polled.caught_up), (1, true));
     assert!(cost.calls <= 8, "{cost:?}");

@@ -88,9 +88,7 @@ async fn every_run_of_a_day_costs_the_same() {
 
 #[tokio::test(start_paused = true)]
 async fn late_events_cost_their_partitions_and_their_entries() {
-    let mut rig = Rig::new().await;
-    let mut files = Files::default();
-    report_later(&rig, &mut files).await;
+    let (mut rig, mut files) = Rig::reported().await;
     rig.write(DAY).await;
     rig.tell().await;
     pass(SETTLED).await;
@@ -147,9 +145,7 @@ async fn a_poll_costs_its_events_and_an_empty_poll_little() {
 
 #[tokio::test(start_paused = true)]
 async fn a_status_reads_only_counted_partitions_of_the_ledger() {
-    let mut rig = Rig::new().await;
-    let mut files = Files::default();
-    report_later(&rig, &mut files).await;
+    let (mut rig, mut files) = Rig::reported().await;
     let op = rig.store.op();
     let view = op.consumer(&nightly()).view().await.unwrap();
     // The checkpoint, the directory and the announcement; there is no bucket.

@@ -45,6 +45,13 @@ impl Rig {
         rig
     }
 
+    /// A rig whose consumer has reported once, and the run's files.
+    pub(crate) async fn reported() -> (Self, Files) {
+        let (rig, mut files) = (Self::new().await, Files::default());
+        report_later(&rig, &mut files).await;
+        (rig, files)
+    }
+
     pub(crate) async fn with(settings: &str) -> Self {
         let (world, engine, store) = start_with(1, Options { shards: 1, ..Options::default() });
         store.op().topic(&topic("billing")).put(&change(settings)).await.unwrap();

@@ -66,17 +66,16 @@ pub(crate) fn left_of(items: &[Item], name: &str) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn a_topic_is_deleted_with_everything_that_it_holds() {
     let mut scene = scene().await;
-    let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
     scene.follow("bob", "actor:ada", 10).await;
     scene.follow("cy", "subject:x", 10).await;
-    let consumer = ConsumerKey { topic: posts.clone(), name: "reader".parse().unwrap() };
+    let consumer = ConsumerKey { topic: scene.posts.clone(), name: "reader".parse().unwrap() };
     let earliest = NewConsumer::parse(br#"{"start":"earliest","settle_seconds":0}"#).unwrap();
     scene.store.op().consumer(&consumer).put(&earliest).await.unwrap();
-    scene.post(&posts, vec![about("x"); 40]).await;
+    scene.write(vec![about("x"); 40]).await;
     scene.settle().await;
     pass(3 * DAY).await;
-    scene.post(&posts, vec![about("x"); 40]).await;
-    let kept = scene.post(&logs, vec![event("note", None); 3]).await;
+    scene.write(vec![about("x"); 40]).await;
+    let kept = scene.post(&scene.logs, vec![event("note", None); 3]).await;
     scene.settle().await;
     pass(Duration::from_secs(5)).await;
     scene.store.op().consumer(&consumer).poll(PollRequest::default()).await.unwrap();
@@ -97,7 +96,8 @@ async fn a_topic_is_deleted_with_everything_that_it_holds() {
     assert_eq!(scene.listed("actor:ada").await.len(), kept.len());
     // The outcome is shown for a day.
     pass(DAY).await;
-    assert!(matches!(scene.store.op().ending(&posts).deletion().await, Err(DeletionError::NotFound(_))));
+    let gone = scene.store.op().ending(&scene.posts).deletion().await;
+    assert!(matches!(gone, Err(DeletionError::NotFound(_))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,7 +113,7 @@ async fn a_name_is_used_again_by_another_topic() {
     write(&other, "1").await;
     scene.delete_and_settle().await;
 
-    let created = scene.store.op().topic(&posts).put(&change(r#"{"min_shards":2}"#)).await.unwrap();
+    let created = scene.store.op().topic(&scene.posts).put(&change(r#"{"min_shards":2}"#)).await.unwrap();
     assert!(created.1);
     let new = [write(&other, "2").await, write(&scene.store, "3").await];
     scene.settle().await;
@@ -130,7 +130,6 @@ async fn a_name_is_used_again_by_another_topic() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_stalls_while_the_name_is_used_again_and_deleted_keeps_the_later_mark() {
     let mut scene = scene().await;
-    let posts = scene.posts.clone();
     scene.delete_and_settle().await;
     // The first call finds that the name is free, and the second one removes the mark of the first deletion.
     let stall = Some(Stall { call: 2, moment: Moment::Before, time: SECOND });
@@ -139,10 +138,10 @@ async fn a_request_that_stalls_while_the_name_is_used_again_and_deleted_keeps_th
     let (op, again) = (slow.op(), change("{}"));
     let meanwhile = async {
         pass(SECOND / 2).await;
-        scene.store.op().topic(&posts).put(&again).await.unwrap();
+        scene.store.op().topic(&scene.posts).put(&again).await.unwrap();
         scene.delete().await;
     };
-    let (refused, ()) = join(op.topic(&posts).put(&again), meanwhile).await;
+    let (refused, ()) = join(op.topic(&scene.posts).put(&again), meanwhile).await;
     assert!(matches!(refused, Err(PutTopicError::BeingDeleted(_))), "{refused:?}");
     let is_mark =
         |item: &Item| matches!(key(item), AnyKey::EndingMark(key) if key.ending == Ending::Deletion);
@@ -152,19 +151,18 @@ async fn a_request_that_stalls_while_the_name_is_used_again_and_deleted_keeps_th
 #[tokio::test(start_paused = true)]
 async fn what_lands_from_a_process_that_does_not_know_is_deleted() {
     let mut scene = scene().await;
-    let posts = scene.posts.clone();
     let stale = store(scene.engine.client(), &scene.world);
     let late = |at| NewEvent { at, ..about("x") };
     let past = |days: u64| Some(scene.world.now().saturating_sub(days * 24 * 3_600_000));
     let (past, far_past) = (past(3), past(9));
-    post(&stale, &posts, vec![late(None), late(far_past)]).await;
+    post(&stale, &scene.posts, vec![late(None), late(far_past)]).await;
     let is_written = |item: &Item| matches!(key(item), AnyKey::Event(_) | AnyKey::Directory(_));
     let written: Vec<_> = items(&scene.engine).await.into_iter().filter(is_written).collect();
     assert_eq!(written.len(), 4);
     scene.settle().await;
     scene.delete().await;
     // In a bucket that is there, and in a new one, before the walk and after it.
-    post(&stale, &posts, vec![late(None), late(past)]).await;
+    post(&stale, &scene.posts, vec![late(None), late(past)]).await;
     scene.settle().await;
     put(&scene.engine.client(), written).await;
     scene.settle().await;
@@ -176,29 +174,27 @@ async fn what_lands_from_a_process_that_does_not_know_is_deleted() {
 #[tokio::test(start_paused = true)]
 async fn a_repetition_of_an_earlier_topics_request_is_a_new_request() {
     let mut scene = scene().await;
-    let posts = scene.posts.clone();
     let keyed = || keyed("k", vec![event("note", None)]);
-    let first = scene.store.op().topic(&posts).write(keyed()).await.unwrap().events[0].id;
-    assert!(scene.store.op().topic(&posts).write(keyed()).await.unwrap().replayed);
+    let first = scene.store.op().topic(&scene.posts).write(keyed()).await.unwrap().events[0].id;
+    assert!(scene.store.op().topic(&scene.posts).write(keyed()).await.unwrap().replayed);
     scene.delete_and_settle().await;
-    scene.store.op().topic(&posts).put(&change("{}")).await.unwrap();
-    let again = scene.store.op().topic(&posts).write(keyed()).await.unwrap();
+    scene.store.op().topic(&scene.posts).put(&change("{}")).await.unwrap();
+    let again = scene.store.op().topic(&scene.posts).write(keyed()).await.unwrap();
     assert_eq!((again.replayed, again.events[0].id == first), (false, false));
-    let replayed = scene.store.op().topic(&posts).write(keyed()).await.unwrap();
+    let replayed = scene.store.op().topic(&scene.posts).write(keyed()).await.unwrap();
     assert_eq!((replayed.replayed, replayed.events[0].id), (true, again.events[0].id));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_preview_reads_the_directory_alone() {
     let mut scene = scene().await;
-    let posts = scene.posts.clone();
     for _ in 0..3 {
-        scene.post(&posts, vec![about("x")]).await;
+        scene.write(vec![about("x")]).await;
         pass(DAY).await;
     }
     scene.settle().await;
     let op = scene.store.op();
-    let preview = op.ending(&posts).preview().await.unwrap();
+    let preview = op.ending(&scene.posts).preview().await.unwrap();
     assert_eq!((preview.buckets, preview.shards, preview.consumers), (3, 3, 0));
     assert!(preview.oldest.is_some() && preview.oldest < preview.newest, "{preview:?}");
     // The topic, the directory and the announcements.
@@ -236,27 +232,26 @@ async fn expiries(scene: &Scene) -> BTreeSet<Option<u64>> {
 #[tokio::test(start_paused = true)]
 async fn a_shorter_retention_hides_at_once_and_expiry_follows() {
     let mut scene = Scene::followed().await;
-    let posts = scene.posts.clone();
-    let first = scene.post(&posts, vec![about("x"); 3]).await;
+    let first = scene.write(vec![about("x"); 3]).await;
     scene.settle().await;
     pass(10 * DAY).await;
-    let second = scene.post(&posts, vec![about("x"); 2]).await;
+    let second = scene.write(vec![about("x"); 2]).await;
     scene.settle().await;
     let other = store(scene.engine.client(), &scene.world);
-    assert_eq!(ids(&other.op().topic(&posts).latest(&query(9)).await.unwrap().events).len(), 5);
+    assert_eq!(ids(&other.op().topic(&scene.posts).latest(&query(9)).await.unwrap().events).len(), 5);
 
     retain(&scene, r#"{"retention_days":7}"#).await;
     pass(Duration::from_secs(2)).await;
     for store in [&scene.store, &other] {
-        assert_eq!(store.op().topic(&posts).latest(&query(9)).await.unwrap().events.len(), 2);
-        let found = store.op().event(&posts, first[0]).get().await;
+        assert_eq!(store.op().topic(&scene.posts).latest(&query(9)).await.unwrap().events.len(), 2);
+        let found = store.op().event(&scene.posts, first[0]).get().await;
         assert!(matches!(found, Err(GetEventError::NotFound(_))));
         assert_eq!(timeline_of(store, &source("actor:ada")).await.len(), 2);
         assert_eq!(feed_of(store, &user("bob")).await.len(), 2);
     }
     pass(Duration::from_secs(1)).await;
     let ascending = EventQuery { order: Some(Order::OldestFirst), ..query(9) };
-    assert_eq!(scene.store.op().topic(&posts).latest(&ascending).await.unwrap().events.len(), 2);
+    assert_eq!(scene.store.op().topic(&scene.posts).latest(&ascending).await.unwrap().events.len(), 2);
     scene.settle().await;
     assert_eq!(scene.listed("actor:ada").await.len(), 2, "what is past the retention is deleted");
     assert_eq!(expiries(&scene).await, BTreeSet::from([Some(7)]));
@@ -267,20 +262,19 @@ async fn a_shorter_retention_hides_at_once_and_expiry_follows() {
     assert_eq!(scene.page_of("posts").await.len(), second.len());
     pass(30 * DAY).await;
     assert_eq!(scene.page_of("posts").await.len(), second.len());
-    let third = scene.post(&posts, vec![old(&scene, 1)]).await;
+    let third = scene.write(vec![old(&scene, 1)]).await;
     assert_eq!(scene.page_of("posts").await.len(), second.len() + third.len());
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_event_of_a_process_that_knows_the_earlier_retention_gets_the_new_expiry() {
     let mut scene = scene().await;
-    let posts = scene.posts.clone();
     let stale = store(scene.engine.client(), &scene.world);
-    post(&stale, &posts, vec![about("x")]).await;
+    post(&stale, &scene.posts, vec![about("x")]).await;
     scene.settle().await;
     retain(&scene, r#"{"retention_days":7}"#).await;
     scene.settle().await;
-    post(&stale, &posts, vec![about("x")]).await;
+    post(&stale, &scene.posts, vec![about("x")]).await;
     scene.settle().await;
     assert_eq!(expiries(&scene).await, BTreeSet::from([Some(7)]));
 }
@@ -288,14 +282,13 @@ async fn an_event_of_a_process_that_knows_the_earlier_retention_gets_the_new_exp
 #[tokio::test(start_paused = true)]
 async fn a_bucket_of_a_process_that_knows_the_earlier_retention_shows_its_events_as_long() {
     let mut scene = scene().await;
-    let posts = scene.posts.clone();
     retain(&scene, r#"{"retention_days":7}"#).await;
     scene.settle().await;
     let stale = store(scene.engine.client(), &scene.world);
-    post(&stale, &posts, vec![about("x")]).await;
+    post(&stale, &scene.posts, vec![about("x")]).await;
     retain(&scene, r#"{"retention_days":30}"#).await;
     scene.settle().await;
-    let late = post(&stale, &posts, vec![old(&scene, 2)]).await;
+    let late = post(&stale, &scene.posts, vec![old(&scene, 2)]).await;
     scene.settle().await;
     pass(10 * DAY).await;
     assert!(scene.page_of("posts").await.contains(&late[0]));
@@ -304,10 +297,9 @@ async fn a_bucket_of_a_process_that_knows_the_earlier_retention_shows_its_events
 #[tokio::test(start_paused = true)]
 async fn a_record_that_is_redriven_gives_entries_the_expiry_that_its_event_has_now() {
     let mut scene = Scene::followed().await;
-    let posts = scene.posts.clone();
     retain(&scene, r#"{"retention_days":7}"#).await;
     scene.settle().await;
-    scene.post(&posts, vec![about("x")]).await;
+    scene.write(vec![about("x")]).await;
     let written = scene.news();
     pass(2 * HOUR).await;
     retain(&scene, r#"{"retention_days":30}"#).await;
@@ -317,8 +309,7 @@ async fn a_record_that_is_redriven_gives_entries_the_expiry_that_its_event_has_n
     assert_eq!(expiries(&scene).await, BTreeSet::from([Some(30)]));
 
     retain(&scene, r#"{"retention_days":60}"#).await;
-    let step = scene.news();
-    assert_eq!(fan_out(&scene.store, &step).await.failed, None);
+    scene.tell().await;
     let stamped = scene.news();
     pass(2 * HOUR).await;
     retain(&scene, r#"{"retention_days":90}"#).await;
@@ -330,16 +321,15 @@ async fn a_record_that_is_redriven_gives_entries_the_expiry_that_its_event_has_n
 #[tokio::test(start_paused = true)]
 async fn an_ending_costs_one_write_unit_an_item_and_a_twentieth_at_most() {
     let mut scene = Scene::followed().await;
-    let posts = scene.posts.clone();
-    scene.post(&posts, vec![about("x"); 160]).await;
+    scene.write(vec![about("x"); 160]).await;
     scene.settle().await;
     // The deletion of a younger event is noted, too.
     pass(Duration::from_millis(lately_store::limits::WRITE_MILLIS + 1_000)).await;
     for is_deletion in [false, true] {
         let op = scene.store.op();
         match is_deletion {
-            true => drop(op.ending(&posts).delete().await.unwrap()),
-            false => drop(op.topic(&posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap()),
+            true => drop(op.ending(&scene.posts).delete().await.unwrap()),
+            false => drop(op.topic(&scene.posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap()),
         }
         let outcomes = scene.settle().await;
         let expected = if is_deletion { BTreeSet::new() } else { BTreeSet::from([Some(7)]) };
@@ -355,10 +345,9 @@ async fn an_ending_costs_one_write_unit_an_item_and_a_twentieth_at_most() {
 async fn the_steps_of_an_ending_may_be_two_days_apart() {
     for is_deletion in [false, true] {
         let mut scene = scene().await;
-        let posts = scene.posts.clone();
         // One step of a change of the retention takes 500 events of a partition.
         for _ in 0..2 {
-            scene.post(&posts, vec![event("note", None); if is_deletion { 20 } else { 260 }]).await;
+            scene.write(vec![event("note", None); if is_deletion { 20 } else { 260 }]).await;
         }
         scene.settle().await;
         match is_deletion {
@@ -368,7 +357,7 @@ async fn the_steps_of_an_ending_may_be_two_days_apart() {
         let mut shown = Vec::new();
         while scene.has_news() {
             if !is_deletion {
-                let view = scene.store.op().topic(&posts).view().await.unwrap();
+                let view = scene.store.op().topic(&scene.posts).view().await.unwrap();
                 shown.extend(view.retention_change.map(|change| (change.events, change.bucket.is_some())));
             }
             // The stream keeps a record for a day, and Lambda may hold it longer.
@@ -391,8 +380,7 @@ async fn the_steps_of_an_ending_may_be_two_days_apart() {
 #[tokio::test(start_paused = true)]
 async fn what_a_shorter_retention_hid_stays_hidden_before_its_steps_have_come_to_it() {
     let mut scene = scene().await;
-    let posts = scene.posts.clone();
-    scene.post(&posts, vec![event("note", None); 40]).await;
+    scene.write(vec![event("note", None); 40]).await;
     scene.settle().await;
     pass(3 * DAY).await;
     retain(&scene, r#"{"retention_days":1}"#).await;
@@ -401,15 +389,14 @@ async fn what_a_shorter_retention_hid_stays_hidden_before_its_steps_have_come_to
     // The floor is there until the steps have gone through the topic. An older import would be deleted with the rest.
     assert_eq!(scene.page_of("posts").await, []);
     let import = submission(vec![old(&scene, 2)]);
-    assert!(scene.store.op().topic(&posts).write(import).await.is_err());
-    let news = scene.news();
-    fan_out(&scene.store, &news).await;
+    assert!(scene.store.op().topic(&scene.posts).write(import).await.is_err());
+    scene.tell().await;
     assert_eq!(scene.page_of("posts").await, []);
     scene.settle().await;
     assert_eq!(scene.page_of("posts").await, []);
     assert_eq!(expiries(&scene).await, BTreeSet::new());
     pass(Duration::from_secs(3)).await;
-    let import = scene.post(&posts, vec![old(&scene, 2)]).await;
+    let import = scene.write(vec![old(&scene, 2)]).await;
     scene.settle().await;
     assert_eq!(scene.page_of("posts").await, import);
 }
@@ -417,23 +404,21 @@ async fn what_a_shorter_retention_hid_stays_hidden_before_its_steps_have_come_to
 #[tokio::test(start_paused = true)]
 async fn the_steps_of_an_ending_go_through_several_partitions_at_once() {
     let mut scene = scene().await;
-    let posts = scene.posts.clone();
     for _ in 0..5 {
-        scene.post(&posts, vec![event("note", None); 40]).await;
+        scene.write(vec![event("note", None); 40]).await;
         pass(DAY).await;
     }
     scene.settle().await;
     retain(&scene, r#"{"retention_days":3650}"#).await;
-    let is_changing =
-        async |scene: &Scene| scene.store.op().topic(&posts).view().await.unwrap().retention_change.is_some();
+    let is_changing = async |scene: &Scene| {
+        scene.store.op().topic(&scene.posts).view().await.unwrap().retention_change.is_some()
+    };
     assert!(is_changing(&scene).await);
-    let news = scene.news();
-    fan_out(&scene.store, &news).await;
+    scene.tell().await;
     assert!(!is_changing(&scene).await, "one step goes through all partitions");
     scene.settle().await;
     scene.delete().await;
-    let news = scene.news();
-    fan_out(&scene.store, &news).await;
+    scene.tell().await;
     assert_eq!(scene.deletion().await.events, 200);
 }
 
@@ -441,12 +426,11 @@ async fn the_steps_of_an_ending_go_through_several_partitions_at_once() {
 async fn no_item_has_a_word_of_an_event_when_its_topic_is_deleted() {
     let settings = FeedSettings { audience: 1, ..FeedSettings::default() };
     let mut scene = Scene::new(settings).await;
-    let posts = scene.posts.clone();
     for who in ["bob", "cy", "dan"] {
         scene.follow(who, "actor:ada", 10).await;
     }
     let secret = |n: usize| event("note", Some(format!("\"a secret{}\"", "x".repeat(n))));
-    scene.post(&posts, vec![secret(0), secret(2_000)]).await;
+    scene.write(vec![secret(0), secret(2_000)]).await;
     scene.settle().await;
     // Both events are pushed by jobs. Their pages are done.
     let has_pages = async |scene: &Scene| {
@@ -454,9 +438,8 @@ async fn no_item_has_a_word_of_an_event_when_its_topic_is_deleted() {
     };
     assert!(!has_pages(&scene).await);
     assert_eq!(scene.shown("cy").await.len(), 2);
-    scene.post(&posts, vec![secret(1)]).await;
-    let news = scene.news();
-    fan_out(&scene.store, &news).await;
+    scene.write(vec![secret(1)]).await;
+    scene.tell().await;
     assert!(has_pages(&scene).await, "a page waits");
     scene.delete_and_settle().await;
     for item in items(&scene.engine).await {

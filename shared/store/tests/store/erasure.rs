@@ -12,7 +12,7 @@ use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Thrott
 use lately_items::{AnyKey, FollowerCountKey};
 use lately_keys::{ErasureId, EventId, TableKey, Topic};
 use lately_model::{Erasure, ErasureCounts, ErasureState, ListQuery, NewErasure, NewEvent};
-use lately_store::{ErasureError, FeedSettings, Submission, WriteError};
+use lately_store::{ErasureError, FeedSettings, WriteError};
 
 use self::life::{asked, by, lived, lived_shortly, of_ada};
 use self::proof::{assert_proven, countable, sha256, text, verified};
@@ -134,11 +134,8 @@ async fn the_same_request_returns_the_erasure_that_is_under_way() {
     assert_eq!(done.ids_sha256, Some(sha256(&BTreeSet::new())));
     assert_ne!(scene.store.op().erasures().begin(&of_ada()).await.unwrap().id, first.id);
     // The receipt does not name anybody.
-    let receipt = items(&scene.engine)
-        .await
-        .into_iter()
-        .find(|item| matches!(key(item), AnyKey::ErasureStep(key) if key.erasure == first.id));
-    let receipt = format!("{receipt:?}");
+    let is_receipt = |item: &Item| matches!(key(item), AnyKey::ErasureStep(key) if key.erasure == first.id);
+    let receipt = format!("{:?}", items(&scene.engine).await.into_iter().find(is_receipt));
     assert!(!receipt.contains("\"ada\""), "{receipt}");
 }
 
@@ -157,37 +154,32 @@ async fn try_post(scene: &Scene, topic: &Topic) -> Option<EventId> {
 #[tokio::test(start_paused = true)]
 async fn writers_refuse_an_erased_actors_events_and_a_stale_writers_event_is_erased() {
     let mut scene = lived(FeedSettings::default()).await;
-    let posts = scene.posts.clone();
     // The writer reads the list now, and then not for two seconds.
     pass(Duration::from_secs(3)).await;
-    let first = scene.post(&posts, vec![by("ada", Some("s"))]).await;
+    let first = scene.write(vec![by("ada", Some("s"))]).await;
     let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
-    let stale = try_post(&scene, &posts).await.expect("the writer does not know of the erasure yet");
+    let stale = try_post(&scene, &scene.posts).await.expect("the writer does not know of the erasure yet");
     let mut refused = 0;
     while scene.has_news() {
-        let news = scene.news();
-        fan_out(&scene.store, &news).await;
-        refused += usize::from(try_post(&scene, &posts).await.is_none());
+        scene.tell().await;
+        refused += usize::from(try_post(&scene, &scene.posts).await.is_none());
     }
     assert!(refused > 8, "{refused} refused");
     let erasure = finish(&mut scene, begun.id).await;
     assert_proven(&scene, &of_ada(), &erasure).await;
     for gone in [first[0], stale] {
-        assert!(scene.store.op().event(&posts, gone).get().await.is_err());
+        assert!(scene.store.op().event(&scene.posts, gone).get().await.is_err());
     }
 
-    let later = try_post(&scene, &posts).await.unwrap();
+    let later = try_post(&scene, &scene.posts).await.unwrap();
     let old = NewEvent { at: Some(begun.started_at), ..by("ada", None) };
-    let import = Submission { may_import: true, ..submission(vec![old]) };
-    assert!(matches!(
-        scene.store.op().topic(&posts).write(import).await,
-        Err(WriteError::ActorIsBeingErased(_))
-    ));
+    let refused = scene.store.op().topic(&scene.posts).write(submission(vec![old])).await;
+    assert!(matches!(refused, Err(WriteError::ActorIsBeingErased(_))));
     let all = scene.all_news();
     scene.settle().await;
     assert_eq!(fan_out(&scene.store, &all).await.failed, None);
     scene.settle().await;
-    assert_eq!(scene.store.op().event(&posts, later).get().await.unwrap().id, later);
+    assert_eq!(scene.store.op().event(&scene.posts, later).get().await.unwrap().id, later);
     assert_eq!(scene.shown("dee").await.first(), Some(&later));
     assert_eq!(scene.store.op().erasures().get(begun.id).await.unwrap(), erasure);
     let (check, left) = verified(&scene, &of_ada(), &erasure).await;
@@ -198,10 +190,9 @@ async fn writers_refuse_an_erased_actors_events_and_a_stale_writers_event_is_era
 #[tokio::test(start_paused = true)]
 async fn an_event_whose_record_comes_after_the_end_is_erased() {
     let mut scene = lived(FeedSettings::default()).await;
-    let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
     let (_, ids) = countable(&scene).await;
-    scene.post(&posts, vec![by("ada", Some("s"))]).await;
-    scene.post(&logs, vec![by("ada", None)]).await;
+    scene.write(vec![by("ada", Some("s"))]).await;
+    scene.post(&scene.logs, vec![by("ada", None)]).await;
     let held = scene.news();
     let erasure = erase(&mut scene, &of_ada()).await;
     assert_eq!(erasure.ids_sha256, Some(sha256(&ids)));
@@ -261,8 +252,7 @@ async fn a_last_step_that_was_refused_comes_again() {
 #[tokio::test(start_paused = true)]
 async fn a_topic_that_is_created_meanwhile_is_searched_too() {
     let mut scene = Scene::new(FeedSettings::default()).await;
-    let posts = scene.posts.clone();
-    scene.post(&posts, vec![by("ada", None)]).await;
+    scene.write(vec![by("ada", None)]).await;
     let begun = scene.store.op().erasures().begin(&of_ada()).await.unwrap();
     let more = topic("more");
     let unlisted = r#"{"views":[],"fan_out":false}"#;
@@ -275,19 +265,15 @@ async fn a_topic_that_is_created_meanwhile_is_searched_too() {
 #[tokio::test(start_paused = true)]
 async fn nobody_writes_an_erased_event_again() {
     let mut scene = lived(FeedSettings::default()).await;
-    let posts = scene.posts.clone();
     // The request of a keyed event has not come to its end.
-    let crash = Faults::default().rule(
-        Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#"),
-        When::Always,
-        Fault::InternalServerError,
-    );
+    let ends = Target::operation(Operation::UpdateItem).partition("IDEMPOTENCY#");
+    let crash = Faults::default().rule(ends, When::Always, Fault::InternalServerError);
     let broken = store(scene.engine.client_with(crash).client(), &scene.world);
     let keyed = || keyed("half", vec![by("ada", None)]);
-    broken.op().topic(&posts).write(keyed()).await.unwrap();
+    broken.op().topic(&scene.posts).write(keyed()).await.unwrap();
     scene.settle().await;
     let erasure = erase(&mut scene, &of_ada()).await;
-    let refused = scene.store.op().topic(&posts).write(keyed()).await;
+    let refused = scene.store.op().topic(&scene.posts).write(keyed()).await;
     assert!(matches!(refused, Err(WriteError::ActorIsBeingErased(_))), "{refused:?}");
     scene.settle().await;
     assert_proven(&scene, &of_ada(), &erasure).await;
@@ -311,10 +297,9 @@ async fn a_follow_after_an_erasure_counts_again() {
 async fn a_source_that_is_followed_again_in_a_later_shard_keeps_its_item() {
     for shard in [0_u8, 1] {
         let mut scene = lived(FeedSettings { fan_out_limit: 1, ..small_jobs() }).await;
-        let ada = source("actor:ada");
         erase(&mut scene, &asked(Some("ada"), None)).await;
         // A follower in this shard, as a follow writes it.
-        let count = FollowerCountKey { source: ada.clone(), shard: shard.into() }.encode();
+        let count = FollowerCountKey { source: source("actor:ada"), shard: shard.into() }.encode();
         let client = scene.engine.client();
         let update = client.update_item().table_name(TABLE);
         let update = update.key("pk", AttributeValue::S(count.pk)).key("sk", AttributeValue::S(count.sk));
@@ -333,13 +318,12 @@ async fn an_erasure_costs_one_unit_for_each_item_and_little_more() {
     const EVENTS: usize = 600;
     const ENTRIES: usize = 1_000;
     let mut scene = Scene::new(FeedSettings::default()).await;
-    let posts = scene.posts.clone();
     for follower in ["bob", "cy", "dee"] {
         scene.follow(follower, "actor:ada", 0).await;
     }
     scene.settle().await;
     for _ in 0..EVENTS / 100 {
-        scene.post(&posts, vec![by("ada", None); 100]).await;
+        scene.write(vec![by("ada", None); 100]).await;
         scene.settle().await;
     }
     // The deletion of a younger event is noted, too.
@@ -358,7 +342,7 @@ async fn an_erasure_costs_one_unit_for_each_item_and_little_more() {
     scene.follow("ada", "actor:bob", 0).await;
     scene.settle().await;
     for _ in 0..ENTRIES / 100 {
-        scene.post(&posts, vec![by("bob", None); 100]).await;
+        scene.write(vec![by("bob", None); 100]).await;
         scene.settle().await;
     }
     let begun = scene.store.op().erasures().begin(&asked(None, Some("ada"))).await.unwrap();
@@ -395,9 +379,8 @@ async fn the_list_shows_the_erasures_of_two_days_newest_first() {
 #[tokio::test(start_paused = true)]
 async fn the_list_costs_a_read_unit_for_each_batch_and_an_erasure_in_forty_bytes_more() {
     let mut scene = Scene::new(FeedSettings::default()).await;
-    let posts = scene.posts.clone();
     let units = async |scene: &mut Scene| {
-        scene.post(&posts, vec![by("bob", None)]).await;
+        scene.write(vec![by("bob", None)]).await;
         let outcomes = scene.settle().await;
         outcomes.iter().map(|outcome| outcome.cost.read_units.halves).sum::<u64>()
     };
@@ -417,8 +400,7 @@ async fn a_batch_that_stalls_at_any_call_leaves_no_event_behind() {
     for call in 1..=12 {
         let moment = [Moment::Before, Moment::After][usize::try_from(call % 2).unwrap()];
         let mut scene = lived_shortly(FeedSettings::default()).await;
-        let posts = scene.posts.clone();
-        scene.post(&posts, vec![by("ada", Some("s"))]).await;
+        scene.write(vec![by("ada", Some("s"))]).await;
         let news = scene.news();
         let stall = Some(Stall { call, moment, time: MINUTE / 2 });
         let network = Network { seed: 1, longest: Duration::from_millis(3), stall };

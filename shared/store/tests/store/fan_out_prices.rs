@@ -47,7 +47,7 @@ async fn scene(followers: usize, shards: u8) -> (Scene, u64) {
 /// Posts events, and delivers all records that result. Returns the sum of the outcomes.
 async fn post(scene: &mut Scene, events: usize) -> FanOutOutcome {
     let event = event("note", Some(format!("\"{}\"", "x".repeat(600))));
-    scene.post(&scene.posts, vec![event; events]).await;
+    scene.write(vec![event; events]).await;
     deliver(scene).await
 }
 

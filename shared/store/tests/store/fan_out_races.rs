@@ -54,7 +54,7 @@ async fn hindered(
 
 /// Posts an event. Returns its id, and the records that bring it to feeds: the event's own, or the job's.
 async fn about_to_push(scene: &mut Scene) -> (Vec<EventId>, String) {
-    let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    let posted = scene.write(vec![event("note", None)]).await;
     let news = scene.news();
     if scene.settings.audience > 0 {
         return (posted, news);
@@ -111,7 +111,7 @@ async fn an_event_deleted_during_its_push_does_not_come_back() {
 async fn an_event_deleted_during_a_backfill_does_not_come_back() {
     for dies in [false, true] {
         let mut scene = Scene::new(FeedSettings::default()).await;
-        let posted = scene.post(&scene.posts.clone(), vec![event("note", None); 2]).await;
+        let posted = scene.write(vec![event("note", None); 2]).await;
         scene.settle().await;
         scene.follow("bob", "actor:ada", 9).await;
         let news = scene.news();
@@ -129,7 +129,7 @@ async fn an_event_deleted_during_a_backfill_does_not_come_back() {
 async fn a_backfill_that_dies_after_the_unfollow_leaves_nothing() {
     let settings = FeedSettings { entries_per_query: 2, queries_per_step: 1, ..FeedSettings::default() };
     let mut scene = Scene::new(settings).await;
-    let posted = scene.post(&scene.posts.clone(), vec![event("note", None); 6]).await;
+    let posted = scene.write(vec![event("note", None); 6]).await;
     scene.settle().await;
     pass(Duration::from_millis(1)).await;
     scene.follow("bob", "actor:ada", 6).await;
@@ -149,7 +149,7 @@ async fn a_backfill_that_dies_after_the_unfollow_leaves_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_follow_during_the_cleanup_misses_nothing() {
     let mut scene = Scene::followed().await;
-    let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    let posted = scene.write(vec![event("note", None)]).await;
     pass(Duration::from_millis(1)).await;
     scene.settle().await;
     scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
@@ -182,7 +182,7 @@ async fn half_visible_follows_are_backfilled_and_cleaned_up() {
     // The late part is the edge, or everything in the follower's shard.
     for late in ["USER#bob", "FOLLOWERS#"] {
         let mut scene = Scene::new(FeedSettings::default()).await;
-        let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+        let posted = scene.write(vec![event("note", None)]).await;
         scene.settle().await;
         pass(Duration::from_millis(1)).await;
         half_visibly(&mut scene, late, async |store| {
@@ -201,7 +201,7 @@ async fn half_visible_follows_are_backfilled_and_cleaned_up() {
 #[tokio::test(start_paused = true)]
 async fn an_event_deleted_between_two_follows_leaves_the_feed() {
     let mut scene = Scene::followed().await;
-    let posted = scene.post(&scene.posts.clone(), vec![event("note", None)]).await;
+    let posted = scene.write(vec![event("note", None)]).await;
     scene.settle().await;
     assert_eq!(scene.shown("bob").await, posted);
     scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
@@ -225,8 +225,7 @@ async fn an_unfollow_during_a_promotion_leaves_no_pull_marker() {
         }
         // The records of the counts, and of the source's item that results. The job comes next.
         for _ in 0..2 {
-            let news = scene.news();
-            fan_out(&scene.store, &news).await;
+            scene.tell().await;
         }
         let news = scene.news();
         assert!(news.contains("JOB#PROMOTE"));

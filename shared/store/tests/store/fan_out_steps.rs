@@ -26,8 +26,8 @@ async fn a_long_cleanup_takes_steps_that_keep_their_place() {
     let mut scene = Scene::new(short_steps()).await;
     scene.follow("bob", "actor:ada", 0).await;
     for _ in 0..5 {
-        scene.post(&scene.posts.clone(), vec![by("ada"), by("ada")]).await;
-        scene.post(&scene.posts.clone(), (0..20).map(|_| by("bob")).collect()).await;
+        scene.write(vec![by("ada"), by("ada")]).await;
+        scene.write((0..20).map(|_| by("bob")).collect()).await;
     }
     scene.settle().await;
     assert_eq!(scene.shown("bob").await.len(), 110);
@@ -43,7 +43,7 @@ async fn a_long_cleanup_takes_steps_that_keep_their_place() {
 #[tokio::test(start_paused = true)]
 async fn a_long_backfill_takes_steps_that_keep_their_place() {
     let mut scene = Scene::new(short_steps()).await;
-    let posted = scene.post(&scene.posts.clone(), (0..90).map(|_| by("ada")).collect()).await;
+    let posted = scene.write((0..90).map(|_| by("ada")).collect()).await;
     scene.settle().await;
     pass(Duration::from_millis(1)).await;
     scene.follow("bob", "actor:ada", 70).await;
@@ -60,7 +60,7 @@ async fn a_page_of_a_job_is_expired_if_it_is_gone_after_two_days() {
     let mut scene = Scene::new(small_jobs()).await;
     scene.follow("bob", "actor:ada", 0).await;
     scene.settle().await;
-    scene.post(&scene.posts.clone(), vec![by("ada")]).await;
+    scene.write(vec![by("ada")]).await;
     let written = scene.news();
     assert_eq!(fan_out(&scene.store, &written).await.failed, None);
     let page = scene.news();
@@ -100,7 +100,7 @@ async fn copy_large_events() -> u64 {
     let large = format!("\"{}\"", "x".repeat(255 * 1024));
     for _ in 0..6 {
         let events = (0..10).map(|_| event("note", Some(large.clone()))).collect();
-        scene.post(&scene.posts.clone(), events).await;
+        scene.write(events).await;
         scene.settle().await;
     }
     for n in 0..32 {

@@ -264,11 +264,8 @@ async fn under_random_faults_no_event_is_lost_or_written_twice() {
 #[tokio::test(start_paused = true)]
 async fn a_batch_without_a_known_write_is_unavailable() {
     let (world, engine, topic) = world(1).await;
-    let stuck = Faults::default().rule(
-        Target::writes().partition("EVENTS#"),
-        When::Always,
-        Fault::Throttle(Throttle::OnDemandMaximum),
-    );
+    let (events, full) = (Target::writes().partition("EVENTS#"), Fault::Throttle(Throttle::OnDemandMaximum));
+    let stuck = Faults::default().rule(events, When::Always, full);
     let stuck = store(engine.client_with(stuck).client(), &world);
     let began = world.now();
     let written = stuck.op().topic(&topic).write(submission(numbered(0, 30))).await;

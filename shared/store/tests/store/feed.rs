@@ -176,13 +176,8 @@ async fn pages_of_every_size_in_both_orders_show_everything_once() {
             let query = some_query(&mut rng, world.now());
             let topics = (rng.u8(..4) == 0).then_some(&only[..]);
             let shown = walk(&query, async |page| {
-                let is_first = page
-                    == EventQuery {
-                        order: page.order,
-                        limit: page.limit,
-                        consistent: page.consistent,
-                        ..EventQuery::default()
-                    };
+                let EventQuery { order, limit, consistent, .. } = page;
+                let is_first = page == EventQuery { order, limit, consistent, ..EventQuery::default() };
                 let query = FeedQuery { page, wait_for: None };
                 let FeedPage { page, unread } =
                     store.op().limited_to(topics).feed(&user("bob")).page(&query).await.unwrap();
@@ -265,8 +260,7 @@ async fn each_pulled_source_costs_one_more_query() {
     for star in &stars {
         let listed = Listed::new(id(world.now().saturating_sub(20_500), 0), star, None);
         put(&engine.client(), listed.at_sources()).await;
-        let since = EventId::first_of(UnixMillis::MIN);
-        put(&engine.client(), [pull(&user("bob"), &source(&format!("actor:{star}")), since)]).await;
+        put(&engine.client(), [pull(&user("bob"), &listed.sources()[0], EventId::MIN)]).await;
     }
     // At first, the store does not know how many marks stand before the entries.
     assert_eq!(page(&store, &feed_query(50)).await.1.calls, 2 + 3);
@@ -285,8 +279,7 @@ async fn pulled_sources_are_read_only_as_far_as_the_page() {
     let old = |number: u64| Listed::new(id(world.now().saturating_sub(900_000 + number), 0), "star", None);
     let old: Vec<_> = (0..50).map(|number| old(number).of_bytes(600)).collect();
     put(&engine.client(), old.iter().flat_map(Listed::at_sources)).await;
-    let since = EventId::first_of(UnixMillis::MIN);
-    put(&engine.client(), [pull(&user("bob"), &source("actor:star"), since)]).await;
+    put(&engine.client(), [pull(&user("bob"), &source("actor:star"), EventId::MIN)]).await;
     page(&store, &feed_query(50)).await;
     let (_, cost) = page(&store, &feed_query(50)).await;
     assert_eq!(cost.of_read(), "read_units=4.0, calls=2, items=52, rounds=2");
@@ -295,13 +288,12 @@ async fn pulled_sources_are_read_only_as_far_as_the_page() {
 #[tokio::test(start_paused = true)]
 async fn pull_markers_above_the_limit_are_all_read() {
     let (world, engine, store) = start(1);
-    let since = EventId::first_of(UnixMillis::MIN);
     let mut expected = Vec::new();
     for star in 0..150 {
         let at = world.now().saturating_sub(10_000 + star);
         let listed = Listed::new(id(at, star), &format!("star{star}"), None);
         put(&engine.client(), listed.at_sources()).await;
-        put(&engine.client(), [pull(&user("bob"), &listed.sources()[0], since)]).await;
+        put(&engine.client(), [pull(&user("bob"), &listed.sources()[0], EventId::MIN)]).await;
         expected.push(listed.id());
     }
     store.op().feed(&user("bob")).see(expected[99]).await.unwrap();
@@ -353,14 +345,13 @@ async fn pointers_are_followed_despite_unprocessed_or_stale_reads() {
             .sometimes(0.1, Target::reads(), Fault::InternalServerError);
         let client = engine.client_with(faults);
         let store = store(client.client(), &world);
-        let listed: Vec<_> = (0..60)
-            .map(|number| {
-                let at = world.now().saturating_sub(number);
-                let mut listed = Listed::new(id(at, number), "ada", None).of_bytes(3_000);
-                listed.points = true;
-                listed
-            })
-            .collect();
+        let listed = |number| {
+            let at = world.now().saturating_sub(number);
+            let mut listed = Listed::new(id(at, number), "ada", None).of_bytes(3_000);
+            listed.points = true;
+            listed
+        };
+        let listed: Vec<_> = (0..60).map(listed).collect();
         put(&engine.client(), listed.iter().map(|one| one.in_feed(&user("bob")))).await;
         pass(Duration::from_secs(2)).await;
         // The entries are visible in all replicas, the events are not.
@@ -396,8 +387,7 @@ async fn more_than_a_megabyte_of_unread_entries_is_counted() {
     assert_eq!((pushed.unread, cost.calls), (2_200, 3));
     // The events are pulled too. Each is counted once, and none is lost between the pages of the two lists.
     put(&engine.client(), listed.iter().flat_map(Listed::at_sources)).await;
-    let since = EventId::first_of(UnixMillis::MIN);
-    put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), since)]).await;
+    put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), EventId::MIN)]).await;
     assert_eq!(unread().await.0.unread, 2_200);
 }
 
@@ -407,7 +397,7 @@ async fn a_consistent_page_shows_pushed_and_pulled_events_at_once() {
     let pushed = Listed::new(id(world.now(), 1), "ada", None);
     let mut pulled = Listed::new(id(world.now(), 2), "star", None).of_bytes(2_000);
     pulled.points = true;
-    let mark = pull(&user("bob"), &source("actor:star"), EventId::first_of(UnixMillis::MIN));
+    let mark = pull(&user("bob"), &source("actor:star"), EventId::MIN);
     put(&engine.client(), [pushed.in_feed(&user("bob")), mark, pulled.event()]).await;
     put(&engine.client(), pulled.at_sources()).await;
     let mut query = feed_query(10);

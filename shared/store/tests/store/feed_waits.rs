@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lately_engine::Engine;
-use lately_keys::{EventId, UnixMillis};
+use lately_keys::EventId;
 use lately_model::{FeedPage, FeedQuery};
 use lately_store::TimelineError;
 
@@ -46,8 +46,7 @@ async fn a_page_waits_at_most_five_seconds_for_an_event() {
     let (world, engine, _) = start_with(1, behind(1));
     let mut hidden = Listed::new(id(world.now(), 1), "ada", None);
     hidden.fans_out = false;
-    put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), EventId::first_of(UnixMillis::MIN))])
-        .await;
+    put(&engine.client(), [pull(&user("bob"), &source("actor:ada"), EventId::MIN)]).await;
     let written = hidden.at_sources().collect();
     let (page, took) = wait(&engine, &world, hidden.id(), written, Duration::ZERO).await;
     assert!(matches!(page, Err(TimelineError::NotYetVisible)));

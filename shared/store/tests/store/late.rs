@@ -15,9 +15,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 /// A rig whose consumer has reported twice, up to ten seconds ago, and whose stream fan-out has handled.
 async fn reported() -> (Rig, Files) {
-    let mut rig = Rig::new().await;
-    let mut files = Files::default();
-    report_later(&rig, &mut files).await;
+    let (mut rig, mut files) = Rig::reported().await;
     report_later(&rig, &mut files).await;
     rig.tell().await;
     (rig, files)

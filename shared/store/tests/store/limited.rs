@@ -28,11 +28,8 @@ async fn cursors_and_counts_reveal_no_hidden_events() {
     let listed: Vec<_> = (0..4_300).map(listed).collect();
     let shown: Vec<_> = [1_000, 4_200, 4_299].map(|number: usize| listed[number].id()).to_vec();
     for one in listed.chunks(1_000) {
-        put(
-            &engine.client(),
-            one.iter().flat_map(|one| [one.in_feed(&bob), one.at_source(&source("actor:ada"))]),
-        )
-        .await;
+        let items = one.iter().flat_map(|one| [one.in_feed(&bob), one.at_source(&source("actor:ada"))]);
+        put(&engine.client(), items).await;
     }
     let posts = [topic("posts")];
     for order in [Order::NewestFirst, Order::OldestFirst] {

@@ -12,8 +12,8 @@ use lately_store::limits::WINDOW_EVENTS;
 use lately_store::{FeedSettings, LiveFollower, LiveMessage, Store, Tally, TimelineError, TopicError, Units};
 
 use crate::listed::{source, user};
-use crate::scene::{Scene, about};
-use crate::support::{World, change, event, ids, items, pass, post, query, store, with_posts};
+use crate::scene::{Scene, about, key};
+use crate::support::{Item, World, change, event, ids, items, pass, post, query, store, with_posts};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -63,22 +63,21 @@ async fn an_event_is_told_within_a_tenth_of_a_second_of_a_busy_topic_and_once() 
 #[tokio::test(start_paused = true)]
 async fn a_name_that_is_used_again_is_another_topic_for_its_followers() {
     let mut scene = Scene::new(FeedSettings::default()).await;
-    let posts = scene.posts.clone();
-    let timeline = Timeline::Topic(posts.clone());
+    let timeline = Timeline::Topic(scene.posts.clone());
     let client = scene.engine.live_client();
     let followed = store(client.client(), &scene.world);
     let mut of_deleted = follow(&followed, &timeline, None).await;
-    scene.post(&posts, vec![event("note", None)]).await;
+    scene.write(vec![event("note", None)]).await;
     let (_, _, cursor) = told(&mut of_deleted, 5 * SECOND).await.remove(0);
     // The loop of the deleted topic cannot read the note that ends it, until the name is another topic's.
     let notes = Target::operation(Operation::Query).partition("LIVE#TOPIC#posts");
     client.set_faults(&Faults::default().rule(notes, When::Always, Fault::InternalServerError));
-    scene.store.op().ending(&posts).delete().await.unwrap();
+    scene.store.op().ending(&scene.posts).delete().await.unwrap();
     scene.settle().await;
     pass(3 * SECOND).await;
     scene.world.shift(60 * SECOND);
-    scene.store.op().topic(&posts).put(&change("{}")).await.unwrap();
-    let new = scene.post(&posts, vec![event("note", None)]).await[0];
+    scene.store.op().topic(&scene.posts).put(&change("{}")).await.unwrap();
+    let new = scene.write(vec![event("note", None)]).await[0];
     let mut follower = follow(&followed, &timeline, Some(&cursor)).await;
     client.set_faults(&Faults::default());
     assert_eq!(marks(&told(&mut follower, 20 * SECOND).await), [('+', new)]);
@@ -94,34 +93,30 @@ async fn a_name_that_is_used_again_is_another_topic_for_its_followers() {
 #[tokio::test(start_paused = true)]
 async fn late_events_are_told_as_late_on_topics_timelines_and_feeds() {
     let mut scene = Scene::followed().await;
-    let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
     let timelines = [
-        Timeline::Topic(posts.clone()),
+        Timeline::Topic(scene.posts.clone()),
         Timeline::Source(source("actor:ada")),
         Timeline::Feed(user("bob")),
-        Timeline::Topic(logs.clone()),
+        Timeline::Topic(scene.logs.clone()),
     ];
     let mut followers = Vec::new();
     for timeline in &timelines {
         followers.push(follow(&scene.store, timeline, None).await);
     }
     let all_told = async |followers: &mut Vec<LiveFollower>, within: Duration| {
-        join_all(followers.iter_mut().map(|follower| told(follower, within))).await
+        let told = join_all(followers.iter_mut().map(|follower| told(follower, within))).await;
+        told.iter().map(|told| marks(told)).collect::<Vec<_>>()
     };
     all_told(&mut followers, 5 * SECOND).await;
     // A post of the present, which fan-out handles after it has settled; and imports.
-    let slow = scene.post(&posts, vec![about("x")]).await[0];
+    let slow = scene.write(vec![about("x")]).await[0];
     let early = all_told(&mut followers, 5 * SECOND).await;
-    assert_eq!(
-        early.iter().map(|told| marks(told)).collect::<Vec<_>>(),
-        [vec![('+', slow)], vec![], vec![], vec![]]
-    );
+    assert_eq!(early, [vec![('+', slow)], vec![], vec![], vec![]]);
     let hour_ago = scene.world.now().saturating_sub(3_600_000);
-    let import = scene.post(&posts, vec![NewEvent { at: Some(hour_ago), ..about("x") }]).await[0];
-    let log = scene.post(&logs, vec![NewEvent { at: Some(hour_ago), ..event("note", None) }]).await[0];
+    let import = scene.write(vec![NewEvent { at: Some(hour_ago), ..about("x") }]).await[0];
+    let log = scene.post(&scene.logs, vec![NewEvent { at: Some(hour_ago), ..event("note", None) }]).await[0];
     scene.settle().await;
-    let mut all: Vec<_> =
-        all_told(&mut followers, 10 * SECOND).await.iter().map(|told| marks(told)).collect();
+    let mut all = all_told(&mut followers, 10 * SECOND).await;
     for marks in &mut all {
         marks.sort_by_key(|(_, id)| std::cmp::Reverse(*id));
     }
@@ -137,10 +132,9 @@ async fn late_events_are_told_as_late_on_topics_timelines_and_feeds() {
 async fn a_batch_puts_one_note_for_a_timeline_and_no_record_waits_for_it() {
     for is_refused in [false, true] {
         let mut scene = Scene::followed().await;
-        let posts = scene.posts.clone();
         let timeline = Timeline::Source(source("actor:ada"));
         let mut follower = follow(&scene.store, &timeline, None).await;
-        let posted = scene.post(&posts, vec![event("note", None); 50]).await;
+        let posted = scene.write(vec![event("note", None); 50]).await;
         told(&mut follower, 4 * SECOND).await;
         let mut faults = Faults::default();
         if is_refused {
@@ -153,10 +147,9 @@ async fn a_batch_puts_one_note_for_a_timeline_and_no_record_waits_for_it() {
         let outcome = crate::scene::fan_out(&fan_out, &news).await;
         assert_eq!((outcome.failures, scene.shown("bob").await.len()), (0, 50));
         assert!(begun.elapsed() < SECOND, "{:?}", begun.elapsed());
-        let notes = items(&scene.engine).await.into_iter().filter(
-            |item| matches!(crate::scene::key(item), AnyKey::LateNote(key) if key.timeline == timeline),
-        );
-        assert_eq!(notes.count(), usize::from(!is_refused));
+        let is_note = |item: &Item| matches!(key(item), AnyKey::LateNote(key) if key.timeline == timeline);
+        let notes = items(&scene.engine).await.into_iter().filter(is_note).count();
+        assert_eq!(notes, usize::from(!is_refused));
         let late: Vec<_> = marks(&told(&mut follower, 5 * SECOND).await);
         let expected: Vec<_> = posted.iter().map(|id| ('~', *id)).collect();
         assert_eq!(late, if is_refused { vec![] } else { expected });
@@ -166,14 +159,14 @@ async fn a_batch_puts_one_note_for_a_timeline_and_no_record_waits_for_it() {
 #[tokio::test(start_paused = true)]
 async fn a_limited_caller_sees_only_its_topics_and_filters_apply() {
     let mut scene = Scene::new(FeedSettings::default()).await;
-    let (posts, logs) = (scene.posts.clone(), scene.logs.clone());
+    let logs = scene.logs.clone();
     let ada = Timeline::Source(source("actor:ada"));
     let limited = scene.store.op().limited_to(Some(std::slice::from_ref(&logs)));
     let mut limited = limited.follow(ada.clone(), &LiveQuery::default(), None).await.unwrap();
     let of_type = LiveQuery { event_type: Some("like".parse().unwrap()), ..LiveQuery::default() };
     let mut likes = scene.store.op().follow(ada.clone(), &of_type, None).await.unwrap();
-    let mut of_posts = scene.store.op().follow(ada, &LiveQuery::default(), Some(&posts)).await.unwrap();
-    let shown = scene.post(&posts, vec![event("note", None)]).await[0];
+    let mut of_posts = scene.store.op().follow(ada, &LiveQuery::default(), Some(&scene.posts)).await.unwrap();
+    let shown = scene.write(vec![event("note", None)]).await[0];
     let logged = scene.post(&logs, vec![event("like", None)]).await[0];
     scene.settle().await;
     assert_eq!(marks(&told(&mut limited, 5 * SECOND).await), [('+', logged)]);
@@ -263,16 +256,15 @@ async fn a_follower_of_an_event_a_second_costs_at_most_seven_read_units_a_second
 async fn fan_out_pays_for_followers_only_if_entries_are_late() {
     for (late, watched) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut scene = Scene::new(FeedSettings::default()).await;
-        let posts = scene.posts.clone();
         // A first event, so that the batch of the second has nothing new to learn.
-        scene.post(&posts, vec![event("note", None)]).await;
+        scene.write(vec![event("note", None)]).await;
         scene.settle().await;
         let mut followers = Vec::new();
         if watched {
             followers.push(follow(&scene.store, &Timeline::Source(source("actor:ada")), None).await);
         }
         let fan_out = store(scene.engine.client(), &scene.world);
-        scene.post(&posts, vec![event("note", None)]).await;
+        scene.write(vec![event("note", None)]).await;
         pass(Duration::from_millis(if late { 3_000 } else { 100 })).await;
         let news = scene.news();
         let cost = crate::scene::fan_out(&fan_out, &news).await.cost;
@@ -284,34 +276,26 @@ async fn fan_out_pays_for_followers_only_if_entries_are_late() {
         };
         // As for an event without followers: the event, the source's item and counts, the erasures, the announcements.
         let (read_units, write_units) = (units(cost.read_units), cost.write_units.halves / 2);
-        assert_eq!(
-            (read_units - reads, write_units - writes),
-            (UNFOLLOWED.0, UNFOLLOWED.1),
-            "{late} {watched}: {cost:?}"
-        );
+        assert_eq!((read_units - reads, write_units - writes), (5.0, 2), "{late} {watched}: {cost:?}");
     }
 }
-
-/// The read and write units of fan-out for an event of an actor without followers.
-const UNFOLLOWED: (f64, u64) = (5.0, 2);
 
 #[tokio::test(start_paused = true)]
 async fn a_page_waits_for_an_event_or_until_the_time_is_over() {
     let mut scene = Scene::followed().await;
-    let posts = scene.posts.clone();
-    let newer = scene.store.op().topic(&posts).latest(&query(1)).await.unwrap().newer;
+    let newer = scene.store.op().topic(&scene.posts).latest(&query(1)).await.unwrap().newer;
     let waiting = EventQuery { cursor: newer, wait: 25.try_into().unwrap(), ..query(5) };
     let begun = scene.world.now();
     let op = scene.store.op();
-    assert!(op.topic(&posts).latest(&waiting).await.unwrap().events.is_empty());
+    assert!(op.topic(&scene.posts).latest(&waiting).await.unwrap().events.is_empty());
     assert_eq!(scene.world.now().get() - begun.get(), 25_000);
     // Two looks a second at first, one at the end; each half a unit, and the directory once a second at most.
     assert!(units(op.cost().read_units) <= 40.0, "{}", op.cost().of_read());
 
-    let posted = scene.post(&posts, vec![event("note", None)]).await;
+    let posted = scene.write(vec![event("note", None)]).await;
     scene.settle().await;
     let begun = scene.world.now();
-    let page = scene.store.op().topic(&posts).latest(&waiting).await.unwrap();
+    let page = scene.store.op().topic(&scene.posts).latest(&waiting).await.unwrap();
     assert_eq!(ids(&page.events), posted);
     let waited = scene.world.now().get() - begun.get();
     assert!((2_000..3_100).contains(&waited), "{waited}");
@@ -325,7 +309,7 @@ async fn a_page_waits_for_an_event_or_until_the_time_is_over() {
     assert!(op.timeline(&ada).page(&waiting).await.unwrap().events.is_empty() && op.shown() == 0);
     let first = |cursor| FeedQuery { page: EventQuery { cursor, ..query(1) }, ..FeedQuery::default() };
     let newer = scene.store.op().feed(&user("bob")).page(&first(None)).await.unwrap().page;
-    scene.post(&posts, vec![event("note", None)]).await;
+    scene.write(vec![event("note", None)]).await;
     scene.settle().await;
     let mut waiting = first(newer.newer);
     waiting.page.wait = 9.try_into().unwrap();

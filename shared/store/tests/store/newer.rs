@@ -85,10 +85,8 @@ async fn polling_from_newer_gets_every_event() {
         let (_, polled) = join(writing, join_all(reading)).await;
         let all = stored(&engine, &topic("posts")).await;
         for (known, oldest) in polled {
-            let missing: Vec<_> = all
-                .iter()
-                .filter(|id| oldest.is_none_or(|oldest| oldest < **id) && !known.contains(id))
-                .collect();
+            let is_due = |id: &&EventId| oldest.is_none_or(|oldest| oldest < **id);
+            let missing: Vec<_> = all.iter().filter(|id| is_due(id) && !known.contains(id)).collect();
             assert!(missing.is_empty(), "the client missed {missing:?}");
         }
     }

@@ -8,7 +8,7 @@ use lately_model::{EventQuery, NewEvent, WaitSeconds};
 use lately_store::{Cost, Store};
 
 use crate::faults::keyed;
-use crate::support::{change, event, pass, post, query, start, submission, topic};
+use crate::support::{change, event, pass, post, query, start, submission, topic, with_posts};
 
 /// An event of 512 bytes as stored, in a shard with a number of two digits; of one byte less with one digit.
 fn of_512_bytes(topic: &Topic) -> NewEvent {
@@ -52,9 +52,7 @@ async fn one_write_is_one_call_and_one_unit_per_place() {
 
 #[tokio::test(start_paused = true)]
 async fn only_requests_with_a_key_pay_for_it() {
-    let (_, _, store) = start(1);
-    let topic = topic("posts");
-    store.op().topic(&topic).put(&change("{}")).await.unwrap();
+    let (_, _, store, topic) = with_posts("{}").await;
     fill(&store, &topic, 1).await;
     // An event of 900 bytes of data costs one unit, also under a key, and so does its entry in the own feed.
     let event = event("note", Some(format!("\"{}\"", "x".repeat(898))));
@@ -76,9 +74,7 @@ async fn only_requests_with_a_key_pay_for_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_costs_a_call_for_25_events_and_a_key_its_record() {
-    let (_, _, store) = start(1);
-    let topic = topic("posts");
-    store.op().topic(&topic).put(&change("{}")).await.unwrap();
+    let (_, _, store, topic) = with_posts("{}").await;
     fill(&store, &topic, 1).await;
     let op = store.op();
     op.topic(&topic).write(submission(vec![of_512_bytes(&topic); 500])).await.unwrap();
@@ -101,9 +97,7 @@ async fn a_batch_costs_a_call_for_25_events_and_a_key_its_record() {
 
 #[tokio::test(start_paused = true)]
 async fn the_latest_page_of_a_quiet_topic_costs_its_bytes() {
-    let (_, _, store) = start(1);
-    let topic = topic("posts");
-    store.op().topic(&topic).put(&change("{}")).await.unwrap();
+    let (_, _, store, topic) = with_posts("{}").await;
     fill(&store, &topic, 1_000).await;
     for (limit, units) in [(10, "1.0"), (50, "3.5"), (100, "6.5")] {
         // The first page also reads the topic and the directory. For the next second, further pages do not.
@@ -117,9 +111,7 @@ async fn the_latest_page_of_a_quiet_topic_costs_its_bytes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_poll_for_a_type_pays_once_for_the_events_of_other_types() {
-    let (_, _, store) = start(1);
-    let topic = topic("posts");
-    store.op().topic(&topic).put(&change("{}")).await.unwrap();
+    let (_, _, store, topic) = with_posts("{}").await;
     fill(&store, &topic, 400).await;
     pass(Duration::from_secs(20)).await;
     let rare = EventQuery {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lately_keys::{EventId, Topic, UnixMillis};
+use lately_keys::{EventId, Topic};
 use lately_model::{Event, NewEvent};
 use lately_store::{Cost, Store, TopicError};
 
@@ -10,14 +10,6 @@ use crate::support::{World, event, ids, pass, post, seeds, stored, submission, t
 
 /// DynamoDB's unit of consistent reading, in bytes.
 const UNIT: u64 = 4 * 1024;
-
-fn beginning() -> EventId {
-    EventId::first_of(UnixMillis::MIN)
-}
-
-fn end() -> EventId {
-    EventId::last_of(UnixMillis::MAX)
-}
 
 /// Reads a whole range. Returns its events and its price. Each chunk must be complete up to the position behind it.
 async fn read(store: &Store, topic: &Topic, after: EventId, to: EventId) -> (Vec<Event>, Cost) {
@@ -54,7 +46,7 @@ async fn a_continued_range_has_each_event_once_in_order() {
             pass(Duration::from_secs(random.u64(..4_000))).await;
         }
         let all = stored(&engine, &posts).await;
-        assert_eq!(ids(&read(&store, &posts, beginning(), end()).await.0), all);
+        assert_eq!(ids(&read(&store, &posts, EventId::MIN, EventId::MAX).await.0), all);
 
         let (after, to) = (all[all.len() / 4], all[all.len() * 3 / 4]);
         let wanted: Vec<_> = all.iter().copied().filter(|id| (after..=to).contains(id)).skip(1).collect();
@@ -82,7 +74,7 @@ async fn shards_with_full_pages_are_read_to_their_end() {
         let batch = (0..10).map(|n| past(&world, 200_000, n));
         post(&store, &posts, batch.collect()).await;
     }
-    let (events, cost) = read(&store, &posts, beginning(), end()).await;
+    let (events, cost) = read(&store, &posts, EventId::MIN, EventId::MAX).await;
     assert_eq!(ids(&events), stored(&engine, &posts).await);
     // 8 MB in pages of 1 MB: no page is read twice.
     assert!(cost.rounds > 2 && cost.calls < 20, "{cost:?}");
@@ -96,7 +88,7 @@ async fn many_shards_are_read_with_one_call_each() {
         let batch = (0..500).map(|n| past(&world, 3_000, n));
         post(&store, &posts, batch.collect()).await;
     }
-    let (events, cost) = read(&store, &posts, beginning(), end()).await;
+    let (events, cost) = read(&store, &posts, EventId::MIN, EventId::MAX).await;
     assert_eq!(ids(&events), stored(&engine, &posts).await);
     // One call for the directory and one for each shard: eight events of 3,000 bytes fit into a shard's page of 128 KB.
     assert!(cost.calls <= 1 + 256 + 8, "{cost:?}");
@@ -109,7 +101,7 @@ async fn a_range_has_no_event_past_its_retention() {
         post(&store, &posts, vec![past(&world, 1, hours * 3_600_000)]).await;
     }
     pass(Duration::from_secs(86_400)).await;
-    let (events, _) = read(&store, &posts, beginning(), end()).await;
+    let (events, _) = read(&store, &posts, EventId::MIN, EventId::MAX).await;
     let oldest = world.now().saturating_sub(2 * 86_400_000);
     assert_eq!(events.len(), 24);
     assert!(events.iter().all(|event| event.at() > oldest));
@@ -128,7 +120,7 @@ async fn events_are_found_by_id_in_the_requested_order() {
     assert_eq!((ids(&found), op.cost().calls), (wanted, 1));
     assert!(matches!(store.op().topic(&topic("unknown")).events_of(&[]).await, Err(TopicError::NotFound(_))));
     assert!(matches!(
-        store.op().topic(&topic("unknown")).range(beginning(), end()).await,
+        store.op().topic(&topic("unknown")).range(EventId::MIN, EventId::MAX).await,
         Err(TopicError::NotFound(_))
     ));
 }

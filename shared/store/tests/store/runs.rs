@@ -113,9 +113,7 @@ async fn only_late_events_are_reported_as_late_and_once() {
 
 #[tokio::test(start_paused = true)]
 async fn events_landing_during_a_run_are_left_to_the_next() {
-    let mut rig = Rig::new().await;
-    let mut files = Files::default();
-    report_later(&rig, &mut files).await;
+    let (mut rig, mut files) = Rig::reported().await;
     let before = rig.write(Duration::from_secs(3_600)).await;
     rig.tell().await;
     pass(SETTLED).await;
@@ -161,14 +159,11 @@ async fn overlapping_attempts_report_the_same_late_events() {
         pass(SETTLED).await;
         let run = begin(&rig.store).await;
         // The attempts interleave at random, while fan-out notes more late events.
-        let stores: Vec<_> = (0..3)
-            .map(|n| {
-                store(
-                    rig.engine.client_with(Faults::seeded(seed.0 * 3 + n).interleaved(9)).client(),
-                    &rig.world,
-                )
-            })
-            .collect();
+        let process = |n| {
+            let faults = Faults::seeded(seed.0 * 3 + n).interleaved(9);
+            store(rig.engine.client_with(faults).client(), &rig.world)
+        };
+        let stores: Vec<_> = (0..3).map(process).collect();
         let more = rig.write_many(100, Duration::from_secs(3_600)).await;
         late.extend(&more);
         let news = rig.news();
@@ -187,11 +182,8 @@ async fn overlapping_attempts_report_the_same_late_events() {
         files.files.insert(run.to, lists.0.iter().copied().collect());
         // Several invocations finish the run too.
         let finishing = if is_long { &stores[..1] } else { &stores[..2] };
-        for finished in
-            future::join_all(finishing.iter().map(async |store| store.op().run(&run).finish().await)).await
-        {
-            finished.unwrap();
-        }
+        let finish = async |store: &Store| store.op().run(&run).finish().await.unwrap();
+        future::join_all(finishing.iter().map(finish)).await;
         let left = rig.unsettled().await.len();
         assert!(left > 0 && left < 100, "some events came too late for the list, and some did not: {left}");
         report_later(&rig, &mut files).await;

@@ -56,6 +56,11 @@ impl Scene {
         self.store.op().user(&user(who)).follow(&source(what), backfill).await.unwrap();
     }
 
+    /// Writes events to `posts`.
+    pub(crate) async fn write(&self, events: Vec<NewEvent>) -> Vec<EventId> {
+        self.post(&self.posts, events).await
+    }
+
     pub(crate) async fn post(&self, topic: &Topic, events: Vec<NewEvent>) -> Vec<EventId> {
         post(&self.store, topic, events).await
     }
@@ -79,14 +84,19 @@ impl Scene {
         stream.lambda_event(&batch.records)
     }
 
+    /// Hands fan-out the new records.
+    pub(crate) async fn tell(&mut self) -> FanOutOutcome {
+        let news = self.news();
+        let outcome = fan_out(&self.store, &news).await;
+        assert_eq!(outcome.failed, None);
+        outcome
+    }
+
     /// Hands fan-out the new records, and the records that result from them, until there are none.
     pub(crate) async fn settle(&mut self) -> Vec<FanOutOutcome> {
         let mut outcomes = Vec::new();
         while self.has_news() {
-            let news = self.news();
-            let outcome = fan_out(&self.store, &news).await;
-            assert_eq!(outcome.failed, None);
-            outcomes.push(outcome);
+            outcomes.push(self.tell().await);
         }
         outcomes
     }

@@ -128,19 +128,13 @@ async fn all_sessions_of_a_user_are_revoked_even_if_the_index_is_behind() {
 #[tokio::test(start_paused = true)]
 async fn a_retried_creation_makes_one_session() {
     let (world, engine, _) = start(1);
-    for (number, fault) in
-        [Fault::Timeout(Moment::After), Fault::Throttle(Throttle::Account), Fault::InternalServerError]
-            .into_iter()
-            .enumerate()
-    {
+    let faults =
+        [Fault::Timeout(Moment::After), Fault::Throttle(Throttle::Account), Fault::InternalServerError];
+    for (number, fault) in faults.into_iter().enumerate() {
         let hash = [u8::try_from(number).unwrap(); 32];
         let put = Faults::default().nth(1, Target::operation(Operation::PutItem), fault.clone());
-        let session = store(engine.client_with(put).client(), &world)
-            .op()
-            .sessions()
-            .create(&hour(), hash.into())
-            .await
-            .unwrap();
+        let victim = store(engine.client_with(put).client(), &world);
+        let session = victim.op().sessions().create(&hour(), hash.into()).await.unwrap();
         assert_eq!(items(&engine).await.len(), 3 * (number + 1));
         let update = Faults::default().nth(1, Target::operation(Operation::UpdateItem), fault);
         let victim = store(engine.client_with(update).client(), &world);

@@ -21,6 +21,13 @@ fn spread_item(what: &str, now: UnixMillis) -> Item {
     item(&SourceItemKey { source: source(what) }, [("spreads", text(spreads))])
 }
 
+/// The stored spreads of a source.
+async fn spreads(scene: &Scene, what: &str) -> String {
+    let item = AnyKey::from(SourceItemKey { source: source(what) });
+    let stored = items(&scene.engine).await.into_iter().find(|found| key(found) == item).unwrap();
+    stored["spreads"].as_s().unwrap().clone()
+}
+
 /// A scene in which ada's timeline has four shards.
 async fn spread_scene() -> Scene {
     let scene = Scene::new(FeedSettings::default()).await;
@@ -32,7 +39,7 @@ async fn spread_scene() -> Scene {
 async fn post_over_time(scene: &mut Scene, events: usize) -> Vec<EventId> {
     let mut posted = Vec::new();
     for _ in 0..events {
-        posted.extend(scene.post(&scene.posts, vec![about("s")]).await);
+        posted.extend(scene.write(vec![about("s")]).await);
         scene.settle().await;
         pass(Duration::from_millis(70)).await;
     }
@@ -73,14 +80,11 @@ async fn a_busy_timeline_grows_until_it_takes_all_entries() {
             let actor = format!("u{n}").parse().unwrap();
             NewEvent { actor, ..about("s") }
         });
-        posted.extend(scene.post(&scene.posts, events.collect()).await);
-        let news = scene.news();
-        left += fan_out(&scene.store, &news).await.deferred;
+        posted.extend(scene.write(events.collect()).await);
+        left += scene.tell().await.deferred;
         pass(Duration::from_millis(100)).await;
     }
-    let item = AnyKey::from(SourceItemKey { source: source("subject:s") });
-    let stored = items(&scene.engine).await.into_iter().find(|found| key(found) == item).unwrap();
-    let spreads = stored["spreads"].as_s().unwrap();
+    let spreads = spreads(&scene, "subject:s").await;
     assert!(spreads.contains(":4"), "{spreads}");
     assert!(left < 150, "{left} of 600 were left to the backlog");
     scene.settle().await;
@@ -103,11 +107,8 @@ async fn pages_show_the_entries_of_all_shards_in_order() {
         for consistent in [false, true] {
             // A process that knows nothing, and one that has just read the timeline.
             for store in [store(scene.engine.client(), &scene.world), scene.store.clone()] {
-                assert_eq!(
-                    walk(&store, Order::NewestFirst, limit, consistent).await,
-                    newest_first,
-                    "{limit}"
-                );
+                let found = walk(&store, Order::NewestFirst, limit, consistent).await;
+                assert_eq!(found, newest_first, "{limit}");
                 if limit > 1 {
                     let oldest_first = walk(&store, Order::OldestFirst, limit, consistent).await;
                     assert_eq!(oldest_first, posted, "{limit}");
@@ -121,7 +122,7 @@ async fn pages_show_the_entries_of_all_shards_in_order() {
 async fn a_writer_that_knows_no_spread_writes_to_the_first_shard() {
     let mut scene = spread_scene().await;
     scene.settle().await;
-    let posted = scene.post(&scene.posts, vec![about("s")]).await;
+    let posted = scene.write(vec![about("s")]).await;
     let news = scene.news();
     for _ in 0..2 {
         fan_out(&store(scene.engine.client(), &scene.world), &news).await;
@@ -135,12 +136,12 @@ async fn an_entry_in_two_shards_is_shown_once_and_deleted_from_both() {
     let mut scene = spread_scene().await;
     scene.settle().await;
     // The store learns the spread. It writes an event of a time that belongs to another shard than the first.
-    scene.post(&scene.posts, vec![about("s")]).await;
+    scene.write(vec![about("s")]).await;
     scene.settle().await;
     while scene.world.now().get() / 128 % 4 == 0 {
         pass(Duration::from_millis(10)).await;
     }
-    let posted = scene.post(&scene.posts, vec![about("s")]).await;
+    let posted = scene.write(vec![about("s")]).await;
     let news = scene.news();
     fan_out(&store(scene.engine.client(), &scene.world), &news).await;
     fan_out(&scene.store, &news).await;
@@ -204,37 +205,26 @@ async fn a_backfill_copies_the_newest_entries_of_all_shards() {
 #[tokio::test(start_paused = true)]
 async fn reading_a_quiet_source_costs_what_one_partition_costs() {
     let mut scene = Scene::new(FeedSettings::default()).await;
-    scene.post(&scene.posts, vec![event("note", None); 30]).await;
+    scene.write(vec![event("note", None); 30]).await;
     scene.settle().await;
     let costs = async |store: &Store, cursor: Option<String>| {
         let op = store.op();
         let page = EventQuery { cursor, ..query(10) };
         let query = SourceQuery { page, ..SourceQuery::default() };
         let page = op.timeline(&source("actor:ada")).page(&query).await.unwrap();
-        (op.cost().read_units.halves, op.cost().calls, page.next)
+        ((op.cost().read_units.halves, op.cost().calls), page.next)
     };
     let with_item = source_item(&source("actor:ada"), EventId::first_of(scene.world.now()));
     for item in [None, Some(with_item)] {
         put(&scene.engine.client(), item).await;
         let reader = store(scene.engine.client(), &scene.world);
-        let (halves, calls, next) = costs(&reader, None).await;
-        assert_eq!((halves, calls), (1, 1));
+        let (cost, next) = costs(&reader, None).await;
+        assert_eq!(cost, (1, 1));
         // The next page within a second costs the same. Later, it costs half a unit more, for the source's item.
-        let (halves, calls, _) = costs(&reader, next.clone()).await;
-        assert_eq!((halves, calls), (1, 1));
+        assert_eq!(costs(&reader, next.clone()).await.0, (1, 1));
         pass(Duration::from_secs(2)).await;
-        let (halves, calls, _) = costs(&reader, next).await;
-        assert_eq!((halves, calls), (2, 2));
+        assert_eq!(costs(&reader, next).await.0, (2, 2));
     }
-}
-
-/// The last moment of ada's spreads, in milliseconds.
-async fn spread_until(scene: &Scene) -> u64 {
-    let item = AnyKey::from(SourceItemKey { source: source("actor:ada") });
-    let stored = items(&scene.engine).await.into_iter().find(|found| key(found) == item).unwrap();
-    let spreads = stored["spreads"].as_s().unwrap().split(',');
-    let last = |spread: &str| spread.split(['-', ':']).nth(1).unwrap().parse().unwrap();
-    spreads.map(last).max().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,8 +233,8 @@ async fn a_spread_is_renewed_while_its_source_is_busy() {
         let mut scene = Scene::new(FeedSettings::default()).await;
         let (now, four) = (scene.world.now(), ShardCount::new(4).unwrap());
         let until = now.get() + 4_000;
-        let spreads = text(format!("{}-{until}:4", now.get() - 56_000));
-        let item = item(&SourceItemKey { source: source("actor:ada") }, [("spreads", spreads)]);
+        let spread = text(format!("{}-{until}:4", now.get() - 56_000));
+        let item = item(&SourceItemKey { source: source("actor:ada") }, [("spreads", spread)]);
         // The entries of the two seconds before the counted moment, which is ten seconds ago.
         let entries = (0..2 * per_second).map(|n| {
             let at = now.saturating_sub(12_000 - n * 1_000 / per_second);
@@ -259,9 +249,11 @@ async fn a_spread_is_renewed_while_its_source_is_busy() {
         scene.settle().await;
         // The first event teaches the process the spread, and the second one finds that it ends soon.
         for _ in 0..2 {
-            scene.post(&scene.posts, vec![event("note", None)]).await;
+            scene.write(vec![event("note", None)]).await;
             scene.settle().await;
         }
-        assert_eq!(spread_until(&scene).await > until, is_renewed, "{per_second} a second");
+        let last = |spread: &str| spread.split(['-', ':']).nth(1).unwrap().parse::<u64>().unwrap();
+        let until_now = spreads(&scene, "actor:ada").await.split(',').map(last).max().unwrap();
+        assert_eq!(until_now > until, is_renewed, "{per_second} a second");
     }
 }

@@ -57,7 +57,7 @@ impl Scene {
         let mut pulls = Vec::new();
         for (source, since) in follows.iter().filter(|_| rng.u8(..3) == 0) {
             // The source was promoted long ago. The feed pulls it from a minute before the follow on.
-            let promotion = EventId::first_of(UnixMillis::MIN);
+            let promotion = EventId::MIN;
             put(&engine.client(), [source_item(source, promotion)]).await;
             pulls.push((source.clone(), EventId::first_of(since.saturating_sub(65_000))));
         }
@@ -175,12 +175,6 @@ async fn an_entry_past_its_retention_is_not_missing() {
     assert_eq!(scene.verify(false).await.1, []);
 }
 
-/// Removes the entries from the feed that an unfollow of the source removes in the end.
-async fn clean_up(scene: &Scene, left: &Source) {
-    let gone = scene.listed.iter().filter(|one| one.sources().contains(left) && !scene.may_hold(one));
-    delete(&scene.engine.client(), gone.map(|one| one.in_feed(&bob()))).await;
-}
-
 /// Unfollows a source, follows another one, and deletes an event. All changes of the feed that result are made at once.
 async fn change_meanwhile(scene: &mut Scene, rng: &mut fastrand::Rng) {
     let client = scene.engine.client();
@@ -188,7 +182,8 @@ async fn change_meanwhile(scene: &mut Scene, rng: &mut fastrand::Rng) {
     if let Some(left) = scene.follows.iter().position(pushed) {
         let (left, since) = scene.follows.swap_remove(left);
         delete(&client, [follow(&bob(), &left, since)]).await;
-        clean_up(scene, &left).await;
+        let gone = scene.listed.iter().filter(|one| one.sources().contains(&left) && !scene.may_hold(one));
+        delete(&client, gone.map(|one| one.in_feed(&bob()))).await;
     }
     let new = source("actor:eve");
     put(&client, [follow(&bob(), &new, UnixMillis::MIN)]).await;

@@ -59,18 +59,14 @@ impl Simulation {
         event
     }
 
-    /// The time of an import: up to an hour ago, or a little in the future.
-    fn some_time(&self, rng: &mut fastrand::Rng) -> UnixMillis {
-        match rng.u8(..4) {
-            0 => self.world.now().saturating_add(rng.u64(..5_000)),
-            _ => self.world.now().saturating_sub(rng.u64(..3_600_000)),
-        }
-    }
-
     async fn write(&self, store: &Store, mut rng: fastrand::Rng) {
         for _ in 0..rng.u8(2..6) {
             pass(some_pause(&mut rng)).await;
-            let at = (rng.u8(..4) == 0).then(|| self.some_time(&mut rng));
+            // Some are imports: up to an hour ago, or a little in the future.
+            let at = (rng.u8(..4) == 0).then(|| match rng.u8(..4) {
+                0 => self.world.now().saturating_add(rng.u64(..5_000)),
+                _ => self.world.now().saturating_sub(rng.u64(..3_600_000)),
+            });
             let most = if self.is_rough { 90 } else { 10 };
             let count = if rng.bool() { 1 } else { rng.usize(2..most) };
             let events: Vec<_> = (0..count).map(|_| self.invent(&mut rng, at)).collect();

@@ -49,38 +49,37 @@ async fn begun(kind: &'static str) -> Scene {
         return scene;
     }
     let mut scene = Scene::new(settings).await;
-    let (posts, ada) = (scene.posts.clone(), source("actor:ada"));
+    let ada = source("actor:ada");
     for who in ["u0", "u1", "u2", "u3"] {
         scene.follow(who, "actor:ada", 0).await;
     }
     scene.follow("u0", "subject:s", 0).await;
     scene.settle().await;
-    let posted = scene.post(&posts, vec![about("s"), about("t"), about("t"), about("t")]).await;
+    let posted = scene.write(vec![about("s"), about("t"), about("t"), about("t")]).await;
     scene.settle().await;
     pass(Duration::from_secs(1)).await;
     let op = scene.store.op();
     match kind {
-        "deletion" => drop(op.ending(&posts).delete().await.unwrap()),
-        "retention" => drop(op.topic(&posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap()),
+        "deletion" => drop(op.ending(&scene.posts).delete().await.unwrap()),
+        "retention" => drop(op.topic(&scene.posts).put(&change(r#"{"retention_days":7}"#)).await.unwrap()),
         "backfill" => scene.follow("u4", "actor:ada", 9).await,
         "cleanup" => op.user(&user("u0")).unfollow(&ada).await.unwrap(),
-        "push" => drop(scene.post(&posts, vec![about("s"), about("t")]).await),
-        "remove" => op.event(&posts, posted[1]).delete(None).await.unwrap(),
+        "push" => drop(scene.write(vec![about("s"), about("t")]).await),
+        "remove" => op.event(&scene.posts, posted[1]).delete(None).await.unwrap(),
         "promotion" => scene.follow("u4", "actor:ada", 0).await,
         "backlog" => {
-            scene.post(&posts, vec![about("s"), about("t")]).await;
+            scene.write(vec![about("s"), about("t")]).await;
             fan_out_while_busy(&mut scene, "SOURCE#subject:t").await;
-            op.event(&posts, posted[1]).delete(None).await.unwrap();
+            op.event(&scene.posts, posted[1]).delete(None).await.unwrap();
             fan_out_while_busy(&mut scene, "SOURCE#subject:t").await;
-            scene.post(&posts, vec![about("s")]).await;
+            scene.write(vec![about("s")]).await;
             // This begins a job, which comes to the feed.
-            let news = scene.news();
-            fan_out(&scene.store, &news).await;
+            scene.tell().await;
             fan_out_while_busy(&mut scene, "FEED#u1").await;
         }
         "records" => {
-            scene.post(&posts, vec![about("s"), about("t")]).await;
-            op.event(&posts, posted[1]).delete(None).await.unwrap();
+            scene.write(vec![about("s"), about("t")]).await;
+            op.event(&scene.posts, posted[1]).delete(None).await.unwrap();
             op.user(&user("u0")).unfollow(&ada).await.unwrap();
             pass(Duration::from_secs(1)).await;
             scene.follow("u4", "actor:ada", 9).await;
@@ -137,14 +136,12 @@ async fn deliver(scene: &mut Scene, trouble: Trouble) {
             }
         }
         Trouble::Faults(seed) => {
+            let (feeds, hot) =
+                (Target::writes().partition("FEED#"), Fault::Throttle(Throttle::TableKeyRange));
             let faults = Faults::seeded(seed)
                 .sometimes(0.1, Target::any(), Fault::Throttle(Throttle::Account))
                 .sometimes(0.2, Target::operation(Operation::BatchWriteItem), Fault::Unprocessed(0.3))
-                .sometimes(
-                    0.05,
-                    Target::writes().partition("FEED#"),
-                    Fault::Throttle(Throttle::TableKeyRange),
-                )
+                .sometimes(0.05, feeds, hot)
                 .sometimes(0.05, Target::any(), Fault::InternalServerError);
             let (_, store) = process(scene, faults);
             while scene.has_news() {
@@ -162,12 +159,8 @@ async fn deliver(scene: &mut Scene, trouble: Trouble) {
                     random.bool().then(|| Stall { call: random.u64(1..16), moment: Moment::Before, time });
                 let until = scene.world.since_epoch() + if stall.is_none() { time } else { Duration::ZERO };
                 let puts = Target::operation(Operation::PutItem).partition("JOB#");
-                let faults = Faults::default().rule_until(
-                    until,
-                    puts,
-                    When::Always,
-                    Fault::Throttle(Throttle::Account),
-                );
+                let throttled = Fault::Throttle(Throttle::Account);
+                let faults = Faults::default().rule_until(until, puts, When::Always, throttled);
                 let slow = Network { seed: random.u64(..), longest: Duration::from_millis(50), stall };
                 let slow = store(scene.engine.client_with(faults).over(slow), &scene.world);
                 let slow = slow.with_feeds(scene.settings);

@@ -51,9 +51,7 @@ async fn walk_again(rig: &Rig, run: &Run, files: &Files) {
 
 #[tokio::test(start_paused = true)]
 async fn work_for_a_deleted_consumer_never_reaches_its_successor() {
-    let mut rig = Rig::new().await;
-    let mut files = Files::default();
-    report_later(&rig, &mut files).await;
+    let (mut rig, mut files) = Rig::reported().await;
     let written: BTreeSet<_> = rig.write_many(30, HOUR).await.into_iter().collect();
     let news = rig.news();
     fan_out(&rig.store, &news).await;
@@ -98,9 +96,7 @@ async fn work_for_a_deleted_consumer_never_reaches_its_successor() {
 
 #[tokio::test(start_paused = true)]
 async fn an_earlier_consumers_run_does_not_settle_its_successors_entry() {
-    let mut rig = Rig::new().await;
-    let mut files = Files::default();
-    report_later(&rig, &mut files).await;
+    let (mut rig, mut files) = Rig::reported().await;
     let id = rig.write(HOUR).await;
     let news = rig.news();
     fan_out(&rig.store, &news).await;
@@ -135,9 +131,7 @@ async fn an_earlier_consumers_run_does_not_settle_its_successors_entry() {
 #[test]
 fn a_deletion_that_died_at_any_call_can_be_finished() {
     let calls = with_a_death_at_each_call(async |call, faults| {
-        let mut rig = Rig::new().await;
-        let mut files = Files::default();
-        report_later(&rig, &mut files).await;
+        let (mut rig, mut files) = Rig::reported().await;
         rig.write_many(5, HOUR).await;
         rig.tell().await;
         report_later(&rig, &mut files).await;
@@ -155,8 +149,7 @@ fn a_deletion_that_died_at_any_call_can_be_finished() {
 
 #[tokio::test(start_paused = true)]
 async fn a_consumers_name_is_free_after_its_deletion() {
-    let rig = Rig::new().await;
-    report_later(&rig, &mut Files::default()).await;
+    let (rig, _) = Rig::reported().await;
     // The deletion has marked the consumer, and nothing more.
     let faults = Faults::default().nth(2, Target::any(), Fault::Crash(Moment::After));
     let victim = rig.engine.client_with(faults);
@@ -176,8 +169,7 @@ async fn a_consumers_name_is_free_after_its_deletion() {
 async fn a_slow_deletion_leaves_the_new_consumer_whole_or_gone() {
     let mut left = 0;
     for seed in seeds(20) {
-        let mut rig = Rig::new().await;
-        report_later(&rig, &mut Files::default()).await;
+        let (mut rig, _) = Rig::reported().await;
         rig.write_many(3, HOUR).await;
         rig.tell().await;
         let slow = rig.engine.client_with(Faults::seeded(seed.0).interleaved(40));

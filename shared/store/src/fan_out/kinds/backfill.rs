@@ -18,7 +18,7 @@ use lately_items::{
 use lately_keys::{Coverage, EventId, Source, UnixMillis, User};
 use lately_table::TableError;
 
-use crate::fan_out::batch::FanOut;
+use crate::fan_out::FanOut;
 use crate::latest::span::IdRange;
 use crate::work::{self, Next};
 
@@ -72,7 +72,7 @@ pub(super) async fn run(
         None => op.source(source).stored().await?.coverage,
     };
     let mut next = Some((walk.behind, rest));
-    for _ in 0..op.store.feeds().queries_per_step {
+    for _ in 0..op.store.feeds.queries_per_step {
         let Some((behind, rest)) = next else { break };
         next = copy_some(fan_out, source, &coverage, &walk.user, behind, rest).await?;
     }
@@ -103,12 +103,12 @@ async fn copy_some(
     let op = fan_out.op;
     let BackfillRest { since, wanted, looked_at } = rest;
     let followed_at = EventId::first_of(since);
-    let oldest = if wanted == 0 { followed_at } else { EventId::first_of(UnixMillis::MIN) };
-    let newest = behind.map_or(Some(EventId::last_of(UnixMillis::MAX)), EventId::just_before);
+    let oldest = if wanted == 0 { followed_at } else { EventId::MIN };
+    let newest = behind.map_or(Some(EventId::MAX), EventId::just_before);
     let Some(ids) = newest.and_then(|newest| IdRange::new(oldest, newest)) else { return Ok(None) };
     // Mostly the first query finds all wanted entries. If not, few of the source's events fan out.
     let is_first = looked_at == 0 && behind.is_none_or(|behind| behind == followed_at);
-    let most = op.store.feeds().entries_per_query;
+    let most = op.store.feeds.entries_per_query;
     let limit = if is_first && wanted > 0 { most.min(wanted.into()) } else { most };
     let (found, stopped_at) = op.source(source).newest(coverage, ids, limit).await?;
 

@@ -15,7 +15,7 @@ use lately_items::{FeedEntryKey, FeedWalk, FollowerKey, JobKind, JobStep, Leaver
 use lately_keys::{EventId, Source, UnixMillis};
 use lately_table::{Condition, Item, TableError};
 
-use crate::fan_out::batch::FanOut;
+use crate::fan_out::FanOut;
 use crate::lane::LanePage;
 use crate::scan::rest_of;
 use crate::work::{self, Next};
@@ -46,8 +46,8 @@ pub(super) async fn run(fan_out: FanOut<'_>, step: &JobStep, walk: &FeedWalk) ->
         Source::Actor(name) => Condition::equals(ACTOR, name.as_str()),
         Source::Subject(name) => Condition::equals(SUBJECT, name.as_str()),
     };
-    for _ in 0..op.store.feeds().queries_per_step {
-        let limit = op.store.feeds().entries_per_query;
+    for _ in 0..op.store.feeds.queries_per_step {
+        let limit = op.store.feeds.entries_per_query;
         let query = rest_of(FeedEntryKey::partition(&walk.user), behind, limit).filter(is_of_source.clone());
         let found = LanePage::read(op, &query, TimelineEntry::decode).await?;
         fan_out.remove_unfollowed(&walk.user, found.items).await?;

@@ -20,7 +20,7 @@ use lately_items::{
     Timeline, TimelineEntry, WatchKey, places_at_source,
 };
 use lately_keys::{Bucket, EventId, Source, TableKey, Topic, UnixMillis};
-use lately_table::{Condition, Page, Query, TableError, Update};
+use lately_table::{Condition, Query, TableError, Update};
 
 use crate::at_once::collect_all;
 use crate::limits::{
@@ -94,7 +94,17 @@ async fn list(op: &Op, topic: &Topic, next: &mut DeletionStep) -> Result<(), Tab
     let mut is_whole = true;
     for ((bucket, _, number, is_last), page) in partitions.into_iter().zip(pages) {
         op.table.meter().items(page.read);
-        list_page(&page, next)?;
+        for (index, item) in page.items.iter().enumerate() {
+            let key: EventKey = item.key_as()?;
+            next.listed.push(key.id());
+            // Some events stand for all.
+            let is_sample = index % (ENDING_EVENTS_PER_PARTITION / AWAITED_PLACES) == 0;
+            if is_sample && next.awaited.len() < AWAITED_PLACES {
+                let entry = TimelineEntry::of(&key, item)?;
+                next.awaited.extend(entry.iter().flat_map(TimelineEntry::sources).map(|it| (key.id(), it)));
+            }
+        }
+        next.events += page.items.len() as u64;
         if !is_whole {
             continue;
         }
@@ -137,24 +147,7 @@ async fn finish(op: &Op, topic: &Topic, next: &mut DeletionStep) -> Result<(), T
     Ok(())
 }
 
-/// Lists the events of one partition.
-fn list_page(page: &Page, next: &mut DeletionStep) -> Result<(), TableError> {
-    for (index, item) in page.items.iter().enumerate() {
-        let key: EventKey = item.key_as()?;
-        next.listed.push(key.id());
-        // Some events stand for all.
-        if index % (ENDING_EVENTS_PER_PARTITION / AWAITED_PLACES) == 0 && next.awaited.len() < AWAITED_PLACES
-        {
-            let entry = TimelineEntry::of(&key, item)?;
-            next.awaited.extend(entry.iter().flat_map(TimelineEntry::sources).map(|it| (key.id(), it)));
-        }
-    }
-    next.events += page.items.len() as u64;
-    Ok(())
-}
-
 /// The events that a step takes from each of so many partitions.
-pub(super) fn events_of_each(partitions: usize) -> u32 {
-    let each = (ENDING_EVENTS_PER_STEP / partitions.max(1)).min(ENDING_EVENTS_PER_PARTITION);
-    u32::try_from(each).unwrap_or(u32::MAX)
+pub(super) fn events_of_each(partitions: usize) -> usize {
+    (ENDING_EVENTS_PER_STEP / partitions.max(1)).min(ENDING_EVENTS_PER_PARTITION)
 }

@@ -17,7 +17,7 @@ use lately_items::{
 use lately_keys::{EventId, Shard, Source, UnixMillis};
 use lately_table::{Condition, TableError, Value};
 
-use crate::fan_out::batch::FanOut;
+use crate::fan_out::FanOut;
 use crate::fan_out::kinds::push::followers_of;
 use crate::limits::FOLLOWER_SHARDS;
 use crate::source::has_shards;
@@ -37,7 +37,7 @@ pub(crate) async fn counted(
         let keep = op.source(source).change().only_if(Condition::exists(EXPIRES_AT));
         op.table.update(&keep).await?;
     }
-    let limit = op.store.feeds().fan_out_limit;
+    let limit = op.store.feeds.fan_out_limit;
     if counts.here.saturating_mul(FOLLOWER_SHARDS.get().into()) <= limit {
         return Ok(());
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use lately_items::{EventKey, Job, JobKind, JobStep};
 use lately_table::TableError;
 
-use crate::fan_out::batch::FanOut;
+use crate::fan_out::FanOut;
 use crate::fan_out::entries::{entry_of, restamp_copies};
 use crate::fan_out::post::Post;
 use crate::follow::FollowerPage;
@@ -53,7 +53,7 @@ pub(super) async fn followers_of(
     step: &JobStep,
 ) -> Result<Arc<FollowerPage>, TableError> {
     let Job { source, shard, .. } = &step.key.job;
-    let limit = fan_out.op.store.feeds().followers_per_job.into();
+    let limit = fan_out.op.store.feeds.followers_per_job.into();
     let page = fan_out.op.source(source).followers_of(*shard, step.after.clone(), limit, true).await?;
     Ok(Arc::new(page))
 }

@@ -73,7 +73,7 @@ async fn restamp_partition(
     op: &Op,
     step: &RetentionStep,
     place: RetentionPlace,
-    room: u32,
+    room: usize,
 ) -> Result<(usize, Option<RetentionPlace>), TableError> {
     let RetentionPlace { bucket, shard, after } = place;
     let partition = EventPartition { topic: step.topic.clone(), bucket, shard };

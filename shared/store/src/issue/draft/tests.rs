@@ -40,6 +40,6 @@ fn a_page_knows_whether_it_shows_an_awaited_issue() {
     assert!(!is_shown(&draft, 7), "the page has passed this number without an issue");
     assert!(is_shown(&draft, 6), "a closed issue is not in this view");
     assert!(is_shown(&draft, 4) && is_shown(&draft, 1) && is_shown(&draft, 10), "not on this page");
-    draft.exhaust();
+    draft.left = None;
     assert!(!is_shown(&draft, 4) && is_shown(&draft, 1));
 }

@@ -28,7 +28,7 @@ fn an_events_json_is_no_longer_than_counted() {
 fn an_event_that_fits_no_page_has_its_own_page() {
     let span = Span { order: Order::NewestFirst, ids: None, position: None, now: UnixMillis::MAX };
     let query = Fingerprint::of("test").finish();
-    let mut draft = PageDraft::new(PageSize::new(200).unwrap(), query, &span);
+    let mut draft = PageDraft::new(0, 200, query, &span);
     let exact = WaveEdge { frontier: None, cut: false, more: false };
     let end = draft.take(vec![event(9, PAGE_BYTES + 1), event(8, 10)], 0, exact).unwrap();
     let page = draft.finish(end);

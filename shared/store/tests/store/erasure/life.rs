@@ -39,7 +39,7 @@ async fn sign_in(scene: &Scene, who: &str) {
 /// A short life: few traces of each kind. A consumer has announced that it reads up to now.
 pub(crate) async fn lived_shortly(settings: FeedSettings) -> Scene {
     let mut scene = Scene::new(settings).await;
-    let (posts, unlisted) = (scene.posts.clone(), topic("unlisted"));
+    let unlisted = topic("unlisted");
     let op = scene.store.op();
     let narrow = r#"{"views":["subject"],"fan_out":false,"min_shards":2}"#;
     op.topic(&unlisted).put(&change(narrow)).await.unwrap();
@@ -47,11 +47,13 @@ pub(crate) async fn lived_shortly(settings: FeedSettings) -> Scene {
         scene.follow(who, what, 0).await;
     }
     scene.settle().await;
-    let consumer = ConsumerKey { topic: posts.clone(), name: "nightly".parse().unwrap() };
+    let consumer = ConsumerKey { topic: scene.posts.clone(), name: "nightly".parse().unwrap() };
     op.consumer(&consumer).put(&NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap()).await.unwrap();
     op.consumer(&consumer).poll(PollRequest::default()).await.unwrap();
     let late = Some(scene.world.now().saturating_sub(50_000));
-    for (topic, actor, at) in [(&posts, "ada", late), (&posts, "bob", None), (&unlisted, "ada", None)] {
+    for (topic, actor, at) in
+        [(&scene.posts, "ada", late), (&scene.posts, "bob", None), (&unlisted, "ada", None)]
+    {
         scene.post(topic, vec![NewEvent { at, ..by(actor, Some("s")) }]).await;
     }
     issues::open(&scene.store, r#"{"title":"of ada"}"#).await;
@@ -74,8 +76,8 @@ pub(super) async fn lived(settings: FeedSettings) -> Scene {
     }
     scene.settle().await;
     let late = scene.world.now().saturating_sub(600_000);
-    let (posts, logs, unlisted) = (scene.posts.clone(), scene.logs.clone(), topic("unlisted"));
-    for (topic, at) in [(&posts, None), (&logs, None), (&unlisted, None), (&posts, Some(late))] {
+    let (logs, unlisted) = (scene.logs.clone(), topic("unlisted"));
+    for (topic, at) in [(&scene.posts, None), (&logs, None), (&unlisted, None), (&scene.posts, Some(late))] {
         for (actor, subject) in
             [("ada", Some("s")), ("bob", Some("s")), ("bob", Some("t")), ("ada", None), ("cy", Some("s"))]
         {
@@ -83,7 +85,7 @@ pub(super) async fn lived(settings: FeedSettings) -> Scene {
         }
     }
     let op = scene.store.op();
-    op.topic(&posts).write(keyed("once", vec![by("ada", None)])).await.unwrap();
+    op.topic(&scene.posts).write(keyed("once", vec![by("ada", None)])).await.unwrap();
     let of_bob = issues::new(r#"{"title":"of bob"}"#);
     op.repository(&issues::repository()).open(&of_bob, &"bob".parse().unwrap()).await.unwrap();
     sign_in(&scene, "bob").await;

@@ -119,10 +119,9 @@ fn fits(mut events: Vec<Event>, mut state: State, states: &[State]) -> bool {
     loop {
         let horizon = events.iter().map(|event| event.end).min().unwrap_or(u64::MAX);
         // An operation without a response is placed where it changes the state, or never.
-        let observed = events
-            .iter()
-            .position(|event| event.begin <= horizon && event.told != Told::Nothing && event.observes(state));
-        if let Some(observed) = observed {
+        let is_observed =
+            |event: &Event| event.begin <= horizon && event.told != Told::Nothing && event.observes(state);
+        if let Some(observed) = events.iter().position(is_observed) {
             events.swap_remove(observed);
             continue;
         }

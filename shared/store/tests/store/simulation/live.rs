@@ -276,7 +276,7 @@ impl Story {
         };
         let mut told = BTreeSet::new();
         for connected in connections.iter() {
-            let (mut once, mut settled) = (BTreeMap::new(), EventId::first_of(UnixMillis::MIN));
+            let (mut once, mut settled) = (BTreeMap::new(), EventId::MIN);
             let mut last = settled;
             for (number, (event, late, position, at)) in connected.told.iter().enumerate() {
                 assert!(*position >= last, "cursors go forward");

@@ -166,6 +166,7 @@ impl Story {
     pub(super) fn process(&self, faulty: bool) -> (FaultyClient, Store) {
         let faults = Faults::seeded(self.draw(|random| random.u64(..)));
         let any = Target::any;
+        let hot = || Fault::Throttle(Throttle::TableKeyRange);
         let kind = self.draw(|random| random.u8(..8));
         let early = self.draw(|random| random.u64(1..30));
         let faults = match kind {
@@ -175,23 +176,15 @@ impl Story {
             2 => faults.sometimes(0.2, any(), Fault::Timeout(Moment::Before)),
             3 => faults.sometimes(0.2, any(), Fault::Timeout(Moment::After)),
             4 => faults.sometimes(0.4, Target::writes(), Fault::Unprocessed(0.5)),
-            5 => faults.sometimes(0.2, any(), Fault::Throttle(Throttle::TableKeyRange)).sometimes(
-                0.1,
-                any(),
-                Fault::InternalServerError,
-            ),
+            5 => faults.sometimes(0.2, any(), hot()).sometimes(0.1, any(), Fault::InternalServerError),
             6 => {
                 let follows = || Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
-                let hot = || Fault::Throttle(Throttle::TableKeyRange);
-                let entries = |partition| Target::operation(Operation::BatchWriteItem).partition(partition);
+                let entries = self.one(&["SOURCE#actor:ada", "SOURCE#", "FEED#bob", "FEED#"]);
+                let entries = Target::operation(Operation::BatchWriteItem).partition(entries);
                 faults
                     .sometimes(0.3, follows(), Fault::TransactionConflict)
                     .sometimes(0.3, follows(), hot())
-                    .sometimes(
-                        0.9,
-                        entries(self.one(&["SOURCE#actor:ada", "SOURCE#", "FEED#bob", "FEED#"])),
-                        hot(),
-                    )
+                    .sometimes(0.9, entries, hot())
             }
             _ => faults
                 .sometimes(0.1, any(), Fault::ServiceUnavailable)
@@ -335,11 +328,8 @@ impl Story {
 
     /// Follows a timeline live, so that fan-out notes its late events, which are many while its partition is throttled.
     async fn follow_live(&self, timeline: Timeline) {
-        let mut follower = store(self.engine.client(), &self.world)
-            .op()
-            .follow(timeline, &LiveQuery::default(), None)
-            .await
-            .unwrap();
+        let store = store(self.engine.client(), &self.world);
+        let mut follower = store.op().follow(timeline, &LiveQuery::default(), None).await.unwrap();
         while self.goes_on() {
             drop(tokio::time::timeout(Duration::from_millis(500), follower.next()).await);
         }

@@ -12,11 +12,11 @@ mod inserted;
 mod remove;
 mod search;
 
-use lately_items::{ErasureEnd, ErasureEntry, ErasurePlace, ErasureStage, ErasureStep};
+use lately_items::{ErasureEnd, ErasureEntry, ErasureList, ErasurePlace, ErasureStage, ErasureStep};
 use lately_table::TableError;
 
 use crate::erasure::ids;
-use crate::fan_out::batch::FanOut;
+use crate::fan_out::FanOut;
 use crate::fan_out::kinds::erasure::remove::remove_listed;
 use crate::fan_out::kinds::erasure::search::look;
 use crate::op::Op;
@@ -50,7 +50,8 @@ pub(super) async fn run(fan_out: FanOut<'_>, step: &ErasureStep) -> Result<Next,
         if !look(fan_out, step, &mut next).await? {
             next.at = ErasurePlace::of(next.at.stage.next());
         }
-        if !next.listed.is_empty() || !next.awaited.is_empty() || next.at.stage == ErasureStage::Finish {
+        let is_listed = next.listed != ErasureList::default();
+        if is_listed || !next.awaited.is_empty() || next.at.stage == ErasureStage::Finish {
             break;
         }
     }

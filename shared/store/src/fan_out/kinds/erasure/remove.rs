@@ -2,11 +2,11 @@
 
 use lately_items::issue::OPENED_BY;
 use lately_items::{ErasureStep, EventKey, LateEventKey, ListedEvents, place_in_feed};
-use lately_keys::{Actor, EventId, Key, Source, TableKey, User};
+use lately_keys::{Actor, EventId, Source, TableKey, User};
 use lately_table::{Condition, TableError, Update};
 
 use crate::at_once::run_each;
-use crate::fan_out::batch::FanOut;
+use crate::fan_out::FanOut;
 use crate::limits::WRITES_AT_ONCE;
 use crate::op::Op;
 use crate::work::delete_each;
@@ -51,7 +51,15 @@ async fn remove_events(fan_out: FanOut<'_>, step: &ErasureStep) -> Result<(), Ta
         let note = async |id: &EventId| op.event(&keyed.topic, *id).note_deletion().await;
         run_each(WRITES_AT_ONCE, keyed.ids.iter().map(note)).await?;
     }
-    delete_each(op, late_keys(op, events).await?).await?;
+    // Their notes in the late ledgers of the topics' consumers.
+    let mut notes = Vec::new();
+    for ListedEvents { topic, ids, .. } in events {
+        for announced in op.consumers(topic).announcements().await? {
+            let key = |id: &_| LateEventKey { consumer: announced.consumer.clone(), id: *id }.encode();
+            notes.extend(ids.iter().map(key));
+        }
+    }
+    delete_each(op, op.table.existing(&notes).await?.into_iter().collect()).await?;
     let keys = events.iter().flat_map(|ListedEvents { topic, width, ids, .. }| {
         ids.iter().map(|id| EventKey::new(topic.clone(), *width, *id).encode())
     });
@@ -68,16 +76,4 @@ async fn forget_opener(op: &Op, step: &ErasureStep) -> Result<(), TableError> {
         op.table.update(&update).await.map(drop)
     });
     run_each(WRITES_AT_ONCE, updates).await
-}
-
-/// The keys of the events' notes in the late ledgers of the topics' consumers.
-async fn late_keys(op: &Op, events: &[ListedEvents]) -> Result<Vec<Key>, TableError> {
-    let mut keys = Vec::new();
-    for ListedEvents { topic, ids, .. } in events {
-        for announced in op.consumers(topic).announcements().await? {
-            let key = |id: &_| LateEventKey { consumer: announced.consumer.clone(), id: *id }.encode();
-            keys.extend(ids.iter().map(key));
-        }
-    }
-    Ok(op.table.existing(&keys).await?.into_iter().collect())
 }

@@ -38,7 +38,7 @@ impl Shelves {
             assert!(coverage.covers(id));
             held[usize::from(id.shard().get())].push(id);
         }
-        Self { coverage: Arc::new(coverage), held, landed: EventId::last_of(UnixMillis::MAX) }
+        Self { coverage: Arc::new(coverage), held, landed: EventId::MAX }
     }
 
     fn wave(&self, order: Order, ids: IdRange) -> Wave<Event> {
