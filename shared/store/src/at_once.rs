@@ -1,5 +1,6 @@
-//! Runs futures at the same time, a bounded number of them.
+//! Runs futures at the same time, a bounded number of them, and locks what they share.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::vec::IntoIter;
 
 use futures_util::stream::{
@@ -29,4 +30,9 @@ pub(crate) fn complete_all<F: Future>(
     futures: impl IntoIterator<Item = F>,
 ) -> Collect<BufferUnordered<Iter<IntoIter<F>>>, Vec<F::Output>> {
     stream::iter(Vec::from_iter(futures)).buffer_unordered(most).collect()
+}
+
+/// Locks a mutex, also if a thread that held it has panicked.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

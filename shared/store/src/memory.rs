@@ -1,6 +1,6 @@
 //! The memory of a process: caches that live between operations, and locks.
 
-use std::sync::{self, Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use lately_items::{DirectoryEntry, QuotaKey, StoredTopic};
 use lately_keys::{Source, Topic, User};
@@ -8,13 +8,13 @@ use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 
 use crate::directory::range::{DirectoryPage, DirectoryRange, EntryName};
-use crate::erasure::ErasedActors;
+use crate::erasure::actors::ErasedActors;
 use crate::latest::pace::{Pace, PaceName};
 use crate::limits::{CACHED_ENTRIES, CACHED_TOPICS, QUOTAS_REMEMBERED};
 use crate::live::loops::Loops;
 use crate::moments::{Aged, Moments};
-use crate::quota::Block;
-use crate::source::KnownSource;
+use crate::quota::block::Block;
+use crate::source::known::KnownSource;
 
 /// Busy partitions that a process remembers. It tries a forgotten partition again.
 const BUSY_PARTITIONS: usize = 4_096;
@@ -94,9 +94,4 @@ impl Memory {
     pub(crate) fn forget_directory_pages(&self, topic: &Topic) {
         self.directory_pages.retain(|range, _| range.topic != *topic);
     }
-}
-
-/// Locks a mutex, also if a thread that held it has panicked.
-pub(crate) fn lock<T>(mutex: &sync::Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,30 +7,19 @@
 //! The list is usually empty. It is read as a whole and consistently: by writers with the age of their topics, and by
 //! fan-out once for each batch with new events.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use lately_items::{ErasureEntry, ErasureEntryKey, ErasureStep, ErasureStepKey};
-use lately_keys::{Actor, Fingerprint, Key, Order, Position, TableKey, UnixMillis};
+use lately_keys::{Fingerprint, Key, Order, Position, TableKey};
 use lately_model::{ErasureList, ListQuery};
 use lately_table::{Query, TableError};
 
+use crate::erasure::actors::ErasedActors;
 use crate::erasure::view;
 use crate::handle::ErasuresHandle;
 use crate::limits::TOPIC_AGE;
 use crate::list::{ListError, Pager};
 use crate::moments::{Aged, Sent};
-
-/// The actors whose events are erased, each with the end of the erasure.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ErasedActors(HashMap<Actor, UnixMillis>);
-
-impl ErasedActors {
-    /// True if an event of this actor and time is erased, or must not be written.
-    pub(crate) fn cover(&self, actor: &Actor, at: UnixMillis) -> bool {
-        self.0.get(actor).is_some_and(|end| at < *end)
-    }
-}
 
 impl ErasuresHandle<'_> {
     /// A page of the erasures that run, or that were done within two days: newest first.
@@ -70,13 +59,7 @@ impl ErasuresHandle<'_> {
 
     /// The actors whose events are erased. The read is consistent.
     pub(crate) async fn erased_actors(self) -> Result<ErasedActors, TableError> {
-        let mut actors = HashMap::new();
-        for ErasureEntry { actor, until, .. } in self.entries().await? {
-            let Some(actor) = actor else { continue };
-            let end = actors.entry(actor).or_insert(UnixMillis::MIN);
-            *end = until.unwrap_or(UnixMillis::MAX).max(*end);
-        }
-        Ok(ErasedActors(actors))
+        Ok(ErasedActors::of(self.entries().await?))
     }
 
     /// The actors whose events must not be written, as this process last read them, at most [`TOPIC_AGE`] ago.

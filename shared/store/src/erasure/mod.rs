@@ -13,6 +13,7 @@
 //! - An actor's timeline lists all events of a topic only if the topic kept the view `actor` ever since its creation.
 //!   All other topics are walked through by their directories.
 
+pub(crate) mod actors;
 pub(crate) mod ids;
 mod list;
 mod verify;
@@ -25,7 +26,6 @@ use lately_table::{Condition, Rounds, TableError, Transacted, Transaction};
 use crate::error::FindError;
 use crate::handle::ErasuresHandle;
 
-pub(crate) use list::ErasedActors;
 pub use verify::{ErasureCheck, ErasureFinding, ErasureTrace};
 
 /// The erasure does not exist.

@@ -8,7 +8,7 @@ use lately_keys::{ShardCount, UnixMillis};
 use lately_table::TableError;
 
 use crate::at_once::collect_all;
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::follow::FollowerPage;
 use crate::limits::{CLOCKS_APART_MILLIS, SHARDS_AT_ONCE, TOLD_APART_MILLIS};
 

@@ -15,7 +15,7 @@ use lately_keys::{Actor, Key, Source, UnixMillis, User};
 use lately_table::{Rounds, TableError};
 
 use crate::at_once::collect_all;
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::feed::settle::settle;
 use crate::follow::FollowerPage;
 use crate::limits::{SHARDS_AT_ONCE, TOLD_APART_MILLIS};

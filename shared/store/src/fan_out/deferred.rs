@@ -6,10 +6,9 @@ use std::sync::Mutex;
 
 use lately_items::{Backlog, DeferredEvent, DeferredTopic};
 
-use crate::at_once::complete_all;
+use crate::at_once::{complete_all, lock};
 use crate::fan_out::outcome::Done;
 use crate::limits::WRITES_AT_ONCE;
-use crate::memory::lock;
 use crate::op::Op;
 use crate::work::BacklogQueue;
 

@@ -11,7 +11,7 @@ use lately_keys::{EventId, Key, TableKey, UnixMillis, User};
 use lately_table::{Condition, Corrupt, Item, TableError, Update, Write};
 
 use crate::at_once::run_each;
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWrite;
 use crate::fan_out::spread::{listed, spread};
 use crate::limits::{BUSY_FOR, WRITES_AT_ONCE};

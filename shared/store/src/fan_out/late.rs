@@ -31,8 +31,8 @@ use tokio::sync::OnceCell;
 
 use crate::at_once::{collect_all, complete_all, run_each};
 use crate::consumer::Incarnation;
-use crate::erasure::ErasedActors;
-use crate::fan_out::FanOut;
+use crate::erasure::actors::ErasedActors;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::kinds::erasure::erase_event;
 use crate::fan_out::kinds::retention::stamp_event;
 use crate::fan_out::plan;

@@ -41,6 +41,7 @@
 //! on.
 
 mod audience;
+mod batch;
 mod checks;
 mod deferred;
 mod entries;
@@ -58,12 +59,13 @@ mod writer;
 
 use std::collections::BTreeSet;
 
-use lately_items::{Backlog, EventKey, TimelineEntry};
+use lately_items::{EventKey, TimelineEntry};
 use lately_keys::{EventId, UnixMillis};
 use lately_table::TableError;
 use tokio::sync::Semaphore;
 
 use crate::at_once::complete_all;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWork;
 use crate::fan_out::entries::entry_of;
 use crate::fan_out::kinds::{backfill, backlog, cleanup, promotion};
@@ -125,23 +127,6 @@ impl Op {
             ..done
         }
     }
-}
-
-/// A batch of records, while one of its records is being handled: the parts that all of its work shares.
-#[derive(Clone, Copy)]
-struct FanOut<'a> {
-    op: &'a Op,
-    writer: &'a Writer<'a>,
-    reads: &'a SharedReads,
-    /// Bounds the pages of followers and of entries that are in memory.
-    pages: &'a Semaphore,
-    done: &'a Done,
-    /// Collects the writes to busy partitions.
-    deferred: &'a DeferredWork,
-    /// The index of the record in the batch.
-    record: usize,
-    /// The backlog whose step runs. It writes to the backlog's partition although the partition is known to be busy.
-    backlog: Option<&'a Backlog>,
 }
 
 impl FanOut<'_> {

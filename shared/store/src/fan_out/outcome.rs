@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use lately_keys::UnixMillis;
 use lately_table::Cost;
 
+use crate::at_once::lock;
 use crate::live::watch::LateEntries;
-use crate::memory::lock;
 
 /// The outcome of a batch of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use lately_keys::{Source, UnixMillis, User};
 use lately_table::{TableError, Write};
 
 use crate::coverage::CoverageKeeper;
-use crate::fan_out::FanOut;
 use crate::fan_out::audience::few_or_jobs;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWrite;
 use crate::follow::FollowerPage;
 

@@ -11,8 +11,8 @@ use lately_items::{
 use lately_keys::{Source, UnixMillis, User};
 use lately_table::TableError;
 
-use crate::fan_out::FanOut;
 use crate::fan_out::audience::few_or_jobs;
+use crate::fan_out::batch::FanOut;
 use crate::follow::FollowerPage;
 
 /// An event whose entries are removed.

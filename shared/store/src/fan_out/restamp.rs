@@ -6,8 +6,8 @@ use lately_items::{EventKey, JobKind, JobStep, TimelineEntry, own_feed};
 use lately_keys::{UnixMillis, User};
 use lately_table::TableError;
 
-use crate::fan_out::FanOut;
 use crate::fan_out::audience::few_or_jobs;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::entries::{restamp, restamp_copies};
 
 /// Gives an event's entries the event's expiry. Entries that do not exist are not written.

@@ -19,8 +19,8 @@ use lately_keys::{Key, Shard, ShardCount, Source, TableKey, UnixMillis, User};
 use lately_table::TableError;
 use tokio::sync;
 
+use crate::at_once::lock;
 use crate::follow::FollowerPage;
-use crate::memory::lock;
 use crate::op::Op;
 
 /// The reads of a batch.

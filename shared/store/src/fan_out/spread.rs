@@ -10,7 +10,7 @@ use lately_items::{SourceEntryKey, TimelineEntry};
 use lately_keys::{EventId, Key, ShardCount, Source, TableKey};
 use lately_table::{Item, TableError, Write};
 
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::op::Op;
 
 /// An entry that is written to a source's timeline.

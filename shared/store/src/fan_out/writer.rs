@@ -23,9 +23,9 @@ use lately_table::{Attempts, BatchOutcome, Refusal, Table, TableError, Write};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::at_once::lock;
 use crate::fan_out::outcome::Done;
 use crate::limits::{BUSY_ATTEMPTS, WRITES_AT_ONCE};
-use crate::memory::lock;
 
 /// A write call that is not full waits this long for rails that are still reading.
 const LINGER: Duration = Duration::from_millis(25);

@@ -9,9 +9,9 @@ use lately_model::TimelineEvent;
 use lately_table::TableError;
 use tokio::sync::{OnceCell, broadcast};
 
+use crate::at_once::lock;
 use crate::limits::NEWS_KEPT;
 use crate::live::window::SettledPosition;
-use crate::memory::lock;
 use crate::timeline::error::TimelineError;
 use crate::topic::error::{TopicError, TopicNotFound};
 

@@ -15,10 +15,9 @@ use lately_items::{LateNote, LateNoteKey, Timeline, WatchKey};
 use lately_keys::{EventId, TableKey, Topic, UnixMillis};
 use lately_table::{Item, Query, TableError};
 
-use crate::at_once::run_each;
+use crate::at_once::{lock, run_each};
 use crate::handle::LiveNotes;
 use crate::limits::{NOTED_AFTER_MILLIS, WRITES_AT_ONCE};
-use crate::memory::lock;
 
 /// The time for the notes of a batch of records: nothing depends on them.
 const NOTES_TIME: Duration = Duration::from_millis(500);

@@ -12,6 +12,7 @@
 //! process remembers an expiring item, and none remembers any coverage for longer than [`SOURCE_AGE`]. So after the
 //! item is gone, no process writes to a spread that only the item named.
 
+pub(crate) mod known;
 mod shards;
 
 use std::sync::Arc;
@@ -29,14 +30,7 @@ use crate::lane::{LanePage, LaneRange};
 use crate::latest::span::IdRange;
 use crate::limits::{FOLLOWER_SHARDS, SOURCE_AGE};
 use crate::moments::{Aged, Sent};
-
-/// The part of a source's item that a process remembers.
-#[derive(Clone, Debug)]
-pub(crate) struct KnownSource {
-    coverage: Arc<Coverage>,
-    /// True if the source has an item.
-    is_stored: bool,
-}
+use crate::source::known::KnownSource;
 
 impl SourceHandle<'_> {
     fn key(self) -> SourceItemKey {

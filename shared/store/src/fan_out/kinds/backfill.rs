@@ -18,7 +18,7 @@ use lately_items::{
 use lately_keys::{Coverage, EventId, Source, UnixMillis, User};
 use lately_table::TableError;
 
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::latest::span::IdRange;
 use crate::work::{self, Next};
 

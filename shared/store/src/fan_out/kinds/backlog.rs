@@ -17,7 +17,7 @@ use lately_keys::{Actor, BucketWidth, EventId, Source, TableKey, Topic, User};
 use lately_table::{TableError, Write};
 
 use crate::at_once::run_each;
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::{DeferredWork, DeferredWrite};
 use crate::fan_out::entries::entry_of;
 use crate::fan_out::kinds::erasure::erase_deferred;

@@ -15,7 +15,7 @@ use lately_items::{FeedEntryKey, FeedWalk, FollowerKey, JobKind, JobStep, Leaver
 use lately_keys::{EventId, Source, UnixMillis};
 use lately_table::{Condition, Item, TableError};
 
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::lane::LanePage;
 use crate::scan::rest_of;
 use crate::work::{self, Next};

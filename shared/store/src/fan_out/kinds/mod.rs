@@ -34,7 +34,7 @@ use lately_items::{
 use lately_keys::{TableKey, UnixMillis};
 use lately_table::{Item, TableError};
 
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::op::Op;
 use crate::work;
 

@@ -17,7 +17,7 @@ use lately_items::{
 use lately_keys::{EventId, Shard, Source, UnixMillis};
 use lately_table::{Condition, TableError, Value};
 
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::kinds::push::followers_of;
 use crate::limits::FOLLOWER_SHARDS;
 use crate::source::has_shards;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use lately_items::{EventKey, Job, JobKind, JobStep};
 use lately_table::TableError;
 
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::entries::{entry_of, restamp_copies};
 use crate::fan_out::post::Post;
 use crate::follow::FollowerPage;

@@ -16,7 +16,7 @@ use lately_items::{ErasureEnd, ErasureEntry, ErasureList, ErasurePlace, ErasureS
 use lately_table::TableError;
 
 use crate::erasure::ids;
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::kinds::erasure::remove::remove_listed;
 use crate::fan_out::kinds::erasure::search::look;
 use crate::op::Op;

@@ -6,7 +6,7 @@ use lately_keys::{Actor, EventId, Source, TableKey, User};
 use lately_table::{Condition, TableError, Update};
 
 use crate::at_once::run_each;
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::limits::WRITES_AT_ONCE;
 use crate::op::Op;
 use crate::work::delete_each;

@@ -17,7 +17,7 @@ use lately_model::{ISSUES_TOPIC, reported_issue};
 use lately_table::{Condition, Item, Query, TableError, Update};
 
 use crate::at_once::{collect_all, run_each};
-use crate::fan_out::FanOut;
+use crate::fan_out::batch::FanOut;
 use crate::fan_out::removal::Removal;
 use crate::lane::LanePage;
 use crate::limits::{

@@ -5,6 +5,8 @@
 //! addition whose outcome is not known loses its block. If a batch needs more than a block, the addition has a condition,
 //! so that a refused batch takes nothing that others may still use. `docs/adr/0018-quotas.md` says more.
 
+pub(crate) mod block;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -15,22 +17,13 @@ use tokio::time::timeout;
 
 use crate::handle::QuotaHandle;
 use crate::limits::QUOTA_TIMEOUT;
+use crate::quota::block::Block;
 
 /// A process takes at most this part of a quota at once: a twentieth. So a process that stops loses no more.
 const QUOTA_BLOCKS: u32 = 20;
 
 /// A quota's item expires this many minutes after its minute began. No clock may be further behind.
 const QUOTA_MINUTES: u64 = 10;
-
-/// The requests of a minute that a process may permit without a call.
-#[derive(Debug, Default)]
-pub(crate) struct Block {
-    left: u32,
-    /// The requests that all processes have taken, when this process took its last block.
-    taken: u32,
-    /// The requests that the process has permitted without the item.
-    alone: u32,
-}
 
 /// A request is not permitted.
 #[derive(Clone, Debug, thiserror::Error)]
