@@ -23,7 +23,7 @@
 //! | all events of a range | `range.rs` |
 //! | consumers, and reports of what is new | `consumer/`, `run/` |
 //! | sessions | `session.rs` |
-//! | the writes and reads a minute of a caller | `quota.rs` |
+//! | the writes and reads a minute of a caller | `quota/` |
 //! | profiles and settings | `record.rs` |
 //! | issues, and the upgrade of older ones | `issue/` |
 //! | following | `follow/`, `source/` |
