@@ -49,9 +49,8 @@ pub(crate) async fn run(options: CheckOptions, mut terminal: Terminal<'_>) -> Re
     let run = format!("check-{:08x}", fastrand::u32(..));
     let has_live = has_live(&api, stack.live_url.as_ref(), &run).await?;
     let report = report.map(|topic| topic.to_string());
-    let (mut rows, mut failed) = (Vec::new(), Vec::new());
-    let cases = cases();
-    for (case, number) in cases.iter().zip(1..) {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (case, number) in cases().iter().zip(1..) {
         let mut case_run = CaseRun::new(&api, patience, &format!("{run}-{number}"), report.as_deref());
         let (result, text) = match case.needs.as_deref() {
             Some("live") if !has_live => {
@@ -65,15 +64,13 @@ pub(crate) async fn run(options: CheckOptions, mut terminal: Terminal<'_>) -> Re
         };
         terminal.print(format_args!("{result:<4} {}: {text}", case.name))?;
         terminal.stdout.flush()?;
-        if result == "FAIL" {
-            failed.push(case.name.as_str());
-        }
         let cells = [result.to_owned(), case.name.clone()];
         rows.push(cells.into_iter().chain(case_run.measured.unwrap_or_default()).collect());
     }
     terminal.print("")?;
     let mut table = terminal.table(&["", "CASE", "TIME", "PRICE", "BOUND"]);
     terminal.rows(&mut table, &rows)?;
+    let failed: Vec<_> = rows.iter().filter(|row| row[0] == "FAIL").map(|row| row[1].as_str()).collect();
     if failed.is_empty() {
         return Ok(());
     }
