@@ -185,7 +185,8 @@ mod tests {
             sweeps: vec![Sweep { shard: 3, count: 17, behind: id }],
             ..checkpoint()
         };
-        let bytes = *id.as_uuid().as_bytes();
+        let bytes =
+            [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
         let sweep = Item::new().with("shard", 3_u64).with("count", 17_u64).with("behind", ID);
         let stored = new
             .with("mode", "polls")

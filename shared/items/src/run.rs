@@ -259,7 +259,8 @@ mod tests {
             Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", format!("LATE#{id}#{page}").as_str())])
                 .with("incarnation", 7_u64)
         };
-        let bytes = *id.parse::<EventId>().unwrap().as_uuid().as_bytes();
+        let bytes =
+            [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
         let full = stored("00000003").with("ids", Value::bytes(bytes));
         let ids = vec![id.parse().unwrap()];
         assert_eq!(key(3).item(Revision::new(7), &ids, false), full);

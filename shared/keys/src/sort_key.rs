@@ -75,6 +75,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn golden_bytes() {
+        let id: EventId = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
+        assert_eq!(id.sort_key().to_string(), "fe6f5b32-2c18-8ddd-6066-0248b01118ad");
+    }
+
+    #[test]
     fn an_id_that_is_not_inverted_is_refused() {
         for text in [
             "0190a4cd-d3e7-7222-9f99-fdb74feee752",
