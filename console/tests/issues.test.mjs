@@ -69,12 +69,22 @@ test("an untouched issue is not written, whatever its line ends and labels", asy
   assert.equal(data.body, issue.body);
 });
 
-test("all issues can be reached", async (t) => {
-  const { repo } = await repository(...Array.from({ length: 103 }, (_, number) => ({ title: `Number ${number}.` })));
+test("all issues can be reached, also while the list is read again", async (t) => {
+  const { repo, base } = await repository(...Array.from({ length: 103 }, (_, number) => ({ title: `Number ${number}.` })));
   const page = await open(t, `#issues?owner=octo&repo=${repo}`);
   await page.getByText("100 issues, the newest").waitFor();
+  await page.locator(".link").getByText("Live").waitFor();
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  await page.route(/issues\?limit=100$/, (route) => released.then(() => route.continue()));
+  const again = page.waitForRequest(/issues\?limit=100$/);
+  await api("POST", base, { title: "From outside" });
+  await again;
   await page.getByRole("button", { name: "Load older" }).click();
   await page.getByText("103 issues in all").waitFor();
+  await page.getByRole("button", { name: "Number 0." }).waitFor();
+  release();
+  await page.getByText("104 issues in all").waitFor();
   await page.getByRole("button", { name: "Number 0." }).waitFor();
 });
 
