@@ -182,9 +182,9 @@ export function query(values) {
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
-/** The responses of a list's pages, at most `most()`. `target(cursor)` is the path of a page. */
+/** The responses of a list's pages, at most `most`. `target(cursor)` is the path of a page. */
 export async function* pages(target, most, signal, cursor = null) {
-  for (let page = 0; page < most() && (page === 0 || cursor); page += 1) {
+  for (let page = 0; page < most && (page === 0 || cursor); page += 1) {
     const answer = await call("GET", target(cursor), { signal });
     cursor = answer.data.next ?? null;
     yield answer;
@@ -200,6 +200,6 @@ export const topicPage = (cursor) => `/topics${query({ limit: 200, cursor })}`;
 /** The names of all topics, at most 2,000. */
 export async function topics(signal) {
   const names = [];
-  for await (const { data } of pages(topicPage, () => TOPIC_PAGES, signal)) names.push(...data.topics.map(({ topic }) => topic));
+  for await (const { data } of pages(topicPage, TOPIC_PAGES, signal)) names.push(...data.topics.map(({ topic }) => topic));
   return names;
 }

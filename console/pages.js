@@ -44,14 +44,17 @@ export class Pages {
     if (reads === this.#reads) this.#show({ items: [...this.items, ...items], next });
   }
 
+  /** Reads pages from `cursor` on, at most `wanted()`. */
   async #read(cursor, signal, wanted) {
     const { target, of } = this.#options;
     const items = [];
-    let next;
-    for await (const answer of pages(target, wanted, signal, cursor)) {
+    let [next, count] = [null, 0];
+    for await (const answer of pages(target, Infinity, signal, cursor)) {
       items.push(...of(answer.data));
       next = answer.data.next ?? null;
       this.price.show(answer);
+      count += 1;
+      if (count >= wanted()) break;
     }
     return { items, next };
   }
