@@ -167,6 +167,7 @@ test("a token that is refused is asked for once more, also by a stream", async (
   assert.equal((await follow.next()).value.cursor, "c1");
   assert.equal((await follow.next()).value.cursor, "c2");
   assert.equal(tokens, 4);
+  await follow.return();
 });
 
 test("a time may be a Date, in a query and in a body", async () => {
