@@ -6,8 +6,8 @@ use lately_model::{ConsumerView, EventQuery, NewConsumer};
 use lately_table::{Condition, Guarded, Rounds, TableError, Transacted, Transaction, put_revised};
 
 use crate::consumer::position::before;
-use crate::consumer::{ConsumerError, Incarnation, existing};
-use crate::handle::ConsumerHandle;
+use crate::consumer::{ConsumerError, existing};
+use crate::handle::{ConsumerHandle, Incarnation};
 use crate::latest::span::IdRange;
 use crate::limits::CONSUMERS;
 use crate::topic::error::TopicError;
