@@ -2,7 +2,7 @@
 
 use lately_items::{Checkpoint, ConsumerMode};
 use lately_keys::{EventId, UnixMillis};
-use lately_model::{BatchToken, ConsumerView, Seek, SeekTo};
+use lately_model::{BatchToken, ConsumerView, Seek, SeekTo, Start};
 
 use crate::consumer::{ConsumerError, existing};
 use crate::handle::{ConsumerHandle, Incarnation};
@@ -71,9 +71,9 @@ impl ConsumerHandle<'_> {
 pub(super) fn before(to: SeekTo, now: UnixMillis) -> EventId {
     let time = |at: UnixMillis| EventId::first_of(at).just_before().unwrap_or(EventId::MIN);
     match to {
-        SeekTo::Earliest => EventId::MIN,
-        SeekTo::Latest => time(now),
-        SeekTo::Time(at) => time(at),
+        SeekTo::Start(Start::Earliest) => EventId::MIN,
+        SeekTo::Start(Start::Latest) => time(now),
+        SeekTo::Start(Start::Time(at)) => time(at),
         SeekTo::Event(id) => id,
     }
 }

@@ -2,7 +2,7 @@
 
 use lately_items::{Announcement, Checkpoint, StoredTopic};
 use lately_keys::{EventId, TableKey};
-use lately_model::{ConsumerView, EventQuery, NewConsumer};
+use lately_model::{ConsumerView, EventQuery, NewConsumer, SeekTo};
 use lately_table::{Condition, Guarded, Rounds, TableError, Transacted, Transaction, put_revised};
 
 use crate::consumer::position::before;
@@ -16,7 +16,7 @@ impl ConsumerHandle<'_> {
     /// Creates a consumer, or changes its settle time. The `bool` says whether the consumer was created.
     pub async fn put(self, wanted: &NewConsumer) -> Result<(ConsumerView, bool), ConsumerError> {
         let stored = self.op.topic(&self.consumer.topic).stored().await?;
-        let start = before(wanted.start.into(), self.op.now());
+        let start = before(SeekTo::Start(wanted.start), self.op.now());
         let settle = wanted.settle_seconds.unwrap_or_default();
         let first = Checkpoint::new(self.consumer, start, settle, self.op.first_revision());
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
