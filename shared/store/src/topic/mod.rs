@@ -143,13 +143,12 @@ impl TopicHandle<'_> {
         if let Some(key) = entry.pointer() {
             return Ok(Some(key.encode()));
         }
-        match self.stored().await {
-            Ok(stored) => {
-                Ok(Some(EventKey::new(self.topic.clone(), stored.settings.bucket, entry.id).encode()))
-            }
-            Err(TopicError::NotFound(_)) => Ok(None),
-            Err(TopicError::Table(error)) => Err(error),
-        }
+        let stored = match self.stored().await {
+            Ok(stored) => stored,
+            Err(TopicError::NotFound(_)) => return Ok(None),
+            Err(TopicError::Table(error)) => return Err(error),
+        };
+        Ok(Some(EventKey::new(self.topic.clone(), stored.settings.bucket, entry.id).encode()))
     }
 }
 
