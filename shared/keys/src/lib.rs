@@ -83,7 +83,7 @@ pub use public_id::{ErasureId, ErasureIdError, SessionId, SessionIdError};
 pub use quota::QuotaKind;
 pub use shard::{Shard, ShardCount, ShardCountError};
 pub use source::{Source, SourceError};
-pub use time::{Order, TimeError, UnixMillis};
+pub use time::{Order, OrderError, TimeError, UnixMillis};
 pub use word::UnknownWord;
 
 /// The README's example, run as a test.
