@@ -49,7 +49,7 @@ pub(crate) fn parse_start(text: &str) -> Result<Start, String> {
 }
 
 pub(crate) fn parse_seek(text: &str) -> Result<SeekTo, String> {
-    or_ago(text, SeekTo::Time, str::parse)
+    or_ago(text, |at| SeekTo::Start(Start::Time(at)), str::parse)
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
                 "{text}"
             );
             assert!(matches!(parse_start(text), Ok(Start::Time(_))));
-            assert!(matches!(parse_seek(text), Ok(SeekTo::Time(_))));
+            assert!(matches!(parse_seek(text), Ok(SeekTo::Start(Start::Time(_)))));
             assert!(parse_time(text).is_ok());
         }
         let given = "2026-11-20T09:30:00Z";

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use lately_model::{
-    Erasure, ErasureList, FollowerList, FollowerView, OwnSession, RevokedSessions, Session, SessionList,
-    SessionToken, SourceView, TimelineEvent, TopicList, TopicSummary,
+    Erasure, ErasureList, FollowerList, FollowerView, Issue as IssueView, IssueList, OwnSession,
+    RevokedSessions, Session, SessionList, SessionToken, SourceView, TimelineEvent, TopicList, TopicSummary,
 };
 use reqwest::Method;
 use serde::Serialize;
@@ -15,8 +15,9 @@ use crate::cost::Cost;
 use crate::feed::{Feed, User};
 use crate::operation::{List, Operation};
 use crate::options::{Options, Token};
+use crate::place::Place;
 use crate::query::{IssueQuery, ListQuery, SessionQuery};
-use crate::record::{Document, Issue, IssueList, IssueView};
+use crate::record::{Document, Issue};
 use crate::request::Request;
 use crate::response::Response;
 use crate::timeline::Timeline;
@@ -71,57 +72,57 @@ impl Lately {
 
     /// All topics, by name.
     pub fn topics(&self, query: ListQuery) -> List<TopicList, TopicSummary> {
-        self.transport.list(Request::to(Method::GET, ["topics"]), &query, |page| (page.topics, page.next))
+        self.place(&["topics"]).list(&[], &query, |page| (page.topics, page.next))
     }
 
     /// A topic.
     pub fn topic(&self, name: impl Display) -> Topic {
-        Topic::new(self.transport.clone(), name.to_string())
+        Topic::new(&self.transport, name.to_string())
     }
 
     /// The events that an actor did.
     pub fn actor(&self, name: impl Display) -> Timeline<TimelineEvent> {
-        Timeline::new(self.transport.clone(), &["actors", &name.to_string()], &["events"])
+        Timeline::new(&self.transport, &["actors", &name.to_string()], &["events"])
     }
 
     /// The events about a subject.
     pub fn subject(&self, name: impl Display) -> Timeline<TimelineEvent> {
-        Timeline::new(self.transport.clone(), &["subjects", &name.to_string()], &["events"])
+        Timeline::new(&self.transport, &["subjects", &name.to_string()], &["events"])
     }
 
     /// A user's feed.
     pub fn feed(&self, user: impl Display) -> Feed {
-        Feed::new(self.transport.clone(), user.to_string())
+        Feed { timeline: Timeline::new(&self.transport, &["feeds", &user.to_string()], &[]) }
     }
 
     /// A user.
     pub fn user(&self, name: impl Display) -> User {
-        User::new(self.transport.clone(), name.to_string())
+        User { place: self.place(&["users", &name.to_string()]) }
     }
 
     /// An actor or a subject that users can follow: `actor:ada`, `subject:repo:octo:hello`.
     pub fn source(&self, name: impl Display) -> Source {
-        Source { transport: self.transport.clone(), name: name.to_string() }
+        Source { place: self.place(&["sources", &name.to_string()]) }
     }
 
     /// The settings of an application.
     pub fn settings(&self, app: impl Display) -> Document {
-        Document::new(self.transport.clone(), vec!["settings".to_owned(), app.to_string()])
+        Document { place: self.place(&["settings", &app.to_string()]) }
     }
 
     /// A repository.
     pub fn repo(&self, owner: impl Display, name: impl Display) -> Repo {
-        Repo { transport: self.transport.clone(), owner: owner.to_string(), name: name.to_string() }
+        Repo { place: self.place(&["repos", &owner.to_string(), &name.to_string(), "issues"]) }
     }
 
     /// The sessions of tokens (scope `admin`, but for [`Sessions::own`]).
     pub fn sessions(&self) -> Sessions {
-        Sessions { transport: self.transport.clone() }
+        Sessions { place: self.place(&["sessions"]) }
     }
 
     /// Erasures of actors and users (scope `admin`).
     pub fn erasures(&self) -> Erasures {
-        Erasures { transport: self.transport.clone() }
+        Erasures { place: self.place(&["erasures"]) }
     }
 
     /// Checks that the service runs.
@@ -131,118 +132,114 @@ impl Lately {
     pub async fn health(&self) -> Result<()> {
         self.transport.send(&Request::to(Method::GET, ["health"])).await.map(drop)
     }
+
+    fn place(&self, parts: &[&str]) -> Place {
+        Place::new(&self.transport, parts)
+    }
 }
 
 /// An actor or a subject that users can follow.
 #[derive(Clone, Debug)]
 pub struct Source {
-    transport: Transport,
-    name: String,
+    place: Place,
 }
 
 impl Source {
     /// The number of followers, and the way in which events reach their feeds.
     pub fn get(&self) -> Operation<SourceView> {
-        self.transport.call(Request::to(Method::GET, ["sources", &self.name]))
+        self.place.call(Method::GET, &[])
     }
 
     /// The followers.
     pub fn followers(&self, query: ListQuery) -> List<FollowerList, FollowerView> {
-        let request = Request::to(Method::GET, ["sources", &self.name, "followers"]);
-        self.transport.list(request, &query, |page| (page.followers, page.next))
+        self.place.list(&["followers"], &query, |page| (page.followers, page.next))
     }
 }
 
 /// A repository: its issues.
 #[derive(Clone, Debug)]
 pub struct Repo {
-    transport: Transport,
-    owner: String,
-    name: String,
+    place: Place,
 }
 
 impl Repo {
     /// Opens an issue ([`NewIssue`](lately_model::NewIssue), or anything with its JSON). The client repeats this only
     /// after 429, because a repetition opens another issue.
     pub fn open(&self, issue: &(impl Serialize + ?Sized)) -> Operation<IssueView> {
-        self.transport.call(self.to(Method::POST).json(issue))
+        self.place.send(Method::POST, &[], issue)
     }
 
     /// The issues.
     pub fn issues(&self, query: IssueQuery) -> List<IssueList, IssueView> {
-        self.transport.list(self.to(Method::GET), &query, |page| (page.issues, page.next))
+        self.place.list(&[], &query, |page| (page.issues, page.next))
     }
 
     /// One issue.
     pub fn issue(&self, number: u32) -> Issue {
-        Issue::new(self.transport.clone(), [&self.owner, &self.name, &number.to_string()])
-    }
-
-    fn to(&self, method: Method) -> Request {
-        Request::to(method, ["repos", &self.owner, &self.name, "issues"])
+        Issue { place: self.place.below(&[&number.to_string()]) }
     }
 }
 
 /// The sessions of tokens.
 #[derive(Clone, Debug)]
 pub struct Sessions {
-    transport: Transport,
+    place: Place,
 }
 
 impl Sessions {
     /// The session of the client's own token.
     pub fn own(&self) -> Operation<OwnSession> {
-        self.transport.call(Request::to(Method::GET, ["sessions", "self"]))
+        self.place.call(Method::GET, &["self"])
     }
 
     /// Creates a session ([`NewSession`](lately_model::NewSession), or anything with its JSON). Only this response has
     /// the token.
     pub fn create(&self, session: &(impl Serialize + ?Sized)) -> Operation<SessionToken<'static>> {
-        self.transport.call(Request::to(Method::POST, ["sessions"]).json(session))
+        self.place.send(Method::POST, &[], session)
     }
 
     /// The sessions that have not ended, newest first.
     pub fn list(&self, query: SessionQuery) -> List<SessionList, Session> {
-        self.transport.list(Request::to(Method::GET, ["sessions"]), &query, |page| (page.sessions, page.next))
+        self.place.list(&[], &query, |page| (page.sessions, page.next))
     }
 
     /// A session, without its token.
     pub fn get(&self, id: impl Display) -> Operation<Session> {
-        self.transport.call(Request::to(Method::GET, ["sessions", &id.to_string()]))
+        self.place.call(Method::GET, &[&id.to_string()])
     }
 
     /// Revokes a session.
     pub fn revoke(&self, id: impl Display) -> Operation<()> {
-        self.transport.call(Request::to(Method::DELETE, ["sessions", &id.to_string()]))
+        self.place.call(Method::DELETE, &[&id.to_string()])
     }
 
     /// Revokes all sessions of a user.
     pub fn revoke_all(&self, user: impl Display) -> Operation<RevokedSessions> {
-        let request = Request::to(Method::DELETE, ["sessions"]);
-        self.transport.call(request.parameter("user", Some(&user.to_string())))
+        let request = self.place.to(Method::DELETE, &[]).parameter("user", Some(&user.to_string()));
+        self.place.transport.call(request)
     }
 }
 
 /// Erasures of actors and users.
 #[derive(Clone, Debug)]
 pub struct Erasures {
-    transport: Transport,
+    place: Place,
 }
 
 impl Erasures {
     /// Erases an actor, a user, or both ([`NewErasure`](lately_model::NewErasure), or anything with its JSON). The call
     /// ends when the erasure has begun; [`Erasures::get`] says how far it is.
     pub fn begin(&self, erasure: &(impl Serialize + ?Sized)) -> Operation<Erasure> {
-        self.transport.call(Request::to(Method::POST, ["erasures"]).json(erasure))
+        self.place.send(Method::POST, &[], erasure)
     }
 
     /// The erasures of the last days, newest first.
     pub fn list(&self, query: ListQuery) -> List<ErasureList, Erasure> {
-        self.transport.list(Request::to(Method::GET, ["erasures"]), &query, |page| (page.erasures, page.next))
+        self.place.list(&[], &query, |page| (page.erasures, page.next))
     }
 
     /// An erasure; when its state is `done`, the receipt.
     pub fn get(&self, id: impl Display) -> Operation<Erasure> {
-        self.transport.call(Request::to(Method::GET, ["erasures", &id.to_string()]))
+        self.place.call(Method::GET, &[&id.to_string()])
     }
 }

@@ -10,66 +10,57 @@ use serde_json::json;
 
 use crate::Stream;
 use crate::operation::{List, Operation};
+use crate::place::Place;
 use crate::query::ListQuery;
-use crate::request::Request;
-use crate::transport::Transport;
 
 /// A consumer of a topic.
 #[derive(Clone, Debug)]
 pub struct Consumer {
-    transport: Transport,
-    topic: String,
-    name: String,
+    pub(crate) place: Place,
 }
 
 impl Consumer {
-    pub(crate) fn new(transport: Transport, topic: String, name: String) -> Self {
-        Self { transport, topic, name }
-    }
-
     /// The position and the lag.
     pub fn get(&self) -> Operation<ConsumerView> {
-        self.transport.call(self.to(Method::GET, None))
+        self.place.call(Method::GET, &[])
     }
 
     /// Creates the consumer, or changes its settle time ([`NewConsumer`](lately_model::NewConsumer), or anything with
     /// its JSON).
     pub fn put(&self, settings: &(impl Serialize + ?Sized)) -> Operation<ConsumerView> {
-        self.transport.call(self.to(Method::PUT, None).json(settings))
+        self.place.send(Method::PUT, &[], settings)
     }
 
     /// Deletes the consumer and its position.
     pub fn delete(&self) -> Operation<()> {
-        self.transport.call(self.to(Method::DELETE, None))
+        self.place.call(Method::DELETE, &[])
     }
 
     /// The next batch ([`PollRequest`](lately_model::PollRequest), or anything with its JSON), the same until it is
     /// committed.
     pub fn poll(&self, options: &(impl Serialize + ?Sized)) -> Operation<Polled> {
-        self.transport.call(self.to(Method::POST, Some("poll")).json(options))
+        self.place.send(Method::POST, &["poll"], options)
     }
 
     /// Commits a batch.
     pub fn commit(&self, batch: impl Display) -> Operation<()> {
-        let body = json!({ "batch": batch.to_string() });
-        self.transport.call(self.to(Method::POST, Some("commit")).json(&body))
+        self.place.send(Method::POST, &["commit"], &json!({ "batch": batch.to_string() }))
     }
 
     /// Moves the consumer ([`SeekTo`](lately_model::SeekTo), or its text).
     pub fn seek(&self, to: impl Display) -> Operation<ConsumerView> {
-        let body = json!({ "to": to.to_string() });
-        self.transport.call(self.to(Method::POST, Some("seek")).json(&body))
+        self.place.send(Method::POST, &["seek"], &json!({ "to": to.to_string() }))
     }
 
     /// The runs of a consumer that makes reports, newest first.
     pub fn runs(&self, query: ListQuery) -> List<RunList, RunView> {
-        self.transport.list(self.to(Method::GET, Some("runs")), &query, |page| (page.runs, page.next))
+        self.place.list(&["runs"], &query, |page| (page.runs, page.next))
     }
 
     /// Batches until there are no more events. A batch is committed when the next is asked for: a batch whose handling
     /// failed comes again.
     pub fn batches(&self, options: &(impl Serialize + ?Sized)) -> Stream<Polled> {
-        let poll = self.to(Method::POST, Some("poll")).json(options);
+        let poll = self.place.to(Method::POST, &["poll"]).json(options);
         Box::pin(stream::try_unfold((self.clone(), None), move |(consumer, handled)| {
             let poll = poll.clone();
             async move {
@@ -77,7 +68,7 @@ impl Consumer {
                     consumer.commit(batch).await?;
                 }
                 loop {
-                    let polled: Polled = consumer.transport.call(poll.clone()).await?;
+                    let polled: Polled = consumer.place.transport.call(poll.clone()).await?;
                     if polled.batch.is_some() || polled.caught_up {
                         return Ok(polled.batch.map(|batch| (polled, (consumer, Some(batch)))));
                     }
@@ -85,10 +76,5 @@ impl Consumer {
                 }
             }
         }))
-    }
-
-    fn to(&self, method: Method, action: Option<&str>) -> Request {
-        let parts = ["topics", &self.topic, "consumers", &self.name];
-        Request::to(method, parts.into_iter().chain(action))
     }
 }

@@ -132,7 +132,8 @@ impl Follower {
                 Ok(Some(Step { cursor, event, late })) => {
                     self.steps = Some(steps);
                     self.cursor = cursor;
-                    self.note_step();
+                    (self.is_connected, self.failures) = (true, 0);
+                    self.note(None);
                     match event {
                         Some(event) if self.seen.add(read::<Named>(&event)?.id) => return Ok((event, late)),
                         _ => continue,
@@ -150,7 +151,7 @@ impl Follower {
                         return Err(problem);
                     }
                     let problem = self.transport.of(&self.live, problem);
-                    self.note_problem(&problem);
+                    self.note(Some(&problem));
                     Some(problem)
                 }
             };
@@ -168,20 +169,13 @@ impl Follower {
         }
     }
 
-    fn note_step(&mut self) {
-        (self.is_connected, self.failures) = (true, 0);
-        if std::mem::take(&mut self.is_interrupted)
+    /// Notes that a temporary problem interrupts the follow, or that the follow reads again.
+    fn note(&mut self, problem: Option<&Problem>) {
+        let was_interrupted = std::mem::replace(&mut self.is_interrupted, problem.is_some());
+        if was_interrupted != problem.is_some()
             && let Some(on_interruption) = &self.on_interruption
         {
-            on_interruption(None);
-        }
-    }
-
-    fn note_problem(&mut self, problem: &Problem) {
-        if !std::mem::replace(&mut self.is_interrupted, true)
-            && let Some(on_interruption) = &self.on_interruption
-        {
-            on_interruption(Some(problem));
+            on_interruption(problem);
         }
     }
 }

@@ -9,6 +9,7 @@ mod feed;
 mod follow;
 mod operation;
 mod options;
+mod place;
 mod problem;
 mod query;
 mod record;
@@ -25,13 +26,17 @@ pub use feed::{Feed, User};
 pub use follow::{FollowOptions, Followed};
 /// The trait that iterates [`Stream`]s: `while let Some(event) = events.try_next().await?`.
 pub use futures_util::TryStreamExt;
+pub use lately_keys::Order;
 /// The bodies of requests and responses.
 pub use lately_model as model;
+pub use lately_model::{
+    AcceptedEvent as WrittenEvent, Fault as FieldFault, Issue as IssueView, IssueList, RejectedEvent,
+};
 pub use operation::{Answer, List, Operation};
 pub use options::{Call, OnCall, Options, Token};
-pub use problem::{FieldFault, Problem, RejectedEvent, WrittenEvent};
-pub use query::{IssueQuery, ListQuery, Order, PageQuery, RecordQuery, SessionQuery};
-pub use record::{Document, Issue, IssueList, IssueView, Versioned};
+pub use problem::Problem;
+pub use query::{IssueQuery, ListQuery, PageQuery, RecordQuery, SessionQuery};
+pub use record::{Document, Issue, Versioned};
 pub use request::Request;
 pub use response::Response;
 pub use timeline::Timeline;

@@ -29,9 +29,9 @@ use crate::{Result, Stream};
 #[derive(Debug)]
 #[must_use = "an operation is sent when it is awaited"]
 pub struct Operation<T> {
-    transport: Transport,
-    request: Request,
-    read: fn(&Response) -> Result<T>,
+    pub(crate) transport: Transport,
+    pub(crate) request: Request,
+    pub(crate) read: fn(&Response) -> Result<T>,
 }
 
 /// The answer to an operation.
@@ -46,12 +46,6 @@ pub struct Answer<T> {
     pub replayed: bool,
     /// The response, with the text of its body.
     pub response: Response,
-}
-
-impl<T: DeserializeOwned> Operation<T> {
-    pub(crate) fn new(transport: Transport, request: Request) -> Self {
-        Self { transport, request, read: |response| response.json() }
-    }
 }
 
 impl<T> Operation<T> {

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lately_model::{AcceptedEvent, Fault, RejectedEvent};
 use reqwest::header::HeaderMap;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::cost::Cost;
 
@@ -23,9 +24,9 @@ pub struct Problem {
     /// The reason.
     pub detail: String,
     /// The faults of single fields.
-    pub errors: Vec<FieldFault>,
+    pub errors: Vec<Fault>,
     /// With `partially-accepted`: the events that were written.
-    pub accepted: Vec<WrittenEvent>,
+    pub accepted: Vec<AcceptedEvent>,
     /// With `partially-accepted`: the events that were not written.
     pub rejected: Vec<RejectedEvent>,
     /// The request's id in the logs.
@@ -47,33 +48,6 @@ pub struct Problem {
     pub(crate) is_lately: bool,
 }
 
-/// A fault in one field of a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FieldFault {
-    /// A JSON Pointer into the body, or the name of a parameter behind a slash.
-    pub path: String,
-    /// The fault.
-    pub message: String,
-}
-
-/// An event of a batch that was written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WrittenEvent {
-    /// Its position in the batch, from 0.
-    pub index: usize,
-    /// Its id.
-    pub id: String,
-}
-
-/// An event of a batch that was not written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RejectedEvent {
-    /// Its position in the batch, from 0.
-    pub index: usize,
-    /// The code of its problem.
-    pub code: String,
-}
-
 /// The body of an error response. A gateway's own error has only a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -83,8 +57,8 @@ struct Body {
     title: Option<String>,
     detail: Option<String>,
     message: Option<String>,
-    errors: Vec<FieldFault>,
-    accepted: Vec<WrittenEvent>,
+    errors: Vec<Fault>,
+    accepted: Vec<AcceptedEvent>,
     rejected: Vec<RejectedEvent>,
     request_id: Option<String>,
 }

@@ -1,16 +1,7 @@
 //! The queries of pages and lists. A field that is `None` is not sent.
 
+use lately_keys::Order;
 use serde::{Deserialize, Serialize};
-
-/// The order of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Order {
-    /// Newest first.
-    Desc,
-    /// Oldest first.
-    Asc,
-}
 
 /// The query of a page of a timeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

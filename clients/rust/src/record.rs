@@ -4,13 +4,14 @@
 //! The client repeats no such write after a failure that leaves open whether it was done (503, or no response): read
 //! the record to know.
 
-use lately_keys::{IssuePriority, IssueStatus, UnixMillis};
+use lately_model::Issue as IssueView;
 use reqwest::Method;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::operation::Operation;
+use crate::place::Place;
 use crate::query::RecordQuery;
 use crate::request::Request;
 use crate::response::Response;
@@ -34,21 +35,16 @@ impl<T: DeserializeOwned> Versioned<T> {
 /// A profile or the settings of an application: any JSON object.
 #[derive(Clone, Debug)]
 pub struct Document {
-    transport: Transport,
-    parts: Vec<String>,
+    pub(crate) place: Place,
 }
 
 impl Document {
-    pub(crate) fn new(transport: Transport, parts: Vec<String>) -> Self {
-        Self { transport, parts }
-    }
-
     /// Reads the record.
     ///
     /// # Errors
     /// Like every call: `not-found` if there is none.
     pub fn get<T: DeserializeOwned>(&self, query: RecordQuery) -> Operation<Versioned<T>> {
-        self.transport.call::<T>(self.to(Method::GET).query(&query)).read_by(Versioned::of)
+        self.place.transport.call::<T>(self.place.to(Method::GET, &[]).query(&query)).read_by(Versioned::of)
     }
 
     /// Creates the record, or replaces the given revision.
@@ -60,18 +56,18 @@ impl Document {
         value: &T,
         revision: Option<&str>,
     ) -> Operation<Versioned<T>> {
-        let request = self.to(Method::PUT).json(value);
+        let request = self.place.to(Method::PUT, &[]).json(value);
         let request = match revision {
             Some(revision) => request.if_match(revision),
             None => request.header("if-none-match", "*"),
         };
-        self.transport.call::<T>(request).read_by(Versioned::of)
+        self.place.transport.call::<T>(request).read_by(Versioned::of)
     }
 
     /// Deletes the given revision. Without a revision, only a record that does not exist is "deleted".
     pub fn delete(&self, revision: Option<&str>) -> Operation<()> {
-        let request = revision.into_iter().fold(self.to(Method::DELETE), Request::if_match);
-        self.transport.call(request)
+        let request = revision.into_iter().fold(self.place.to(Method::DELETE, &[]), Request::if_match);
+        self.place.transport.call(request)
     }
 
     /// Reads, changes and writes the record, and begins again if somebody else wrote meanwhile. `None`: no record yet.
@@ -82,7 +78,7 @@ impl Document {
         &self,
         mut change: impl FnMut(Option<T>) -> T,
     ) -> Result<Versioned<T>> {
-        until_current(&self.transport, async || {
+        until_current(&self.place.transport, async || {
             let current = match self.get(RecordQuery::CONSISTENT).await {
                 Ok(current) => Some(current),
                 Err(problem) if problem.code == "not-found" => None,
@@ -96,66 +92,18 @@ impl Document {
         })
         .await
     }
-
-    fn to(&self, method: Method) -> Request {
-        Request::to(method, self.parts.iter().map(String::as_str))
-    }
-}
-
-/// An issue as a response shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IssueView {
-    /// The owner of its repository.
-    pub owner: String,
-    /// Its repository.
-    pub repo: String,
-    /// The number in the repository.
-    pub number: u32,
-    /// The title: one line.
-    pub title: String,
-    /// The text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<String>,
-    /// The labels.
-    pub labels: Vec<String>,
-    /// Open or closed.
-    pub status: IssueStatus,
-    /// The priority.
-    pub priority: IssuePriority,
-    /// The actor who opened it.
-    pub opened_by: String,
-    /// When it was opened.
-    pub opened_at: UnixMillis,
-    /// When it was last changed.
-    pub updated_at: UnixMillis,
-    /// The revision of this state.
-    pub revision: u64,
-}
-
-/// A page of a repository's issues.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IssueList {
-    /// The issues.
-    pub issues: Vec<IssueView>,
-    /// The cursor of the next page, if there is one.
-    pub next: Option<String>,
 }
 
 /// An issue of a repository.
 #[derive(Clone, Debug)]
 pub struct Issue {
-    transport: Transport,
-    parts: [String; 3],
+    pub(crate) place: Place,
 }
 
 impl Issue {
-    pub(crate) fn new(transport: Transport, parts: [&str; 3]) -> Self {
-        Self { transport, parts: parts.map(str::to_owned) }
-    }
-
     /// Reads the issue.
     pub fn get(&self, query: RecordQuery) -> Operation<IssueView> {
-        self.transport.call(self.to(Method::GET).query(&query))
+        self.place.transport.call(self.place.to(Method::GET, &[]).query(&query))
     }
 
     /// Changes the given revision of the issue ([`IssueChange`](lately_model::IssueChange), or anything with its JSON).
@@ -163,8 +111,8 @@ impl Issue {
     /// # Errors
     /// Like every call: `revision-mismatch` if the issue has another revision.
     pub fn change(&self, change: &(impl Serialize + ?Sized), revision: u64) -> Operation<IssueView> {
-        let request = self.to(Method::PATCH).json(change).if_match(&revision.to_string());
-        self.transport.call(request)
+        let request = self.place.to(Method::PATCH, &[]).json(change).if_match(&revision.to_string());
+        self.place.transport.call(request)
     }
 
     /// Reads and changes the issue, and begins again if somebody else wrote meanwhile.
@@ -172,16 +120,11 @@ impl Issue {
     /// # Errors
     /// Like every call: `revision-mismatch` if somebody else wrote each time.
     pub async fn update<C: Serialize>(&self, mut change: impl FnMut(&IssueView) -> C) -> Result<IssueView> {
-        until_current(&self.transport, async || {
+        until_current(&self.place.transport, async || {
             let issue = self.get(RecordQuery::CONSISTENT).await?;
-            self.change(&change(&issue), issue.revision).await
+            self.change(&change(&issue), issue.revision.get()).await
         })
         .await
-    }
-
-    fn to(&self, method: Method) -> Request {
-        let [owner, name, number] = &self.parts;
-        Request::to(method, ["repos", owner, name, "issues", number])
     }
 }
 

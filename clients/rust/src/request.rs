@@ -131,7 +131,7 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::{Order, PageQuery};
+    use crate::{Order, PageQuery};
 
     #[test]
     fn parts_and_parameters_are_percent_encoded() {
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(request.target(), "/subjects/a%2Fb%20c%3Fd/events");
         let query = PageQuery {
             limit: Some(5),
-            order: Some(Order::Asc),
+            order: Some(Order::OldestFirst),
             event_type: Some("a&b=ü".to_owned()),
             consistent: Some(true),
             ..PageQuery::default()

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::Stream;
 use crate::follow::{self, FollowOptions, Followed};
 use crate::operation::Operation;
+use crate::place::Place;
 use crate::query::PageQuery;
 use crate::request::Request;
 use crate::transport::Transport;
@@ -18,9 +19,7 @@ use crate::transport::Transport;
 /// A timeline whose entries are read as `E`.
 #[derive(Debug)]
 pub struct Timeline<E> {
-    transport: Transport,
-    /// The parts of the path that the timeline's routes have in common.
-    parts: Vec<String>,
+    pub(crate) place: Place,
     /// The further parts of the route of pages.
     pages: &'static [&'static str],
     entry: PhantomData<fn() -> E>,
@@ -33,35 +32,25 @@ impl<E> Clone for Timeline<E> {
 }
 
 impl<E> Timeline<E> {
-    pub(crate) fn new(transport: Transport, parts: &[&str], pages: &'static [&'static str]) -> Self {
-        let parts = parts.iter().map(|part| (*part).to_owned()).collect();
-        Self { transport, parts, pages, entry: PhantomData }
+    pub(crate) fn new(transport: &Transport, parts: &[&str], pages: &'static [&'static str]) -> Self {
+        Self { place: Place::new(transport, parts), pages, entry: PhantomData }
     }
 
     /// The same timeline with entries of another type, such as a struct of your own, or the JSON text as it was sent
     /// (`Box<RawValue>`).
     pub fn entries<T>(&self) -> Timeline<T> {
-        let Self { transport, parts, pages, .. } = self;
-        Timeline { transport: transport.clone(), parts: parts.clone(), pages, entry: PhantomData }
-    }
-
-    pub(crate) fn transport(&self) -> &Transport {
-        &self.transport
+        Timeline { place: self.place.clone(), pages: self.pages, entry: PhantomData }
     }
 
     pub(crate) fn reading(&self, query: &impl Serialize) -> Request {
-        self.to(self.pages).query(query)
-    }
-
-    fn to(&self, further: &[&str]) -> Request {
-        Request::to(Method::GET, self.parts.iter().map(String::as_str).chain(further.iter().copied()))
+        self.place.to(Method::GET, self.pages).query(query)
     }
 }
 
 impl<E: DeserializeOwned + Send + 'static> Timeline<E> {
     /// One page.
     pub fn page(&self, query: &PageQuery) -> Operation<Page<E>> {
-        self.transport.call(self.reading(query))
+        self.place.transport.call(self.reading(query))
     }
 
     /// All pages from a position on: to the end, or oldest first until they have caught up with now.
@@ -89,7 +78,8 @@ impl<E: DeserializeOwned + Send + 'static> Timeline<E> {
     pub fn follow(&self, options: FollowOptions) -> Stream<Followed<E>> {
         let FollowOptions { cursor, event_type, topic, on_interruption } = options;
         let filters = PageQuery { event_type, topic, ..PageQuery::default() };
-        let [live, page] = [self.to(&["live"]), self.to(self.pages)].map(|request| request.query(&filters));
-        follow::follow(self.transport.clone(), live, page, cursor, on_interruption)
+        let live = self.place.to(Method::GET, &["live"]).query(&filters);
+        let page = self.reading(&filters);
+        follow::follow(self.place.transport.clone(), live, page, cursor, on_interruption)
     }
 }

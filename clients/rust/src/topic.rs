@@ -56,19 +56,19 @@ impl Deref for Topic {
 }
 
 impl Topic {
-    pub(crate) fn new(transport: Transport, name: String) -> Self {
+    pub(crate) fn new(transport: &Transport, name: String) -> Self {
         Self { timeline: Timeline::new(transport, &["topics", &name], &["events"]), name }
     }
 
     /// The settings, and the newest buckets.
     pub fn get(&self) -> Operation<TopicView> {
-        self.transport().call(Request::to(Method::GET, ["topics", &self.name]))
+        self.place.call(Method::GET, &[])
     }
 
     /// Creates the topic or changes its settings ([`TopicChange`](lately_model::TopicChange), or anything with its
     /// JSON). An absent setting does not change.
     pub fn put(&self, settings: &(impl Serialize + ?Sized)) -> Operation<TopicView> {
-        self.transport().call(Request::to(Method::PUT, ["topics", &self.name]).json(settings))
+        self.place.send(Method::PUT, &[], settings)
     }
 
     /// Deletes the topic. The call ends when the deletion has begun; [`Topic::deletion`] says how far it is.
@@ -78,19 +78,18 @@ impl Topic {
 
     /// Deletes the topic if the name, which a person typed to confirm the deletion, is the topic's.
     pub fn delete_confirmed(&self, name: impl Display) -> Operation<TopicDeletion> {
-        let request = Request::to(Method::DELETE, ["topics", &self.name]);
-        self.transport().call(request.parameter("confirm", Some(&name.to_string())))
+        let request = self.place.to(Method::DELETE, &[]).parameter("confirm", Some(&name.to_string()));
+        self.place.transport.call(request)
     }
 
     /// Previews a deletion. Nothing is deleted.
     pub fn preview_deletion(&self) -> Operation<DeletionPreview> {
-        let request = Request::to(Method::DELETE, ["topics", &self.name]);
-        self.transport().call(request.parameter("dry_run", Some("true")))
+        self.place.transport.call(self.place.to(Method::DELETE, &[]).parameter("dry_run", Some("true")))
     }
 
     /// The deletion that is under way, or ended within the last day.
     pub fn deletion(&self) -> Operation<TopicDeletion> {
-        self.transport().call(Request::to(Method::GET, ["topics", &self.name, "deletion"]))
+        self.place.call(Method::GET, &["deletion"])
     }
 
     /// Posts an event ([`NewEvent`](lately_model::NewEvent), or anything with its JSON) under a random key.
@@ -100,7 +99,7 @@ impl Topic {
 
     /// Posts an event under a key.
     pub fn post_under(&self, key: &PostKey, event: &(impl Serialize + ?Sized)) -> Operation<Event> {
-        self.transport().call(self.posting(key, 1).json(event))
+        self.place.transport.call(self.posting(key, 1).json(event))
     }
 
     /// Posts any number of events, in batches of at most 500. A batch that was written in part is finished by a
@@ -119,7 +118,7 @@ impl Topic {
             let batch =
                 batch.map_err(|error| Box::new(Problem::new(0, "invalid-body", error.to_string())))?;
             let Accepted { events, .. } =
-                self.transport().call(self.posting(key, number).json(&batch)).await?;
+                self.place.transport.call(self.posting(key, number).json(&batch)).await?;
             posted.extend(events);
         }
         Ok(posted)
@@ -127,35 +126,31 @@ impl Topic {
 
     /// Posts a batch: at most 500 events and 3 MiB.
     pub fn post_batch(&self, key: &PostKey, events: &[impl Serialize]) -> Operation<Accepted> {
-        self.transport().call(self.posting(key, 1).json(events))
+        self.place.transport.call(self.posting(key, 1).json(events))
     }
 
     /// Posts a batch as NDJSON: at most 500 lines and 3 MiB, an event each.
     pub fn post_lines(&self, key: &PostKey, lines: impl Into<Vec<u8>>) -> Operation<Accepted> {
-        self.transport().call(self.posting(key, 1).body("application/x-ndjson", lines))
+        self.place.transport.call(self.posting(key, 1).body("application/x-ndjson", lines))
     }
 
     fn posting(&self, key: &PostKey, number: usize) -> Request {
-        let request = Request::to(Method::POST, ["topics", &self.name, "events"]);
+        let request = self.place.to(Method::POST, &["events"]);
         key.of_batch(number).into_iter().fold(request, |request, key| request.key(&key))
     }
 
     /// An event, by its id.
     pub fn event(&self, id: impl Display) -> Operation<Event> {
-        self.transport().call(self.to_event(Method::GET, id))
+        self.place.call(Method::GET, &["events", &id.to_string()])
     }
 
     /// Deletes an event.
     pub fn delete_event(&self, id: impl Display) -> Operation<()> {
-        self.transport().call(self.to_event(Method::DELETE, id))
-    }
-
-    fn to_event(&self, method: Method, id: impl Display) -> Request {
-        Request::to(method, ["topics", &self.name, "events", &id.to_string()])
+        self.place.call(Method::DELETE, &["events", &id.to_string()])
     }
 
     /// A consumer of the topic.
     pub fn consumer(&self, name: impl Display) -> Consumer {
-        Consumer::new(self.transport().clone(), self.name.clone(), name.to_string())
+        Consumer { place: self.place.below(&["consumers", &name.to_string()]) }
     }
 }

@@ -7,15 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::{TryStreamExt, stream};
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 
 use crate::Result;
 use crate::cost::Cost;
-use crate::operation::{List, Operation};
+use crate::operation::Operation;
 use crate::options::{Call, Options, Token};
 use crate::problem::Problem;
 use crate::request::Request;
@@ -92,30 +89,7 @@ impl Transport {
 
     /// The operation that a request is.
     pub(crate) fn call<T: DeserializeOwned>(&self, request: Request) -> Operation<T> {
-        Operation::new(self.clone(), request)
-    }
-
-    /// A list, with a query of it. `entries` splits a page into its entries and the next cursor.
-    pub(crate) fn list<P: DeserializeOwned + Send + 'static, E: Send + 'static>(
-        &self,
-        request: Request,
-        query: &impl Serialize,
-        entries: fn(P) -> (Vec<E>, Option<String>),
-    ) -> List<P, E> {
-        let query = json!(query);
-        let page = self.call(request.clone().query(&query));
-        let state = (self.clone(), request, Some(query));
-        let pages = stream::try_unfold(state, move |(transport, request, query)| async move {
-            let Some(mut query) = query else { return Ok::<_, Box<Problem>>(None) };
-            let (found, cursor) = entries(transport.call(request.clone().query(&query)).await?);
-            let next = cursor.map(|cursor| {
-                // Only a page without a cursor can wait for an entry.
-                (query["cursor"], query["wait_for"]) = (cursor.into(), Value::Null);
-                query
-            });
-            Ok(Some((stream::iter(found.into_iter().map(Ok)), (transport, request, next))))
-        });
-        List { page, entries: Box::pin(pages.try_flatten()) }
+        Operation { transport: self.clone(), request, read: |response| response.json() }
     }
 
     /// One attempt. The response may have any status.

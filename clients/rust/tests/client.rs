@@ -167,7 +167,7 @@ fn requests_are_parsed_as_they_were_sent() {
     is_parsed(&NewErasure { actor, user, confirm }, NewErasure::parse);
     for start in [Start::Earliest, Start::Latest, Start::Time(AT.parse().unwrap())] {
         is_parsed(&NewConsumer { start, settle_seconds: None }, NewConsumer::parse);
-        is_parsed(&Seek { to: start.into() }, Seek::parse);
+        is_parsed(&Seek { to: SeekTo::Start(start) }, Seek::parse);
     }
     is_parsed(&Seek { to: SeekTo::Event(ID.parse().unwrap()) }, Seek::parse);
     is_parsed(&PollRequest { limit: 7.try_into().unwrap() }, PollRequest::parse);

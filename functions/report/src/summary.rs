@@ -132,7 +132,7 @@ impl Tally {
         };
         let key = match self.spec.group_by {
             GroupBy::Actor => Some(event.actor.as_str()),
-            GroupBy::Subject => event.subject.as_ref().map(AsRef::as_ref),
+            GroupBy::Subject => event.subject.as_ref().map(|subject| subject.as_str()),
             GroupBy::Type => Some(event.event_type.as_str()),
         };
         self.of_key(key).add(number.as_ref());

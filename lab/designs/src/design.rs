@@ -6,7 +6,7 @@ use crate::keys::{
 };
 use jiff::Timestamp;
 use jiff::tz::Offset;
-use lately_keys::{EventId, Order, Shard, ShardCount, SortKey, UnixMillis, User};
+use lately_keys::{EventId, Order, Shard, ShardCount, UnixMillis, User};
 
 /// A timeline of one of the designs, with its user and the constants of the design's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl Design {
     pub fn event_id(&self, key: &WriteKey, shards: ShardCount) -> Result<EventId, PublishedError> {
         let time = match (self, &key.sk) {
             (Self::InvertedUuid { .. }, KeyValue::S(sk)) => {
-                KeyTime::of_uuid(sk.parse::<SortKey>().map_err(|_| PublishedError::Key)?.id())
+                KeyTime::of_uuid(EventId::of_sort_key(sk).ok_or(PublishedError::Key)?)
             }
             (Self::ReverseTicks { .. } | Self::Chronological { .. }, sk) => {
                 KeyTime::to_the_nanosecond(self.time_of(sk)?)?

@@ -99,7 +99,7 @@ impl Revised<IssueArgument> {
         let current = || issue.get(RecordQuery { consistent: Some(true) });
         let revision = match self.revision {
             Some(revision) => revision,
-            None => session.ask(current()).await?.value.revision,
+            None => session.ask(current()).await?.value.revision.get(),
         };
         let changed = session.show(issue.change(&change, revision), ISSUE).await;
         if let Err(failure) = &changed
@@ -115,6 +115,7 @@ impl Revised<IssueArgument> {
 /// The issue's current state in one line, for a user whose change was rejected.
 fn now(issue: &IssueView) -> String {
     let IssueView { number, title, labels, status, priority, revision, updated_at, .. } = issue;
+    let labels: Vec<_> = labels.iter().map(Label::as_str).collect();
     let labels = if labels.is_empty() { String::new() } else { format!(" [{}]", labels.join(", ")) };
     let line = format!(
         "now: #{number} {status}, {priority}: {title}{labels} (revision {revision}, changed {updated_at})"

@@ -77,8 +77,8 @@ fn order_parser() -> impl TypedValueParser<Value = Order> {
     let names = [("desc", "Newest first"), ("asc", "Oldest first")];
     let names = names.map(|(name, help)| PossibleValue::new(name).help(help));
     PossibleValuesParser::new(names).map(|name| match name.as_str() {
-        "asc" => Order::Asc,
-        _ => Order::Desc,
+        "asc" => Order::OldestFirst,
+        _ => Order::NewestFirst,
     })
 }
 
@@ -164,7 +164,7 @@ impl PageArguments {
                     let empty = if page.events.is_empty() { "the feed is empty; " } else { "" };
                     session.log(format_args!("{empty}{unread}{more} unread"))?;
                 }
-                if page.events.is_empty() && self.order == Some(Order::Asc) {
+                if page.events.is_empty() && self.order == Some(Order::OldestFirst) {
                     session.log("no events; oldest first, a page ends two seconds ago")?;
                 }
             }

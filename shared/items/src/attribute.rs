@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 pub(crate) use aws_sdk_dynamodb::types::AttributeValue;
 use lately_keys::{
     Actor, Bucket, BucketWidth, EventId, EventType, IssueNumber, IssuePriority, IssueStatus, SessionId,
-    Shard, ShardCount, SortKey, Source, Subject, Topic, UnixMillis, User,
+    Shard, ShardCount, Source, Subject, Topic, UnixMillis, User,
 };
 use lately_model::{
     BatchToken, Data, Document, GroupBy, IssueBody, IssueTitle, Label, Labels, RequestsPerMinute,
@@ -68,7 +68,7 @@ macro_rules! displayed {
 
 displayed! {
     S as_s: String, Actor, BatchToken, BucketWidth, ConsumerMode, ErasureStage, EventType, GroupBy,
-        IssuePriority, IssueStatus, Scopes, SessionId, SortKey, Source, Subject, SumField, TokenHash, User
+        IssuePriority, IssueStatus, Scopes, SessionId, Source, Subject, SumField, TokenHash, User
 }
 displayed!(N as_n: u16, u32, u64, i64, IssueNumber, Shard);
 // A list of bytes is stored as bytes.

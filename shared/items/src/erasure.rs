@@ -94,11 +94,7 @@ key! {
         pub erasure: ErasureId,
     }
     Table: pk "ERASURES" sk "{erasure}"
-}
-
-impl ErasureEntryKey {
-    /// The partition of the list.
-    pub const PARTITION: &str = "ERASURES";
+    fn partition()
 }
 
 record! {

@@ -16,12 +16,12 @@
 //!
 //! Attribute names are short: an event of up to about 900 bytes fits 1 KB, which is one write unit.
 
-use lately_keys::{Bucket, BucketWidth, EventId, EventType, Shard, SortKey, Topic, UnixMillis};
+use lately_keys::{Bucket, BucketWidth, EventId, EventType, Shard, Topic, UnixMillis};
 use lately_model::{AcceptedTimes, Event, NewEvent, RetentionDays, TopicSettings};
 
 use crate::directory::DirectoryEntry;
 use crate::form::NewestFirst;
-use crate::item::{Corrupt, EXPIRES_AT, Item};
+use crate::item::{Corrupt, EXPIRES_AT, Item, id_of_sort_key};
 use crate::key::key;
 
 key! {
@@ -199,7 +199,7 @@ pub fn expiry(at: UnixMillis, days: RetentionDays) -> u64 {
 /// If the item is not an event.
 pub fn decode(item: &Item) -> Result<Event, Corrupt> {
     Ok(Event {
-        id: item.get::<SortKey>("sk")?.id(),
+        id: id_of_sort_key(item)?,
         event_type: item.get(TYPE)?,
         actor: item.get(ACTOR)?,
         subject: item.optional(SUBJECT)?,

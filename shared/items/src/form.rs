@@ -3,36 +3,25 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use lately_keys::{EventId, Fingerprint, SortKey};
+use lately_keys::EventId;
 
 /// A form of values of type `T` in keys.
-pub(crate) trait Form<T: Display> {
+pub(crate) trait Form<T: Display + FromStr> {
     /// The value in a key: its own text, unless the form is another.
     fn write(value: &T) -> impl Display {
         value
     }
 
     /// Reads the value back. It may also read other texts, because a decoded key must encode to the same text.
-    fn read(text: &str) -> Option<T>;
-}
-
-/// The value's own text, for names, ids, numbers, and whatever else is displayed and parsed.
-pub(crate) struct Text;
-
-impl<T: Display + FromStr> Form<T> for Text {
     fn read(text: &str) -> Option<T> {
         text.parse().ok()
     }
 }
 
-/// The hexadecimal digits of a fingerprint.
-pub(crate) struct Hex;
+/// The value's own text, for names, ids, numbers, and whatever else is displayed and parsed.
+pub(crate) struct Text;
 
-impl Form<Fingerprint> for Hex {
-    fn read(text: &str) -> Option<Fingerprint> {
-        u64::from_str_radix(text, 16).ok().map(|number| Fingerprint::from_bytes(number.to_be_bytes()))
-    }
-}
+impl<T: Display + FromStr> Form<T> for Text {}
 
 /// The value's text in capitals.
 pub(crate) struct Capitals;
@@ -56,7 +45,7 @@ impl Form<EventId> for NewestFirst {
     }
 
     fn read(text: &str) -> Option<EventId> {
-        text.parse().ok().map(SortKey::id)
+        EventId::of_sort_key(text)
     }
 }
 
@@ -66,9 +55,5 @@ pub(crate) struct EightDigits;
 impl<T: Display + FromStr> Form<T> for EightDigits {
     fn write(value: &T) -> impl Display {
         format!("{value:08}")
-    }
-
-    fn read(text: &str) -> Option<T> {
-        text.parse().ok()
     }
 }

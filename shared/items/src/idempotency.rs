@@ -56,6 +56,17 @@ impl fmt::Display for IdempotencyKey {
     }
 }
 
+/// The part of a request by which a retry is recognized.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// The caller who sent the request.
+    pub caller: Caller,
+    /// The `Idempotency-Key` of the request.
+    pub key: IdempotencyKey,
+    /// The SHA-256 of the request's body.
+    pub body_hash: [u8; 32],
+}
+
 key! {
     /// The item that stores a request and its response.
     pub struct IdempotencyItemKey {

@@ -10,7 +10,6 @@
 
 use lately_keys::{Fingerprint, UnixMillis};
 
-use crate::form::Hex;
 use crate::item::{Corrupt, Item};
 use crate::key::key;
 use crate::limits::ISSUER_KEYS_SECONDS;
@@ -21,7 +20,7 @@ key! {
     #[derive(Copy)]
     pub struct IssuerKeysKey {
         /// The fingerprint of the issuer and its `jwks_uri`.
-        pub issuer: Fingerprint as Hex,
+        pub issuer: Fingerprint,
     }
     Table: pk "JWKS#{issuer}" sk "JWKS#{issuer}"
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use lately_keys::{Key, Place, TableKey, UnixMillis};
+use lately_keys::{EventId, Key, Place, TableKey, UnixMillis};
 
 use crate::attribute::{Attribute, Value};
 
@@ -205,6 +205,14 @@ impl Item {
     }
 }
 
+/// The id of an item of a timeline, whose sort key is the inverted id.
+///
+/// # Errors
+/// If the sort key is another.
+pub fn id_of_sort_key(item: &Item) -> Result<EventId, Corrupt> {
+    EventId::of_sort_key(item.text("sk")?).ok_or_else(|| item.corrupt("sk"))
+}
+
 impl From<HashMap<String, AttributeValue>> for Item {
     fn from(attributes: HashMap<String, AttributeValue>) -> Self {
         Self(attributes)
@@ -214,18 +222,7 @@ impl From<HashMap<String, AttributeValue>> for Item {
 /// An item with these attributes.
 impl<N: Into<String>, V: Into<Value>, const COUNT: usize> From<[(N, V); COUNT]> for Item {
     fn from(attributes: [(N, V); COUNT]) -> Self {
-        attributes.into_iter().collect()
-    }
-}
-
-impl<N: Into<String>, V: Into<Value>> FromIterator<(N, V)> for Item {
-    fn from_iter<I: IntoIterator<Item = (N, V)>>(attributes: I) -> Self {
-        Self(
-            attributes
-                .into_iter()
-                .map(|(name, value)| (name.into(), value.into().into_attribute()))
-                .collect(),
-        )
+        attributes.into_iter().fold(Self::new(), |item, (name, value)| item.with(name, value))
     }
 }
 

@@ -28,6 +28,9 @@
 //! Many values have several texts: `7` and `07`, or an id in capitals. A key has one. So decoding always ends in
 //! [`exact`]: a key is accepted only if it encodes to the text that it was decoded from.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use lately_keys::TableKey;
 
 use crate::form::Form;
@@ -55,7 +58,7 @@ pub(crate) const fn prefix(layout: &'static str) -> &'static str {
 }
 
 /// Reads the value with this name.
-pub(crate) fn read<F: Form<T>, T: std::fmt::Display>(values: &[(&str, &str)], name: &str) -> Option<T> {
+pub(crate) fn read<F: Form<T>, T: Display + FromStr>(values: &[(&str, &str)], name: &str) -> Option<T> {
     let (_, text) = values.iter().find(|(known, _)| *known == name)?;
     F::read(text)
 }

@@ -108,7 +108,7 @@ pub use self::{
     issue::{IssueKey, IssuePriorityKey, IssueStatusKey, RepositoryKey},
     issue_schema::*,
     issuer::*,
-    item::{Corrupt, EXPIRES_AT, INCARNATION, Item, REVISION},
+    item::{Corrupt, EXPIRES_AT, INCARNATION, Item, REVISION, id_of_sort_key},
     job::*,
     late::*,
     ledger_counters::*,

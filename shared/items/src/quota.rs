@@ -16,7 +16,6 @@
 
 use lately_keys::{Fingerprint, QuotaKind, SessionId, UnixMillis, UnknownWord, User};
 
-use crate::form::Hex;
 use crate::item::Item;
 use crate::key::key;
 
@@ -38,7 +37,7 @@ key! {
         /// The user.
         pub user: User,
         /// The issuer's fingerprint.
-        issuer: Fingerprint as Hex,
+        issuer: Fingerprint,
     }
     text "{user}:{issuer}"
 }

@@ -147,7 +147,7 @@ macro_rules! record {
     };
     (@read $item:ident, $field:ident, key) => { $item.key_as()? };
     (@read $item:ident, $field:ident, of_key) => { $field };
-    (@read $item:ident, $field:ident, of_sort_key) => { $item.get::<lately_keys::SortKey>("sk")?.id() };
+    (@read $item:ident, $field:ident, of_sort_key) => { $crate::id_of_sort_key($item)? };
 }
 pub(crate) use record;
 

@@ -114,11 +114,7 @@ key! {
         pub id: SessionId,
     }
     Gsi1: pk "SESSIONS" sk "{id}"
-}
-
-impl SessionListKey {
-    /// The index partition that lists all sessions.
-    pub const PARTITION: &str = "SESSIONS";
+    fn partition()
 }
 
 /// The keys of the items of a session: its item in its user's list, which is given, the session itself, and its name.

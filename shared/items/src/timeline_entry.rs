@@ -201,11 +201,6 @@ pub fn place_in_feed(id: EventId, user: &User) -> Key {
     FeedEntryKey { user: user.clone(), id }.encode()
 }
 
-/// The user whose feed holds an actor's own posts: the user with the actor's name.
-pub fn own_feed(actor: &Actor) -> Option<User> {
-    actor.as_str().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -38,11 +38,7 @@ key! {
         pub topic: Topic,
     }
     Gsi1: pk "TOPICS" sk "{topic}"
-}
-
-impl TopicListKey {
-    /// The index partition that lists all topics.
-    pub const PARTITION: &str = "TOPICS";
+    fn partition()
 }
 
 record! {

@@ -18,9 +18,6 @@ use crate::{AnyKey, BacklogItem, JobStep};
 /// All work is in partitions with this prefix. The work's kind and its name follow.
 const PREFIX: &str = "JOB#";
 
-/// The attribute that says when some work was done. The item then is no step.
-pub(crate) const FINISHED: &str = "finished";
-
 record! {
     /// The name of a step, if the same item holds one step of the work after another: when the work began, and the step's
     /// number.
@@ -44,7 +41,8 @@ impl StepName {
     /// # Errors
     /// If the item has another form.
     pub fn found(item: &Item) -> Result<Option<Self>, Corrupt> {
-        (item.has(Self::BEGUN) && !item.has(FINISHED)).then(|| Self::decode(item)).transpose()
+        // An item that says when the work was finished is no step.
+        (item.has(Self::BEGUN) && !item.has("finished")).then(|| Self::decode(item)).transpose()
     }
 
     pub(crate) const fn next(self) -> Self {

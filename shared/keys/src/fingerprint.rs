@@ -11,6 +11,8 @@
 //! The hash is SHA-256 because cursors never expire, so it must be the same in every release and on every machine.
 
 use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
@@ -67,6 +69,14 @@ impl fmt::Display for Fingerprint {
     /// Sixteen hexadecimal digits, as in keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", u64::from_be_bytes(self.0))
+    }
+}
+
+impl FromStr for Fingerprint {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        u64::from_str_radix(text, 16).map(|number| Self(number.to_be_bytes()))
     }
 }
 

@@ -23,7 +23,6 @@ use uuid::{Uuid, Variant, Version};
 
 use crate::limits::UUID_TEXT_BYTES;
 use crate::shard::Shard;
-use crate::sort_key::SortKey;
 use crate::text::serde_as_text;
 use crate::time::{TimeError, UnixMillis};
 
@@ -232,11 +231,6 @@ impl EventId {
     pub fn shard(self) -> Shard {
         let [.., shard] = (self.rand_b() >> RANDOM_BITS).to_be_bytes();
         Shard::from(shard)
-    }
-
-    /// The id as DynamoDB's sort key: newest first.
-    pub fn sort_key(self) -> SortKey {
-        SortKey::from(self)
     }
 
     /// The id with these sixteen bytes; none if they are not an id.

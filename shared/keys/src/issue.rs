@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::limits::ISSUE_NUMBER;
 use crate::words;
 
@@ -15,7 +17,8 @@ use crate::words;
 /// assert!(IssueNumber::try_from(0).is_err());
 /// # Ok::<(), lately_keys::IssueNumberError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32")]
 pub struct IssueNumber(u32);
 
 /// The number cannot be an issue's.

@@ -33,7 +33,7 @@
 //! | --- | --- |
 //! | names a client may use | [`Topic`], [`Actor`], [`Subject`], …, [`Source`] |
 //! | ids and their parts | [`EventId`], [`Tick`], [`Generator`] |
-//! | sort keys, newest first | [`SortKey`] |
+//! | sort keys, newest first | [`EventId::sort_key`] |
 //! | windows of time | [`Bucket`], [`BucketWidth`] |
 //! | splitting a hot partition | [`Shard`], [`ShardCount`] |
 //! | the shards of a time | [`Coverage`], [`Spread`] |
@@ -82,9 +82,8 @@ pub use name::{Actor, App, Consumer, EventType, NameError, NameRule, Owner, Repo
 pub use public_id::{ErasureId, ErasureIdError, SessionId, SessionIdError};
 pub use quota::QuotaKind;
 pub use shard::{Shard, ShardCount, ShardCountError};
-pub use sort_key::{SortKey, SortKeyError};
 pub use source::{Source, SourceError};
-pub use time::{Order, TimeError, UnixMillis};
+pub use time::{Order, OrderError, TimeError, UnixMillis};
 pub use word::UnknownWord;
 
 /// The README's example, run as a test.

@@ -159,12 +159,6 @@ macro_rules! names {
             }
         }
 
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                &self.0
-            }
-        }
-
         serde_as_text!($name);
         crate::schema!($name, $schema, text(format!("^{}$", $name::form())).description(Some(about($schema))));
 

@@ -150,6 +150,7 @@ words! {
         /// From the past to the present.
         OldestFirst = "asc",
     }
+    else OrderError = "must be asc or desc"
 }
 
 impl Order {

@@ -1,5 +1,7 @@
 //! The responses to a batch.
 
+use std::borrow::Cow;
+
 use lately_keys::EventId;
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +59,7 @@ pub struct PartlyAccepted {
 }
 
 /// An event of a batch that was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = inline::AcceptedEvent))]
 pub struct AcceptedEvent {
     /// Its position in the batch, from 0.
@@ -67,14 +69,14 @@ pub struct AcceptedEvent {
 }
 
 /// An event of a batch that was not written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = inline::RejectedEvent))]
 pub struct RejectedEvent {
     /// Its position in the batch, from 0.
     pub index: usize,
     /// The reason: a problem's stable code.
     #[cfg_attr(feature = "document", schema(value_type = crate::schemas::Code))]
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
 }
 
 #[cfg(test)]

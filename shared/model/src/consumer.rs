@@ -221,22 +221,16 @@ impl Commit {
 /// The position to which a client moves a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeekTo {
-    /// At the oldest event.
-    Earliest,
-    /// At the events that are written from now on.
-    Latest,
-    /// At the first event at this time or after it.
-    Time(UnixMillis),
+    /// A position at which a new consumer could begin.
+    Start(Start),
     /// After this event.
     Event(EventId),
 }
 
 impl fmt::Display for SeekTo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Earliest => Start::Earliest.fmt(f),
-            Self::Latest => Start::Latest.fmt(f),
-            Self::Time(at) => at.fmt(f),
+        match self {
+            Self::Start(start) => start.fmt(f),
             Self::Event(id) => id.fmt(f),
         }
     }
@@ -247,31 +241,21 @@ impl fmt::Display for SeekTo {
 #[error("must be earliest, latest, a time in RFC 3339, or the id of an event")]
 pub struct SeekToError;
 
-impl From<Start> for SeekTo {
-    fn from(start: Start) -> Self {
-        match start {
-            Start::Earliest => Self::Earliest,
-            Start::Latest => Self::Latest,
-            Start::Time(at) => Self::Time(at),
-        }
-    }
-}
-
 impl FromStr for SeekTo {
     type Err = SeekToError;
 
     fn from_str(text: &str) -> Result<Self, SeekToError> {
         let id = text.parse().map(Self::Event);
-        id.or_else(|_| text.parse::<Start>().map(Self::from)).map_err(|_| SeekToError)
+        id.or_else(|_| text.parse().map(Self::Start)).map_err(|_| SeekToError)
     }
 }
 
 /// The body of a seek: `{"to"}`.
 ///
 /// ```
-/// use lately_model::{Seek, SeekTo};
+/// use lately_model::{Seek, SeekTo, Start};
 ///
-/// assert_eq!(Seek::parse(br#"{"to": "latest"}"#)?.to, SeekTo::Latest);
+/// assert_eq!(Seek::parse(br#"{"to": "latest"}"#)?.to, SeekTo::Start(Start::Latest));
 /// # Ok::<(), lately_model::BodyError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -393,9 +377,9 @@ mod tests {
     #[test]
     fn a_seek_moves_to_an_end_a_time_or_an_event() {
         let to = |text: &str| Seek::parse(format!(r#"{{"to":"{text}"}}"#).as_bytes()).map(|seek| seek.to);
-        assert_eq!(to("earliest").unwrap(), SeekTo::Earliest);
-        assert_eq!(to("latest").unwrap(), SeekTo::Latest);
-        assert_eq!(to("1970-01-01T00:00:00Z").unwrap(), SeekTo::Time(UnixMillis::MIN));
+        assert_eq!(to("earliest").unwrap(), SeekTo::Start(Start::Earliest));
+        assert_eq!(to("latest").unwrap(), SeekTo::Start(Start::Latest));
+        assert_eq!(to("1970-01-01T00:00:00Z").unwrap(), SeekTo::Start(Start::Time(UnixMillis::MIN)));
         assert_eq!(to(ID).unwrap(), SeekTo::Event(ID.parse().unwrap()));
         let refused = "/to: must be earliest, latest, a time in RFC 3339, or the id of an event";
         assert_eq!(faults(to("yesterday")), refused);

@@ -94,7 +94,7 @@ impl EventQuery {
     fn read(fields: [Field<String>; 8], found: &mut FaultList) -> Self {
         let [limit, order, cursor, from, to, event_type, consistent, wait] = fields;
         let limit = limit.text(found).unwrap_or_default();
-        let order = order.parsed(found, parse_order);
+        let order = order.text(found);
         let range = parse_range(&from, &to, found);
         let event_type = event_type.text(found);
         let consistent = consistent.parsed(found, parse_bool).unwrap_or_default();
@@ -351,10 +351,6 @@ pub(crate) fn parse<T, const N: usize>(
     }
     let value = read(fields.finish(&mut found), &mut found);
     found.or(value)
-}
-
-pub(crate) fn parse_order(text: &str) -> Result<Order, &'static str> {
-    text.parse().map_err(|_| "must be asc or desc")
 }
 
 pub(crate) fn parse_bool(text: &str) -> Result<bool, &'static str> {

@@ -19,7 +19,7 @@ use crate::text::canonical;
 /// let first = Revision::first(Duration::from_micros(1_795_167_000_000_000));
 /// assert_eq!(first.next().etag(), "\"1795167000000001\"");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Revision(u64);
 
 lately_keys::schema!(Revision, inline, number(0u64, u64::MAX).maximum(None::<u64>));

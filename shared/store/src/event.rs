@@ -67,7 +67,8 @@ impl EventHandle<'_> {
     /// Deletes an event, if it exists. If `by` is given, the event must be that actor's.
     pub async fn delete(self, by: Option<&Actor>) -> Result<(), DeleteEventError> {
         let (topic, id) = (self.topic, self.id);
-        let key = EventKey::new(topic.clone(), self.op.topic(topic).settings().await?.bucket, id).encode();
+        let width = self.op.topic(topic).stored().await?.settings.bucket;
+        let key = EventKey::new(topic.clone(), width, id).encode();
         // An event that came without an idempotency key is deleted with one call.
         let unkeyed = Condition::lacks(event::ACCEPTED, KEYED);
         let may_delete = match by {

@@ -2,9 +2,11 @@
 //!
 //! A handle belongs to one request. It holds the request's [`Op`] and the name of its subject, and is cheap to copy.
 
-use lately_items::{ConsumerKey, IssueKey, QuotaHolder, RepositoryKey, Run};
+use lately_items::{
+    Backlog, Checkpoint, ConsumerKey, Idempotency, IssueKey, QuotaHolder, RepositoryKey, Run, StoredTopic,
+};
 use lately_keys::{EventId, QuotaKind, Source, Topic, User};
-use lately_model::RequestsPerMinute;
+use lately_model::{RequestsPerMinute, Revision};
 
 use crate::op::Op;
 
@@ -41,6 +43,16 @@ handles! {
     /// One event of a topic.
     pub event(topic: &'a Topic, id: EventId) -> EventHandle;
 
+    /// The writer of one request's events, under its topic's settings.
+    pub(crate) event_writer(topic: &'a Topic, stored: &'a StoredTopic) -> EventWriter;
+
+    /// A request to a topic with an idempotency key.
+    pub(crate) keyed_request(
+        topic: &'a Topic,
+        stored: &'a StoredTopic,
+        idempotency: &'a Idempotency
+    ) -> KeyedRequest;
+
     /// The endings of a topic's events: its deletion, and another retention.
     pub ending(topic: &'a Topic) -> EndingHandle;
 
@@ -52,6 +64,12 @@ handles! {
 
     /// A consumer of a topic.
     pub consumer(consumer: &'a ConsumerKey) -> ConsumerHandle;
+
+    /// One incarnation of a consumer: its announcement and its late ledger.
+    pub(crate) incarnation(consumer: &'a ConsumerKey, incarnation: Revision) -> Incarnation;
+
+    /// One poll of a consumer, from the checkpoint that it read.
+    pub(crate) polling(checkpoint: &'a Checkpoint, stored: &'a StoredTopic) -> Polling;
 
     /// The runs of a consumer that produces reports.
     pub runs(consumer: &'a ConsumerKey) -> RunsHandle;
@@ -94,6 +112,9 @@ handles! {
 
     /// All erasures.
     pub erasures() -> ErasuresHandle;
+
+    /// The backlog of a partition that takes no more writes now.
+    pub(crate) backlog(backlog: &'a Backlog) -> BacklogQueue;
 
     /// All steps of background work that wait in the table.
     pub steps() -> StepsHandle;

@@ -6,33 +6,12 @@
 //! deleted since (`write/`); it judges the events' times as the first request did. An expired record counts as
 //! absent, and so does the record of a request to a topic of the same name that was deleted since.
 
-use lately_items::{EXPIRES_AT, IdempotencyItemKey, IdempotencyKey, KeyRecord};
-use lately_keys::{Caller, EventId, TableKey, Topic, UnixMillis};
+use lately_items::{EXPIRES_AT, Idempotency, IdempotencyItemKey, KeyRecord};
+use lately_keys::{EventId, TableKey, UnixMillis};
 use lately_table::{Condition, TableError, Update};
 
+use crate::handle::KeyedRequest;
 use crate::limits::DELETION_SETTLE_SECONDS;
-use crate::op::Op;
-
-/// The part of a request by which a retry is recognized.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Idempotency {
-    /// The caller who sent the request.
-    pub caller: Caller,
-    /// The `Idempotency-Key` of the request.
-    pub key: IdempotencyKey,
-    /// The SHA-256 of the request's body.
-    pub body_hash: [u8; 32],
-}
-
-/// A request to a topic with an idempotency key.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KeyedRequest<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) topic: &'a Topic,
-    /// When the topic was created.
-    pub(crate) created_at: UnixMillis,
-    pub(crate) idempotency: &'a Idempotency,
-}
 
 impl KeyedRequest<'_> {
     /// Records a request, unless its key is taken. Returns the earlier record of the key, for this request or for another;
@@ -75,7 +54,7 @@ impl KeyedRequest<'_> {
     /// Requests that were accepted before were sent to an earlier topic of this name. Clocks differ, and a name is free
     /// a minute after its deletion.
     fn since(self) -> UnixMillis {
-        self.created_at.saturating_sub(DELETION_SETTLE_SECONDS * 1000 / 2)
+        self.stored.created_at.saturating_sub(DELETION_SETTLE_SECONDS * 1000 / 2)
     }
 
     fn key(self) -> IdempotencyItemKey {

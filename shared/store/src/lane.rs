@@ -4,8 +4,8 @@
 //! lanes in their own way. A query that ended before its range did says where it stopped: the rest is read next, or becomes a
 //! cursor.
 
-use lately_items::BEFORE_ENTRIES;
-use lately_keys::{EventId, Order, Place, SortKey};
+use lately_items::{BEFORE_ENTRIES, id_of_sort_key};
+use lately_keys::{EventId, Order, Place};
 use lately_table::{Corrupt, Item, Query, TableError};
 
 use crate::latest::span::{IdRange, behind};
@@ -75,7 +75,7 @@ impl<T> LanePage<T> {
         decode: impl Fn(&Item) -> Result<T, Corrupt>,
     ) -> Result<Self, TableError> {
         let page = op.table.query_items(query).await?;
-        let stopped_at = page.next.map(|key| key.get::<SortKey>("sk")).transpose()?.map(SortKey::id);
+        let stopped_at = page.next.as_ref().map(id_of_sort_key).transpose()?;
         Ok(Self { read: page.read, ..Self::of(&page.items, stopped_at, decode)? })
     }
 
@@ -92,8 +92,9 @@ impl<T> LanePage<T> {
         let first = part.clone().up_to(range.ids.oldest.sort_key().to_string());
         let page = op.table.query_items(&first.limit(wanted.saturating_add(expected_before))).await?;
         let mut before = page.items;
-        let entries = before.split_off(before.iter().take_while(|item| entry_id(item).is_none()).count());
-        let entries = match page.next.as_ref().map(entry_id) {
+        let entries =
+            before.split_off(before.iter().take_while(|item| id_of_sort_key(item).is_err()).count());
+        let entries = match page.next.as_ref().map(|next| id_of_sort_key(next).ok()) {
             Some(None) => {
                 let rest = op.table.query_all(part.before(BEFORE_ENTRIES).start(page.next)).await?;
                 op.table.meter().items(rest.len());
@@ -104,9 +105,4 @@ impl<T> LanePage<T> {
         };
         Ok((before, entries))
     }
-}
-
-/// The id of an item, or of a key, if it is an entry's. The sort key of an entry is an id.
-fn entry_id(item: &Item) -> Option<EventId> {
-    item.get::<SortKey>("sk").ok().map(SortKey::id)
 }

@@ -87,12 +87,11 @@ pub use fan_out::{FanOutOutcome, NoBatch, Record};
 pub use feed::{FeedFinding, FeedReport, SeeError};
 pub use follow::{FollowError, Followed};
 pub use handle::*;
-pub use idempotency::Idempotency;
 pub use issue::{
     ChangeIssueError, GetIssueError, IssueNotFound, IssuesError, MigrationPlan, MigrationReport,
     OpenIssueError,
 };
-pub use lately_items::{CommittedRun, Progress, Run, StoredDocument, StoredKeys, WaitingStep};
+pub use lately_items::{CommittedRun, Idempotency, Progress, Run, StoredDocument, StoredKeys, WaitingStep};
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Units};
 pub use list::ListError;
 pub use live::open::OpenStream;

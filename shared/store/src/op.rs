@@ -98,11 +98,8 @@ impl Op {
     pub(crate) fn new_id(&self) -> Result<EventId, TableError> {
         let ambient = self.ambient();
         let clock = tick(ambient).map_err(TableError::unavailable)?;
-        self.store
-            .inner
-            .generator
-            .next(clock, 0.into(), entropy_u64(ambient))
-            .map_err(TableError::unavailable)
+        let id = self.store.inner.generator.next(clock, 0.into(), entropy_u64(ambient));
+        id.map_err(TableError::unavailable)
     }
 
     /// The same request, but it retries calls until the deadline, because no client waits for the response.

@@ -132,7 +132,7 @@ impl SessionsHandle<'_> {
         })?;
         let (sessions, next) = match &query.user {
             None => {
-                let all = Query::of(Place::Gsi1, SessionListKey::PARTITION);
+                let all = Query::of(Place::Gsi1, SessionListKey::partition());
                 self.page(all, after, query.limit).await?
             }
             Some(user) => self.of_user(user, after, query.limit).await?,

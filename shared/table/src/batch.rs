@@ -85,11 +85,7 @@ impl Table {
 
     /// Writes up to 25 items of different keys with one call, and does not retry the call.
     pub async fn batch_write(&self, writes: &[&Write]) -> BatchOutcome {
-        let requests: Result<Vec<_>, _> = writes.iter().map(|write| write.request()).collect();
-        match requests {
-            Ok(requests) => send_batch(self, requests).await,
-            Err(error) => BatchOutcome::Failed(TableError::unavailable(error)),
-        }
+        send_batch(self, writes.iter().map(|write| write.request()).collect()).await
     }
 
     /// Puts up to 25 items of different keys with one call. Returns the indexes of the items that may not be written.
@@ -98,8 +94,8 @@ impl Table {
     /// # Errors
     /// If the call fails for good.
     pub async fn put_many(&self, items: &[&Item]) -> Result<Vec<usize>, TableError> {
-        let requests: Result<Vec<_>, _> = items.iter().map(|item| put_request(item)).collect();
-        let (rest, is_throttle) = match send_batch(self, requests.map_err(TableError::unavailable)?).await {
+        let sent = send_batch(self, items.iter().map(|item| put_request(item)).collect());
+        let (rest, is_throttle) = match sent.await {
             BatchOutcome::Written(rest) => (rest.clone(), !rest.is_empty()),
             BatchOutcome::Refused(refusal) => ((0..items.len()).collect(), refusal.is_throttle),
             BatchOutcome::Failed(error) => return Err(error),
@@ -162,7 +158,11 @@ impl BatchRead<'_> {
     }
 }
 
-async fn send_batch(table: &Table, requests: Vec<WriteRequest>) -> BatchOutcome {
+async fn send_batch(table: &Table, requests: Result<Vec<WriteRequest>, BuildError>) -> BatchOutcome {
+    let requests = match requests {
+        Ok(requests) => requests,
+        Err(error) => return BatchOutcome::Failed(TableError::unavailable(error)),
+    };
     let key = |request: &WriteRequest| {
         let attributes = request.put_request().map(PutRequest::item);
         let attributes = attributes.or_else(|| request.delete_request().map(DeleteRequest::key));

@@ -21,7 +21,7 @@ enum Term {
     /// A condition on one attribute: its form, in which `{}` stands for the name and then for the values.
     Attribute(Name, &'static str, Vec<Value>),
     /// Conditions with this word between them.
-    Joined(&'static str, Vec<Term>),
+    Joined(&'static str, Vec<Condition>),
 }
 
 impl Condition {
@@ -53,9 +53,9 @@ impl Condition {
     fn joined(self, word: &'static str, other: Self) -> Self {
         let mut terms = match self.0 {
             Term::Joined(known, terms) if known == word => terms,
-            one => vec![one],
+            one => vec![Self(one)],
         };
-        terms.push(other.0);
+        terms.push(other);
         Self(Term::Joined(word, terms))
     }
 }
@@ -267,7 +267,18 @@ impl Placeholders {
     }
 
     pub(crate) fn condition(&mut self, condition: &Condition) -> String {
-        self.term(&condition.0)
+        match &condition.0 {
+            Term::Attribute(name, form, values) => {
+                let mut places = vec![self.name(name)];
+                places.extend(values.iter().map(|value| self.value(value)));
+                places.push(String::new());
+                form.split("{}").zip(places).flat_map(|(fixed, place)| [fixed.to_owned(), place]).collect()
+            }
+            Term::Joined(word, terms) => {
+                let terms: Vec<_> = terms.iter().map(|term| format!("({})", self.condition(term))).collect();
+                terms.join(word)
+            }
+        }
     }
 
     /// An expression with these placeholders and a condition.
@@ -278,21 +289,6 @@ impl Placeholders {
             (0..).zip(self.values).map(|(n, value)| (format!(":{n}"), value)).collect();
         let (has_names, has_values) = (!names.is_empty(), !values.is_empty());
         Expression { condition, names: has_names.then_some(names), values: has_values.then_some(values) }
-    }
-
-    fn term(&mut self, term: &Term) -> String {
-        match term {
-            Term::Attribute(name, form, values) => {
-                let mut places = vec![self.name(name)];
-                places.extend(values.iter().map(|value| self.value(value)));
-                places.push(String::new());
-                form.split("{}").zip(places).flat_map(|(fixed, place)| [fixed.to_owned(), place]).collect()
-            }
-            Term::Joined(word, terms) => {
-                let terms: Vec<_> = terms.iter().map(|term| format!("({})", self.term(term))).collect();
-                terms.join(word)
-            }
-        }
     }
 }
 

@@ -82,11 +82,6 @@ impl Query {
         Self { filter: Some(condition), ..self }
     }
 
-    /// Returns the items' keys only. DynamoDB bills the whole items.
-    pub fn keys_only(self) -> Self {
-        self.parts("pk, sk")
-    }
-
     /// Returns only these attributes of the items. DynamoDB bills the whole items.
     pub fn parts(self, attributes: &'static str) -> Self {
         Self { attributes: Some(attributes), ..self }

@@ -121,7 +121,7 @@ impl Traffic {
                 (cost, ids.collect::<Vec<_>>(), "invalid-response".to_owned())
             }
             Err(problem) => {
-                let ids = problem.accepted.into_iter().map(|event| event.id).collect();
+                let ids = problem.accepted.iter().map(|event| event.id.to_string()).collect();
                 (problem.cost, ids, problem.code)
             }
         };

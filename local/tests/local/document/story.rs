@@ -280,7 +280,7 @@ async fn unseen() -> Vec<Exchange> {
     let id = OLD.parse().unwrap();
     let partly = PartlyAccepted {
         accepted: vec![AcceptedEvent { index: 0, id }],
-        rejected: vec![RejectedEvent { index: 1, code: Code::Unavailable.as_str() }],
+        rejected: vec![RejectedEvent { index: 1, code: Code::Unavailable.as_str().into() }],
     };
     let unavailable = Problem::unavailable(&std::io::Error::other("the table does not answer"));
     let (user, followed) = ("bob".parse().unwrap(), "actor:ada".parse().unwrap());

@@ -136,7 +136,7 @@ impl From<WriteError> for Problem {
                 let accepted = accepted.into_iter().map(|(index, id)| AcceptedEvent { index, id });
                 let rejected = rejected
                     .into_iter()
-                    .map(|index| RejectedEvent { index, code: Code::Unavailable.as_str() });
+                    .map(|index| RejectedEvent { index, code: Code::Unavailable.as_str().into() });
                 let partly = PartlyAccepted { accepted: accepted.collect(), rejected: rejected.collect() };
                 Self::partly_accepted(partly).retry_after(RETRY_SECONDS)
             }

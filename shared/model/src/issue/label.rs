@@ -1,7 +1,7 @@
 //! An issue's labels. The issue's priority follows them.
 
 use lately_keys::IssuePriority;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::fault::FaultList;
@@ -31,8 +31,8 @@ lately_keys::schema!(Label, inline, line(ISSUE_LABEL_BYTES));
 /// assert_eq!(labels.priority(), IssuePriority::High);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Label>")]
 pub struct Labels(Vec<Label>);
 
 /// The labels cannot belong to one issue.
@@ -44,6 +44,14 @@ pub enum LabelsError {
     /// The label at this index repeats an earlier label.
     #[error("must not repeat an earlier label")]
     Twice(usize),
+}
+
+impl TryFrom<Vec<Label>> for Labels {
+    type Error = LabelsError;
+
+    fn try_from(labels: Vec<Label>) -> Result<Self, LabelsError> {
+        Self::new(labels)
+    }
 }
 
 lately_keys::schema!(Labels, "Labels", {

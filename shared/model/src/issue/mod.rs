@@ -10,7 +10,7 @@ mod query;
 mod text;
 
 use lately_keys::{Actor, IssueNumber, IssuePriority, IssueStatus, Owner, Repo, UnixMillis};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::revision::Revision;
 
@@ -22,7 +22,7 @@ pub use text::{IssueBody, IssueBodyError, IssueTitle, IssueTitleError};
 
 /// An issue as a response shows it:
 /// `{"owner","repo","number","title","body"?,"labels","status","priority","opened_by","opened_at","updated_at","revision"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct Issue {
     /// The owner of the repository.
@@ -56,7 +56,7 @@ pub struct Issue {
 }
 
 /// A page of a repository's issues.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
 pub struct IssueList {
     /// The issues, in the requested order.

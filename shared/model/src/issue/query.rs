@@ -5,7 +5,7 @@ use lately_keys::{IssueNumber, IssuePriority, IssueStatus, Order};
 use crate::fault::{FaultList, Faults};
 use crate::fields::Field;
 use crate::page::PageSize;
-use crate::query::{self, parse_bool, parse_order};
+use crate::query::{self, parse_bool};
 use crate::revision::Revision;
 
 /// The issues of a repository to list. It also decides where they are read.
@@ -88,12 +88,15 @@ impl IssueQuery {
         query::parse(query, names, |fields, found| {
             let [status, priority, from, to, order, limit, cursor, wait_for, consistent] = fields;
             let view = parse_view(&status, &priority, found);
-            let (from, to) = parse_numbers(&from, &to, found);
+            let (first, last): (Option<IssueNumber>, _) = (from.text(found), to.text(found));
+            if last.is_some() && first > last {
+                from.fault(found, "must not be after `to`");
+            }
             let query = Self {
                 view,
-                from,
-                to,
-                order: order.parsed(found, parse_order),
+                from: first,
+                to: last,
+                order: order.text(found),
                 limit: limit.text(found).unwrap_or_default(),
                 wait_for: wait_for.parsed(found, parse_awaited),
                 consistent: consistent.parsed(found, parse_bool).unwrap_or_default(),
@@ -117,20 +120,6 @@ fn parse_view(status: &Field<String>, priority: &Field<String>, found: &mut Faul
     let status = status.text(found).map(IssueView::Status);
     let priority = priority.text(found).map(IssueView::Priority);
     status.or(priority).unwrap_or_default()
-}
-
-fn parse_numbers(
-    from: &Field<String>,
-    to: &Field<String>,
-    found: &mut FaultList,
-) -> (Option<IssueNumber>, Option<IssueNumber>) {
-    let numbers: (Option<IssueNumber>, _) = (from.text(found), to.text(found));
-    if let (Some(first), Some(last)) = numbers
-        && first > last
-    {
-        from.fault(found, "must not be after `to`");
-    }
-    numbers
 }
 
 fn parse_awaited(text: &str) -> Result<IssuesAwaited, &'static str> {

@@ -10,8 +10,8 @@ use lately_items::{
 use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
 use lately_table::{Condition, Query, TableError, Update};
 
-use crate::consumer::{Incarnation, is_of};
-use crate::handle::ConsumersHandle;
+use crate::consumer::is_of;
+use crate::handle::{ConsumersHandle, Incarnation};
 
 impl ConsumersHandle<'_> {
     /// A topic's consumers, by name, and whether each has begun to report. The read is consistent.

@@ -11,7 +11,8 @@ use lately_keys::EventId;
 use lately_table::{Condition, Item, Query, TableError, Update};
 
 use crate::at_once::run_each;
-use crate::consumer::{Incarnation, is_of};
+use crate::consumer::is_of;
+use crate::handle::Incarnation;
 use crate::limits::{REDELIVERED_SECONDS, WRITES_AT_ONCE};
 
 /// Some of the unsettled entries of a partition.

@@ -42,6 +42,7 @@ use lately_keys::CursorError;
 use lately_model::Revision;
 use lately_table::{Condition, TableError};
 
+use crate::handle::Incarnation;
 use crate::limits::CONSUMERS;
 use crate::op::Op;
 use crate::topic::error::TopicError;
@@ -87,14 +88,6 @@ pub(crate) fn existing(
 ) -> Result<Checkpoint, ConsumerNotFound> {
     let found = found.filter(|found| !found.deleting);
     found.ok_or_else(|| ConsumerNotFound { consumer: consumer.clone() })
-}
-
-/// One incarnation of a consumer, in one request: its announcement and its late ledger.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Incarnation<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) consumer: &'a ConsumerKey,
-    pub(crate) incarnation: Revision,
 }
 
 impl<'a> Incarnation<'a> {

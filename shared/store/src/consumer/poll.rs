@@ -19,18 +19,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lately_items::{Checkpoint, ConsumerMode, LedgerCounters, Outstanding, StoredTopic, Sweep};
+use lately_items::{Checkpoint, ConsumerMode, LedgerCounters, Outstanding, Sweep};
 use lately_keys::EventId;
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 use lately_table::limits::BATCH_KEYS;
 use lately_table::{Guarded, Rounds, TableError, put_revised};
 
-use crate::consumer::{ConsumerError, ConsumerNotFound, Incarnation, existing};
-use crate::handle::ConsumerHandle;
+use crate::consumer::{ConsumerError, ConsumerNotFound, existing};
+use crate::handle::{ConsumerHandle, Incarnation, Polling};
 use crate::latest::page::{DraftEnd, PageItem};
 use crate::latest::span::IdRange;
 use crate::limits::{PAGE_BYTES, POINTERS_AT_FIRST};
-use crate::op::Op;
 
 /// A poll's response, and the checkpoint that must be written before the response is given.
 type PreparedPoll = (Polled, Option<Checkpoint>);
@@ -82,7 +81,7 @@ impl ConsumerHandle<'_> {
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
             let checkpoint = self.polled(existing(found, self.consumer)?).await?;
-            let polling = Polling { op: self.op, checkpoint: &checkpoint, stored: &stored };
+            let polling = self.op.polling(&checkpoint, &stored);
             let (polled, next) = match &checkpoint.outstanding {
                 Some(batch) => polling.again(batch).await?,
                 None => polling.next_batch(request).await?,
@@ -106,14 +105,6 @@ impl ConsumerHandle<'_> {
         };
         Ok(existing(self.change(Some(checkpoint), mark).await?, self.consumer)?)
     }
-}
-
-/// One poll of a consumer, from the checkpoint that it read.
-#[derive(Clone, Copy, Debug)]
-struct Polling<'a> {
-    op: &'a Op,
-    checkpoint: &'a Checkpoint,
-    stored: &'a StoredTopic,
 }
 
 impl Polling<'_> {

@@ -2,16 +2,16 @@
 
 use lately_items::{Checkpoint, ConsumerMode};
 use lately_keys::{EventId, UnixMillis};
-use lately_model::{BatchToken, ConsumerView, Seek, SeekTo};
+use lately_model::{BatchToken, ConsumerView, Seek, SeekTo, Start};
 
-use crate::consumer::{ConsumerError, Incarnation, existing};
-use crate::handle::ConsumerHandle;
+use crate::consumer::{ConsumerError, existing};
+use crate::handle::{ConsumerHandle, Incarnation};
 
 impl ConsumerHandle<'_> {
     /// Commits the outstanding batch: its events' entries are settled, and the position moves to its end. Committing
     /// the last committed batch again has no effect.
     pub async fn commit(self, batch: BatchToken) -> Result<(), ConsumerError> {
-        self.op.topic(&self.consumer.topic).settings().await?;
+        self.op.topic(&self.consumer.topic).stored().await?;
         let checkpoint = existing(self.checkpoint().await?, self.consumer)?;
         if checkpoint.last == Some(batch) {
             return Ok(());
@@ -22,20 +22,16 @@ impl ConsumerHandle<'_> {
         let noted = outstanding.noted.iter().filter(|id| **id <= outstanding.upto);
         let given: Vec<_> = outstanding.late.iter().chain(noted).copied().collect();
         Incarnation::of(self.op, &checkpoint).settle(&given, &batch.to_string()).await?;
-        let commit = |found: &Checkpoint| {
-            if found.last == Some(batch) {
-                return Ok(None);
-            }
-            if found.outstanding.as_ref().is_none_or(|outstanding| outstanding.batch != batch) {
-                return Err(ConsumerError::StaleBatch);
-            }
-            Ok(Some(Checkpoint {
+        let commit = |found: &Checkpoint| match &found.outstanding {
+            _ if found.last == Some(batch) => Ok(None),
+            Some(outstanding) if outstanding.batch == batch => Ok(Some(Checkpoint {
                 position: outstanding.upto,
                 known: found.known.max(&outstanding.dealt),
                 last: Some(batch),
                 outstanding: None,
                 ..found.clone()
-            }))
+            })),
+            _ => Err(ConsumerError::StaleBatch),
         };
         existing(self.change(Some(checkpoint), commit).await?, self.consumer)?;
         Ok(())
@@ -75,9 +71,9 @@ impl ConsumerHandle<'_> {
 pub(super) fn before(to: SeekTo, now: UnixMillis) -> EventId {
     let time = |at: UnixMillis| EventId::first_of(at).just_before().unwrap_or(EventId::MIN);
     match to {
-        SeekTo::Earliest => EventId::MIN,
-        SeekTo::Latest => time(now),
-        SeekTo::Time(at) => time(at),
+        SeekTo::Start(Start::Earliest) => EventId::MIN,
+        SeekTo::Start(Start::Latest) => time(now),
+        SeekTo::Start(Start::Time(at)) => time(at),
         SeekTo::Event(id) => id,
     }
 }

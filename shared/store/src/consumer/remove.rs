@@ -16,8 +16,7 @@ use lately_model::Revision;
 use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};
 
 use crate::at_once::run_each;
-use crate::consumer::Incarnation;
-use crate::handle::ConsumerHandle;
+use crate::handle::{ConsumerHandle, Incarnation};
 use crate::limits::WRITES_AT_ONCE;
 
 impl ConsumerHandle<'_> {

@@ -2,12 +2,12 @@
 
 use lately_items::{Announcement, Checkpoint, StoredTopic};
 use lately_keys::{EventId, TableKey};
-use lately_model::{ConsumerView, EventQuery, NewConsumer};
+use lately_model::{ConsumerView, EventQuery, NewConsumer, SeekTo};
 use lately_table::{Condition, Guarded, Rounds, TableError, Transacted, Transaction, put_revised};
 
 use crate::consumer::position::before;
-use crate::consumer::{ConsumerError, Incarnation, existing};
-use crate::handle::ConsumerHandle;
+use crate::consumer::{ConsumerError, existing};
+use crate::handle::{ConsumerHandle, Incarnation};
 use crate::latest::span::IdRange;
 use crate::limits::CONSUMERS;
 use crate::topic::error::TopicError;
@@ -16,7 +16,7 @@ impl ConsumerHandle<'_> {
     /// Creates a consumer, or changes its settle time. The `bool` says whether the consumer was created.
     pub async fn put(self, wanted: &NewConsumer) -> Result<(ConsumerView, bool), ConsumerError> {
         let stored = self.op.topic(&self.consumer.topic).stored().await?;
-        let start = before(wanted.start.into(), self.op.now());
+        let start = before(SeekTo::Start(wanted.start), self.op.now());
         let settle = wanted.settle_seconds.unwrap_or_default();
         let first = Checkpoint::new(self.consumer, start, settle, self.op.first_revision());
         let mut rounds = Rounds::of(&self.op.table, "the consumer");

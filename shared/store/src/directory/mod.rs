@@ -25,7 +25,7 @@ use lately_keys::{Bucket, Coverage, EventType, Order, TableKey};
 use lately_model::{RetentionDays, TopicSettings};
 use lately_table::{Condition, Query, Rounds, TableError, Update};
 
-use crate::directory::range::{DirectoryPage, DirectoryRange, EntryName, carried_over};
+use crate::directory::range::{DirectoryPage, DirectoryRange, carried_over};
 use crate::handle::DirectoryHandle;
 use crate::moments::{Aged, Sent};
 
@@ -70,7 +70,7 @@ impl DirectoryHandle<'_> {
     ) -> Result<Arc<DirectoryEntry>, TableError> {
         let mut rounds = Rounds::of(&self.op.table, "the directory");
         loop {
-            let known = match self.op.memory().directory_entries.get(&self.name(bucket)) {
+            let known = match self.op.memory().directory_entries.get(&(self.topic.clone(), bucket)) {
                 Some(entry) => Some(entry),
                 None => self.stored_entry(bucket).await?,
             };
@@ -86,7 +86,7 @@ impl DirectoryHandle<'_> {
                 return Ok(entry);
             }
             // Another writer was first, or the entry has been deleted: read it again.
-            self.op.memory().directory_entries.remove(&self.name(bucket));
+            self.op.memory().directory_entries.remove(&(self.topic.clone(), bucket));
             rounds.lose()?;
         }
     }
@@ -204,11 +204,7 @@ impl DirectoryHandle<'_> {
 
     fn remember(self, entry: DirectoryEntry) -> Arc<DirectoryEntry> {
         let entry = Arc::new(entry);
-        self.op.memory().directory_entries.insert(self.name(entry.bucket), Arc::clone(&entry));
+        self.op.memory().directory_entries.insert((self.topic.clone(), entry.bucket), Arc::clone(&entry));
         entry
-    }
-
-    fn name(self, bucket: Bucket) -> EntryName {
-        (self.topic.clone(), bucket)
     }
 }

@@ -10,20 +10,8 @@ use lately_table::{Query, TableError};
 use sha2::{Digest, Sha256};
 
 use crate::handle::ErasuresHandle;
-use crate::limits::ERASED_IDS_SECONDS;
 
 impl ErasuresHandle<'_> {
-    /// Puts the ids that a step of an erasure erases.
-    pub(crate) async fn put_erased_ids(
-        self,
-        erasure: ErasureId,
-        step: u64,
-        ids: &[EventId],
-    ) -> Result<(), TableError> {
-        let key = ErasedPageKey { erasure, page: step };
-        self.op.table.put(&key.item(ids, self.op.now().get() / 1000 + ERASED_IDS_SECONDS)).await
-    }
-
     /// All ids that an erasure has erased: 16 bytes each in memory.
     pub(crate) async fn erased_ids(self, erasure: ErasureId) -> Result<BTreeSet<EventId>, TableError> {
         let query = Query::partition(ErasureStepKey::partition(erasure))

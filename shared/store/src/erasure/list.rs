@@ -47,7 +47,7 @@ impl ErasuresHandle<'_> {
     /// The whole list, oldest first. The read is consistent.
     pub(crate) async fn entries(self) -> Result<Vec<ErasureEntry>, TableError> {
         let now = self.op.now();
-        let items = self.op.table.query_all(Query::partition(ErasureEntryKey::PARTITION).consistent(true));
+        let items = self.op.table.query_all(Query::partition(ErasureEntryKey::partition()).consistent(true));
         let mut entries = Vec::new();
         for item in items.await? {
             if !item.is_over(now)? {

@@ -10,7 +10,6 @@ use crate::at_once::{complete_all, lock};
 use crate::fan_out::outcome::Done;
 use crate::limits::WRITES_AT_ONCE;
 use crate::op::Op;
-use crate::work::BacklogQueue;
 
 /// An event to write or to remove later.
 #[derive(Clone, Debug)]
@@ -44,7 +43,7 @@ impl DeferredWork {
         let deferred = std::mem::take(&mut *lock(&self.0)).into_iter();
         let puts = deferred.map(async |((backlog, written), events)| {
             let (events, records): (Vec<_>, BTreeSet<_>) = events.into_iter().unzip();
-            match (BacklogQueue { op, backlog: &backlog }).put(&written, &events).await {
+            match op.backlog(&backlog).put(&written, &events).await {
                 Ok(()) => {
                     done.add(|all| all.deferred += events.len() as u64);
                     BTreeSet::new()

@@ -30,7 +30,6 @@ use lately_table::TableError;
 use tokio::sync::OnceCell;
 
 use crate::at_once::{collect_all, complete_all, run_each};
-use crate::consumer::Incarnation;
 use crate::erasure::actors::ErasedActors;
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::kinds::erasure::erase_event;
@@ -182,7 +181,7 @@ impl FanOut<'_> {
     /// Notes the candidates of one consumer, and then counts them. If the consumer was deleted meanwhile, they are dropped.
     async fn note_for(self, announced: &Announcement, candidates: &[EventId]) -> Result<(), TableError> {
         let Announcement { consumer, incarnation, .. } = announced;
-        let ledger = Incarnation { op: self.op, consumer, incarnation: *incarnation };
+        let ledger = self.op.incarnation(consumer, *incarnation);
         let notes = candidates.iter().map(async |id| ledger.note(*id).await);
         let waits = collect_all(WRITES_AT_ONCE, notes).await?;
         let noted = candidates.iter().zip(waits).filter(|(_, waits)| *waits);
@@ -214,7 +213,7 @@ impl FanOut<'_> {
         if id > *from {
             return Ok(plan::may_be_missed(inserted.at, *at));
         }
-        let consumer = Incarnation { op: self.op, consumer, incarnation: *incarnation };
+        let consumer = self.op.incarnation(consumer, *incarnation);
         let run = covering.run_of(consumer, id).await?;
         Ok(run.is_none_or(|run| plan::may_be_missed(inserted.at, run.announced_at)))
     }

@@ -177,8 +177,7 @@ impl FanOut<'_> {
             }
             What::Page(key) => Box::pin(kinds::run_page(self, key, at)).await,
             What::Backlog(key) => Box::pin(backlog::run(self, &key.backlog, items)).await,
-            What::Ending(key, name) => Box::pin(kinds::run_ending(self.op, key, *name)).await,
-            What::Erasure(key, name) => Box::pin(kinds::run_erasure(self, key, *name)).await,
+            What::Step(key, name) => Box::pin(kinds::run_step(self, key, *name)).await,
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures_util::future;
 use lately_items::{
-    Backlog, DeferredEvent, EventKey, JobKind, JobStep, Timeline, TimelineEntry, own_feed, place_in_feed,
+    Backlog, DeferredEvent, EventKey, JobKind, JobStep, Timeline, TimelineEntry, place_in_feed,
 };
 use lately_keys::{Source, UnixMillis, User};
 use lately_table::{TableError, Write};
@@ -33,7 +33,7 @@ pub(super) struct Post<'a> {
 impl Post<'_> {
     /// Delivers the event to all of its sources.
     pub(super) async fn deliver(self) -> Result<(), TableError> {
-        let own = own_feed(&self.entry.actor).filter(|_| self.entry.is_for_feeds());
+        let own = self.entry.is_for_feeds().then(|| User::from(&self.entry.actor));
         self.deliver_to(self.entry.sources().collect(), own).await
     }
 

@@ -15,8 +15,8 @@ use std::error::Error;
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
 use lately_items::event::ACTOR;
 use lately_items::{
-    AnyKey, BacklogKey, DirectoryKey, EXPIRES_AT, EndingStepKey, ErasureStepKey, EventKey, Follower,
-    FollowerCountKey, FollowerCounts, FollowerKey, JobKey, PushMode, StepName, StoredSource, TimelineEntry,
+    AnyKey, BacklogKey, DirectoryKey, EXPIRES_AT, EventKey, Follower, FollowerCountKey, FollowerCounts,
+    FollowerKey, JobKey, PushMode, StepName, StoredSource, TimelineEntry,
 };
 use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, Topic, UnixMillis};
 use lately_table::Item;
@@ -114,10 +114,8 @@ pub(super) enum What {
     Page(JobKey),
     /// An item of a backlog was put.
     Backlog(BacklogKey),
-    /// A step of a topic's deletion was put, or of a change of its retention.
-    Ending(EndingStepKey, StepName),
-    /// A step of an erasure was put.
-    Erasure(ErasureStepKey, StepName),
+    /// A step of a topic's deletion was put, of a change of its retention, or of an erasure.
+    Step(Key, StepName),
 }
 
 impl Record {
@@ -243,7 +241,6 @@ impl ImageRecord {
 
     fn what(&self, key: AnyKey) -> Result<Option<What>, Poison> {
         let removed = self.is_removal;
-        let step = || Ok::<_, Poison>(StepName::found(self.after()?)?);
         Ok(match key {
             AnyKey::Event(key) => {
                 let image = if removed { self.before()? } else { self.after()? };
@@ -269,8 +266,9 @@ impl ImageRecord {
             }
             AnyKey::Job(key) => Some(What::Page(key)),
             AnyKey::Backlog(key) => Some(What::Backlog(key)),
-            AnyKey::EndingStep(key) => step()?.map(|name| What::Ending(key, name)),
-            AnyKey::ErasureStep(key) => step()?.map(|name| What::Erasure(key, name)),
+            AnyKey::EndingStep(_) | AnyKey::ErasureStep(_) => {
+                StepName::found(self.after()?)?.map(|name| What::Step(key.encode(), name))
+            }
             _ => None,
         })
     }

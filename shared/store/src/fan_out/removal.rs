@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lately_items::{
-    Backlog, DeferredEvent, JobKind, JobStep, StoredSource, TimelineEntry, own_feed, place_in_feed,
-    places_at_source,
+    Backlog, DeferredEvent, JobKind, JobStep, StoredSource, TimelineEntry, place_in_feed, places_at_source,
 };
 use lately_keys::{Source, UnixMillis, User};
 use lately_table::TableError;
@@ -32,7 +31,7 @@ impl<'a> Removal<'a> {
         entry: &TimelineEntry,
         at: UnixMillis,
     ) -> Result<(), TableError> {
-        let own = own_feed(&entry.actor).filter(|_| entry.fans_out);
+        let own = entry.fans_out.then(|| User::from(&entry.actor));
         let event = DeferredEvent { id: entry.id, at, fans_out: entry.fans_out };
         Self { fan_out, event, may_be_written: false }.remove_from(entry.sources().collect(), own).await
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lately_items::{EventKey, JobKind, JobStep, TimelineEntry, own_feed};
+use lately_items::{EventKey, JobKind, JobStep, TimelineEntry};
 use lately_keys::{UnixMillis, User};
 use lately_table::TableError;
 
@@ -29,7 +29,7 @@ pub(super) async fn restamp_entries(
             pages.extend(few_or_jobs(fan_out, &first, shards, false).await?);
         }
     }
-    let own = own_feed(&entry.actor).filter(|_| entry.fans_out);
+    let own = entry.fans_out.then(|| User::from(&entry.actor));
     let users: BTreeSet<&User> = pages.iter().flat_map(|page| page.users()).chain(&own).collect();
     restamp_copies(op, entry, users.into_iter()).await
 }

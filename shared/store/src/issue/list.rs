@@ -8,9 +8,9 @@
 //! An index is behind the table. A client that has changed an issue can wait until the page shows the change.
 
 use lately_items::{IssueKey, ReadIssue};
-use lately_keys::{CursorError, IssueNumber, Order};
+use lately_keys::{CursorError, Order};
 use lately_model::{Issue, IssueList, IssueQuery, IssueView, IssuesAwaited};
-use lately_table::{Page, TableError};
+use lately_table::TableError;
 
 use crate::handle::RepositoryHandle;
 use crate::issue::draft::IssueDraft;
@@ -65,14 +65,16 @@ impl RepositoryHandle<'_> {
 
     async fn page_of_issues(self, query: &IssueQuery) -> Result<IssuePage, IssuesError> {
         let mut draft = IssueDraft::new(self.repository, query)?;
-        // A client that waits for an issue must see it.
+        // A client that waits for an issue must see it. An index has no consistent reads.
         let consistent = query.view == IssueView::All && (query.consistent || query.wait_for.is_some());
         let mut read = Vec::new();
         for _ in 0..ISSUE_QUERIES {
             let Some((lowest, highest)) = draft.left.filter(|_| draft.is_open()) else { break };
-            let numbers = [lowest, highest];
-            let page =
-                self.query_issues(query.view, numbers, draft.pager.order, draft.wanted(), consistent).await?;
+            let issues = view::query(query.view, self.repository, [lowest, highest])
+                .backward(draft.pager.order == Order::NewestFirst)
+                .limit(draft.wanted())
+                .consistent(consistent);
+            let page = self.op.table.query_items(&issues).await?;
             self.op.table.meter().round();
             for item in page.items {
                 let issue = ReadIssue::of(item).map_err(TableError::from)?;
@@ -86,22 +88,6 @@ impl RepositoryHandle<'_> {
             }
         }
         Ok((draft, read))
-    }
-
-    /// One query of the issues from the lowest number to the highest. An index has no consistent reads.
-    async fn query_issues(
-        self,
-        view: IssueView,
-        numbers: [IssueNumber; 2],
-        order: Order,
-        limit: usize,
-        consistent: bool,
-    ) -> Result<Page, TableError> {
-        let query = view::query(view, self.repository, numbers)
-            .backward(order == Order::NewestFirst)
-            .limit(limit)
-            .consistent(consistent);
-        self.op.table.query_items(&query).await
     }
 
     /// The awaited issue, if the index that the client reads shows it. Whichever view the client reads, this looks at
@@ -120,8 +106,8 @@ impl RepositoryHandle<'_> {
         }
         // An item of an older schema is not in every index.
         self.op.issues().write_back(std::slice::from_ref(&read)).await;
-        let (view, numbers) = (view::of(view, &read.issue), [number, number]);
-        let mut page = self.query_issues(view, numbers, Order::NewestFirst, 1, false).await?;
+        let in_index = view::query(view::of(view, &read.issue), self.repository, [number, number]);
+        let mut page = self.op.table.query_items(&in_index.limit(1)).await?;
         let shown = page.items.pop().map(ReadIssue::of).transpose()?;
         Ok(shown.is_some_and(|shown| shown.issue.revision >= revision).then_some(read.issue))
     }

@@ -12,7 +12,6 @@ use crate::erasure::ActorIsBeingErased;
 use crate::handle::IssuesHandle;
 use crate::topic::error::{PutTopicError, TopicError};
 use crate::write::error::WriteError;
-use crate::write::place::EventWriter;
 
 /// The event's place in the transaction, after the write of the issue.
 const EVENT: usize = 1;
@@ -54,7 +53,7 @@ impl IssuesHandle<'_> {
         topic: &StoredTopic,
     ) -> Result<IssueWrite, E> {
         let name = issues_topic();
-        let writer = EventWriter::of(self.op, &name, topic);
+        let writer = self.op.event_writer(&name, topic);
         let acceptance = Acceptance { at: self.op.now(), is_keyed: false };
         let placed = match writer.place(vec![event], None, acceptance).await {
             Ok(placed) => placed,

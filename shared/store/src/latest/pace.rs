@@ -87,9 +87,6 @@ pub(super) struct PageState {
     pub(super) event_bytes: u32,
 }
 
-/// The next query to a lane: the most events to look at, and the tick to stop at.
-pub(super) type LaneAsk = (u32, Option<Tick>);
-
 impl Reach {
     /// The reach of the next round; `found` are the times of the events found so far, in the order of the walk. The pace
     /// ignores events older than the point that all shards have reached: only a few shards contributed them.
@@ -125,7 +122,8 @@ impl Reach {
         distance(self.page.fresh, start, self.page.order) <= self.span
     }
 
-    /// The ask of a lane that shares its time with `shards` lanes, from `start` to the end of its slice. `wanted` is the
+    /// The next query to a lane that shares its time with `shards` lanes, from `start` to the end of its slice: the most
+    /// events to look at, and the tick to stop at. `wanted` is the
     /// most events that can still matter. `is_first` is true if the lane was never asked.
     pub(super) fn ask(
         &self,
@@ -133,7 +131,7 @@ impl Reach {
         [start, end]: [Tick; 2],
         wanted: u32,
         is_first: bool,
-    ) -> LaneAsk {
+    ) -> (u32, Option<Tick>) {
         let PageState { order, fresh, missing, event_bytes, .. } = self.page;
         let unit = unit_of(event_bytes);
         let whole = |limit: u32| (limit.min(wanted), None);

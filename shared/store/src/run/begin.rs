@@ -7,8 +7,8 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::{RunSpec, SettleSeconds};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update, entropy_u64};
 
-use crate::consumer::{ConsumerNotFound, Incarnation};
-use crate::handle::{RunHandle, RunsHandle};
+use crate::consumer::ConsumerNotFound;
+use crate::handle::{Incarnation, RunHandle, RunsHandle};
 use crate::run::RunError;
 
 /// The next work for a consumer that produces reports.
@@ -37,7 +37,7 @@ impl RunsHandle<'_> {
     /// Begins the next run of a consumer, or continues the run that was begun. A consumer that does not exist is
     /// created at the beginning of the topic, so that its first run reports all events.
     pub async fn begin(self, spec: &RunSpec, lease: Duration) -> Result<Begun, RunError> {
-        self.op.topic(&self.consumer.topic).settings().await?;
+        self.op.topic(&self.consumer.topic).stored().await?;
         let lease = self.lease(lease);
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {

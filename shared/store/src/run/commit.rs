@@ -3,8 +3,8 @@
 use lately_items::{Checkpoint, CommittedRun, Progress, Run};
 use lately_table::{Condition, TableError, Update};
 
-use crate::consumer::{ConsumerNotFound, Incarnation, is_of};
-use crate::handle::RunHandle;
+use crate::consumer::{ConsumerNotFound, is_of};
+use crate::handle::{Incarnation, RunHandle};
 use crate::run::RunError;
 
 impl RunHandle<'_> {

@@ -6,7 +6,7 @@ use lately_items::{Run, RunKey};
 use lately_keys::EventId;
 use lately_table::{Query, TableError};
 
-use crate::consumer::Incarnation;
+use crate::handle::Incarnation;
 
 /// Runs that a process remembers while it looks up late events: some hundred KB.
 const COVERING_RUNS: usize = 256;

@@ -17,8 +17,7 @@ use lately_items::{LatePage, LatePageKey, Run};
 use lately_keys::EventId;
 use lately_table::{Condition, Corrupt, Item, Query, TableError};
 
-use crate::consumer::Incarnation;
-use crate::handle::RunHandle;
+use crate::handle::{Incarnation, RunHandle};
 use crate::limits::LATE_PER_RUN;
 use crate::run::cover::Covering;
 

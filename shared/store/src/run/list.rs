@@ -34,7 +34,7 @@ impl RunsHandle<'_> {
             Position::Event(to) => Some(Item::at(&self.key(to))),
             _ => None,
         })?;
-        self.op.topic(&self.consumer.topic).settings().await?;
+        self.op.topic(&self.consumer.topic).stored().await?;
         let checkpoint = self.op.consumer(self.consumer).checkpoint().await?;
         existing(checkpoint, self.consumer)?;
         let runs = Query::partition(self.consumer.to_string())

@@ -13,7 +13,8 @@
 use std::collections::BTreeMap;
 
 use lately_items::event::unless_over;
-use lately_keys::{EventId, Key, SortKey, TableKey, Topic, UnixMillis};
+use lately_items::{TimelineEntry, id_of_sort_key};
+use lately_keys::{EventId, Key, TableKey, Topic, UnixMillis};
 use lately_model::{Event, RetentionDays, TimelineEvent};
 use lately_table::TableError;
 use lately_table::limits::BATCH_KEYS;
@@ -23,7 +24,6 @@ use crate::latest::round::WaveReader;
 use crate::limits::POINTERS_AT_FIRST;
 use crate::timeline::reading::TimelineReading;
 use crate::topic::error::TopicError;
-use lately_items::TimelineEntry;
 
 /// For each topic, the first millisecond whose events are kept.
 type OldestKept = BTreeMap<Topic, UnixMillis>;
@@ -96,7 +96,7 @@ impl TimelineReading<'_> {
             }
             self.budget.count(None);
             for item in self.op.table.get_many(&missing, *consistent).await? {
-                let id = item.get::<SortKey>("sk")?.id();
+                let id = id_of_sort_key(&item)?;
                 followed.insert(id, unless_over(&item, self.now)?);
             }
         }

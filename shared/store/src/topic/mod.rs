@@ -8,8 +8,7 @@ use std::sync::Arc;
 use lately_items::{DirectoryEntry, EventKey, StoredTopic, TimelineEntry, TopicKey, TopicListKey};
 use lately_keys::{Fingerprint, Key, Order, Place, Position, TableKey, Topic};
 use lately_model::{
-    BucketView, ListQuery, PageSize, TopicChange, TopicFault, TopicList, TopicSettings, TopicSummary,
-    TopicView,
+    BucketView, ListQuery, PageSize, TopicChange, TopicFault, TopicList, TopicSummary, TopicView,
 };
 use lately_table::{Guarded, Item, Query, Rounds, TableError, put_revised};
 
@@ -92,11 +91,6 @@ impl TopicHandle<'_> {
         Ok(TopicView { retention_change, ..self.view_of(stored).await? })
     }
 
-    /// The topic's settings, which may be some seconds old.
-    pub(crate) async fn settings(self) -> Result<TopicSettings, TopicError> {
-        Ok(self.stored().await?.settings)
-    }
-
     /// The topic, which may be some seconds old.
     pub(crate) async fn stored(self) -> Result<StoredTopic, TopicError> {
         let known = self.op.memory().topics.get(self.topic);
@@ -149,11 +143,12 @@ impl TopicHandle<'_> {
         if let Some(key) = entry.pointer() {
             return Ok(Some(key.encode()));
         }
-        match self.settings().await {
-            Ok(settings) => Ok(Some(EventKey::new(self.topic.clone(), settings.bucket, entry.id).encode())),
-            Err(TopicError::NotFound(_)) => Ok(None),
-            Err(TopicError::Table(error)) => Err(error),
-        }
+        let stored = match self.stored().await {
+            Ok(stored) => stored,
+            Err(TopicError::NotFound(_)) => return Ok(None),
+            Err(TopicError::Table(error)) => return Err(error),
+        };
+        Ok(Some(EventKey::new(self.topic.clone(), stored.settings.bucket, entry.id).encode()))
     }
 }
 
@@ -183,7 +178,7 @@ impl TopicsHandle<'_> {
     ) -> Result<(Vec<TopicSummary>, bool), TableError> {
         let start =
             after.map(|topic| Item::at(&TopicKey { topic: topic.clone() }).also_at(&TopicListKey { topic }));
-        let topics = Query::of(Place::Gsi1, TopicListKey::PARTITION).start(start).limit(limit.get());
+        let topics = Query::of(Place::Gsi1, TopicListKey::partition()).start(start).limit(limit.get());
         let page = self.op.table.query_items(&topics).await?;
         self.op.table.meter().round();
         let topics = page.items.iter().map(StoredTopic::summary).collect::<Result<_, _>>()?;

@@ -14,26 +14,19 @@
 
 use std::collections::BTreeSet;
 
-use lately_items::{Backlog, BacklogItem, BacklogKey, DeferredEvent, DeferredTopic, StepName};
+use lately_items::{BacklogItem, BacklogKey, DeferredEvent, DeferredTopic, StepName};
 use lately_keys::{EventId, TableKey};
 use lately_table::{Condition, Query, Rounds, TableError};
 
 use crate::at_once::collect_all;
+use crate::handle::BacklogQueue;
 use crate::limits::{BACKLOG_EVENTS_PER_STEP, WRITES_AT_ONCE};
-use crate::op::Op;
 
 /// Items of a backlog that one step reads: as many as a busy shard of the stream makes in some seconds.
 const BACKLOG_ITEMS_PER_STEP: usize = 100;
 
 /// Events of one item of a backlog: 10 KB.
 const BACKLOG_EVENTS_PER_ITEM: usize = 500;
-
-/// One backlog.
-#[derive(Clone, Copy)]
-pub(crate) struct BacklogQueue<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) backlog: &'a Backlog,
-}
 
 impl BacklogQueue<'_> {
     /// Puts events into new items.

@@ -25,6 +25,5 @@ mod backlog;
 mod operate;
 mod queue;
 
-pub(crate) use backlog::BacklogQueue;
 pub use operate::UnknownWork;
 pub(crate) use queue::{Next, delete_each, is_repeated, must_settle, must_wait, put_after, replace};

@@ -21,14 +21,13 @@ pub(crate) mod error;
 pub(crate) mod place;
 mod put;
 
-use lately_items::{Acceptance, KeyRecord, StoredTopic};
+use lately_items::{Acceptance, Idempotency, KeyRecord, StoredTopic};
 use lately_keys::{EventId, ShardCount, UnixMillis};
 use lately_model::{AcceptedTimes, AtError, Event, NewEvent, TopicSettings};
 
 use crate::handle::TopicHandle;
-use crate::idempotency::{Idempotency, KeyedRequest};
 use crate::write::error::{ImportError, WriteError};
-use crate::write::place::{EventWriter, PlacedEvent};
+use crate::write::place::PlacedEvent;
 
 /// Events to write.
 #[derive(Clone, Debug)]
@@ -62,7 +61,7 @@ impl TopicHandle<'_> {
     pub async fn write(self, submission: Submission) -> Result<Written, WriteError> {
         let Submission { events, may_import, idempotency } = submission;
         let stored = self.stored().await?;
-        let writer = EventWriter::of(self.op, self.topic, &stored);
+        let writer = self.op.event_writer(self.topic, &stored);
         let first = Acceptance { at: self.op.now(), is_keyed: idempotency.is_some() };
         let times = AcceptedTimes::new(first.at, stored.settings.retention_days);
         let checked = check_times(&events, may_import, times);
@@ -72,12 +71,7 @@ impl TopicHandle<'_> {
             return Ok(Written { events, replayed: false });
         };
 
-        let request = KeyedRequest {
-            op: self.op,
-            topic: self.topic,
-            created_at: stored.created_at,
-            idempotency: &idempotency,
-        };
+        let request = self.op.keyed_request(self.topic, &stored, &idempotency);
         let earlier = match checked {
             // A retry may come so late that its times would be refused now. The time of the first request counts.
             Err(error) => request.recorded().await?.ok_or(error)?,
@@ -132,7 +126,7 @@ impl TopicHandle<'_> {
         let min_shards = settings.min_shards.max(shards);
         let settings = TopicSettings { min_shards, max_shards: shards, ..settings };
         let stored = StoredTopic { settings, ..stored };
-        let writer = EventWriter::of(self.op, self.topic, &stored);
+        let writer = self.op.event_writer(self.topic, &stored);
         let placed = writer.place(events, Some(ids), acceptance).await?;
         for PlacedEvent { event, entry, .. } in &placed.events {
             if !entry.coverage.covers(event.id) {

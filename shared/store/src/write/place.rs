@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use futures_util::future::try_join;
 use lately_items::event;
-use lately_items::{Acceptance, DirectoryEntry, EventKey, StoredTopic, oldest_kept};
-use lately_keys::{Bucket, Coverage, EventId, EventType, Topic, UnixMillis};
+use lately_items::{Acceptance, DirectoryEntry, EventKey};
+use lately_keys::{Bucket, Coverage, EventId, EventType, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
-use lately_model::{Event, NewEvent, TopicSettings};
+use lately_model::{Event, NewEvent};
 use lately_table::limits::BATCHES_AT_ONCE;
 use lately_table::{Item, TableError};
 
 use crate::at_once::collect_all;
 use crate::directory::shards::BucketCoverage;
 use crate::erasure::ActorIsBeingErased;
-use crate::op::Op;
+use crate::handle::EventWriter;
 use crate::write::error::WriteError;
 
 /// An event with its id, its directory entry and its item.
@@ -36,22 +36,7 @@ pub(crate) struct PlacedEvents<'a> {
     pub(crate) events: Vec<PlacedEvent>,
 }
 
-/// The writes of one request to one topic, under the topic's settings.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EventWriter<'a> {
-    pub(crate) op: &'a Op,
-    pub(crate) topic: &'a Topic,
-    pub(crate) settings: &'a TopicSettings,
-    /// No older event is accepted, while a change of the retention goes through the topic.
-    pub(crate) floor: UnixMillis,
-}
-
 impl<'a> EventWriter<'a> {
-    pub(crate) fn of(op: &'a Op, topic: &'a Topic, stored: &'a StoredTopic) -> Self {
-        let floor = stored.changing.map_or(UnixMillis::MIN, |changing| changing.floor);
-        Self { op, topic, settings: &stored.settings, floor }
-    }
-
     /// Gives each event its id, a new one or a given one, and its item. The directory covers all the events when this
     /// returns. The items store how the request was accepted.
     pub(crate) async fn place(
@@ -60,8 +45,8 @@ impl<'a> EventWriter<'a> {
         ids: Option<Vec<EventId>>,
         acceptance: Acceptance,
     ) -> Result<PlacedEvents<'a>, WriteError> {
-        let settings = self.settings;
-        let topic = self.topic;
+        let Self { topic, stored, .. } = self;
+        let settings = &stored.settings;
         let now = self.op.now();
         let expected = events.iter().map(|event| (event.at.unwrap_or(now), &event.event_type));
         // An event with an id is covered below, where its id says.
@@ -77,13 +62,13 @@ impl<'a> EventWriter<'a> {
         let needed = events.iter().zip(&ids).map(|(event, id)| (id.at(), &event.event_type));
         let entries = self.cover_all(needed).await?;
 
-        let now = self.op.now();
+        // While a change of the retention goes through the topic, no event below its floor is accepted.
+        let oldest_kept = stored.oldest_kept(self.op.now());
         let mut too_old = Vec::new();
         let mut placed = Vec::with_capacity(events.len());
         for (index, (event, id)) in events.into_iter().zip(ids).enumerate() {
             let entry = &entries[&Bucket::containing(settings.bucket, id.at()).first()];
-            let is_past = settings.retention_days.is_some_and(|days| id.at() < oldest_kept(days, now));
-            if is_past || id.at() < self.floor {
+            if id.at() < oldest_kept {
                 too_old.push(index);
             }
             let id = if are_new { in_shard_of(id, &entry.coverage) } else { id };
@@ -120,14 +105,14 @@ impl<'a> EventWriter<'a> {
         self,
         needed: impl Iterator<Item = (UnixMillis, &'e EventType)>,
     ) -> Result<BTreeMap<UnixMillis, Arc<DirectoryEntry>>, TableError> {
-        let bucket = |at| Bucket::containing(self.settings.bucket, at);
+        let bucket = |at| Bucket::containing(self.stored.settings.bucket, at);
         let mut types: BTreeMap<UnixMillis, BTreeSet<EventType>> = BTreeMap::new();
         for (at, event_type) in needed {
             types.entry(bucket(at).first()).or_default().insert(event_type.clone());
         }
         let covers = types.into_iter().map(async |(first, types)| {
             let directory = self.op.directory(self.topic);
-            directory.cover(self.settings, bucket(first), &types).await.map(|entry| (first, entry))
+            directory.cover(&self.stored.settings, bucket(first), &types).await.map(|entry| (first, entry))
         });
         Ok(collect_all(BATCHES_AT_ONCE, covers).await?.into_iter().collect())
     }
@@ -135,7 +120,7 @@ impl<'a> EventWriter<'a> {
     /// The coverage of an event's bucket.
     pub(crate) const fn bucket(&self, entry: &DirectoryEntry) -> BucketCoverage<'a> {
         let directory = self.op.directory(self.topic);
-        BucketCoverage { directory, bucket: entry.bucket, max_shards: self.settings.max_shards }
+        BucketCoverage { directory, bucket: entry.bucket, max_shards: self.stored.settings.max_shards }
     }
 }
 

@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join;
-use lately_items::{DeletedEventKey, EventKey, TimelineEntry, own_feed};
-use lately_keys::{ShardCount, TableKey};
+use lately_items::{DeletedEventKey, EventKey, TimelineEntry};
+use lately_keys::{ShardCount, TableKey, User};
 use lately_model::Event;
 use lately_table::limits::{BATCH_ITEMS, BATCHES_AT_ONCE};
 use lately_table::{Attempts, Condition, Fault, Item, TableError, Transacted, Transaction};
 
 use crate::at_once::complete_all;
 use crate::coverage::CoverageKeeper;
+use crate::handle::EventWriter;
 use crate::limits::OWN_ENTRY_SECONDS;
 use crate::write::error::WriteError;
-use crate::write::place::{EventWriter, PlacedEvent, PlacedEvents};
+use crate::write::place::{PlacedEvent, PlacedEvents};
 
 /// The time for the last look for events of a batch that was written in part. By then the request has used up its own
 /// time; the function's time ends some seconds later.
@@ -137,17 +138,15 @@ impl PlacedEvents<'_> {
     /// This is tried once, because fan-out puts the permanent entry anyway. However late this entry lands, it shows no
     /// event that was deleted meanwhile, it replaces no other item, and it expires after a day.
     pub(crate) async fn put_in_own_feed(&self, placed: &PlacedEvent) {
-        let EventWriter { op, topic, settings, .. } = self.writer;
+        let EventWriter { op, topic, stored } = self.writer;
+        let width = stored.settings.bucket;
         let PlacedEvent { event, item, .. } = placed;
-        let key = EventKey::new(topic.clone(), settings.bucket, event.id);
-        let (Ok(Some(entry)), Some(user)) = (TimelineEntry::of(&key, item), own_feed(&event.actor)) else {
-            return;
-        };
-        if !entry.is_for_feeds() {
-            return;
-        }
+        let key = EventKey::new(topic.clone(), width, event.id);
+        let listed = TimelineEntry::of(&key, item).ok().flatten();
+        let Some(entry) = listed.filter(TimelineEntry::is_for_feeds) else { return };
         let until = op.now().get() / 1000 + OWN_ENTRY_SECONDS;
-        let own = entry.before_fan_out(settings.bucket, &user, op.store.feeds.retention, until);
+        let user = User::from(&event.actor);
+        let own = entry.before_fan_out(width, &user, op.store.feeds.retention, until);
         // Fan-out may have been faster; then its entry stays.
         if let Err(error) = op.table.once().put_if(&own, &Condition::no_item()).await {
             tracing::warn!(%error, "an own post is not in its feed yet");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lately_engine::fault::{Fault, Faults, Moment, Target};
 use lately_items::ConsumerKey;
 use lately_keys::EventId;
-use lately_model::{Event, NewConsumer, NewEvent, PollRequest, Polled, RunSpec, Seek, SeekTo, SettleSeconds};
+use lately_model::{Event, NewConsumer, NewEvent, PollRequest, Polled, RunSpec, Seek, SettleSeconds};
 use lately_store::limits::CONSUMERS;
 use lately_store::{Begun, ConsumerError, Cost, RunError, Store};
 
@@ -165,14 +165,14 @@ async fn events_that_land_behind_a_seek_are_late() {
     let mut rig = Rig::new().await;
     rig.store.op().consumer(&nightly()).put(&body("{}")).await.unwrap();
     pass(HOUR).await;
-    rig.store.op().consumer(&nightly()).seek(Seek { to: SeekTo::Latest }).await.unwrap();
+    rig.store.op().consumer(&nightly()).seek(Seek { to: "latest".parse().unwrap() }).await.unwrap();
     let late = rig.write(HOUR / 2).await;
     let never = rig.write(2 * HOUR).await;
     rig.tell().await;
     let given = ids(&poll(&rig.store, limit(10)).await.late);
     assert_eq!(given, [late], "the other event is older than the consumer's start");
     // A seek to the earliest event includes the older events.
-    rig.store.op().consumer(&nightly()).seek(Seek { to: SeekTo::Earliest }).await.unwrap();
+    rig.store.op().consumer(&nightly()).seek(Seek { to: "earliest".parse().unwrap() }).await.unwrap();
     pass(SETTLED).await;
     let mut given = BTreeMap::new();
     drain(&rig.store, limit(10), &mut given).await;

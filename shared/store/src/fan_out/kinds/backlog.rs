@@ -24,7 +24,6 @@ use crate::fan_out::kinds::erasure::erase_deferred;
 use crate::fan_out::post::Post;
 use crate::fan_out::removal::Removal;
 use crate::limits::RAILS_AT_ONCE;
-use crate::work::BacklogQueue;
 
 /// After this time a step begins nothing more.
 const BACKLOG_STEP_TIME: Duration = Duration::from_millis(200);
@@ -39,7 +38,7 @@ pub(crate) async fn run(
     records: &BTreeSet<EventId>,
 ) -> Result<(), TableError> {
     let op = fan_out.op;
-    let queue = BacklogQueue { op, backlog };
+    let queue = op.backlog(backlog);
     let Some((items, has_more)) = queue.due(records).await? else { return Ok(()) };
     let oldest = items.iter().flat_map(|item| &item.events).map(|event| event.at).min();
     fan_out.done.add(|all| all.oldest = all.oldest.into_iter().chain(oldest).min());

@@ -28,41 +28,27 @@ pub(super) mod retention;
 
 use lately_items::limits::JOB_SECONDS;
 use lately_items::{
-    DeletionStep, Ending, EndingStepKey, ErasureStep, ErasureStepKey, JobKey, JobKind, JobStep,
-    RetentionStep, StepName,
+    DeletionStep, Ending, EndingStepKey, ErasureStep, JobKey, JobKind, JobStep, RetentionStep, StepName,
 };
-use lately_keys::{TableKey, UnixMillis};
-use lately_table::{Item, TableError};
+use lately_keys::{Key, TableKey, UnixMillis};
+use lately_table::TableError;
 
 use crate::fan_out::batch::FanOut;
-use crate::op::Op;
 use crate::work;
 
-/// Runs a step of a topic's deletion, or of a change of its retention, if the item still holds this step.
-pub(super) async fn run_ending(op: &Op, key: &EndingStepKey, name: StepName) -> Result<(), TableError> {
-    let Some(item) = held(op, key, name).await? else { return Ok(()) };
-    let next = match key.ending {
-        Ending::Deletion => Box::pin(deletion::run(op, &DeletionStep::decode(&item)?)).await?,
-        Ending::Retention => Box::pin(retention::run(op, &RetentionStep::decode(&item)?)).await?,
+/// Runs a step of an item that holds one step after another, if the item still holds this step.
+pub(super) async fn run_step(fan_out: FanOut<'_>, key: &Key, name: StepName) -> Result<(), TableError> {
+    let op = fan_out.op;
+    let Some(item) = op.table.get(key.clone()).await? else { return Ok(()) };
+    if StepName::found(&item)? != Some(name) {
+        return Ok(());
+    }
+    let next = match item.key_as().map(|EndingStepKey { ending, .. }| ending) {
+        Ok(Ending::Deletion) => Box::pin(deletion::run(op, &DeletionStep::decode(&item)?)).await?,
+        Ok(Ending::Retention) => Box::pin(retention::run(op, &RetentionStep::decode(&item)?)).await?,
+        Err(_) => Box::pin(erasure::run(fan_out, &ErasureStep::decode(&item)?)).await?,
     };
-    work::replace(op, key.encode(), name, next).await
-}
-
-/// Runs a step of an erasure, if the item still holds this step.
-pub(super) async fn run_erasure(
-    fan_out: FanOut<'_>,
-    key: &ErasureStepKey,
-    name: StepName,
-) -> Result<(), TableError> {
-    let Some(item) = held(fan_out.op, key, name).await? else { return Ok(()) };
-    let next = Box::pin(erasure::run(fan_out, &ErasureStep::decode(&item)?)).await?;
-    work::replace(fan_out.op, key.encode(), name, next).await
-}
-
-/// The item of a step, if it still holds this step.
-async fn held(op: &Op, key: &impl TableKey, name: StepName) -> Result<Option<Item>, TableError> {
-    let Some(item) = op.table.get(key.encode()).await? else { return Ok(None) };
-    Ok((StepName::found(&item)? == Some(name)).then_some(item))
+    work::replace(op, key.clone(), name, next).await
 }
 
 /// Runs a page of a job, puts the next one if pages of this job wait for each other, and deletes the page. The page says

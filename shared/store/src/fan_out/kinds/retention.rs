@@ -5,8 +5,10 @@
 //! (`restamp.rs`).
 
 use lately_items::event::expiry;
-use lately_items::{EXPIRES_AT, EventPartition, RestOfTopic, RetentionPlace, RetentionStep, oldest_kept};
-use lately_keys::{EventId, Key, SortKey};
+use lately_items::{
+    EXPIRES_AT, EventPartition, RestOfTopic, RetentionPlace, RetentionStep, id_of_sort_key, oldest_kept,
+};
+use lately_keys::{EventId, Key};
 use lately_model::RetentionDays;
 use lately_table::{Item, TableError};
 
@@ -86,7 +88,7 @@ async fn restamp_partition(
 
 /// Gives an event another expiry, or deletes it if it is past the retention.
 async fn restamp_event(op: &Op, item: &Item, step: &RetentionStep) -> Result<(), TableError> {
-    let id = item.get::<SortKey>("sk")?.id();
+    let id = id_of_sort_key(item)?;
     let now = op.now();
     let is_past = step.days.is_some_and(|days| id.at() < oldest_kept(days, now));
     if is_past || id.at() < step.floor || item.is_over(now)? {

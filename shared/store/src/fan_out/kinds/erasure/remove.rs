@@ -1,13 +1,13 @@
 //! The removal of what a step lists. Everything here may be done twice.
 
 use lately_items::issue::OPENED_BY;
-use lately_items::{ErasureStep, EventKey, LateEventKey, ListedEvents, place_in_feed};
+use lately_items::{ErasedPageKey, ErasureStep, EventKey, LateEventKey, ListedEvents, place_in_feed};
 use lately_keys::{Actor, EventId, Source, TableKey, User};
 use lately_table::{Condition, TableError, Update};
 
 use crate::at_once::run_each;
 use crate::fan_out::batch::FanOut;
-use crate::limits::WRITES_AT_ONCE;
+use crate::limits::{ERASED_IDS_SECONDS, WRITES_AT_ONCE};
 use crate::op::Op;
 use crate::work::delete_each;
 
@@ -46,7 +46,8 @@ async fn remove_events(fan_out: FanOut<'_>, step: &ErasureStep) -> Result<(), Ta
         return Ok(());
     }
     ids.sort_unstable();
-    op.erasures().put_erased_ids(step.erasure, step.name.number, &ids).await?;
+    let page = ErasedPageKey { erasure: step.erasure, page: step.name.number };
+    op.table.put(&page.item(&ids, op.now().get() / 1000 + ERASED_IDS_SECONDS)).await?;
     for keyed in events.iter().filter(|events| events.is_keyed) {
         let note = async |id: &EventId| op.event(&keyed.topic, *id).note_deletion().await;
         run_each(WRITES_AT_ONCE, keyed.ids.iter().map(note)).await?;

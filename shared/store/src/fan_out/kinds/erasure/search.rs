@@ -204,7 +204,8 @@ async fn walk_topic(op: &Op, is_wanted: Condition, at: &mut ErasurePlace) -> Res
         // The bucket's entry may have expired, with all events of the bucket.
         let behind_known = at.behind.filter(|_| (bucket, shard) == (begin, at.shard));
         let partition = EventPartition { topic: topic.clone(), bucket, shard }.to_string();
-        let query = rest_of(partition, behind_known, ERASED_EVENTS_PER_STEP).filter(is_wanted).keys_only();
+        let query =
+            rest_of(partition, behind_known, ERASED_EVENTS_PER_STEP).filter(is_wanted).parts("pk, sk");
         let found = LanePage::read(op, &query, Item::key).await?;
         (keys, behind) = (found.items, found.stopped_at);
         if behind.is_none() {
@@ -252,7 +253,7 @@ async fn look_for_issues(op: &Op, actor: &Actor, next: &mut ErasureStep) -> Resu
 
 /// Lists items of the user's feed, newest first.
 async fn look_at_feed(op: &Op, user: &User, next: &mut ErasureStep) -> Result<bool, TableError> {
-    let query = Query::partition(FeedEntryKey::partition(user)).keys_only().consistent(true);
+    let query = Query::partition(FeedEntryKey::partition(user)).parts("pk, sk").consistent(true);
     let query = query.limit(ERASED_EVENTS_PER_STEP);
     let query = match next.at.behind {
         Some(behind) => query.after(behind.sort_key().to_string()),
