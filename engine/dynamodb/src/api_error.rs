@@ -1,6 +1,7 @@
 //! An error in DynamoDB's wire format: a status, a `__type` and a message.
 
 use dynoxide::DynoxideError;
+use dynoxide::errors::CancellationReason;
 use serde_json::{Value, json};
 
 /// The namespace of DynamoDB's own errors.
@@ -125,25 +126,16 @@ impl ApiError {
     /// A cancelled transaction. Each of its actions has a code, which is `None` unless the action was at fault.
     pub(crate) fn transaction_cancelled(codes: &[(&str, &str)]) -> Self {
         let names: Vec<&str> = codes.iter().map(|(code, _)| *code).collect();
-        let reasons: Vec<Value> = codes
-            .iter()
-            .map(|(code, message)| {
-                if message.is_empty() {
-                    json!({ "Code": code })
-                } else {
-                    json!({"Code": code, "Message": message})
-                }
-            })
-            .collect();
-        let body = json!({
-            "__type": format!("{DYNAMODB}TransactionCanceledException"),
-            "Message": format!(
-                "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
-                names.join(", "),
-            ),
-            "CancellationReasons": reasons,
+        let names = names.join(", ");
+        let message = format!(
+            "Transaction cancelled, please refer cancellation reasons for specific reasons [{names}]"
+        );
+        let reasons = codes.iter().map(|(code, message)| CancellationReason {
+            code: (*code).to_owned(),
+            message: Some((*message).to_owned()).filter(|message| !message.is_empty()),
+            item: None,
         });
-        Self { status: 400, body: body.to_string() }
+        DynoxideError::TransactionCanceledException(message, reasons.collect()).into()
     }
 }
 

@@ -79,7 +79,7 @@ impl Core {
 
     /// Runs a call that reads or writes items, without regard to the partitions' rates.
     pub(crate) fn run_unlimited(&self, call: Call) -> Result<String, ApiError> {
-        if call.operation().is_write() {
+        if call.is_write() {
             return self.write(call, |_| ());
         }
         if let Call::TransactGet(_) = call {
@@ -111,9 +111,9 @@ impl Core {
 
     /// The replica that answers a read. `None`: the database itself answers.
     fn replica(&self, staleness: Option<Staleness>) -> Result<Option<Database>, ApiError> {
-        match staleness {
-            Some(staleness) => self.ledger().replica(staleness, self.clock.now_micros()),
-            None => Ok(None),
+        match (staleness, &mut self.ledger().replicas) {
+            (Some(staleness), Some(replicas)) => Ok(replicas.choose(staleness, self.clock.now_micros())?),
+            _ => Ok(None),
         }
     }
 
@@ -261,8 +261,10 @@ impl Core {
             let request =
                 ScanRequest { table_name: name.clone(), exclusive_start_key, ..ScanRequest::default() };
             let page = self.db.scan(request)?;
-            for item in page.items.iter().flatten() {
-                ledger.expiry.add(&table, item);
+            for item in page.items.into_iter().flatten() {
+                let Some(key) = table.key.of(&item) else { continue };
+                let (table, after) = (Arc::clone(&table), Some(item));
+                ledger.expiry.observe(&Change { table, key, before: None, after, expired: false });
             }
             last = page.last_evaluated_key;
         }

@@ -10,7 +10,6 @@ use dynoxide::{Database, DynoxideError, Item};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::api_error::ApiError;
-use crate::call::Staleness;
 use crate::capture::{EventName, Log, Record, SequenceNumber};
 use crate::change::Change;
 use crate::expiry::Expiry;
@@ -91,18 +90,6 @@ impl Ledger {
     /// Drops the log of a table whose stream was switched off.
     pub(crate) fn close_log(&mut self, table: &str) {
         self.logs.remove(table);
-    }
-
-    /// The replica that answers an eventually consistent read. `None`: the database itself answers.
-    pub(crate) fn replica(
-        &mut self,
-        staleness: Staleness,
-        now_micros: u64,
-    ) -> Result<Option<Database>, ApiError> {
-        match &mut self.replicas {
-            Some(replicas) => Ok(replicas.choose(staleness, now_micros)?),
-            None => Ok(None),
-        }
     }
 
     /// Records a change in the stream, the expiry times and the replicas.

@@ -68,7 +68,6 @@
 
 mod admission;
 mod api_error;
-mod attribute;
 mod call;
 mod capture;
 mod change;

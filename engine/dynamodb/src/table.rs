@@ -5,11 +5,12 @@
 //! deleted with the table.
 
 use std::collections::HashMap;
+use std::iter;
 
 use dynoxide::actions::list_tags_of_resource::ListTagsOfResourceRequest;
 use dynoxide::actions::query::QueryRequest;
 use dynoxide::storage::TableMetadata;
-use dynoxide::types::{GlobalSecondaryIndex, KeySchemaElement, KeyType};
+use dynoxide::types::{GlobalSecondaryIndex, KeySchemaElement, KeyType, ProjectionType};
 use dynoxide::{AttributeValue, Database, DynoxideError, Item, streams};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +61,8 @@ impl StreamView {
 }
 
 /// The names of the attributes in the key of a table or an index.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<KeySchemaElement>", into = "Vec<KeySchemaElement>")]
 pub struct KeyNames {
     /// The partition key's attribute.
     pub partition: String,
@@ -68,15 +70,28 @@ pub struct KeyNames {
     pub sort: Option<String>,
 }
 
-impl KeyNames {
-    fn read(schema: &[KeySchemaElement]) -> Option<Self> {
+impl TryFrom<Vec<KeySchemaElement>> for KeyNames {
+    type Error = &'static str;
+
+    fn try_from(schema: Vec<KeySchemaElement>) -> Result<Self, Self::Error> {
         let of = |kind: KeyType| {
             let element = schema.iter().find(|e| e.key_type == kind)?;
             Some(element.attribute_name.clone())
         };
-        Some(Self { partition: of(KeyType::HASH)?, sort: of(KeyType::RANGE) })
+        let partition = of(KeyType::HASH).ok_or("a key needs a HASH attribute")?;
+        Ok(Self { partition, sort: of(KeyType::RANGE) })
     }
+}
 
+impl From<KeyNames> for Vec<KeySchemaElement> {
+    fn from(key: KeyNames) -> Self {
+        let element = |attribute_name, key_type| KeySchemaElement { attribute_name, key_type };
+        let sort = key.sort.map(|name| element(name, KeyType::RANGE));
+        iter::once(element(key.partition, KeyType::HASH)).chain(sort).collect()
+    }
+}
+
+impl KeyNames {
     /// The key attributes of an item, if it has all of them.
     pub(crate) fn of(&self, item: &Item) -> Option<Item> {
         let names = [Some(&self.partition), self.sort.as_ref()];
@@ -126,8 +141,7 @@ impl Table {
     }
 
     fn parse(meta: &TableMetadata, stream: Option<StreamSettings>) -> Result<Self, DynoxideError> {
-        let key: Vec<KeySchemaElement> = parse_json(&meta.key_schema)?;
-        let key = KeyNames::read(&key).ok_or_else(|| corrupt("a table without a partition key"))?;
+        let key: KeyNames = parse_json(&meta.key_schema)?;
         let definitions: Vec<GlobalSecondaryIndex> = match &meta.gsi_definitions {
             Some(json) => parse_json(json)?,
             None => Vec::new(),
@@ -190,10 +204,7 @@ impl Table {
 
 impl Index {
     fn parse(gsi: GlobalSecondaryIndex, table_key: &KeyNames) -> Result<Self, DynoxideError> {
-        use dynoxide::types::ProjectionType;
-
-        let key =
-            KeyNames::read(&gsi.key_schema).ok_or_else(|| corrupt("an index without a partition key"))?;
+        let key = KeyNames::try_from(gsi.key_schema).map_err(corrupt)?;
         let mut held = vec![table_key.partition.clone(), key.partition.clone()];
         held.extend(table_key.sort.clone());
         held.extend(key.sort.clone());

@@ -19,14 +19,6 @@ pub enum TemplateError {
         /// The reason.
         source: serde_json::Error,
     },
-    /// A table's keys, stream or projection are not valid in DynamoDB.
-    #[error("resource {id}: {problem}")]
-    Table {
-        /// The table's logical id.
-        id: String,
-        /// The reason.
-        problem: &'static str,
-    },
     /// The template declares no table, or more than one.
     #[error("the template declares {0} tables, but it must declare exactly one")]
     Tables(usize),

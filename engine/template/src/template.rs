@@ -104,12 +104,11 @@ impl Template {
     /// The one table that the template declares.
     ///
     /// # Errors
-    /// [`TemplateError::Tables`], unless there is exactly one table; [`TemplateError::Resource`] and
-    /// [`TemplateError::Table`], if it is not valid in DynamoDB.
+    /// [`TemplateError::Tables`], unless there is exactly one table; [`TemplateError::Resource`], if it is not valid in
+    /// DynamoDB.
     pub fn table(&self) -> Result<TableDefinition, TemplateError> {
         let (id, resource) = self.table_resource()?;
-        let table: DeclaredTable = read(id, &resource.properties)?;
-        table.definition().map_err(|problem| TemplateError::Table { id: id.to_owned(), problem })
+        Ok(read::<DeclaredTable>(id, &resource.properties)?.into())
     }
 
     /// Every route of the HTTP API, sorted.
