@@ -97,7 +97,7 @@ impl<'a> Admission<'a> {
         let mut buckets: BTreeSet<_> = bucket_of(&table, None, touched.item, kind).into_iter().collect();
         if kind == AccessKind::Write {
             let before = table.key.of(touched.item);
-            let before = before.and_then(|key| image(self.core.db(), &table, &key).ok().flatten());
+            let before = before.and_then(|key| image(&self.core.db, &table, &key).ok().flatten());
             for image in [Some(touched.item), before.as_ref()].into_iter().flatten() {
                 let indexes = table.indexes.iter();
                 buckets.extend(indexes.filter_map(|i| bucket_of(&table, Some(i), image, kind)));
@@ -134,7 +134,7 @@ impl<'a> Admission<'a> {
             let Some(table) = self.core.table(touched.table)? else {
                 continue;
             };
-            let image = image(self.core.db(), &table, touched.item)?;
+            let image = image(&self.core.db, &table, touched.item)?;
             let size = image.as_ref().map_or(0, item_size);
             let units = read_capacity_units_with_consistency(size, staleness.is_none()) * factor;
             if let Some(bucket) = bucket_of(&table, None, touched.item, AccessKind::Read) {
@@ -145,11 +145,11 @@ impl<'a> Admission<'a> {
     }
 
     fn is_empty(&self, bucket: &BucketId) -> bool {
-        self.partitions.is_empty(bucket, self.core.clock().now_micros())
+        self.partitions.is_empty(bucket, self.core.clock.now_micros())
     }
 
     fn charge(&self, bucket: BucketId, units: f64) {
-        self.partitions.charge(&bucket, units, self.core.clock().now_micros());
+        self.partitions.charge(&bucket, units, self.core.clock.now_micros());
     }
 }
 

@@ -1,7 +1,7 @@
 //! An error in DynamoDB's wire format: a status, a `__type` and a message.
 
-use dynoxide::DynoxideError;
 use dynoxide::errors::CancellationReason;
+use dynoxide::{DynoxideError, streams};
 use serde_json::{Value, json};
 
 /// The namespace of DynamoDB's own errors.
@@ -23,6 +23,18 @@ pub(crate) struct ApiError {
 pub(crate) struct ThrottlingReason {
     pub(crate) reason: String,
     pub(crate) resource: String,
+}
+
+impl ThrottlingReason {
+    /// The throughput of a key range of a table, or of its index. DynamoDB gives an on-demand table without a configured
+    /// maximum this reason, whether its key, its partition or the whole table is short. `kind` is `Read` or `Write`.
+    pub(crate) fn key_range(kind: &str, table: &str, index: Option<&str>) -> Self {
+        let (part, resource) = match index {
+            None => ("Table", streams::table_arn(table)),
+            Some(index) => ("Index", streams::index_arn(table, index)),
+        };
+        Self { reason: format!("{part}{kind}KeyRangeThroughputExceeded"), resource }
+    }
 }
 
 impl ApiError {

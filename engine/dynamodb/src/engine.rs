@@ -70,9 +70,9 @@ impl Engine {
                 ledger.open_log(name);
             }
         }
-        ledger.continue_journal(journal, rest.lines, rest.newest);
+        let intent = ledger.continue_journal(journal, rest);
         let core = Core::new(db, ledger, options, Some(lock));
-        rest.intent.map_or(Ok(()), |intent| core.finish(intent))?;
+        intent.map_or(Ok(()), |intent| core.finish(intent))?;
         Ok(Self::new(core))
     }
 
@@ -145,7 +145,7 @@ impl Engine {
         let mut ledger = self.core.ledger();
         let mut replicas = lag.map(Replicas::new).transpose()?;
         if let Some(replicas) = &mut replicas {
-            replicas.copy(self.core.db(), folder.path())?;
+            replicas.copy(&self.core.db, folder.path())?;
         }
         ledger.replicas = replicas;
         Ok(())
@@ -158,7 +158,7 @@ impl Engine {
 
     /// The engine's clock.
     pub fn clock(&self) -> &Clock {
-        self.core.clock()
+        &self.core.clock
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

@@ -69,7 +69,6 @@
 mod admission;
 mod api_error;
 mod call;
-mod capture;
 mod change;
 mod client;
 mod clock;

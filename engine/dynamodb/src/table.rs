@@ -9,7 +9,6 @@ use std::iter;
 
 use dynoxide::actions::list_tags_of_resource::ListTagsOfResourceRequest;
 use dynoxide::actions::query::QueryRequest;
-use dynoxide::storage::TableMetadata;
 use dynoxide::types::{GlobalSecondaryIndex, KeySchemaElement, KeyType, ProjectionType};
 use dynoxide::{AttributeValue, Database, DynoxideError, Item, streams};
 use serde::{Deserialize, Serialize};
@@ -128,36 +127,18 @@ impl Table {
         let Some(meta) = db.get_table_metadata(name)? else {
             return Ok(None);
         };
-        let tags = db
-            .list_tags_of_resource(ListTagsOfResourceRequest {
-                resource_arn: Some(streams::table_arn(name)),
-            })?
-            .tags;
-        let stream = tags
-            .into_iter()
-            .find(|tag| tag.key == STREAM_TAG)
-            .and_then(|tag| StreamSettings::decode(&tag.value));
-        Self::parse(&meta, stream).map(Some)
-    }
-
-    fn parse(meta: &TableMetadata, stream: Option<StreamSettings>) -> Result<Self, DynoxideError> {
+        let resource_arn = Some(streams::table_arn(name));
+        let tags = db.list_tags_of_resource(ListTagsOfResourceRequest { resource_arn })?.tags;
+        let stream = tags.iter().find(|tag| tag.key == STREAM_TAG);
+        let stream = stream.and_then(|tag| StreamSettings::decode(&tag.value));
         let key: KeyNames = parse_json(&meta.key_schema)?;
         let definitions: Vec<GlobalSecondaryIndex> = match &meta.gsi_definitions {
             Some(json) => parse_json(json)?,
             None => Vec::new(),
         };
         let indexes = definitions.into_iter().map(|gsi| Index::parse(gsi, &key)).collect::<Result<_, _>>()?;
-        Ok(Self {
-            name: meta.table_name.clone(),
-            key,
-            indexes,
-            ttl_attribute: meta.ttl_attribute.clone().filter(|_| meta.ttl_enabled),
-            stream,
-        })
-    }
-
-    pub(crate) fn index(&self, name: &str) -> Option<&Index> {
-        self.indexes.iter().find(|index| index.name == name)
+        let ttl_attribute = meta.ttl_attribute.filter(|_| meta.ttl_enabled);
+        Ok(Some(Self { name: meta.table_name, key, indexes, ttl_attribute, stream }))
     }
 
     /// The partition of an item or key of this table.
@@ -169,7 +150,7 @@ impl Table {
     /// partition key equal. `None` if this parser finds no such value. dynoxide refuses malformed conditions.
     pub(crate) fn queried_partition(&self, query: &QueryRequest) -> Option<String> {
         let names_of_key = match &query.index_name {
-            Some(index) => &self.index(index)?.key,
+            Some(name) => &self.indexes.iter().find(|index| index.name == *name)?.key,
             None => &self.key,
         };
         let condition = query.key_condition_expression.as_deref()?;

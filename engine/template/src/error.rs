@@ -1,6 +1,6 @@
 //! The errors of reading a template.
 
-use lately_pump::FilterError;
+use std::error::Error;
 
 /// The template cannot be read, or lacks the requested part.
 #[derive(Debug, thiserror::Error)]
@@ -47,16 +47,6 @@ pub enum TemplateError {
         /// The event's logical id.
         event: String,
         /// The reason.
-        problem: &'static str,
-    },
-    /// A stream mapping's filter is not valid in Lambda, or this engine does not support it.
-    #[error("function {function}, event {event}: {source}")]
-    Filter {
-        /// The function's logical id.
-        function: String,
-        /// The event's logical id.
-        event: String,
-        /// The reason.
-        source: FilterError,
+        problem: Box<dyn Error + Send + Sync>,
     },
 }

@@ -55,14 +55,6 @@ const TURNS_AFTER: u64 = u64::MAX - 1;
 
 const OF_ITEMS: &str = "only calls that name items can have this fault";
 
-/// The end of a call: a response, or its loss.
-type CallOutcome = Result<Result<String, ApiError>, LostResponse>;
-
-enum LostResponse {
-    TimedOut,
-    Crashed,
-}
-
 impl Layer {
     /// A layer that records all calls and faults.
     pub(crate) fn recording(core: Arc<Core>, faults: &Faults) -> Self {
@@ -118,18 +110,12 @@ impl LayerState {
         if *self.crashed.borrow() {
             return pending().await;
         }
-        let outcome = self.run(operation, body_of(request), number).await;
-        if matches!(outcome, Err(LostResponse::Crashed)) {
-            self.crashed.send_replace(true);
-        }
+        let answer = self.run(operation, body_of(request), number).await;
         self.yield_turns(TURNS_AFTER, number).await;
         if *self.crashed.borrow() {
             return pending().await;
         }
-        match outcome {
-            Ok(answer) => respond(answer),
-            Err(_) => Err(ConnectorError::timeout("the connection timed out".into())),
-        }
+        answer.map_or_else(|| Err(ConnectorError::timeout("the connection timed out".into())), respond)
     }
 
     fn count(&self, operation: Operation) -> u64 {
@@ -146,15 +132,15 @@ impl LayerState {
         turns::give_way(seed::up_to(u64::from(self.turns), self.seed, stream, number)).await;
     }
 
-    /// Runs one call, as far as its fault lets it.
-    async fn run(&self, operation: Operation, body: &[u8], number: u64) -> CallOutcome {
-        let now = self.core.clock().now();
+    /// Runs one call, as far as its fault lets it. `None`: the response is lost.
+    async fn run(&self, operation: Operation, body: &[u8], number: u64) -> Option<Result<String, ApiError>> {
+        let now = self.core.clock.now();
         if self.progress().plan.is_over(now) {
-            return Ok(dispatch::answer(&self.core, operation, body));
+            return Some(dispatch::answer(&self.core, operation, body));
         }
         let call = match Call::parse(operation, body).transpose() {
             Ok(call) => call,
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Some(Err(error)),
         };
         let touches = self.touches(call.as_ref());
         let decided = self.progress().plan.decide(operation, &touches, now);
@@ -163,37 +149,36 @@ impl LayerState {
             None => dispatch::answer(&self.core, operation, body),
         };
         let Some(Rule { target, fault, .. }) = decided else {
-            return Ok(go(call));
+            return Some(go(call));
         };
         let partition =
             touches.iter().find(|touch| target.covers(touch)).map(|touch| touch.partition.clone());
         self.record(Injected { call: number, operation, fault: fault.clone(), at: now, partition });
-        match fault {
-            Fault::InternalServerError => Ok(Err(ApiError::internal())),
-            Fault::ServiceUnavailable => Ok(Err(ApiError::unavailable())),
-            Fault::TransactionInProgress => Ok(Err(ApiError::transaction_in_progress())),
-            Fault::Throttle(throttle) => Ok(Err(throttled(operation, &throttle, &touches, &target))),
-            Fault::TransactionConflict => Ok(Err(conflict(operation, &touches, &target))),
-            Fault::ConditionFailed => Ok(Err(condition(operation, &touches, &target))),
+        Some(match fault {
+            Fault::InternalServerError => Err(ApiError::internal()),
+            Fault::ServiceUnavailable => Err(ApiError::unavailable()),
+            Fault::TransactionInProgress => Err(ApiError::transaction_in_progress()),
+            Fault::Throttle(throttle) => Err(throttled(operation, &throttle, &touches, &target)),
+            Fault::TransactionConflict => Err(conflict(operation, &touches, &target)),
+            Fault::ConditionFailed => Err(condition(operation, &touches, &target)),
             Fault::HalfVisible { share, longest } => {
-                Ok(self.run_half_visible(call.expect(OF_ITEMS), &target, share, longest, number).await)
+                self.run_half_visible(call.expect(OF_ITEMS), &target, share, longest, number).await
             }
             Fault::Unprocessed(share) => {
                 let answer = self.run_part(call.expect(OF_ITEMS), &target, share, number);
                 let none_remains = || throttled(operation, &Throttle::TableKeyRange, &touches, &target);
-                Ok(answer.unwrap_or_else(|| Err(none_remains())))
+                answer.unwrap_or_else(|| Err(none_remains()))
             }
-            Fault::Timeout(Moment::Before) => Err(LostResponse::TimedOut),
-            Fault::Crash(Moment::Before) => Err(LostResponse::Crashed),
-            Fault::Timeout(Moment::After) => {
-                drop(go(call));
-                Err(LostResponse::TimedOut)
+            Fault::Timeout(moment) | Fault::Crash(moment) => {
+                if moment == Moment::After {
+                    drop(go(call));
+                }
+                if matches!(fault, Fault::Crash(_)) {
+                    self.crashed.send_replace(true);
+                }
+                return None;
             }
-            Fault::Crash(Moment::After) => {
-                drop(go(call));
-                Err(LostResponse::Crashed)
-            }
-        }
+        })
     }
 
     fn record(&self, fault: Injected) {

@@ -29,11 +29,10 @@ pub(super) fn throttled(
         resource: streams::table_arn(table),
     };
     match throttle {
-        Throttle::TableKeyRange => ApiError::throttled(&[reason("KeyRangeThroughput")]),
-        Throttle::IndexKeyRange(index) => ApiError::throttled(&[ThrottlingReason {
-            reason: format!("Index{kind}KeyRangeThroughputExceeded"),
-            resource: streams::index_arn(table, index),
-        }]),
+        Throttle::TableKeyRange => ApiError::throttled(&[ThrottlingReason::key_range(kind, table, None)]),
+        Throttle::IndexKeyRange(index) => {
+            ApiError::throttled(&[ThrottlingReason::key_range(kind, table, Some(index))])
+        }
         Throttle::OnDemandMaximum => ApiError::throttled(&[reason("MaxOnDemandThroughput")]),
         Throttle::Account => ApiError::request_limit(&[reason("AccountLimit")]),
         Throttle::Provisioned => ApiError::provisioned_throughput(&[reason("ProvisionedThroughput")]),
