@@ -54,7 +54,7 @@ pub(crate) struct IssuerKeys {
 /// The keys of an issuer as they are known now.
 #[derive(Debug, Default)]
 struct KeyCache {
-    keys: Arc<KeySet>,
+    keys: KeySet,
     /// When the keys were fetched.
     fetched_at: Option<UnixMillis>,
     /// When a fetch last began, whether it succeeded or not.
@@ -175,7 +175,7 @@ impl IssuerKeys {
 
     fn cache_keys(&self, keys: KeySet, fetched_at: UnixMillis) {
         let mut cache = self.lock();
-        cache.keys = Arc::new(keys);
+        cache.keys = keys;
         cache.fetched_at = Some(fetched_at);
     }
 
