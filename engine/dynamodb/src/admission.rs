@@ -13,10 +13,9 @@ use dynoxide::types::{
     TRANSACTIONAL_CAPACITY_FACTOR, item_size, read_capacity_units_with_consistency,
     table_write_capacity_units, write_capacity_units,
 };
-use serde_json::{Map, Value};
 
 use crate::api_error::ApiError;
-use crate::call::{Call, Touched, hold_back_keys, hold_back_writes, with_unprocessed};
+use crate::call::{Call, Touched};
 use crate::change::Change;
 use crate::core::Core;
 use crate::image::image;
@@ -40,43 +39,25 @@ impl<'a> Admission<'a> {
 
     /// Runs a call as far as the partitions admit it.
     pub(crate) fn run(&self, mut call: Call) -> Result<String, ApiError> {
-        let mut refused = Refused::new();
-        let held_back = match &mut call {
-            Call::BatchWrite(batch) => {
-                let held = hold_back_writes(batch, |table, item| {
-                    self.refuses(Touched { table, item }, AccessKind::Write, &mut refused)
-                });
-                let held = held.into_iter().map(|(t, w)| (t, Value::from(w)));
-                Some(("UnprocessedItems", held.collect::<Map<_, _>>()))
-            }
-            Call::BatchGet(batch) => {
-                let held = hold_back_keys(batch, |table, item| {
-                    self.refuses(Touched { table, item }, AccessKind::Read, &mut refused)
-                });
-                Some(("UnprocessedKeys", held.into_iter().collect()))
-            }
-            Call::TransactWrite(_) | Call::TransactGet(_) => {
-                self.admit_transaction(&call)?;
-                None
-            }
-            _ => {
-                self.admit(&call, &mut refused);
-                if !refused.is_empty() {
-                    return Err(throttled(&refused));
-                }
-                None
-            }
-        };
-        match held_back {
-            Some((member, held)) if !held.is_empty() => {
-                if call.touched().is_empty() {
-                    return Err(throttled(&refused));
-                }
-                let answer = self.run_admitted(call)?;
-                Ok(with_unprocessed(&answer, member, held))
-            }
-            _ => self.run_admitted(call),
+        let (kind, mut refused) = (kind_of(&call), Refused::new());
+        let unprocessed =
+            call.hold_back(|table, item| self.refuses(Touched { table, item }, kind, &mut refused));
+        match &call {
+            // A batch is throttled only if all of its items are.
+            Call::BatchWrite(_) | Call::BatchGet(_) if call.touched().is_empty() => {}
+            Call::BatchWrite(_) | Call::BatchGet(_) => refused.clear(),
+            Call::TransactWrite(_) | Call::TransactGet(_) => self.admit_transaction(&call)?,
+            _ => self.admit(&call, &mut refused),
         }
+        if !refused.is_empty() {
+            let reasons: Vec<_> = refused.iter().map(BucketId::reason).collect();
+            return Err(ApiError::throttled(&reasons));
+        }
+        let answer = self.run_admitted(call)?;
+        Ok(match unprocessed {
+            Some(unprocessed) => unprocessed.add_to(&answer),
+            None => answer,
+        })
     }
 
     fn admit(&self, call: &Call, refused: &mut Refused) {
@@ -116,7 +97,7 @@ impl<'a> Admission<'a> {
         let mut buckets: BTreeSet<_> = bucket_of(&table, None, touched.item, kind).into_iter().collect();
         if kind == AccessKind::Write {
             let before = table.key.of(touched.item);
-            let before = before.and_then(|key| image(self.core.db(), &table, &key).ok().flatten());
+            let before = before.and_then(|key| image(&self.core.db, &table, &key).ok().flatten());
             for image in [Some(touched.item), before.as_ref()].into_iter().flatten() {
                 let indexes = table.indexes.iter();
                 buckets.extend(indexes.filter_map(|i| bucket_of(&table, Some(i), image, kind)));
@@ -133,7 +114,7 @@ impl<'a> Admission<'a> {
             Call::TransactWrite(_) | Call::TransactGet(_) => TRANSACTIONAL_CAPACITY_FACTOR,
             _ => 1.0,
         };
-        if call.operation().is_write() {
+        if call.is_write() {
             return self.core.write(call, |change| {
                 for (bucket, units) in write_costs(change) {
                     self.charge(bucket, units * factor);
@@ -153,7 +134,7 @@ impl<'a> Admission<'a> {
             let Some(table) = self.core.table(touched.table)? else {
                 continue;
             };
-            let image = image(self.core.db(), &table, touched.item)?;
+            let image = image(&self.core.db, &table, touched.item)?;
             let size = image.as_ref().map_or(0, item_size);
             let units = read_capacity_units_with_consistency(size, staleness.is_none()) * factor;
             if let Some(bucket) = bucket_of(&table, None, touched.item, AccessKind::Read) {
@@ -164,11 +145,11 @@ impl<'a> Admission<'a> {
     }
 
     fn is_empty(&self, bucket: &BucketId) -> bool {
-        self.partitions.is_empty(bucket, self.core.clock().now_micros())
+        self.partitions.is_empty(bucket, self.core.clock.now_micros())
     }
 
     fn charge(&self, bucket: BucketId, units: f64) {
-        self.partitions.charge(&bucket, units, self.core.clock().now_micros());
+        self.partitions.charge(&bucket, units, self.core.clock.now_micros());
     }
 }
 
@@ -177,13 +158,8 @@ const THROTTLED: (&str, &str) = (
     "Throughput exceeds the current capacity for one or more global secondary indexes or the table. DynamoDB is automatically scaling.",
 );
 
-fn throttled(refused: &Refused) -> ApiError {
-    let reasons: Vec<_> = refused.iter().map(BucketId::reason).collect();
-    ApiError::throttled(&reasons)
-}
-
 fn kind_of(call: &Call) -> AccessKind {
-    if call.operation().is_write() { AccessKind::Write } else { AccessKind::Read }
+    if call.is_write() { AccessKind::Write } else { AccessKind::Read }
 }
 
 fn bucket_of(table: &Table, index: Option<&Index>, item: &Item, kind: AccessKind) -> Option<BucketId> {

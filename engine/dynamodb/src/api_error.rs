@@ -1,6 +1,7 @@
 //! An error in DynamoDB's wire format: a status, a `__type` and a message.
 
-use dynoxide::DynoxideError;
+use dynoxide::errors::CancellationReason;
+use dynoxide::{DynoxideError, streams};
 use serde_json::{Value, json};
 
 /// The namespace of DynamoDB's own errors.
@@ -22,6 +23,18 @@ pub(crate) struct ApiError {
 pub(crate) struct ThrottlingReason {
     pub(crate) reason: String,
     pub(crate) resource: String,
+}
+
+impl ThrottlingReason {
+    /// The throughput of a key range of a table, or of its index. DynamoDB gives an on-demand table without a configured
+    /// maximum this reason, whether its key, its partition or the whole table is short. `kind` is `Read` or `Write`.
+    pub(crate) fn key_range(kind: &str, table: &str, index: Option<&str>) -> Self {
+        let (part, resource) = match index {
+            None => ("Table", streams::table_arn(table)),
+            Some(index) => ("Index", streams::index_arn(table, index)),
+        };
+        Self { reason: format!("{part}{kind}KeyRangeThroughputExceeded"), resource }
+    }
 }
 
 impl ApiError {
@@ -125,25 +138,16 @@ impl ApiError {
     /// A cancelled transaction. Each of its actions has a code, which is `None` unless the action was at fault.
     pub(crate) fn transaction_cancelled(codes: &[(&str, &str)]) -> Self {
         let names: Vec<&str> = codes.iter().map(|(code, _)| *code).collect();
-        let reasons: Vec<Value> = codes
-            .iter()
-            .map(|(code, message)| {
-                if message.is_empty() {
-                    json!({ "Code": code })
-                } else {
-                    json!({"Code": code, "Message": message})
-                }
-            })
-            .collect();
-        let body = json!({
-            "__type": format!("{DYNAMODB}TransactionCanceledException"),
-            "Message": format!(
-                "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
-                names.join(", "),
-            ),
-            "CancellationReasons": reasons,
+        let names = names.join(", ");
+        let message = format!(
+            "Transaction cancelled, please refer cancellation reasons for specific reasons [{names}]"
+        );
+        let reasons = codes.iter().map(|(code, message)| CancellationReason {
+            code: (*code).to_owned(),
+            message: Some((*message).to_owned()).filter(|message| !message.is_empty()),
+            item: None,
         });
-        Self { status: 400, body: body.to_string() }
+        DynoxideError::TransactionCanceledException(message, reasons.collect()).into()
     }
 }
 

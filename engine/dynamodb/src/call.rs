@@ -1,7 +1,5 @@
 //! A request that reads or writes items, parsed once: its operation, and the items that it touches.
 
-use std::collections::HashMap;
-
 use dynoxide::actions::batch_get_item::BatchGetItemRequest;
 use dynoxide::actions::batch_write_item::{BatchWriteItemRequest, WriteRequest};
 use dynoxide::actions::delete_item::DeleteItemRequest;
@@ -69,19 +67,12 @@ impl Call {
         })
     }
 
-    pub(crate) fn operation(&self) -> Operation {
-        match self {
-            Self::Put(_) => Operation::PutItem,
-            Self::Update(_) => Operation::UpdateItem,
-            Self::Delete(_) => Operation::DeleteItem,
-            Self::BatchWrite(_) => Operation::BatchWriteItem,
-            Self::TransactWrite(_) => Operation::TransactWriteItems,
-            Self::Get(_) => Operation::GetItem,
-            Self::BatchGet(_) => Operation::BatchGetItem,
-            Self::TransactGet(_) => Operation::TransactGetItems,
-            Self::Query(_) => Operation::Query,
-            Self::Scan(_) => Operation::Scan,
-        }
+    /// True if the call may change items.
+    pub(crate) fn is_write(&self) -> bool {
+        matches!(
+            self,
+            Self::Put(_) | Self::Update(_) | Self::Delete(_) | Self::BatchWrite(_) | Self::TransactWrite(_)
+        )
     }
 
     /// The items that the call names, in the request's order. A query or scan names none.
@@ -144,6 +135,17 @@ impl Call {
         }
     }
 
+    /// Removes the items that `held_back` selects from a batch. The closure is called with the table and the item or key of
+    /// each. `None` if it selects none, or the call is no batch.
+    pub(crate) fn hold_back(&mut self, held_back: impl FnMut(&str, &Item) -> bool) -> Option<Unprocessed> {
+        let (member, items) = match self {
+            Self::BatchWrite(batch) => ("UnprocessedItems", hold_back_writes(batch, held_back)),
+            Self::BatchGet(batch) => ("UnprocessedKeys", hold_back_keys(batch, held_back)),
+            _ => return None,
+        };
+        (!items.is_empty()).then_some(Unprocessed { member, items })
+    }
+
     /// Runs the call and renders its response.
     pub(crate) fn run(self, db: &Database) -> Result<String, ApiError> {
         match self {
@@ -191,21 +193,32 @@ fn action(action: &TransactWriteItem) -> Option<Touched<'_>> {
     Some(Touched { table, item })
 }
 
-/// Removes the writes that `held_back` selects from a batch, and returns them as the JSON of `UnprocessedItems`. The
-/// closure is called with the table and the item or key of each write.
-pub(crate) fn hold_back_writes(
+/// The items of a batch that are not processed, and the member of the response that lists them.
+pub(crate) struct Unprocessed {
+    member: &'static str,
+    items: Map<String, Value>,
+}
+
+impl Unprocessed {
+    /// Adds the items to the response of the others.
+    pub(crate) fn add_to(self, answer: &str) -> String {
+        let mut answer: Value = serde_json::from_str(answer).expect("the answer was rendered as JSON");
+        answer[self.member] = Value::Object(self.items);
+        answer.to_string()
+    }
+}
+
+fn hold_back_writes(
     batch: &mut BatchWriteItemRequest,
     mut held_back: impl FnMut(&str, &Item) -> bool,
-) -> HashMap<String, Vec<Value>> {
-    let mut unprocessed: HashMap<String, Vec<Value>> = HashMap::new();
+) -> Map<String, Value> {
+    let mut unprocessed = Map::new();
     for (table, writes) in &mut batch.request_items {
-        writes.retain(|write| {
-            let held = written(write).is_some_and(|item| held_back(table, item));
-            if held {
-                unprocessed.entry(table.clone()).or_default().push(write_json(write));
-            }
-            !held
-        });
+        let held = writes.extract_if(.., |write| written(write).is_some_and(|item| held_back(table, item)));
+        let held: Vec<_> = held.map(|write| write_json(&write)).collect();
+        if !held.is_empty() {
+            unprocessed.insert(table.clone(), Value::from(held));
+        }
     }
     batch.request_items.retain(|_, writes| !writes.is_empty());
     unprocessed
@@ -219,21 +232,14 @@ fn write_json(write: &WriteRequest) -> Value {
     }
 }
 
-/// Removes the keys that `held_back` selects from a batch of reads, and returns them as the JSON of `UnprocessedKeys`.
-pub(crate) fn hold_back_keys(
+fn hold_back_keys(
     batch: &mut BatchGetItemRequest,
     mut held_back: impl FnMut(&str, &Item) -> bool,
-) -> HashMap<String, Value> {
-    let mut unprocessed = HashMap::new();
+) -> Map<String, Value> {
+    let mut unprocessed = Map::new();
     for (table, request) in &mut batch.request_items {
-        let mut keys = Vec::new();
-        request.keys.retain(|key| {
-            let held = held_back(table, key);
-            if held {
-                keys.push(json!(key));
-            }
-            !held
-        });
+        let keys = request.keys.extract_if(.., |key| held_back(table, key));
+        let keys: Vec<_> = keys.map(|key| json!(key)).collect();
         if keys.is_empty() {
             continue;
         }
@@ -253,13 +259,6 @@ pub(crate) fn hold_back_keys(
     }
     batch.request_items.retain(|_, request| !request.keys.is_empty());
     unprocessed
-}
-
-/// Adds the unprocessed items to a batch's response.
-pub(crate) fn with_unprocessed(answer: &str, member: &str, held: Map<String, Value>) -> String {
-    let mut answer: Value = serde_json::from_str(answer).expect("the answer was rendered as JSON");
-    answer[member] = Value::Object(held);
-    answer.to_string()
 }
 
 /// Parses a body. dynoxide's parsers put the type of the error at the head of their messages, and DynamoDB's response

@@ -1,24 +1,18 @@
 //! The engine as the SDK's HTTP client, and the SDK's client in front of it.
 
-use std::sync::Arc;
-
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, IdentityCache, Region, StalledStreamProtectionConfig};
 use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
-    SharedHttpConnector,
+    HttpConnector, SharedHttpClient, SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 
 use crate::api_error::ApiError;
-use crate::core::Core;
-use crate::dispatch::answer;
 use crate::operation::Operation;
 
 /// An SDK client that sends its requests to `http`. It states every setting whose default differs between versions of
@@ -38,34 +32,10 @@ pub(crate) fn build(http: SharedHttpClient) -> Client {
     Client::from_conf(config)
 }
 
-/// An HTTP client that answers requests from a core, without faults.
-pub(crate) fn connector(core: Arc<Core>) -> SharedHttpClient {
-    shared(DirectConnector(core))
-}
-
 /// An HTTP client that uses one connector whatever its settings are, since there are no connections to configure.
 pub(crate) fn shared(connector: impl HttpConnector + 'static) -> SharedHttpClient {
-    SharedHttpClient::new(SameConnector(SharedHttpConnector::new(connector)))
-}
-
-#[derive(Debug)]
-struct SameConnector(SharedHttpConnector);
-
-impl HttpClient for SameConnector {
-    fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
-        self.0.clone()
-    }
-}
-
-#[derive(Debug)]
-struct DirectConnector(Arc<Core>);
-
-impl HttpConnector for DirectConnector {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let response =
-            operation_of(&request).and_then(|operation| answer(&self.0, operation, body_of(&request)));
-        HttpConnectorFuture::ready(respond(response))
-    }
+    let connector = SharedHttpConnector::new(connector);
+    http_client_fn(move |_, _| connector.clone())
 }
 
 /// The operation that a request names.

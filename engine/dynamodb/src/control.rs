@@ -20,7 +20,7 @@ use crate::table::{STREAM_TAG, StreamSettings, StreamView, Table};
 
 /// Answers an operation on tables.
 pub(crate) fn answer(core: &Core, operation: Operation, body: &[u8]) -> Result<String, ApiError> {
-    let db = core.db();
+    let db = &core.db;
     match operation {
         Operation::CreateTable | Operation::UpdateTable => define(core, operation, body),
         Operation::DeleteTable => delete(core, body),
@@ -65,12 +65,12 @@ fn define(core: &Core, operation: Operation, body: &[u8]) -> Result<String, ApiE
 
     let mut ledger = core.ledger();
     let answer = match operation {
-        Operation::CreateTable => render(core.db().create_table(parse(operation, body)?))?,
+        Operation::CreateTable => render(core.db.create_table(parse(operation, body)?))?,
         _ if only_stream => {
-            let described = render(core.db().describe_table(parse(operation, body)?))?;
+            let described = render(core.db.describe_table(parse(operation, body)?))?;
             described.replacen("\"Table\":", "\"TableDescription\":", 1)
         }
-        _ => render(core.db().update_table(parse(operation, body)?))?,
+        _ => render(core.db.update_table(parse(operation, body)?))?,
     };
     if let Some(replicas) = &mut ledger.replicas
         && !only_stream
@@ -107,14 +107,14 @@ fn set_stream(
 ) -> Result<(), ApiError> {
     let resource_arn = Some(streams::table_arn(name));
     let Some(view) = view else {
-        core.db()
+        core.db
             .untag_resource(UntagResourceRequest { resource_arn, tag_keys: vec![STREAM_TAG.to_owned()] })?;
         ledger.close_log(name);
         return Ok(());
     };
-    let label = core.clock().now_micros().to_string();
+    let label = core.clock.now_micros().to_string();
     let settings = StreamSettings { view, label };
-    core.db().tag_resource(TagResourceRequest {
+    core.db.tag_resource(TagResourceRequest {
         resource_arn,
         tags: vec![Tag { key: STREAM_TAG.to_owned(), value: settings.encode() }],
     })?;
@@ -125,7 +125,7 @@ fn set_stream(
 fn delete(core: &Core, body: &[u8]) -> Result<String, ApiError> {
     let operation = Operation::DeleteTable;
     let mut ledger = core.ledger();
-    let answer = core.db().delete_table(parse(operation, body)?);
+    let answer = core.db.delete_table(parse(operation, body)?);
     let name = answer.as_ref().ok().map(|answer| answer.table_description.table_name.clone());
     let answer = render(answer)?;
     if let Some(replicas) = &mut ledger.replicas {
@@ -143,7 +143,7 @@ fn update_ttl(core: &Core, body: &[u8]) -> Result<String, ApiError> {
     }
     let operation = Operation::UpdateTimeToLive;
     let mut ledger = core.ledger();
-    let answer = render(core.db().update_time_to_live(parse(operation, body)?))?;
+    let answer = render(core.db.update_time_to_live(parse(operation, body)?))?;
     let Named { table_name } = parse(operation, body)?;
     ledger.forget(&table_name);
     ledger.expiry.drop_table(&table_name);

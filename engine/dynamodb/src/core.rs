@@ -14,7 +14,6 @@ use tokio::sync::watch;
 
 use crate::api_error::ApiError;
 use crate::call::{Call, Staleness, Touched, render};
-use crate::capture::SequenceNumber;
 use crate::change::Change;
 use crate::clock::Clock;
 use crate::directory_lock::DirectoryLock;
@@ -24,21 +23,23 @@ use crate::ledger::Ledger;
 use crate::limits;
 use crate::options::Options;
 use crate::partition::Partitions;
+use crate::stream::SequenceNumber;
 use crate::table::Table;
 
 pub(crate) struct Core {
-    db: Database,
-    clock: Clock,
+    pub(crate) db: Database,
+    pub(crate) clock: Clock,
     ledger: Mutex<Ledger>,
-    partitions: Option<Partitions>,
-    changes: watch::Sender<SequenceNumber>,
+    /// The partitions, if their rates are limited.
+    pub(crate) partitions: Option<Partitions>,
+    pub(crate) changes: watch::Sender<SequenceNumber>,
     /// Held as long as the engine uses the directory.
     _lock: Option<DirectoryLock>,
 }
 
 impl Core {
     pub(crate) fn new(db: Database, ledger: Ledger, options: &Options, lock: Option<DirectoryLock>) -> Self {
-        let changes = watch::Sender::new(ledger.newest());
+        let changes = watch::Sender::new(ledger.newest);
         Self {
             db,
             clock: options.clock.clone(),
@@ -47,18 +48,6 @@ impl Core {
             changes,
             _lock: lock,
         }
-    }
-
-    pub(crate) fn db(&self) -> &Database {
-        &self.db
-    }
-
-    pub(crate) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    pub(crate) fn changes(&self) -> watch::Receiver<SequenceNumber> {
-        self.changes.subscribe()
     }
 
     /// The lock under which writes run. A holder that panics leaves no state that harms the next holder, so a poisoned
@@ -72,14 +61,9 @@ impl Core {
         self.ledger().table(&self.db, name)
     }
 
-    /// The partitions, if their rates are limited.
-    pub(crate) fn partitions(&self) -> Option<&Partitions> {
-        self.partitions.as_ref()
-    }
-
     /// Runs a call that reads or writes items, without regard to the partitions' rates.
     pub(crate) fn run_unlimited(&self, call: Call) -> Result<String, ApiError> {
-        if call.operation().is_write() {
+        if call.is_write() {
             return self.write(call, |_| ());
         }
         if let Call::TransactGet(_) = call {
@@ -111,9 +95,9 @@ impl Core {
 
     /// The replica that answers a read. `None`: the database itself answers.
     fn replica(&self, staleness: Option<Staleness>) -> Result<Option<Database>, ApiError> {
-        match staleness {
-            Some(staleness) => self.ledger().replica(staleness, self.clock.now_micros()),
-            None => Ok(None),
+        match (staleness, &mut self.ledger().replicas) {
+            (Some(staleness), Some(replicas)) => Ok(replicas.choose(staleness, self.clock.now_micros())?),
+            _ => Ok(None),
         }
     }
 
@@ -168,7 +152,7 @@ impl Core {
 
     /// Wakes the readers that wait for records, if there are new ones.
     pub(crate) fn announce(&self, ledger: &Ledger) {
-        let newest = ledger.newest();
+        let newest = ledger.newest;
         self.changes.send_if_modified(|known| {
             let modified = *known != newest;
             *known = newest;
@@ -261,8 +245,10 @@ impl Core {
             let request =
                 ScanRequest { table_name: name.clone(), exclusive_start_key, ..ScanRequest::default() };
             let page = self.db.scan(request)?;
-            for item in page.items.iter().flatten() {
-                ledger.expiry.add(&table, item);
+            for item in page.items.into_iter().flatten() {
+                let Some(key) = table.key.of(&item) else { continue };
+                let (table, after) = (Arc::clone(&table), Some(item));
+                ledger.expiry.observe(&Change { table, key, before: None, after, expired: false });
             }
             last = page.last_evaluated_key;
         }

@@ -1,6 +1,9 @@
 //! A table's declaration. The engine creates tables from it, and a test compares it with the keys that the code uses.
+//!
+//! The JSON of its parts is that of DynamoDB's requests and of CloudFormation's templates.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::table::{KeyNames, StreamView};
 
@@ -20,27 +23,33 @@ pub struct TableDefinition {
 }
 
 /// An attribute of a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attribute {
     /// The attribute's name.
+    #[serde(rename = "AttributeName")]
     pub name: String,
     /// The attribute's type: `S`, `N` or `B`.
+    #[serde(rename = "AttributeType")]
     pub kind: String,
 }
 
 /// A global secondary index.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexDefinition {
     /// The index's name.
+    #[serde(rename = "IndexName")]
     pub name: String,
     /// The index's key.
+    #[serde(rename = "KeySchema")]
     pub key: KeyNames,
     /// The attributes that the index holds of an item.
+    #[serde(rename = "Projection")]
     pub projection: Projection,
 }
 
 /// The attributes that an index holds of an item.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ProjectionType", content = "NonKeyAttributes", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Projection {
     /// All attributes.
     All,
@@ -53,23 +62,17 @@ pub enum Projection {
 impl TableDefinition {
     /// The body of the `CreateTable` request that creates the table.
     pub(crate) fn create_request(&self, name: &str) -> String {
-        let attributes: Vec<Value> = self
-            .attributes
-            .iter()
-            .map(|a| json!({"AttributeName": a.name, "AttributeType": a.kind}))
-            .collect();
         let mut request = json!({
             "TableName": name,
-            "AttributeDefinitions": attributes,
-            "KeySchema": schema(&self.key),
+            "AttributeDefinitions": self.attributes,
+            "KeySchema": self.key,
             "BillingMode": "PAY_PER_REQUEST",
         });
         if !self.indexes.is_empty() {
-            let indexes = self.indexes.iter().map(IndexDefinition::request);
-            request["GlobalSecondaryIndexes"] = indexes.collect();
+            request["GlobalSecondaryIndexes"] = json!(self.indexes);
         }
         if let Some(view) = self.stream {
-            request["StreamSpecification"] = json!({"StreamEnabled": true, "StreamViewType": view.name()});
+            request["StreamSpecification"] = json!({"StreamEnabled": true, "StreamViewType": view});
         }
         request.to_string()
     }
@@ -81,28 +84,4 @@ impl TableDefinition {
         let request = json!({"TableName": name, "TimeToLiveSpecification": specification});
         Some(request.to_string())
     }
-}
-
-impl IndexDefinition {
-    fn request(&self) -> Value {
-        let projection = match &self.projection {
-            Projection::All => json!({"ProjectionType": "ALL"}),
-            Projection::KeysOnly => json!({"ProjectionType": "KEYS_ONLY"}),
-            Projection::Include(names) => {
-                json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": names})
-            }
-        };
-        json!({
-            "IndexName": self.name,
-            "KeySchema": schema(&self.key),
-            "Projection": projection,
-        })
-    }
-}
-
-fn schema(key: &KeyNames) -> Value {
-    let mut schema = vec![json!({"AttributeName": key.partition, "KeyType": "HASH"})];
-    let sort = key.sort.as_ref();
-    schema.extend(sort.map(|name| json!({"AttributeName": name, "KeyType": "RANGE"})));
-    Value::from(schema)
 }

@@ -8,6 +8,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
+use crate::error::EngineError;
+
 /// A lock that is held.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
@@ -21,23 +23,8 @@ pub struct Holder {
     pub process: Option<u32>,
 }
 
-/// The reason why a directory cannot be locked.
-#[derive(Debug)]
-pub(crate) enum LockError {
-    /// Another process holds the lock.
-    Held(Holder),
-    /// The file cannot be used.
-    Io(std::io::Error),
-}
-
-impl From<std::io::Error> for LockError {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
 impl DirectoryLock {
-    pub(crate) fn hold(directory: &Path) -> Result<Self, LockError> {
+    pub(crate) fn hold(directory: &Path) -> Result<Self, EngineError> {
         let path = directory.join("lock");
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
@@ -46,7 +33,7 @@ impl DirectoryLock {
                 let mut text = String::new();
                 file.read_to_string(&mut text)?;
                 let holder = Holder { process: text.trim().parse().ok() };
-                return Err(LockError::Held(holder));
+                return Err(EngineError::InUse { directory: directory.to_owned(), holder });
             }
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }

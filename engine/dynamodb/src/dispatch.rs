@@ -20,7 +20,7 @@ pub(crate) fn answer(core: &Core, operation: Operation, body: &[u8]) -> Result<S
 
 /// Runs a call that reads or writes items, as far as the partitions admit it.
 pub(crate) fn run(core: &Core, call: Call) -> Result<String, ApiError> {
-    match core.partitions() {
+    match &core.partitions {
         Some(partitions) => Admission::new(core, partitions).run(call),
         None => core.run_unlimited(call),
     }

@@ -47,8 +47,7 @@ impl Engine {
     /// [`EngineError::Database`], if the directory cannot be read or written.
     pub fn open(directory: &Path, options: &Options) -> Result<Self, EngineError> {
         std::fs::create_dir_all(directory)?;
-        let lock = DirectoryLock::hold(directory);
-        let lock = lock.map_err(|error| EngineError::of_lock(directory.to_owned(), error))?;
+        let lock = DirectoryLock::hold(directory)?;
         let file = directory.join("items.sqlite");
         let file = file
             .to_str()
@@ -71,15 +70,15 @@ impl Engine {
                 ledger.open_log(name);
             }
         }
-        ledger.continue_journal(journal, rest.lines, rest.newest);
+        let intent = ledger.continue_journal(journal, rest);
         let core = Core::new(db, ledger, options, Some(lock));
-        rest.intent.map_or(Ok(()), |intent| core.finish(intent))?;
+        intent.map_or(Ok(()), |intent| core.finish(intent))?;
         Ok(Self::new(core))
     }
 
     fn new(core: Core) -> Self {
         let core = Arc::new(core);
-        let client = client::build(client::connector(Arc::clone(&core)));
+        let client = client::build(client::shared(Layer::faultless(Arc::clone(&core))));
         Self { core, client }
     }
 
@@ -102,17 +101,17 @@ impl Engine {
 
     /// A client with faults.
     pub fn client_with(&self, faults: Faults) -> FaultyClient {
-        FaultyClient::new(Layer::new(Arc::clone(&self.core), &faults))
+        FaultyClient::new(Layer::recording(Arc::clone(&self.core), &faults))
     }
 
     /// A client whose faults can be replaced while it is used. At first it has none.
     pub fn live_client(&self) -> LiveClient {
-        LiveClient::new(Layer::live(Arc::clone(&self.core)))
+        LiveClient::new(Layer::faultless(Arc::clone(&self.core)))
     }
 
     /// The HTTP client that answers the SDK's requests, for SDK clients with other settings.
     pub fn http_client(&self) -> SharedHttpClient {
-        client::connector(Arc::clone(&self.core))
+        client::shared(Layer::faultless(Arc::clone(&self.core)))
     }
 
     /// A table's stream, if the table exists and its stream is on.
@@ -146,7 +145,7 @@ impl Engine {
         let mut ledger = self.core.ledger();
         let mut replicas = lag.map(Replicas::new).transpose()?;
         if let Some(replicas) = &mut replicas {
-            replicas.copy(self.core.db(), folder.path())?;
+            replicas.copy(&self.core.db, folder.path())?;
         }
         ledger.replicas = replicas;
         Ok(())
@@ -159,7 +158,7 @@ impl Engine {
 
     /// The engine's clock.
     pub fn clock(&self) -> &Clock {
-        self.core.clock()
+        &self.core.clock
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dynoxide::DynoxideError;
 
 use crate::api_error::ApiError;
-use crate::directory_lock::{Holder, LockError};
+use crate::directory_lock::Holder;
 
 /// The engine could not be opened, or could not create a table.
 #[derive(Debug, thiserror::Error)]
@@ -27,16 +27,6 @@ pub enum EngineError {
     /// DynamoDB would refuse the request. The text is the body of its response.
     #[error("refused: {0}")]
     Refused(String),
-}
-
-impl EngineError {
-    /// The directory could not be locked.
-    pub(crate) fn of_lock(directory: PathBuf, error: LockError) -> Self {
-        match error {
-            LockError::Held(holder) => Self::InUse { directory, holder },
-            LockError::Io(error) => Self::Directory(error),
-        }
-    }
 }
 
 impl From<ApiError> for EngineError {

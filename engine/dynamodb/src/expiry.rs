@@ -10,7 +10,6 @@ use dynoxide::Item;
 
 use crate::change::Change;
 use crate::item_id::ItemId;
-use crate::table::Table;
 
 /// The items with a TTL, by the time at which they expire, in epoch seconds.
 #[derive(Debug, Default)]
@@ -23,9 +22,6 @@ pub(crate) struct Expiry {
 impl Expiry {
     pub(crate) fn observe(&mut self, change: &Change) {
         let Change { table, key, .. } = change;
-        if table.ttl_attribute.is_none() {
-            return;
-        }
         let at = |image: &Option<Item>| table.expires_at(image.as_ref()?);
         let (before, after) = (at(&change.before), at(&change.after));
         if before == after {
@@ -59,17 +55,6 @@ impl Expiry {
             Some(key) => drop(self.unindexed.insert(table.to_owned(), Some(key))),
             None => drop(self.unindexed.remove(table)),
         }
-    }
-
-    /// Adds an item that existed before the index observed its first change.
-    pub(crate) fn add(&mut self, table: &Table, item: &Item) {
-        let (Some(at), Some(id), Some(key)) =
-            (table.expires_at(item), ItemId::of(table, item), table.key.of(item))
-        else {
-            return;
-        };
-        let due = self.tables.entry(table.name.clone()).or_default();
-        due.insert((at, id), key);
     }
 
     pub(crate) fn drop_table(&mut self, table: &str) {

@@ -28,9 +28,9 @@ use std::time::Duration;
 use dynoxide::Item;
 use serde::{Deserialize, Serialize};
 
-use crate::capture::{Record, SequenceNumber};
 use crate::clock::micros;
 use crate::open_progress::OpenProgress;
+use crate::stream::{Record, SequenceNumber};
 
 /// The time for which one segment accepts new records.
 const SEGMENT: Duration = Duration::from_secs(60 * 60);
@@ -56,23 +56,15 @@ struct Segment {
     length: u64,
 }
 
-/// One stored record.
-#[derive(Debug, Deserialize)]
-pub(crate) struct JournalLine {
-    pub(crate) table: String,
+/// One stored record. A line that is written borrows its parts.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct JournalLine<T = String, R = Record> {
+    pub(crate) table: T,
     /// The label of the table's stream. A stream that is created anew has another label.
-    pub(crate) label: String,
+    pub(crate) label: T,
     /// The hash of the partition key. It decides the shard.
     pub(crate) hash: u64,
-    pub(crate) record: Record,
-}
-
-#[derive(Serialize)]
-struct JournalLineRef<'a> {
-    table: &'a str,
-    label: &'a str,
-    hash: u64,
-    record: &'a Record,
+    pub(crate) record: R,
 }
 
 /// A write that is about to run.
@@ -168,7 +160,7 @@ impl Journal {
     /// # Errors
     /// If the record could not be appended now. It is not lost.
     pub(crate) fn append(&mut self, table: &str, label: &str, hash: u64, record: &Record) -> io::Result<()> {
-        serde_json::to_writer(&mut self.waiting, &JournalLineRef { table, label, hash, record })?;
+        serde_json::to_writer(&mut self.waiting, &JournalLine { table, label, hash, record })?;
         self.waiting.push(b'\n');
         self.write_waiting(record.at_micros)
     }
@@ -288,7 +280,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::capture::EventName;
+    use crate::stream::EventName;
 
     const HOUR: u64 = 3_600_000_000;
     const DAY: Duration = Duration::from_secs(24 * 3600);

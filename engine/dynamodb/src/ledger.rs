@@ -10,15 +10,14 @@ use dynoxide::{Database, DynoxideError, Item};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::api_error::ApiError;
-use crate::call::Staleness;
-use crate::capture::{EventName, Log, Record, SequenceNumber};
 use crate::change::Change;
 use crate::expiry::Expiry;
 use crate::held_back::HeldBack;
-use crate::journal::{IntendedItem, Intent, Journal, JournalLine};
+use crate::journal::{IntendedItem, Intent, Journal, JournalRest};
 use crate::options::Options;
 use crate::replica::Replicas;
 use crate::seed;
+use crate::stream::{EventName, Log, Record, SequenceNumber};
 use crate::table::{StreamView, Table};
 
 pub(crate) struct Ledger {
@@ -28,7 +27,8 @@ pub(crate) struct Ledger {
     pub(crate) replicas: Option<Replicas>,
     pub(crate) held_back: HeldBack,
     journal: Option<Journal>,
-    newest: SequenceNumber,
+    /// The newest record's position in the order of changes.
+    pub(crate) newest: SequenceNumber,
     options: Options,
 }
 
@@ -44,11 +44,6 @@ impl Ledger {
             newest: SequenceNumber::START,
             options: options.clone(),
         })
-    }
-
-    /// The newest record's position in the order of changes.
-    pub(crate) fn newest(&self) -> SequenceNumber {
-        self.newest
     }
 
     /// A table's description, read once and cached until [`Ledger::forget`].
@@ -93,18 +88,6 @@ impl Ledger {
         self.logs.remove(table);
     }
 
-    /// The replica that answers an eventually consistent read. `None`: the database itself answers.
-    pub(crate) fn replica(
-        &mut self,
-        staleness: Staleness,
-        now_micros: u64,
-    ) -> Result<Option<Database>, ApiError> {
-        match &mut self.replicas {
-            Some(replicas) => Ok(replicas.choose(staleness, now_micros)?),
-            None => Ok(None),
-        }
-    }
-
     /// Records a change in the stream, the expiry times and the replicas.
     pub(crate) fn record(&mut self, change: &Change, now_micros: u64) -> Result<(), ApiError> {
         if change.before == change.after {
@@ -122,7 +105,7 @@ impl Ledger {
         let partition = change.table.partition_of(&change.key).unwrap_or_default();
         let log = self.open_log(&change.table.name);
         let hash = seed::hash(&partition);
-        log.append(log.shard_of(hash), Arc::clone(&record));
+        log.append(hash, Arc::clone(&record));
         self.newest = sequence;
         if let Some(journal) = &mut self.journal
             && let Err(error) = journal.append(&change.table.name, &stream.label, hash, &record)
@@ -180,25 +163,21 @@ impl Ledger {
         }
     }
 
-    /// Continues a journal: adds its records to the logs, and appends new records to it from now on.
-    pub(crate) fn continue_journal(
-        &mut self,
-        journal: Journal,
-        lines: Vec<JournalLine>,
-        newest: SequenceNumber,
-    ) {
-        self.newest = newest;
-        for line in lines {
+    /// Continues a journal: adds its records to the logs, and appends new records to it from now on. Returns the intent
+    /// that is unfinished.
+    pub(crate) fn continue_journal(&mut self, journal: Journal, rest: JournalRest) -> Option<Intent> {
+        self.newest = rest.newest;
+        for line in rest.lines {
             let table = self.tables.get(&line.table);
             let stream = table.and_then(|table| table.stream.as_ref());
             // The record of an earlier table or stream of the same name has another label.
             if stream.is_none_or(|stream| stream.label != line.label) {
                 continue;
             }
-            let log = self.open_log(&line.table);
-            log.append(log.shard_of(line.hash), Arc::new(line.record));
+            self.open_log(&line.table).append(line.hash, Arc::new(line.record));
         }
         self.journal = Some(journal);
+        rest.intent
     }
 }
 

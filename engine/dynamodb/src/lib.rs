@@ -68,9 +68,7 @@
 
 mod admission;
 mod api_error;
-mod attribute;
 mod call;
-mod capture;
 mod change;
 mod client;
 mod clock;

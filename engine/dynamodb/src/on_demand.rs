@@ -54,12 +54,11 @@ pub(crate) struct OnDemandTable {
     minutes: VecDeque<Used>,
 }
 
-/// The units that were used in one minute.
+/// The units that were used in one minute, by the kind of access.
 #[derive(Debug, Clone, Copy, Default)]
 struct Used {
     minute: u64,
-    reads: f64,
-    writes: f64,
+    units: [f64; 2],
 }
 
 /// The use of a partition in the last minute that had any, and the number of hot minutes directly before it.
@@ -67,22 +66,6 @@ struct Used {
 struct Heat {
     used: Used,
     hot_minutes: u32,
-}
-
-impl Used {
-    fn of(&self, kind: AccessKind) -> f64 {
-        match kind {
-            AccessKind::Read => self.reads,
-            AccessKind::Write => self.writes,
-        }
-    }
-
-    fn add(&mut self, kind: AccessKind, units: f64) {
-        match kind {
-            AccessKind::Read => self.reads += units,
-            AccessKind::Write => self.writes += units,
-        }
-    }
 }
 
 impl OnDemandTable {
@@ -106,7 +89,7 @@ impl OnDemandTable {
         let now = now_micros / MINUTE_MICROS;
         let recent =
             self.minutes.iter().filter(|used| used.minute < now && used.minute + PEAK_MINUTES >= now);
-        let peak = recent.map(|used| used.of(kind) / 60.0).fold(0.0, f64::max);
+        let peak = recent.map(|used| used.units[kind as usize] / 60.0).fold(0.0, f64::max);
         (2.0 * peak).max(self.first_partitions * rate)
     }
 
@@ -118,17 +101,18 @@ impl OnDemandTable {
             self.minutes.retain(|used| used.minute + PEAK_MINUTES >= minute);
         }
         if let Some(used) = self.minutes.back_mut() {
-            used.add(kind, units);
+            used.units[kind as usize] += units;
         }
         let start = self.partition(hash);
         let end = self.partitions.range(start..).nth(1).map_or(u64::MAX, |(next, _)| *next);
         let heat = self.partitions.entry(start).or_default();
         if heat.used.minute != minute {
-            let is_hot = heat.used.minute + 1 == minute && heat.used.of(kind) >= HOT_SHARE * 60.0 * rate;
+            let is_hot =
+                heat.used.minute + 1 == minute && heat.used.units[kind as usize] >= HOT_SHARE * 60.0 * rate;
             let hot_minutes = if is_hot { heat.hot_minutes + 1 } else { 0 };
             *heat = Heat { used: Used { minute, ..Used::default() }, hot_minutes };
         }
-        heat.used.add(kind, units);
+        heat.used.units[kind as usize] += units;
         if heat.hot_minutes >= HOT_MINUTES {
             *heat = Heat::default();
             self.partitions.insert(start + (end - start) / 2, Heat::default());

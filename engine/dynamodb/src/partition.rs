@@ -10,8 +10,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dynoxide::streams;
-
 use crate::api_error::ThrottlingReason;
 use crate::clock::micros;
 use crate::limits;
@@ -78,23 +76,13 @@ impl BucketId {
         Self { kind: AccessKind::Write, part: Part::Whole, ..self.clone() }
     }
 
-    /// DynamoDB gives an on-demand table without a configured maximum this reason, whether its key, its partition or the
-    /// whole table is short.
+    /// The reason for which an empty bucket throttles a call.
     pub(crate) fn reason(&self) -> ThrottlingReason {
         let kind = match self.kind {
             AccessKind::Read => "Read",
             AccessKind::Write => "Write",
         };
-        match &self.index {
-            None => ThrottlingReason {
-                reason: format!("Table{kind}KeyRangeThroughputExceeded"),
-                resource: streams::table_arn(&self.table),
-            },
-            Some(index) => ThrottlingReason {
-                reason: format!("Index{kind}KeyRangeThroughputExceeded"),
-                resource: streams::index_arn(&self.table, index),
-            },
-        }
+        ThrottlingReason::key_range(kind, &self.table, self.index.as_deref())
     }
 }
 

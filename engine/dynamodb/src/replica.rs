@@ -6,8 +6,8 @@
 //! go back in time, because some are answered by a lagging replica and others by the database itself. The items of a
 //! transaction become visible one by one.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::btree_map::OccupiedEntry;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ impl Replicas {
     /// Repeats an operation on tables at once: such operations have no lag.
     pub(crate) fn control(&mut self, operation: Operation, body: &[u8]) -> Result<(), ApiError> {
         for replica in [&mut self.table, &mut self.index] {
-            replica.apply_all()?;
+            replica.apply_until(u64::MAX, usize::MAX)?;
             match operation {
                 Operation::CreateTable => drop(replica.db.create_table(parse(operation, body)?)?),
                 Operation::DeleteTable => drop(replica.db.delete_table(parse(operation, body)?)?),
@@ -114,14 +114,13 @@ struct Replica {
     stream: u64,
     longest_micros: u64,
     changes: u64,
-    pending: BinaryHeap<Reverse<Pending>>,
+    /// The changes that are not visible yet, by the time at which they become visible and their number.
+    pending: BTreeMap<(u64, u64), Pending>,
     /// The time at which the last pending change of each partition becomes visible.
     visible_micros: HashMap<String, u64>,
 }
 
 struct Pending {
-    visible_micros: u64,
-    number: u64,
     table: String,
     partition: String,
     key: Item,
@@ -136,7 +135,7 @@ impl Replica {
             stream,
             longest_micros: micros(longest),
             changes: 0,
-            pending: BinaryHeap::new(),
+            pending: BTreeMap::new(),
             visible_micros: HashMap::new(),
         })
     }
@@ -150,64 +149,27 @@ impl Replica {
         let partition = format!("{}/{partition}", table.name);
         let visible = self.visible_micros.entry(partition.clone()).or_default();
         *visible = (*visible).max(now_micros.saturating_add(lag));
-        self.pending.push(Reverse(Pending {
-            visible_micros: *visible,
-            number: self.changes,
-            table: table.name.clone(),
-            partition,
-            key: change.key.clone(),
-            after: change.after.clone(),
-        }));
+        let (key, after) = (change.key.clone(), change.after.clone());
+        let pending = Pending { table: table.name.clone(), partition, key, after };
+        self.pending.insert((*visible, self.changes), pending);
         Ok(())
-    }
-
-    fn apply_all(&mut self) -> Result<(), DynoxideError> {
-        self.apply_until(u64::MAX, usize::MAX)
     }
 
     /// Applies the changes that are visible by now, at most `most` of them.
     fn apply_until(&mut self, now_micros: u64, most: usize) -> Result<(), DynoxideError> {
         for _ in 0..most {
-            let is_visible = |next: &Reverse<Pending>| next.0.visible_micros <= now_micros;
-            if !self.pending.peek().is_some_and(is_visible) {
-                return Ok(());
-            }
-            let Some(Reverse(next)) = self.pending.pop() else {
+            let next = self.pending.first_entry().filter(|next| next.key().0 <= now_micros);
+            let Some(((visible_micros, _), next)) = next.map(OccupiedEntry::remove_entry) else {
                 return Ok(());
             };
-            if self.visible_micros.get(&next.partition) == Some(&next.visible_micros) {
+            if self.visible_micros.get(&next.partition) == Some(&visible_micros) {
                 self.visible_micros.remove(&next.partition);
             }
-            self.apply(next)?;
+            set_image(&self.db, &next.table, &next.key, next.after)?;
         }
         Ok(())
     }
-
-    fn apply(&self, change: Pending) -> Result<(), DynoxideError> {
-        set_image(&self.db, &change.table, &change.key, change.after)
-    }
 }
-
-impl Ord for Pending {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let key = |p: &Self| (p.visible_micros, p.number);
-        key(self).cmp(&key(other))
-    }
-}
-
-impl PartialOrd for Pending {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Pending {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Pending {}
 
 #[cfg(test)]
 mod tests {

@@ -5,11 +5,11 @@
 //! deleted with the table.
 
 use std::collections::HashMap;
+use std::iter;
 
 use dynoxide::actions::list_tags_of_resource::ListTagsOfResourceRequest;
 use dynoxide::actions::query::QueryRequest;
-use dynoxide::storage::TableMetadata;
-use dynoxide::types::{GlobalSecondaryIndex, KeySchemaElement, KeyType};
+use dynoxide::types::{GlobalSecondaryIndex, KeySchemaElement, KeyType, ProjectionType};
 use dynoxide::{AttributeValue, Database, DynoxideError, Item, streams};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,8 @@ impl StreamView {
 }
 
 /// The names of the attributes in the key of a table or an index.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<KeySchemaElement>", into = "Vec<KeySchemaElement>")]
 pub struct KeyNames {
     /// The partition key's attribute.
     pub partition: String,
@@ -68,15 +69,28 @@ pub struct KeyNames {
     pub sort: Option<String>,
 }
 
-impl KeyNames {
-    fn read(schema: &[KeySchemaElement]) -> Option<Self> {
+impl TryFrom<Vec<KeySchemaElement>> for KeyNames {
+    type Error = &'static str;
+
+    fn try_from(schema: Vec<KeySchemaElement>) -> Result<Self, Self::Error> {
         let of = |kind: KeyType| {
             let element = schema.iter().find(|e| e.key_type == kind)?;
             Some(element.attribute_name.clone())
         };
-        Some(Self { partition: of(KeyType::HASH)?, sort: of(KeyType::RANGE) })
+        let partition = of(KeyType::HASH).ok_or("a key needs a HASH attribute")?;
+        Ok(Self { partition, sort: of(KeyType::RANGE) })
     }
+}
 
+impl From<KeyNames> for Vec<KeySchemaElement> {
+    fn from(key: KeyNames) -> Self {
+        let element = |attribute_name, key_type| KeySchemaElement { attribute_name, key_type };
+        let sort = key.sort.map(|name| element(name, KeyType::RANGE));
+        iter::once(element(key.partition, KeyType::HASH)).chain(sort).collect()
+    }
+}
+
+impl KeyNames {
     /// The key attributes of an item, if it has all of them.
     pub(crate) fn of(&self, item: &Item) -> Option<Item> {
         let names = [Some(&self.partition), self.sort.as_ref()];
@@ -113,37 +127,18 @@ impl Table {
         let Some(meta) = db.get_table_metadata(name)? else {
             return Ok(None);
         };
-        let tags = db
-            .list_tags_of_resource(ListTagsOfResourceRequest {
-                resource_arn: Some(streams::table_arn(name)),
-            })?
-            .tags;
-        let stream = tags
-            .into_iter()
-            .find(|tag| tag.key == STREAM_TAG)
-            .and_then(|tag| StreamSettings::decode(&tag.value));
-        Self::parse(&meta, stream).map(Some)
-    }
-
-    fn parse(meta: &TableMetadata, stream: Option<StreamSettings>) -> Result<Self, DynoxideError> {
-        let key: Vec<KeySchemaElement> = parse_json(&meta.key_schema)?;
-        let key = KeyNames::read(&key).ok_or_else(|| corrupt("a table without a partition key"))?;
+        let resource_arn = Some(streams::table_arn(name));
+        let tags = db.list_tags_of_resource(ListTagsOfResourceRequest { resource_arn })?.tags;
+        let stream = tags.iter().find(|tag| tag.key == STREAM_TAG);
+        let stream = stream.and_then(|tag| StreamSettings::decode(&tag.value));
+        let key: KeyNames = parse_json(&meta.key_schema)?;
         let definitions: Vec<GlobalSecondaryIndex> = match &meta.gsi_definitions {
             Some(json) => parse_json(json)?,
             None => Vec::new(),
         };
         let indexes = definitions.into_iter().map(|gsi| Index::parse(gsi, &key)).collect::<Result<_, _>>()?;
-        Ok(Self {
-            name: meta.table_name.clone(),
-            key,
-            indexes,
-            ttl_attribute: meta.ttl_attribute.clone().filter(|_| meta.ttl_enabled),
-            stream,
-        })
-    }
-
-    pub(crate) fn index(&self, name: &str) -> Option<&Index> {
-        self.indexes.iter().find(|index| index.name == name)
+        let ttl_attribute = meta.ttl_attribute.filter(|_| meta.ttl_enabled);
+        Ok(Some(Self { name: meta.table_name, key, indexes, ttl_attribute, stream }))
     }
 
     /// The partition of an item or key of this table.
@@ -155,7 +150,7 @@ impl Table {
     /// partition key equal. `None` if this parser finds no such value. dynoxide refuses malformed conditions.
     pub(crate) fn queried_partition(&self, query: &QueryRequest) -> Option<String> {
         let names_of_key = match &query.index_name {
-            Some(index) => &self.index(index)?.key,
+            Some(name) => &self.indexes.iter().find(|index| index.name == *name)?.key,
             None => &self.key,
         };
         let condition = query.key_condition_expression.as_deref()?;
@@ -190,10 +185,7 @@ impl Table {
 
 impl Index {
     fn parse(gsi: GlobalSecondaryIndex, table_key: &KeyNames) -> Result<Self, DynoxideError> {
-        use dynoxide::types::ProjectionType;
-
-        let key =
-            KeyNames::read(&gsi.key_schema).ok_or_else(|| corrupt("an index without a partition key"))?;
+        let key = KeyNames::try_from(gsi.key_schema).map_err(corrupt)?;
         let mut held = vec![table_key.partition.clone(), key.partition.clone()];
         held.extend(table_key.sort.clone());
         held.extend(key.sort.clone());

@@ -35,8 +35,8 @@ pub(crate) struct Batch {
     bytes: usize,
     /// The number of invocations with these records, alone or with others.
     pub(crate) invocations: u32,
-    /// The retries used so far, of `MaximumRetryAttempts`.
-    retries: u32,
+    /// The retries used so far, of `MaximumRetryAttempts`. The remaining part of a batch has the batch's count.
+    pub(crate) retries: u32,
     /// The failure of the last invocation.
     pub(crate) cause: Option<Cause>,
 }
@@ -63,10 +63,6 @@ impl Batch {
         self.deliveries.is_empty()
     }
 
-    pub(crate) fn is_full(&self, mapping: &Mapping) -> bool {
-        self.len() >= mapping.batch_size
-    }
-
     /// Adds a record, and returns whether it was added: not if the event would become too large. A single record always
     /// fits.
     pub(crate) fn push(&mut self, delivery: Delivery) -> bool {
@@ -77,11 +73,6 @@ impl Batch {
         self.bytes = bytes;
         self.deliveries.push(delivery);
         true
-    }
-
-    /// The retries used so far. The remaining part of a batch has the batch's count.
-    pub(crate) fn retries(&self) -> u32 {
-        self.retries
     }
 
     /// The JSON of the event with which the function is invoked.

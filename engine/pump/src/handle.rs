@@ -13,13 +13,9 @@ use crate::troubles::Troubles;
 
 /// Watches and controls a pump. Clones belong to the same pump.
 #[derive(Debug, Clone)]
-pub struct PumpHandle(Arc<PumpState>);
+pub struct PumpHandle(pub(crate) Arc<PumpState>);
 
 impl PumpHandle {
-    pub(crate) fn new(shared: Arc<PumpState>) -> Self {
-        Self(shared)
-    }
-
     /// The counts so far, by shard.
     pub fn statistics(&self) -> Vec<ShardStatistics> {
         self.0.progress.statistics(&self.0.stream)

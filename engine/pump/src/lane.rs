@@ -112,7 +112,7 @@ impl Lane {
                 return Read::Full;
             }
             self.read_to = record.sequence();
-            if batch.is_full(&self.shared.mapping) {
+            if batch.len() >= self.shared.mapping.batch_size {
                 return Read::Full;
             }
         }
@@ -176,7 +176,7 @@ impl Lane {
                 Next::Done => {}
                 Next::Retry(batch) => {
                     self.shared.progress.count(self.shard, |counts| counts.retries += 1);
-                    self.back_off(batch.retries()).await?;
+                    self.back_off(batch.retries).await?;
                     waiting.push(batch);
                 }
                 Next::Bisect(parts) => {

@@ -1,6 +1,5 @@
 //! The lanes' progress: the position up to which each lane is settled, and counts per shard.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -36,14 +35,12 @@ pub struct ShardStatistics {
     pub iterator_age: Duration,
 }
 
+/// The progress by shard. Its receivers are woken whenever a lane's settled position changes.
 #[derive(Debug)]
-pub(crate) struct Progress {
-    shards: Mutex<Vec<ShardProgress>>,
-    settled: watch::Sender<()>,
-}
+pub(crate) struct Progress(watch::Sender<Vec<ShardProgress>>);
 
 #[derive(Debug)]
-struct ShardProgress {
+pub(crate) struct ShardProgress {
     counts: ShardStatistics,
     lanes: Vec<LanePosition>,
 }
@@ -64,45 +61,42 @@ impl Progress {
             counts: ShardStatistics::default(),
             lanes: lanes.into_iter().map(lane).collect(),
         };
-        Self {
-            shards: Mutex::new(positions.into_iter().map(shard).collect()),
-            settled: watch::Sender::new(()),
-        }
-    }
-
-    fn shards(&self) -> MutexGuard<'_, Vec<ShardProgress>> {
-        self.shards.lock().unwrap_or_else(PoisonError::into_inner)
+        Self(watch::Sender::new(positions.into_iter().map(shard).collect()))
     }
 
     /// Changes the counts of a shard.
     pub(crate) fn count(&self, shard: u16, count: impl FnOnce(&mut ShardStatistics)) {
-        count(&mut self.shards()[usize::from(shard)].counts);
+        self.0.send_if_modified(|shards| {
+            count(&mut shards[usize::from(shard)].counts);
+            false
+        });
     }
 
     /// Notes the time of the oldest record in a lane's batch. `None`: the lane has no batch.
     pub(crate) fn at_hand(&self, shard: u16, lane: u16, micros: Option<u64>) {
-        self.shards()[usize::from(shard)].lanes[usize::from(lane)].at_hand_micros = micros;
+        self.0.send_if_modified(|shards| {
+            shards[usize::from(shard)].lanes[usize::from(lane)].at_hand_micros = micros;
+            false
+        });
     }
 
     /// Notes that a lane is settled up to a position.
     pub(crate) fn settle(&self, shard: u16, lane: u16, up_to: SequenceNumber) {
-        let mut shards = self.shards();
-        let settled = &mut shards[usize::from(shard)].lanes[usize::from(lane)].settled;
-        if *settled != up_to {
-            *settled = up_to;
-            self.settled.send_replace(());
-        }
+        self.0.send_if_modified(|shards| {
+            let settled = &mut shards[usize::from(shard)].lanes[usize::from(lane)].settled;
+            std::mem::replace(settled, up_to) != up_to
+        });
     }
 
     /// A receiver that is woken whenever a lane's settled position changes.
-    pub(crate) fn changes(&self) -> watch::Receiver<()> {
-        self.settled.subscribe()
+    pub(crate) fn changes(&self) -> watch::Receiver<Vec<ShardProgress>> {
+        self.0.subscribe()
     }
 
     /// Every lane: its shard, its number, and the position up to which it is settled.
     pub(crate) fn lanes(&self) -> Vec<(u16, u16, SequenceNumber)> {
         let mut lanes = Vec::new();
-        for (shard, state) in (0..).zip(self.shards().iter()) {
+        for (shard, state) in (0..).zip(self.0.borrow().iter()) {
             lanes.extend((0..).zip(&state.lanes).map(|(lane, position)| (shard, lane, position.settled)));
         }
         lanes
@@ -110,7 +104,7 @@ impl Progress {
 
     /// True if every record that the stream holds is settled.
     pub(crate) fn is_idle(&self, stream: &Stream) -> bool {
-        let shards = self.shards();
+        let shards = self.0.borrow();
         (0u16..).zip(shards.iter()).all(|(number, shard)| {
             let latest = stream.latest(number);
             shard.lanes.iter().all(|lane| lane.settled >= latest)
@@ -122,14 +116,14 @@ impl Progress {
         Checkpoints {
             stream: stream.arn().to_owned(),
             order,
-            lanes: self.shards().iter().map(lanes).collect(),
+            lanes: self.0.borrow().iter().map(lanes).collect(),
         }
     }
 
     /// The counts of each shard, with the age of its oldest unsettled record.
     pub(crate) fn statistics(&self, stream: &Stream) -> Vec<ShardStatistics> {
         let now = stream.now_micros();
-        let shards = self.shards();
+        let shards = self.0.borrow();
         let statistics = |(number, shard): (u16, &ShardProgress)| {
             let oldest = shard.lanes.iter().filter_map(|lane| lane.oldest_micros(stream, number)).min();
             let age = oldest.map_or(0, |micros| now.saturating_sub(micros));

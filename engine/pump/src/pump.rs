@@ -80,7 +80,7 @@ impl Pump {
 
     /// A handle to watch and control the pump, before it runs and while it runs.
     pub fn handle(&self) -> PumpHandle {
-        PumpHandle::new(Arc::clone(&self.0))
+        PumpHandle(Arc::clone(&self.0))
     }
 
     /// Runs until the pump is stopped, then waits for the invocations under way. If the returned future is dropped

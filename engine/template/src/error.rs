@@ -1,6 +1,6 @@
 //! The errors of reading a template.
 
-use lately_pump::FilterError;
+use std::error::Error;
 
 /// The template cannot be read, or lacks the requested part.
 #[derive(Debug, thiserror::Error)]
@@ -18,14 +18,6 @@ pub enum TemplateError {
         id: String,
         /// The reason.
         source: serde_json::Error,
-    },
-    /// A table's keys, stream or projection are not valid in DynamoDB.
-    #[error("resource {id}: {problem}")]
-    Table {
-        /// The table's logical id.
-        id: String,
-        /// The reason.
-        problem: &'static str,
     },
     /// The template declares no table, or more than one.
     #[error("the template declares {0} tables, but it must declare exactly one")]
@@ -55,16 +47,6 @@ pub enum TemplateError {
         /// The event's logical id.
         event: String,
         /// The reason.
-        problem: &'static str,
-    },
-    /// A stream mapping's filter is not valid in Lambda, or this engine does not support it.
-    #[error("function {function}, event {event}: {source}")]
-    Filter {
-        /// The function's logical id.
-        function: String,
-        /// The event's logical id.
-        event: String,
-        /// The reason.
-        source: FilterError,
+        problem: Box<dyn Error + Send + Sync>,
     },
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::parameter;
@@ -35,49 +35,33 @@ pub(crate) struct Environment {
 pub(crate) const DEFAULT_TIMEOUT: u32 = 3;
 
 /// A statement of a function's inline policies.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct Statement {
     /// The statement's name.
     pub sid: Option<String>,
     /// `Allow` or `Deny`.
     pub effect: String,
     /// The actions, `dynamodb:Query` for example.
+    #[serde(rename = "Action", deserialize_with = "texts")]
     pub actions: Vec<String>,
     /// The resources in the notation of `Fn::Sub`: `${Table.Arn}/index/gsi1`.
+    #[serde(rename = "Resource", deserialize_with = "texts")]
     pub resources: Vec<String>,
     /// The conditions, or null.
+    #[serde(rename = "Condition", default)]
     pub conditions: Value,
-}
-
-/// A statement in the template's notation. A single action or resource need not be in a list.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct Written {
-    sid: Option<String>,
-    effect: String,
-    action: Value,
-    resource: Value,
-    #[serde(default)]
-    condition: Value,
 }
 
 /// The statements of the inline policies.
 pub(crate) fn statements(policies: &Value) -> Result<Vec<Statement>, serde_json::Error> {
     let documents = list(policies).iter().filter_map(|policy| policy.get("Statement"));
-    documents.flat_map(list).map(|written| Ok(Written::deserialize(written)?.statement())).collect()
+    documents.flat_map(list).map(Statement::deserialize).collect()
 }
 
-impl Written {
-    fn statement(self) -> Statement {
-        let texts = |value: &Value| list(value).iter().map(as_sub).collect();
-        Statement {
-            sid: self.sid,
-            effect: self.effect,
-            actions: texts(&self.action),
-            resources: texts(&self.resource),
-            conditions: self.condition,
-        }
-    }
+/// Actions or resources. A single one need not be in a list.
+fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(list(&Value::deserialize(deserializer)?).iter().map(as_sub).collect())
 }
 
 fn list(value: &Value) -> &[Value] {

@@ -3,6 +3,7 @@
 //! An absent property has Lambda's default. An unknown property is refused rather than ignored, so that a mapping
 //! behaves the same in the cloud and locally.
 
+use std::error::Error;
 use std::time::Duration;
 
 use lately_pump::{Filter, Mapping, StartingPosition, limits};
@@ -57,41 +58,36 @@ struct DestinationConfig {
 impl DeclaredMapping {
     /// The mapping's settings. The mapping must read the stream of the table with the logical id `table`.
     pub(crate) fn mapping(self, function: &str, event: &str, table: &str) -> Result<Mapping, TemplateError> {
-        let patterns = self.filter_criteria.filters.iter().map(|filter| filter.pattern.as_str());
-        let filter = Filter::parse(patterns).map_err(|source| TemplateError::Filter {
-            function: function.to_owned(),
-            event: event.to_owned(),
-            source,
-        })?;
-        let mapping = Mapping { filter, ..Mapping::new(function, event) };
-        self.settings(table, mapping).map_err(|problem| TemplateError::Mapping {
+        self.settings(table, Mapping::new(function, event)).map_err(|problem| TemplateError::Mapping {
             function: function.to_owned(),
             event: event.to_owned(),
             problem,
         })
     }
 
-    fn settings(self, table: &str, mapping: Mapping) -> Result<Mapping, &'static str> {
+    fn settings(self, table: &str, mapping: Mapping) -> Result<Mapping, Box<dyn Error + Send + Sync>> {
+        let patterns = self.filter_criteria.filters.iter().map(|filter| filter.pattern.as_str());
+        let filter = Filter::parse(patterns)?;
         if self.stream != serde_json::json!({"Fn::GetAtt": [table, "StreamArn"]}) {
-            return Err("Stream must be !GetAtt of the table's StreamArn");
+            return Err("Stream must be !GetAtt of the table's StreamArn".into());
         }
         let batch_size = self.batch_size.unwrap_or(mapping.batch_size);
         if !(1..=limits::BATCH_RECORDS).contains(&batch_size) {
-            return Err("BatchSize must be 1 to 10000");
+            return Err("BatchSize must be 1 to 10000".into());
         }
         let window = self.maximum_batching_window_in_seconds.map_or(mapping.window, Duration::from_secs);
         if window > limits::BATCHING_WINDOW {
-            return Err("MaximumBatchingWindowInSeconds must be 0 to 300");
+            return Err("MaximumBatchingWindowInSeconds must be 0 to 300".into());
         }
         let lanes = self.parallelization_factor.unwrap_or(mapping.lanes);
         if !(1..=limits::LANES).contains(&lanes) {
-            return Err("ParallelizationFactor must be 1 to 10");
+            return Err("ParallelizationFactor must be 1 to 10".into());
         }
         Ok(Mapping {
             starting_position: match self.starting_position.as_str() {
                 "TRIM_HORIZON" => StartingPosition::TrimHorizon,
                 "LATEST" => StartingPosition::Latest,
-                _ => return Err("StartingPosition must be TRIM_HORIZON or LATEST"),
+                _ => return Err("StartingPosition must be TRIM_HORIZON or LATEST".into()),
             },
             batch_size,
             window,
@@ -116,10 +112,11 @@ impl DeclaredMapping {
                 ),
             },
             bisect: self.bisect_batch_on_function_error,
+            filter,
             report_failures: match self.function_response_types.as_slice() {
                 [] => false,
                 [kind] if kind == "ReportBatchItemFailures" => true,
-                _ => return Err("FunctionResponseTypes must be [ReportBatchItemFailures] or absent"),
+                _ => return Err("FunctionResponseTypes must be [ReportBatchItemFailures] or absent".into()),
             },
             on_failure: self.destination_config.is_some_and(|config| config.on_failure.is_some()),
             ..mapping

@@ -17,13 +17,22 @@ use crate::table::DeclaredTable;
 use crate::{function, mapping, parameter, schedule, yaml};
 
 /// A parsed template.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct Template {
     /// Every resource, by its logical id.
     pub resources: BTreeMap<String, Resource>,
+    #[serde(default)]
     parameters: Parameters,
-    /// `Globals.Function`: the properties that functions have unless they declare their own.
-    function_globals: Value,
+    #[serde(default)]
+    globals: Globals,
+}
+
+#[derive(Debug, Clone, Deserialize, Default)]
+#[serde(rename_all = "PascalCase", default)]
+struct Globals {
+    /// The properties that functions have unless they declare their own.
+    function: Map<String, Value>,
 }
 
 /// A resource of a template.
@@ -55,27 +64,7 @@ impl Template {
     /// # Errors
     /// [`TemplateError::Yaml`], if the text is not YAML; [`TemplateError::Shape`], if it is not a template.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "PascalCase")]
-        struct Document {
-            resources: BTreeMap<String, Resource>,
-            #[serde(default)]
-            parameters: Parameters,
-            #[serde(default)]
-            globals: Globals,
-        }
-        #[derive(Deserialize, Default)]
-        #[serde(rename_all = "PascalCase")]
-        struct Globals {
-            #[serde(default)]
-            function: Map<String, Value>,
-        }
-        let document: Document = serde_json::from_value(yaml::parse(text)?).map_err(TemplateError::Shape)?;
-        Ok(Self {
-            resources: document.resources,
-            parameters: document.parameters,
-            function_globals: Value::Object(document.globals.function),
-        })
+        serde_json::from_value(yaml::parse(text)?).map_err(TemplateError::Shape)
     }
 
     /// The template with a value for a parameter, as a deployment gives it.
@@ -104,12 +93,11 @@ impl Template {
     /// The one table that the template declares.
     ///
     /// # Errors
-    /// [`TemplateError::Tables`], unless there is exactly one table; [`TemplateError::Resource`] and
-    /// [`TemplateError::Table`], if it is not valid in DynamoDB.
+    /// [`TemplateError::Tables`], unless there is exactly one table; [`TemplateError::Resource`], if it is not valid in
+    /// DynamoDB.
     pub fn table(&self) -> Result<TableDefinition, TemplateError> {
         let (id, resource) = self.table_resource()?;
-        let table: DeclaredTable = read(id, &resource.properties)?;
-        table.definition().map_err(|problem| TemplateError::Table { id: id.to_owned(), problem })
+        Ok(read::<DeclaredTable>(id, &resource.properties)?.into())
     }
 
     /// Every route of the HTTP API, sorted.
@@ -118,14 +106,9 @@ impl Template {
     /// [`TemplateError::Resource`], if a function's events are not valid in SAM.
     pub fn routes(&self) -> Result<Vec<Route>, TemplateError> {
         let mut routes = Vec::new();
-        for (id, function) in self.functions()? {
-            for event in function.events.into_values() {
-                if event.kind != "HttpApi" {
-                    continue;
-                }
-                let HttpApi { path, method } = read(id, &event.properties)?;
-                routes.push(Route { function: id.to_owned(), method: method.to_uppercase(), path });
-            }
+        for (id, _, properties) in self.events("HttpApi")? {
+            let HttpApi { path, method } = read(id, &properties)?;
+            routes.push(Route { function: id.to_owned(), method: method.to_uppercase(), path });
         }
         routes.sort();
         Ok(routes)
@@ -135,20 +118,14 @@ impl Template {
     ///
     /// # Errors
     /// [`TemplateError::Resource`], if an event is not valid in SAM, or has a property that the pump does not know;
-    /// [`TemplateError::Mapping`] and [`TemplateError::Filter`], if a value is not valid in Lambda, or the pump does
-    /// not support it; [`TemplateError::Tables`], if there is a mapping but not exactly one table.
+    /// [`TemplateError::Mapping`], if a value is not valid in Lambda, or the pump does not support it;
+    /// [`TemplateError::Tables`], if there is a mapping but not exactly one table.
     pub fn mappings(&self) -> Result<Vec<Mapping>, TemplateError> {
         let mut mappings = Vec::new();
-        for (id, function) in self.functions()? {
-            for (name, event) in &function.events {
-                if event.kind != "DynamoDB" {
-                    continue;
-                }
-                let (table, _) = self.table_resource()?;
-                let properties = self.parameters.resolve(&event.properties);
-                let declared: mapping::DeclaredMapping = read(id, &properties)?;
-                mappings.push(declared.mapping(id, name, table)?);
-            }
+        for (id, name, properties) in self.events("DynamoDB")? {
+            let (table, _) = self.table_resource()?;
+            let declared: mapping::DeclaredMapping = read(id, &self.parameters.resolve(&properties))?;
+            mappings.push(declared.mapping(id, &name, table)?);
         }
         Ok(mappings)
     }
@@ -160,15 +137,10 @@ impl Template {
     /// knows its expression or input.
     pub fn schedules(&self) -> Result<Vec<Schedule>, TemplateError> {
         let mut schedules = Vec::new();
-        for (id, function) in self.functions()? {
-            for (name, event) in &function.events {
-                if event.kind != "ScheduleV2" {
-                    continue;
-                }
-                let declared: schedule::DeclaredSchedule = read(id, &event.properties)?;
-                let unknown = || TemplateError::Schedule { function: id.to_owned(), event: name.clone() };
-                schedules.push(declared.schedule(id, name, &self.parameters).ok_or_else(unknown)?);
-            }
+        for (id, name, properties) in self.events("ScheduleV2")? {
+            let declared: schedule::DeclaredSchedule = read(id, &properties)?;
+            let unknown = || TemplateError::Schedule { function: id.to_owned(), event: name.clone() };
+            schedules.push(declared.schedule(id, &name, &self.parameters).ok_or_else(unknown)?);
         }
         Ok(schedules)
     }
@@ -218,14 +190,20 @@ impl Template {
         Ok(table)
     }
 
-    fn functions(&self) -> Result<Vec<(&str, DeclaredFunction)>, TemplateError> {
-        let functions = self.of_kind(FUNCTION);
-        functions.map(|(id, resource)| Ok((id, read(id, &resource.properties)?))).collect()
+    /// The events of a kind, of all functions: the ids of function and event, and the event's properties.
+    fn events(&self, kind: &str) -> Result<Vec<(&str, String, Value)>, TemplateError> {
+        let mut events = Vec::new();
+        for (id, resource) in self.of_kind(FUNCTION) {
+            let DeclaredFunction { events: declared, .. } = read(id, &resource.properties)?;
+            let of_kind = declared.into_iter().filter(|(_, event)| event.kind == kind);
+            events.extend(of_kind.map(|(name, event)| (id, name, event.properties)));
+        }
+        Ok(events)
     }
 
     /// The properties of `Globals`.
     fn every_function(&self) -> Result<DeclaredFunction, TemplateError> {
-        read("Globals", &self.function_globals)
+        read("Globals", &Value::Object(self.globals.function.clone()))
     }
 
     fn function(&self, id: &str) -> Result<DeclaredFunction, TemplateError> {

@@ -14,7 +14,11 @@ pub fn parse(text: &str) -> Result<Value, ScanError> {
 /// A node as JSON. A short tag becomes the function that it stands for.
 fn json(node: &Yaml<'_>) -> Value {
     match node {
-        Yaml::Value(scalar) => scalar_json(scalar),
+        Yaml::Value(Scalar::Null) | Yaml::Alias(_) | Yaml::BadValue => Value::Null,
+        Yaml::Value(Scalar::Boolean(boolean)) => Value::from(*boolean),
+        Yaml::Value(Scalar::Integer(integer)) => Value::from(*integer),
+        Yaml::Value(Scalar::FloatingPoint(float)) => Value::from(float.into_inner()),
+        Yaml::Value(Scalar::String(text)) => Value::from(text.as_ref()),
         Yaml::Representation(text, ..) => Value::from(text.as_ref()),
         Yaml::Sequence(items) => items.iter().map(json).collect(),
         Yaml::Mapping(entries) => {
@@ -33,17 +37,6 @@ fn json(node: &Yaml<'_>) -> Value {
             };
             Value::Object(Map::from_iter([(name, value)]))
         }
-        Yaml::Alias(_) | Yaml::BadValue => Value::Null,
-    }
-}
-
-fn scalar_json(scalar: &Scalar<'_>) -> Value {
-    match scalar {
-        Scalar::Null => Value::Null,
-        Scalar::Boolean(boolean) => Value::from(*boolean),
-        Scalar::Integer(integer) => Value::from(*integer),
-        Scalar::FloatingPoint(float) => Value::from(float.into_inner()),
-        Scalar::String(text) => Value::from(text.as_ref()),
     }
 }
 

@@ -150,7 +150,7 @@ fn a_mapping_that_is_invalid_in_lambda_is_refused() {
     }
     let filter = r#"FilterCriteria: {Filters: [{Pattern: '{"a": [{"like": "x"}]}'}]}"#;
     let error = refused(&format!("{stream}, StartingPosition: LATEST, {filter}"));
-    assert!(matches!(error, TemplateError::Filter { .. }), "{error}");
+    assert!(matches!(error, TemplateError::Mapping { .. }), "{error}");
 }
 
 #[test]

@@ -166,17 +166,7 @@ pub(crate) struct ScopeRule {
     /// The claim.
     pub(crate) claim: String,
     /// The scopes for each value of the claim. Other values give no scope.
-    pub(crate) map: BTreeMap<String, Vec<ScopeName>>,
-}
-
-/// A scope, by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ScopeName(Scope);
-
-impl<'de> Deserialize<'de> for ScopeName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map(Self).map_err(D::Error::custom)
-    }
+    pub(crate) map: BTreeMap<String, Scopes>,
 }
 
 impl ClaimRules {
@@ -209,7 +199,7 @@ impl ClaimRules {
     fn scopes(&self, claims: &Claims) -> Scopes {
         let Some(ScopeRule { claim, map }) = &self.scopes else { return Scopes::from_iter([Scope::Read]) };
         let values = claims.values(claim);
-        values.iter().filter_map(|value| map.get(*value)).flatten().map(|ScopeName(scope)| *scope).collect()
+        values.iter().filter_map(|value| map.get(*value)).flat_map(|scopes| scopes.iter()).collect()
     }
 }
 

@@ -52,9 +52,9 @@ pub(crate) struct IssuerKeys {
 }
 
 /// The keys of an issuer as they are known now.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct KeyCache {
-    keys: Arc<KeySet>,
+    keys: KeySet,
     /// When the keys were fetched.
     fetched_at: Option<UnixMillis>,
     /// When a fetch last began, whether it succeeded or not.
@@ -98,10 +98,6 @@ async fn in_time<T>(call: impl Future<Output = Result<T, TableError>>) -> Option
     done.inspect_err(|error| tracing::warn!(%error, "the stored keys of an issuer cannot be used")).ok()
 }
 
-const fn millis(time: Duration) -> u64 {
-    time.as_secs() * 1000
-}
-
 #[derive(Deserialize)]
 struct Discovery {
     issuer: String,
@@ -122,15 +118,15 @@ impl IssuerKeys {
         store: &Store,
     ) -> Result<Option<DecodingKey>, KeysUnavailable> {
         let now = store.now();
-        let mut step = self.cache().step(id, algorithm, now);
+        let mut step = self.lock().step(id, algorithm, now);
         if matches!(step, Step::Fetch) {
             let _fetching = self.fetching.lock().await;
             // Another request may have fetched in the meantime.
-            step = self.cache().step(id, algorithm, now);
+            step = self.lock().step(id, algorithm, now);
             if matches!(step, Step::Fetch) {
                 // Boxed: the store's futures are many layers deep.
                 Box::pin(self.refresh(&store.op())).await;
-                step = self.cache().step(id, algorithm, now);
+                step = self.lock().step(id, algorithm, now);
             }
         }
         match step {
@@ -154,7 +150,7 @@ impl IssuerKeys {
             Ok((keys, document)) => {
                 self.cache_keys(keys, now);
                 let is_current = |it: StoredKeys| {
-                    it.document == document && it.fetched_at.get() + millis(KEYS_FRESH) > now.get()
+                    it.document == document && it.fetched_at.get() + KEYS_FRESH.as_secs() * 1000 > now.get()
                 };
                 if !stored.is_some_and(is_current) {
                     in_time(self.stored(op).put(&StoredKeys { document, fetched_at: now })).await;
@@ -162,7 +158,7 @@ impl IssuerKeys {
             }
             Err(error) => {
                 tracing::warn!(issuer = self.issuer, %error, "the keys of an issuer cannot be fetched");
-                let newer = stored.filter(|it| Some(it.fetched_at) > self.cache().fetched_at);
+                let newer = stored.filter(|it| Some(it.fetched_at) > self.lock().fetched_at);
                 if let Some(StoredKeys { document, fetched_at }) = newer
                     && let Ok(keys) = KeySet::parse(document.as_bytes())
                 {
@@ -179,21 +175,17 @@ impl IssuerKeys {
 
     fn cache_keys(&self, keys: KeySet, fetched_at: UnixMillis) {
         let mut cache = self.lock();
-        cache.keys = Arc::new(keys);
+        cache.keys = keys;
         cache.fetched_at = Some(fetched_at);
     }
 
     /// The keys, and the document with them.
     async fn fetch(&self) -> Result<(KeySet, String), FetchError> {
-        let discovered;
         let address = match &self.address {
-            Some(address) => address,
-            None => {
-                discovered = self.discover().await?;
-                &discovered
-            }
+            Some(address) => address.clone(),
+            None => self.discover().await?,
         };
-        let document = self.http.get(address).await?;
+        let document = self.http.get(&address).await?;
         let keys = KeySet::parse(&document)?;
         Ok((keys, String::from_utf8_lossy(&document).into_owned()))
     }
@@ -206,10 +198,6 @@ impl IssuerKeys {
             return Err(FetchError::Foreign);
         }
         Ok(jwks_uri)
-    }
-
-    fn cache(&self) -> KeyCache {
-        self.lock().clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, KeyCache> {

@@ -1,4 +1,4 @@
-//! The access of a stream's caller, which is checked again while the stream is open.
+//! The rights of a stream's caller. Its access is checked again while the stream is open.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -7,19 +7,21 @@ use lately_authorize::Authorizer;
 use lately_kit::access::admits_again;
 use lately_kit::caller::Identity;
 use lately_kit::problem::Problem;
+use lately_kit::quota::Permission;
+use lately_store::OpenStream;
 
-/// A request whose caller had access when it began.
-pub(crate) struct Access {
-    authorizer: Authorizer,
+/// The rights of a stream's caller, who had access when the request began.
+pub(crate) struct Rights {
+    pub(crate) authorizer: Authorizer,
     /// The request, with its token and the parts of its path.
-    parts: Parts,
+    pub(crate) parts: Parts,
+    /// To read pages, while the client catches up.
+    pub(crate) permission: Permission,
+    /// Counts the stream for its caller.
+    pub(crate) open: OpenStream,
 }
 
-impl Access {
-    pub(crate) const fn new(authorizer: Authorizer, parts: Parts) -> Self {
-        Self { authorizer, parts }
-    }
-
+impl Rights {
     /// Checks the token and the route's rule.
     pub(crate) async fn check(&mut self) -> Result<(), Problem> {
         let identity = match authorization(&self.parts.headers) {

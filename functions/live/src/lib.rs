@@ -6,7 +6,7 @@
 //! | for | see |
 //! | --- | --- |
 //! | the body of a stream | `stream.rs` |
-//! | the caller's access while the stream is open | `access.rs` |
+//! | the caller's rights while the stream is open | `access.rs` |
 //! | following a timeline without a gap | `lately-store`, `live/` |
 
 mod access;
@@ -37,9 +37,9 @@ use lately_model::{LiveQuery, SourceLiveQuery};
 use lately_store::{OpenStream, Store};
 use tokio::sync::watch;
 
-use crate::access::Access;
+use crate::access::Rights;
 use crate::limits::{STREAM_TIME, STREAM_TIME_SPREAD};
-use crate::stream::{EventForm, LiveStream, Rights};
+use crate::stream::{EventForm, LiveStream};
 
 /// The header with which a client that connects again continues.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -93,11 +93,10 @@ impl Live {
                 return Err(error.into());
             }
         };
-        let access = Access::new(self.authorizer.clone(), parts);
         let [random, ..] = self.store.ambient().entropy().to_le_bytes();
         let time = self.time - self.time / STREAM_TIME_SPREAD * u32::from(random) / 255;
         let stopped = self.stop.subscribe();
-        let rights = Rights { access, permission, open };
+        let rights = Rights { authorizer: self.authorizer.clone(), parts, permission, open };
         Ok(LiveStream::new(follower, form, rights, stopped, time).into_response())
     }
 }

@@ -24,11 +24,11 @@ use lately_kit::answer::EventStream;
 use lately_kit::problem::Problem;
 use lately_kit::quota::Permission;
 use lately_model::TimelineEvent;
-use lately_store::{LiveFollower, LiveMessage, OpenStream};
+use lately_store::{LiveFollower, LiveMessage};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::access::Access;
+use crate::access::Rights;
 use crate::limits::{ACCESS_EVERY, HEARTBEAT, PROBLEM_BYTES, RETRY_MILLIS};
 
 /// The events of a stream: with their topics, as on the pages of timelines and feeds, or without.
@@ -36,15 +36,6 @@ use crate::limits::{ACCESS_EVERY, HEARTBEAT, PROBLEM_BYTES, RETRY_MILLIS};
 pub(crate) enum EventForm {
     OfTopic,
     WithTopic,
-}
-
-/// The rights of a stream's caller.
-pub(crate) struct Rights {
-    pub(crate) access: Access,
-    /// To read pages, while the client catches up.
-    pub(crate) permission: Permission,
-    /// Counts the stream for its caller.
-    pub(crate) open: OpenStream,
 }
 
 /// One client's stream.
@@ -141,7 +132,7 @@ impl LiveStream {
                     self.rights.open.close().await;
                     message(&mut piece, "settled", Some(&self.follower.cursor()), "{}");
                 }
-                Turn::Check => match self.rights.access.check().await {
+                Turn::Check => match self.rights.check().await {
                     Ok(()) => {
                         self.checks_at = Instant::now() + ACCESS_EVERY;
                         continue;

@@ -6,17 +6,19 @@ use lately_keys::{App, User};
 use lately_kit::answer::Json;
 use lately_kit::body::Body;
 use lately_kit::op::Op;
-use lately_kit::path::Part;
+use lately_kit::path::{Part, PathPart};
 use lately_kit::precondition::{ETag, Under};
 use lately_kit::problem::Problem;
 use lately_kit::query::Query;
 use lately_kit::route::Routes;
 use lately_kit::routes;
-use lately_model::{Document, Precondition, RecordQuery};
+use lately_model::{Document, RecordQuery};
 use lately_store::DocumentKey;
 
 /// The routes of this file.
 pub(crate) fn routes() -> Routes {
+    let (get_profile, put_profile, delete_profile) = (get::<User>, put::<User>, delete::<User>);
+    let (get_settings, put_settings, delete_settings) = (get::<App>, put::<App>, delete::<App>);
     routes! { "Records"
         /// Get a user's profile
         ///
@@ -63,77 +65,54 @@ pub(crate) fn routes() -> Routes {
     }
 }
 
-async fn get_profile(
+/// A name in a path, which is the key of a document.
+trait DocumentName: PathPart {
+    type Key: DocumentKey;
+
+    fn key(self) -> Self::Key;
+}
+
+impl DocumentName for User {
+    type Key = ProfileKey;
+
+    fn key(self) -> ProfileKey {
+        ProfileKey { user: self }
+    }
+}
+
+impl DocumentName for App {
+    type Key = SettingsKey;
+
+    fn key(self) -> SettingsKey {
+        SettingsKey { app: self }
+    }
+}
+
+async fn get<N: DocumentName>(
     op: Op,
-    Part(user): Part<User>,
-    Query(query): Query<RecordQuery>,
+    Part(name): Part<N>,
+    Query(RecordQuery { consistent }): Query<RecordQuery>,
 ) -> Result<(ETag, Json<Document>), Problem> {
-    get(&op, &ProfileKey { user }, query).await
-}
-
-async fn put_profile(
-    op: Op,
-    Part(user): Part<User>,
-    Under(precondition): Under,
-    Body(document): Body<Document>,
-) -> Result<(StatusCode, ETag, Json<Document>), Problem> {
-    put(&op, &ProfileKey { user }, precondition, document).await
-}
-
-async fn delete_profile(
-    op: Op,
-    Part(user): Part<User>,
-    Under(precondition): Under,
-) -> Result<StatusCode, Problem> {
-    delete(&op, &ProfileKey { user }, precondition).await
-}
-
-async fn get_settings(
-    op: Op,
-    Part(app): Part<App>,
-    Query(query): Query<RecordQuery>,
-) -> Result<(ETag, Json<Document>), Problem> {
-    get(&op, &SettingsKey { app }, query).await
-}
-
-async fn put_settings(
-    op: Op,
-    Part(app): Part<App>,
-    Under(precondition): Under,
-    Body(document): Body<Document>,
-) -> Result<(StatusCode, ETag, Json<Document>), Problem> {
-    put(&op, &SettingsKey { app }, precondition, document).await
-}
-
-async fn delete_settings(
-    op: Op,
-    Part(app): Part<App>,
-    Under(precondition): Under,
-) -> Result<StatusCode, Problem> {
-    delete(&op, &SettingsKey { app }, precondition).await
-}
-
-async fn get(
-    op: &Op,
-    key: &impl DocumentKey,
-    RecordQuery { consistent }: RecordQuery,
-) -> Result<(ETag, Json<Document>), Problem> {
-    let found = op.record(key).get(consistent).await?;
+    let found = op.record(&name.key()).get(consistent).await?;
     Ok((ETag(found.revision), Json(found.document)))
 }
 
-async fn put(
-    op: &Op,
-    key: &impl DocumentKey,
-    precondition: Precondition,
-    document: Document,
+async fn put<N: DocumentName>(
+    op: Op,
+    Part(name): Part<N>,
+    Under(precondition): Under,
+    Body(document): Body<Document>,
 ) -> Result<(StatusCode, ETag, Json<Document>), Problem> {
-    let (revision, created) = op.record(key).put(&document, precondition).await?;
+    let (revision, created) = op.record(&name.key()).put(&document, precondition).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, ETag(revision), Json(document)))
 }
 
-async fn delete(op: &Op, key: &impl DocumentKey, precondition: Precondition) -> Result<StatusCode, Problem> {
-    op.record(key).delete(precondition).await?;
+async fn delete<N: DocumentName>(
+    op: Op,
+    Part(name): Part<N>,
+    Under(precondition): Under,
+) -> Result<StatusCode, Problem> {
+    op.record(&name.key()).delete(precondition).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -9,13 +9,15 @@
 //! A stream record's keys name the run. The table says whether the run is finished.
 
 use std::collections::HashMap;
+use std::fmt::Display;
+use std::str::FromStr;
 
 use aws_lambda_events::dynamodb::{Event as Batch, EventRecord};
 use aws_lambda_events::eventbridge::EventBridgeEvent;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_items::{ConsumerKey, RunKey};
 use lately_keys::{Consumer, TableKey, Topic};
-use lately_model::{GroupBy, RunSpec, SumField};
+use lately_model::RunSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::run::Report;
@@ -78,23 +80,15 @@ impl Event {
     }
 
     fn due(Due { topic, consumer, group_by, sum }: Due) -> Result<Self, EventError> {
-        let group_by = match &*group_by {
-            "" => GroupBy::default(),
-            text => text.parse().map_err(|error: <GroupBy as std::str::FromStr>::Err| {
-                EventError::Setting(error.to_string())
-            })?,
-        };
-        let sum = match &*sum {
-            "" => None,
-            text => Some(text.parse().map_err(|error: <SumField as std::str::FromStr>::Err| {
-                EventError::Setting(error.to_string())
-            })?),
-        };
-        Ok(Self::Due(Report {
-            consumer: ConsumerKey { topic, name: consumer },
-            spec: RunSpec { group_by, sum },
-        }))
+        let spec = RunSpec { group_by: setting(&group_by)?.unwrap_or_default(), sum: setting(&sum)? };
+        Ok(Self::Due(Report { consumer: ConsumerKey { topic, name: consumer }, spec }))
     }
+}
+
+/// A setting of a report; none if its text is empty.
+fn setting<T: FromStr<Err: Display>>(text: &str) -> Result<Option<T>, EventError> {
+    let parsed = Some(text).filter(|text| !text.is_empty()).map(str::parse).transpose();
+    parsed.map_err(|error: T::Err| EventError::Setting(error.to_string()))
 }
 
 /// The run that a record belongs to.
@@ -106,6 +100,8 @@ fn run(record: EventRecord) -> Option<RunKey> {
 
 #[cfg(test)]
 mod tests {
+    use lately_model::GroupBy;
+
     use super::*;
 
     fn parse(event: &str) -> Result<Event, String> {

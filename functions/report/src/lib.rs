@@ -75,17 +75,6 @@ impl Measured for Answer {
     }
 }
 
-/// The reason why an event was not handled completely.
-#[derive(Debug, thiserror::Error)]
-pub enum HandleError {
-    /// The event is not one of ours.
-    #[error(transparent)]
-    Event(#[from] EventError),
-    /// A run could not continue.
-    #[error(transparent)]
-    Report(#[from] ReportError),
-}
-
 /// Handles an event within the given time. The runs of a batch are handled one after the other. The mapping sends them
 /// one by one, so that each has the whole time.
 ///
@@ -96,7 +85,7 @@ pub async fn handle(
     output: &Output,
     event: &[u8],
     time: Duration,
-) -> Result<Answer, HandleError> {
+) -> Result<Answer, ReportError> {
     let end = store.ambient().monotonic() + time;
     let outcomes = match Event::parse(event)? {
         Event::Due(report) => vec![run(store, output, &report, time).await?],

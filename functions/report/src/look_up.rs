@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::EventId;
 use lately_store::{CommittedRun, LookUp, Run};
+use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
 use crate::ids::{Table, parse_ids};
@@ -78,7 +79,7 @@ impl LookUp for IdFiles<'_> {
 
 impl IdFile {
     async fn open(output: &Output, name: Path, ids: u64) -> Result<Self, OutputError> {
-        let bytes = output.get_range(&name, Table::range(ids)).await?;
+        let bytes = output.store().get_range(&name, Table::range(ids)).await?;
         match Table::parse(ids, &bytes) {
             Some(table) => Ok(Self { name, table, blocks: BTreeMap::new() }),
             None => Err(OutputError::Corrupt { name }),
@@ -86,7 +87,7 @@ impl IdFile {
     }
 
     async fn block(&self, output: &Output, block: u64) -> Result<Vec<EventId>, OutputError> {
-        let bytes = output.get_range(&self.name, self.table.block_range(block)).await?;
+        let bytes = output.store().get_range(&self.name, self.table.block_range(block)).await?;
         parse_ids(&bytes).ok_or_else(|| OutputError::Corrupt { name: self.name.clone() })
     }
 

@@ -22,7 +22,8 @@ use object_store::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
     prefix: Path,
-    files: RunFiles,
+    /// The names of the files below the prefix.
+    pub(crate) files: RunFiles,
     attempts: Path,
 }
 

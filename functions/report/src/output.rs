@@ -1,6 +1,5 @@
 //! The output of reports: a bucket or a folder, with the same objects in both.
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -168,20 +167,12 @@ impl Output {
         Ok(self.store.get(name).await?.into_stream())
     }
 
-    pub(crate) async fn get_range(&self, name: &Path, range: Range<u64>) -> Result<Bytes, Error> {
-        self.store.get_range(name, range).await
-    }
-
     pub(crate) async fn has(&self, name: &Path) -> Result<bool, Error> {
         match self.store.head(name).await {
             Ok(_) => Ok(true),
             Err(Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    pub(crate) async fn copy(&self, from: &Path, to: &Path) -> Result<(), Error> {
-        self.store.copy(from, to).await
     }
 
     /// Removes all objects of a folder. Objects that are already gone are ignored.

@@ -5,7 +5,7 @@
 //! files were there. So a file that its reader removes after that is not written again.
 
 use futures_util::TryStreamExt;
-use object_store::Error;
+use object_store::{Error, ObjectStoreExt};
 
 use crate::attempt::Manifest;
 use crate::ids::TableBuilder;
@@ -31,10 +31,10 @@ pub(crate) async fn publish(output: &Output, names: &Names, attempt: &str) -> Re
 
 async fn put_together(output: &Output, names: &Names, attempt: &str) -> Result<(), OutputError> {
     let manifest = Manifest::read(output, names, attempt).await?;
-    output.copy(&names.summary(attempt), &names.file(File::Summary)).await?;
+    output.store().copy(&names.summary(attempt), &names.file(File::Summary)).await?;
     let events = names.file(File::Events);
     if let [only] = &manifest.segments[..] {
-        output.copy(&names.lines(&only.attempt, only.number), &events).await?;
+        output.store().copy(&names.lines(&only.attempt, only.number), &events).await?;
     } else {
         let mut upload = Upload::new(output, &events);
         let done = join_lines(output, names, &manifest, &mut upload).await;

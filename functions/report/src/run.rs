@@ -15,13 +15,14 @@ use std::time::Duration;
 
 use lately_items::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
-use lately_model::{RunFiles, RunSpec};
+use lately_model::RunSpec;
 use lately_store::{
     Ambient, Begun, CommittedRun, LateError, Op, Progress, Run, RunError, Store, TableError, TopicError,
 };
 use serde::Serialize;
 
 use crate::attempt::Attempt;
+use crate::event::EventError;
 use crate::limits::{ASSEMBLED_BYTES_PER_SECOND, LATE_EVENTS_AT_ONCE, LEASE_MARGIN, SAVE_RESERVE};
 use crate::look_up::IdFiles;
 use crate::names::Names;
@@ -70,6 +71,9 @@ pub enum Outcome {
 /// The reason why a run could not continue. The next invocation continues it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
+    /// The event that names the run is not one of ours.
+    #[error(transparent)]
+    Event(#[from] EventError),
     /// The topic could not be read, or does not exist.
     #[error(transparent)]
     Topic(#[from] TopicError),
@@ -135,8 +139,11 @@ impl<'a> Work<'a> {
             Begun::Busy { until } => Ok(Outcome::Busy { until }),
             Begun::Run(run) => {
                 let outcome = self.all_of(&run).await;
-                if outcome.is_err() {
-                    self.release(&run).await;
+                // The lease is released, so that the next invocation need not wait. If that fails too, it waits.
+                if outcome.is_err()
+                    && let Err(error) = self.op.step().run(&run).release().await
+                {
+                    tracing::warn!(error = &error as &dyn Error, "a run's lease could not be released");
                 }
                 outcome
             }
@@ -148,13 +155,6 @@ impl<'a> Work<'a> {
             Err(error) => tracing::error!(error = error as &dyn Error, read, written, "report"),
         }
         outcome
-    }
-
-    /// Releases the lease, so that the next invocation need not wait. If that fails too, the next invocation waits.
-    async fn release(&self, run: &Run) {
-        if let Err(error) = self.op.step().run(run).release().await {
-            tracing::warn!(error = &error as &dyn Error, "a run's lease could not be released");
-        }
     }
 
     async fn all_of(&self, run: &Run) -> Result<Outcome, ReportError> {
@@ -175,8 +175,7 @@ impl<'a> Work<'a> {
             tracing::warn!(error = &error as &dyn Error, "a run's attempts could not be removed");
         }
         self.op.step().run(&committed).finish().await?;
-        let files = RunFiles::new(&run.consumer.topic, &run.consumer.name, run.incarnation, run.from, run.to);
-        let files = [files.events(), files.summary()];
+        let files = [names.files.events(), names.files.summary()];
         Ok(Outcome::Finished { to: run.to, events: *events, late: *late, files })
     }
 

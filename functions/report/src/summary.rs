@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 use lately_keys::UnixMillis;
 use lately_keys::{Consumer, Topic};
 use lately_model::{Event, GroupBy, RunSpec, SumField};
-use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -209,57 +208,10 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("names and numbers are JSON")
 }
 
-/// A top-level field of data; the last one if the name is repeated.
+/// A top-level field of data; the last one if the name is repeated. Data that is not an object has no fields.
 fn field<'a>(data: &'a str, name: &str) -> Option<&'a RawValue> {
-    let mut reader = serde_json::Deserializer::from_str(data);
-    // Data that is not an object has no fields.
-    reader.deserialize_map(Field(name)).ok()?
-}
-
-/// Finds a field of an object.
-struct Field<'n>(&'n str);
-
-impl<'de> Visitor<'de> for Field<'_> {
-    type Value = Option<&'de RawValue>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(named) = fields.next_key_seed(Named(self.0))? {
-            if named {
-                found = Some(fields.next_value()?);
-            } else {
-                fields.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// Compares a field's name, however it is escaped.
-struct Named<'n>(&'n str);
-
-impl<'de> DeserializeSeed<'de> for Named<'_> {
-    type Value = bool;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Named<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
-        Ok(name == self.0)
-    }
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(data).ok()?;
+    fields.get(name).copied()
 }
 
 #[cfg(test)]

@@ -70,9 +70,10 @@ fn of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Environment, Environm
     let (key, secret) = (required("AWS_ACCESS_KEY_ID")?, required("AWS_SECRET_ACCESS_KEY")?);
     // No expiry: the platform gives each process credentials that outlive it.
     let credentials = Credentials::new(key, secret, var("AWS_SESSION_TOKEN"), None, "environment");
-    let roots = match var("TRUST_ROOTS") {
-        Some(roots) => roots.parse().map_err(|_| EnvironmentError::TrustRoots)?,
-        None => TrustRoots::default(),
+    let roots = match var("TRUST_ROOTS").as_deref() {
+        None | Some("amazon") => TrustRoots::Amazon,
+        Some("native") => TrustRoots::Native,
+        Some(_) => return Err(EnvironmentError::TrustRoots),
     };
     let mut sdk = SdkConfig::builder()
         .behavior_version(behavior())

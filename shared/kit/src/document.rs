@@ -25,7 +25,6 @@ use crate::problem::{Problem, ProblemParts};
 use crate::query::{Query, QueryString};
 use crate::quota::Permission;
 use crate::reads::each_arity;
-use crate::route::Routes;
 
 /// The text of a route's line.
 #[derive(Clone, Debug)]
@@ -136,13 +135,6 @@ pub fn shared_schemas() -> Schemas {
     named::<PageUnread>(&mut schemas);
     named::<TimelineEvent>(&mut schemas);
     schemas
-}
-
-impl Routes {
-    /// The routes as the OpenAPI document describes them.
-    pub fn operations(&self) -> &[Operation] {
-        &self.operations
-    }
 }
 
 impl Operation {

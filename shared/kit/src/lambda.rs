@@ -16,7 +16,6 @@ use lately_table::Connection;
 use serde::{Deserialize, Serialize};
 use tower::ServiceExt;
 
-use crate::aws::Environment;
 use crate::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
 use crate::log::{self, RequestId};
 use crate::metrics::{Measured, Meters};
@@ -34,14 +33,9 @@ pub use gateway::{HttpEvent, UrlEvent};
 /// # Errors
 /// With everything that is wrong with the environment, or if the platform cannot be reached.
 pub async fn start(function: &'static str, routes: impl FnOnce(Store) -> Routes) -> Result<(), Error> {
-    let (settings, environment) = begin()?;
-    let (store, meters) = made_of(&settings, &environment, function);
-    let routes = routes(store).with_bodies_of(settings.body_bytes).into_router();
-    let router = match meters {
-        Some(meters) => edge::observed(routes, move |answered| meters.answered(answered)),
-        None => edge::observed(routes, log::request),
-    };
-    lambda_runtime::run(service(router)).await
+    let (settings, store, meters) = begin(function)?;
+    let routes = routes(store).with_bodies_of(settings.body_bytes);
+    lambda_runtime::run(service(observed(routes.into_router(), meters))).await
 }
 
 /// Runs a function that streams its responses, behind a function URL: the whole of its `main`.
@@ -49,14 +43,16 @@ pub async fn start_streaming(
     function: &'static str,
     routes: impl FnOnce(Store) -> Router,
 ) -> Result<(), Error> {
-    let (settings, environment) = begin()?;
-    let (store, meters) = made_of(&settings, &environment, function);
-    let routes = routes(store);
-    let router = match meters {
-        Some(meters) => edge::observed(routes, move |answered| meters.answered(answered)),
-        None => edge::observed(routes, log::request),
-    };
-    lambda_runtime::run(streaming_service(router)).await
+    let (_, store, meters) = begin(function)?;
+    lambda_runtime::run(streaming_service(observed(routes(store), meters))).await
+}
+
+/// The router with its layers. A request's line of metrics replaces its line in the log.
+fn observed(routes: Router, meters: Option<Meters>) -> Router {
+    edge::observed(routes, move |answered| match &meters {
+        Some(meters) => meters.answered(answered),
+        None => log::request(answered),
+    })
 }
 
 /// As [`service`], but behind a function URL, and the response is sent while it is made.
@@ -100,8 +96,7 @@ where
     E: for<'de> Deserialize<'de>,
     A: Serialize + Measured,
 {
-    let (settings, environment) = begin()?;
-    let (store, meters) = made_of(&settings, &environment, function);
+    let (_, store, meters) = begin(function)?;
     lambda_runtime::run(service_fn(|event: LambdaEvent<E>| {
         // The platform ends the process at the deadline.
         let deadline = Duration::from_millis(event.context.deadline);
@@ -129,26 +124,17 @@ async fn measured<A: Measured>(
     answer
 }
 
-/// Reads the environment and starts the log.
-fn begin() -> Result<(Settings, Environment), Error> {
+/// Reads the environment and starts the log. Makes the function's store, and its metrics if a namespace for them is set.
+fn begin(function: &'static str) -> Result<(Settings, Store, Option<Meters>), Error> {
     let settings = Settings::from_env()?;
     log::start(settings.log_level)?;
     log::last_words();
-    Ok((settings, aws::environment()?))
-}
-
-/// A function's store, and its metrics if a namespace for them is set.
-fn made_of(
-    settings: &Settings,
-    environment: &Environment,
-    function: &'static str,
-) -> (Store, Option<Meters>) {
-    let client = environment.client();
+    let client = aws::environment()?.client();
     let store = Store::new(Connection::new(client, &*settings.table_name, World::new(), OPERATION_BUDGET));
     let store = store.with_feeds(settings.feeds);
     let namespace = settings.metrics_namespace.as_deref();
     let meters = namespace.map(|namespace| Meters::new(namespace, function, store.clone(), log::line));
-    (store, meters)
+    Ok((settings, store, meters))
 }
 
 #[cfg(test)]

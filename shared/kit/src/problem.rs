@@ -142,11 +142,6 @@ impl Problem {
     pub fn code(&self) -> Code {
         self.0.kind
     }
-
-    /// The detail for the client.
-    pub fn detail(&self) -> &str {
-        &self.0.detail
-    }
 }
 
 impl From<EntropyError> for Problem {

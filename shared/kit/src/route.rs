@@ -85,8 +85,9 @@ macro_rules! route_text {
 #[derive(Debug, Default)]
 pub struct Routes {
     served: Vec<Served>,
+    /// The routes as the OpenAPI document describes them.
     #[cfg(feature = "document")]
-    pub(crate) operations: Vec<crate::document::Operation>,
+    pub operations: Vec<crate::document::Operation>,
 }
 
 /// The handlers of a path, and the gate before them.

@@ -9,8 +9,6 @@
 //! `data/amazon-roots.pem` was made from the crate `webpki-root-certs` 1.0.11, which contains Mozilla's roots. A test
 //! compares each certificate with the fingerprint that Amazon publishes.
 
-use std::str::FromStr;
-
 use aws_smithy_http_client::tls::TrustStore;
 
 /// Amazon Root CA 1 to 4, and Starfield Services Root Certificate Authority - G2.
@@ -25,23 +23,6 @@ pub enum TrustRoots {
     /// `native`: the system's roots, read when a client is made. `SSL_CERT_FILE` and `SSL_CERT_DIR` say where they are,
     /// if not at the usual paths.
     Native,
-}
-
-/// The text is neither `amazon` nor `native`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the trusted roots are amazon or native")]
-pub struct TrustRootsError;
-
-impl FromStr for TrustRoots {
-    type Err = TrustRootsError;
-
-    fn from_str(text: &str) -> Result<Self, TrustRootsError> {
-        match text {
-            "amazon" => Ok(Self::Amazon),
-            "native" => Ok(Self::Native),
-            _ => Err(TrustRootsError),
-        }
-    }
 }
 
 impl TrustRoots {
@@ -123,11 +104,9 @@ mod tests {
 
     #[test]
     fn both_kinds_of_roots_can_be_read() {
-        for (text, roots) in [("amazon", TrustRoots::Amazon), ("native", TrustRoots::Native)] {
-            assert_eq!(text.parse(), Ok(roots));
+        for roots in [TrustRoots::Amazon, TrustRoots::Native] {
             // Making a connector panics if the roots cannot be read as certificates.
             drop(crate::aws::connector(roots, HttpConnectorSettings::default()));
         }
-        assert_eq!("".parse::<TrustRoots>(), Err(TrustRootsError));
     }
 }

@@ -4,15 +4,31 @@
 //! ([`LiveClient`]) runs for days, so its faults can be replaced while it runs, and it records only the latest faults.
 
 use std::future::Future;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 
 use crate::client;
-use crate::fault::account::Injected;
 use crate::fault::layer::Layer;
 use crate::fault::network::{DistantConnector, Network};
-use crate::fault::rules::Faults;
+use crate::fault::plan::Plan;
+use crate::fault::rules::{Fault, Faults};
 use crate::operation::Operation;
+
+/// A fault that was injected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Injected {
+    /// The number of the call among the client's calls, counted from 1.
+    pub call: u64,
+    /// The call's operation.
+    pub operation: Operation,
+    /// The injected fault.
+    pub fault: Fault,
+    /// The time of the injection, by the engine's clock.
+    pub at: Duration,
+    /// The first partition that the call touches and the rule's target covers, if there is any.
+    pub partition: Option<String>,
+}
 
 /// An SDK client with faults, and the record of its calls. Clones share both.
 #[derive(Debug, Clone)]
@@ -38,12 +54,12 @@ impl FaultyClient {
 
     /// Every call made so far, in order.
     pub fn calls(&self) -> Vec<Operation> {
-        self.layer.calls()
+        self.layer.progress().calls.clone()
     }
 
     /// Every fault injected so far, in order.
     pub fn injected(&self) -> Vec<Injected> {
-        self.layer.injected()
+        self.layer.progress().injected.iter().cloned().collect()
     }
 
     /// Returns when a call has crashed.
@@ -84,11 +100,11 @@ impl LiveClient {
 
     /// Replaces the faults. The interleaving of tasks stays the same.
     pub fn set_faults(&self, faults: &Faults) {
-        self.layer.set(faults);
+        self.layer.progress().plan = Plan::new(faults);
     }
 
     /// The latest faults that were injected, oldest first.
     pub fn injected(&self) -> Vec<Injected> {
-        self.layer.injected()
+        self.layer.progress().injected.iter().cloned().collect()
     }
 }

@@ -9,22 +9,21 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use dynoxide::{AttributeValue, Item};
-use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::api_error::ApiError;
-use crate::call::{Call, Touched, hold_back_keys, hold_back_writes, with_unprocessed};
+use crate::call::{Call, Touched};
 use crate::client::{body_of, operation_of, respond};
 use crate::clock::micros;
 use crate::core::Core;
-use crate::fault::account::{CallAccount, Injected};
-use crate::fault::plan::{Plan, Subject};
-use crate::fault::refusal::{TouchedPartition, condition, conflict, throttled};
+use crate::fault::client::Injected;
+use crate::fault::plan::{Plan, TouchedPartition};
+use crate::fault::refusal::{condition, conflict, throttled};
 use crate::fault::rules::{Fault, Faults, Moment, Rule, Target, Throttle};
 use crate::item_id::ItemId;
 use crate::operation::Operation;
-use crate::{dispatch, seed, turns};
+use crate::{dispatch, limits, seed, turns};
 
 /// A client's faults, and the record of its calls so far.
 #[derive(Debug, Clone)]
@@ -35,66 +34,56 @@ struct LayerState {
     core: Arc<Core>,
     seed: u64,
     turns: u8,
-    state: Mutex<LayerProgress>,
+    /// True if the record has all calls and faults. Otherwise it has only the latest faults.
+    records_all: bool,
+    progress: Mutex<LayerProgress>,
     crashed: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
-struct LayerProgress {
-    plan: Plan,
+pub(super) struct LayerProgress {
+    pub(super) plan: Plan,
     /// The number of calls made.
     made: u64,
-    account: CallAccount,
+    pub(super) calls: Vec<Operation>,
+    pub(super) injected: VecDeque<Injected>,
 }
 
 /// The streams of draws for the turns before and after a call. The rules' own streams are numbered from 0.
 const TURNS_BEFORE: u64 = u64::MAX;
 const TURNS_AFTER: u64 = u64::MAX - 1;
 
-/// The end of a call: a response, or its loss.
-type CallOutcome = Result<Result<String, ApiError>, LostResponse>;
-
-enum LostResponse {
-    TimedOut,
-    Crashed,
-}
+const OF_ITEMS: &str = "only calls that name items can have this fault";
 
 impl Layer {
-    /// A layer whose faults never change. It records all calls and faults.
-    pub(crate) fn new(core: Arc<Core>, faults: &Faults) -> Self {
-        Self::accounting(core, faults, CallAccount::Whole { calls: Vec::new(), injected: Vec::new() })
+    /// A layer that records all calls and faults.
+    pub(crate) fn recording(core: Arc<Core>, faults: &Faults) -> Self {
+        Self::new(core, faults, true)
     }
 
-    /// A layer without faults, for [`Layer::set`]. It records the latest faults.
-    pub(crate) fn live(core: Arc<Core>) -> Self {
-        Self::accounting(core, &Faults::default(), CallAccount::Latest(VecDeque::new()))
+    /// A layer without faults. It records the latest faults of those that replace its plan.
+    pub(crate) fn faultless(core: Arc<Core>) -> Self {
+        Self::new(core, &Faults::default(), false)
     }
 
-    fn accounting(core: Arc<Core>, faults: &Faults, account: CallAccount) -> Self {
+    fn new(core: Arc<Core>, faults: &Faults, records_all: bool) -> Self {
+        let (calls, injected) = (Vec::new(), VecDeque::new());
         Self(Arc::new(LayerState {
             core,
             seed: faults.seed,
             turns: faults.turns,
-            state: Mutex::new(LayerProgress { plan: Plan::new(faults), made: 0, account }),
+            records_all,
+            progress: Mutex::new(LayerProgress { plan: Plan::new(faults), made: 0, calls, injected }),
             crashed: watch::Sender::new(false),
         }))
     }
 
-    /// Replaces the rules. The interleaving of tasks stays the same.
-    pub(super) fn set(&self, faults: &Faults) {
-        self.0.state().plan = Plan::new(faults);
+    pub(super) fn progress(&self) -> MutexGuard<'_, LayerProgress> {
+        self.0.progress()
     }
 
     pub(super) fn crashed(&self) -> watch::Receiver<bool> {
         self.0.crashed.subscribe()
-    }
-
-    pub(super) fn calls(&self) -> Vec<Operation> {
-        self.0.state().account.calls()
-    }
-
-    pub(super) fn injected(&self) -> Vec<Injected> {
-        self.0.state().account.injected()
     }
 }
 
@@ -106,8 +95,8 @@ impl HttpConnector for Layer {
 }
 
 impl LayerState {
-    fn state(&self) -> MutexGuard<'_, LayerProgress> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn progress(&self) -> MutexGuard<'_, LayerProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn handle(&self, request: &HttpRequest) -> Result<HttpResponse, ConnectorError> {
@@ -121,25 +110,21 @@ impl LayerState {
         if *self.crashed.borrow() {
             return pending().await;
         }
-        let outcome = self.run(operation, body_of(request), number).await;
-        if matches!(outcome, Err(LostResponse::Crashed)) {
-            self.crashed.send_replace(true);
-        }
+        let answer = self.run(operation, body_of(request), number).await;
         self.yield_turns(TURNS_AFTER, number).await;
         if *self.crashed.borrow() {
             return pending().await;
         }
-        match outcome {
-            Ok(answer) => respond(answer),
-            Err(_) => Err(ConnectorError::timeout("the connection timed out".into())),
-        }
+        answer.map_or_else(|| Err(ConnectorError::timeout("the connection timed out".into())), respond)
     }
 
     fn count(&self, operation: Operation) -> u64 {
-        let mut state = self.state();
-        state.account.call(operation);
-        state.made += 1;
-        state.made
+        let mut progress = self.progress();
+        if self.records_all {
+            progress.calls.push(operation);
+        }
+        progress.made += 1;
+        progress.made
     }
 
     /// Lets other tasks run, for a number of turns drawn from the seed.
@@ -147,51 +132,61 @@ impl LayerState {
         turns::give_way(seed::up_to(u64::from(self.turns), self.seed, stream, number)).await;
     }
 
-    /// Runs one call, as far as its fault lets it.
-    async fn run(&self, operation: Operation, body: &[u8], number: u64) -> CallOutcome {
-        let now = self.core.clock().now();
-        if self.state().plan.is_over(now) {
-            return Ok(dispatch::answer(&self.core, operation, body));
+    /// Runs one call, as far as its fault lets it. `None`: the response is lost.
+    async fn run(&self, operation: Operation, body: &[u8], number: u64) -> Option<Result<String, ApiError>> {
+        let now = self.core.clock.now();
+        if self.progress().plan.is_over(now) {
+            return Some(dispatch::answer(&self.core, operation, body));
         }
         let call = match Call::parse(operation, body).transpose() {
             Ok(call) => call,
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Some(Err(error)),
         };
         let touches = self.touches(call.as_ref());
-        let partitions: Vec<String> = touches.iter().map(|t| t.partition.clone()).collect();
-        let decided = self.state().plan.decide(&Subject { operation, partitions: &partitions }, now);
+        let decided = self.progress().plan.decide(operation, &touches, now);
         let go = |call: Option<Call>| match call {
             Some(call) => dispatch::run(&self.core, call),
             None => dispatch::answer(&self.core, operation, body),
         };
         let Some(Rule { target, fault, .. }) = decided else {
-            return Ok(go(call));
+            return Some(go(call));
         };
-        let partition = partitions.into_iter().find(|partition| target.covers(partition));
-        let injected = Injected { call: number, operation, fault: fault.clone(), at: now, partition };
-        self.state().account.fault(injected);
-        match fault {
-            Fault::InternalServerError => Ok(Err(ApiError::internal())),
-            Fault::ServiceUnavailable => Ok(Err(ApiError::unavailable())),
-            Fault::TransactionInProgress => Ok(Err(ApiError::transaction_in_progress())),
-            Fault::Throttle(throttle) => Ok(Err(throttled(operation, &throttle, &touches, &target))),
-            Fault::TransactionConflict => Ok(Err(conflict(operation, &touches, &target))),
-            Fault::ConditionFailed => Ok(Err(condition(operation, &touches, &target))),
+        let partition =
+            touches.iter().find(|touch| target.covers(touch)).map(|touch| touch.partition.clone());
+        self.record(Injected { call: number, operation, fault: fault.clone(), at: now, partition });
+        Some(match fault {
+            Fault::InternalServerError => Err(ApiError::internal()),
+            Fault::ServiceUnavailable => Err(ApiError::unavailable()),
+            Fault::TransactionInProgress => Err(ApiError::transaction_in_progress()),
+            Fault::Throttle(throttle) => Err(throttled(operation, &throttle, &touches, &target)),
+            Fault::TransactionConflict => Err(conflict(operation, &touches, &target)),
+            Fault::ConditionFailed => Err(condition(operation, &touches, &target)),
             Fault::HalfVisible { share, longest } => {
-                Ok(self.run_half_visible(call, &target, share, longest, number).await)
+                self.run_half_visible(call.expect(OF_ITEMS), &target, share, longest, number).await
             }
-            Fault::Unprocessed(share) => Ok(self.run_part(call, &target, share, number)),
-            Fault::Timeout(Moment::Before) => Err(LostResponse::TimedOut),
-            Fault::Crash(Moment::Before) => Err(LostResponse::Crashed),
-            Fault::Timeout(Moment::After) => {
-                drop(go(call));
-                Err(LostResponse::TimedOut)
+            Fault::Unprocessed(share) => {
+                let answer = self.run_part(call.expect(OF_ITEMS), &target, share, number);
+                let none_remains = || throttled(operation, &Throttle::TableKeyRange, &touches, &target);
+                answer.unwrap_or_else(|| Err(none_remains()))
             }
-            Fault::Crash(Moment::After) => {
-                drop(go(call));
-                Err(LostResponse::Crashed)
+            Fault::Timeout(moment) | Fault::Crash(moment) => {
+                if moment == Moment::After {
+                    drop(go(call));
+                }
+                if matches!(fault, Fault::Crash(_)) {
+                    self.crashed.send_replace(true);
+                }
+                return None;
             }
+        })
+    }
+
+    fn record(&self, fault: Injected) {
+        let injected = &mut self.progress().injected;
+        if !self.records_all && injected.len() == limits::INJECTED_KEPT {
+            injected.pop_front();
         }
+        injected.push_back(fault);
     }
 
     /// The partitions that a call touches: those of the items that it names, in the call's order, or the one it
@@ -208,22 +203,17 @@ impl LayerState {
                 partition: partition.as_deref().map(untyped).unwrap_or_default(),
             }];
         }
-        let touched = call.touched().into_iter();
-        touched
-            .map(|touched| TouchedPartition {
-                table: touched.table.to_owned(),
-                partition: self.partition(touched.table, touched.item),
-            })
-            .collect()
+        call.touched().into_iter().map(|touched| self.touch(touched.table, touched.item)).collect()
     }
 
-    /// The partition key of an item if it is a string, otherwise an empty string.
-    fn partition(&self, table: &str, item: &Item) -> String {
-        let table = self.core.table(table).ok().flatten();
-        match table.and_then(|table| item.get(&table.key.partition).cloned()) {
-            Some(AttributeValue::S(text)) => text,
+    /// The partition of an item: its partition key if that is a string, otherwise an empty string.
+    fn touch(&self, table: &str, item: &Item) -> TouchedPartition {
+        let described = self.core.table(table).ok().flatten();
+        let partition = match described.and_then(|described| item.get(&described.key.partition)) {
+            Some(AttributeValue::S(text)) => text.clone(),
             _ => String::new(),
-        }
+        };
+        TouchedPartition { table: table.to_owned(), partition }
     }
 
     /// The stream of draws of an item: a hash of its table and key.
@@ -236,20 +226,17 @@ impl LayerState {
     /// Runs a transaction and shows its changes one by one.
     async fn run_half_visible(
         &self,
-        call: Option<Call>,
+        mut call: Call,
         target: &Target,
         share: f64,
         longest: Duration,
         number: u64,
     ) -> Result<String, ApiError> {
-        let Some(mut call) = call else {
-            return Err(ApiError::unknown_operation());
-        };
         let (mut positions, mut held_back) = (Vec::new(), Vec::new());
         for (position, touched) in call.touched().into_iter().enumerate() {
             let draws = self.draws_of(touched.table, touched.item);
             let drawn = seed::fraction(self.seed, draws, number) < share;
-            if drawn && target.covers(&self.partition(touched.table, touched.item)) {
+            if drawn && target.covers(&self.touch(touched.table, touched.item)) {
                 let time = seed::up_to(micros(longest), self.seed, !draws, number);
                 held_back.push((Duration::from_micros(time), touched.table.to_owned(), touched.item.clone()));
                 positions.push(position);
@@ -273,44 +260,26 @@ impl LayerState {
         shown.await.unwrap_or_else(|_| Err(ApiError::internal()))
     }
 
-    /// Runs a batch without the items that its fault holds back.
+    /// Runs a batch without the items that its fault holds back. `None` if no item remains.
     fn run_part(
         &self,
-        call: Option<Call>,
+        mut call: Call,
         target: &Target,
         share: f64,
         number: u64,
-    ) -> Result<String, ApiError> {
-        let Some(mut call) = call else {
-            return Err(ApiError::unknown_operation());
-        };
-        let operation = call.operation();
-        let touches = self.touches(Some(&call));
-        let mut held_back = |table: &str, item: &Item| {
+    ) -> Option<Result<String, ApiError>> {
+        let unprocessed = call.hold_back(|table, item| {
             // The draw depends on the item's key, since the order of the tables in a request has no meaning.
             let drawn = seed::fraction(self.seed, self.draws_of(table, item), number) < share;
-            drawn && target.covers(&self.partition(table, item))
-        };
-        let (member, held): (_, Map<String, Value>) = match &mut call {
-            Call::BatchWrite(batch) => {
-                let held = hold_back_writes(batch, &mut held_back).into_iter();
-                let held = held.map(|(table, writes)| (table, Value::from(writes)));
-                ("UnprocessedItems", held.collect())
-            }
-            Call::BatchGet(batch) => {
-                let held = hold_back_keys(batch, &mut held_back);
-                ("UnprocessedKeys", held.into_iter().collect())
-            }
-            _ => return dispatch::run(&self.core, call),
-        };
-        if call.touched().is_empty() {
-            return Err(throttled(operation, &Throttle::TableKeyRange, &touches, target));
-        }
-        let answer = dispatch::run(&self.core, call)?;
-        if held.is_empty() {
-            return Ok(answer);
-        }
-        Ok(with_unprocessed(&answer, member, held))
+            drawn && target.covers(&self.touch(table, item))
+        });
+        (!call.touched().is_empty()).then(|| {
+            let answer = dispatch::run(&self.core, call)?;
+            Ok(match unprocessed {
+                Some(unprocessed) => unprocessed.add_to(&answer),
+                None => answer,
+            })
+        })
     }
 }
 

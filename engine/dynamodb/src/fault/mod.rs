@@ -7,7 +7,6 @@
 //! A test uses [`FaultyClient`]: its faults never change, and it records every call and fault. A program that runs for
 //! days uses [`LiveClient`]: its faults can be replaced while it runs, and it records only the latest.
 
-mod account;
 mod client;
 mod layer;
 mod network;
@@ -15,8 +14,7 @@ mod plan;
 mod refusal;
 mod rules;
 
-pub use account::Injected;
-pub use client::{FaultyClient, LiveClient};
+pub use client::{FaultyClient, Injected, LiveClient};
 pub(crate) use layer::Layer;
 pub use network::{Network, Stall};
 pub use rules::{Fault, Faults, Moment, Rule, Target, Throttle, When};

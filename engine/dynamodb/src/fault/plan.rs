@@ -6,12 +6,12 @@ use crate::fault::rules::{Calls, Fault, Faults, Rule, Target, When};
 use crate::operation::Operation;
 use crate::seed;
 
-/// The properties of a call that rules match.
+/// One item or partition that a call touches.
 #[derive(Debug)]
-pub(super) struct Subject<'a> {
-    pub(super) operation: Operation,
-    /// The keys of the partitions that the call touches. A key that is no string is empty.
-    pub(super) partitions: &'a [String],
+pub(super) struct TouchedPartition {
+    pub(super) table: String,
+    /// The partition's key. A key that is no string is empty.
+    pub(super) partition: String,
 }
 
 /// The rules, each with the number of calls that it has matched.
@@ -33,11 +33,16 @@ impl Plan {
 
     /// The rule that fires on the next call, if any. Every rule that matches counts the call, also if another one
     /// fires.
-    pub(super) fn decide(&mut self, subject: &Subject<'_>, now: Duration) -> Option<Rule> {
+    pub(super) fn decide(
+        &mut self,
+        operation: Operation,
+        touches: &[TouchedPartition],
+        now: Duration,
+    ) -> Option<Rule> {
         let seed = self.seed;
         let mut fired = None;
         for (number, (rule, matched)) in self.rules.iter_mut().enumerate() {
-            let may_fire = rule.fault.can_happen_to(subject.operation) && rule.target.matches(subject);
+            let may_fire = rule.fault.can_happen_to(operation) && rule.target.matches(operation, touches);
             if rule.is_over(now) || !may_fire {
                 continue;
             }
@@ -63,27 +68,20 @@ impl Rule {
 }
 
 impl Target {
-    fn matches(&self, subject: &Subject<'_>) -> bool {
-        let operation = subject.operation;
+    fn matches(&self, operation: Operation, touches: &[TouchedPartition]) -> bool {
         let calls = match self.calls {
             Calls::Any => true,
             Calls::Reads => operation.is_read(),
             Calls::Writes => operation.is_write(),
             Calls::Operation(wanted) => operation == wanted,
         };
-        calls && subject.partitions_match(self)
+        calls && (self.partition.is_none() || touches.iter().any(|touch| self.covers(touch)))
     }
 
     /// True if the target includes this partition.
-    pub(super) fn covers(&self, partition: &str) -> bool {
+    pub(super) fn covers(&self, touch: &TouchedPartition) -> bool {
         let prefix = self.partition.as_deref();
-        prefix.is_none_or(|prefix| partition.starts_with(prefix))
-    }
-}
-
-impl Subject<'_> {
-    fn partitions_match(&self, target: &Target) -> bool {
-        target.partition.is_none() || self.partitions.iter().any(|p| target.covers(p))
+        prefix.is_none_or(|prefix| touch.partition.starts_with(prefix))
     }
 }
 
@@ -114,8 +112,8 @@ mod tests {
     fn fired(faults: &Faults, operations: &[Operation]) -> Vec<usize> {
         let mut plan = Plan::new(faults);
         let decide = |operation: &Operation| {
-            let subject = Subject { operation: *operation, partitions: &["EVENTS#a".to_owned()] };
-            plan.decide(&subject, Duration::ZERO).is_some()
+            let touch = TouchedPartition { table: "lately".to_owned(), partition: "EVENTS#a".to_owned() };
+            plan.decide(*operation, &[touch], Duration::ZERO).is_some()
         };
         let fired = operations.iter().map(decide).collect::<Vec<_>>();
         (0..fired.len()).filter(|i| fired[*i]).collect()

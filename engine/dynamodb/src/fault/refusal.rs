@@ -3,14 +3,9 @@
 use dynoxide::streams;
 
 use crate::api_error::{ApiError, ThrottlingReason};
+use crate::fault::plan::TouchedPartition;
 use crate::fault::rules::{Target, Throttle};
 use crate::operation::Operation;
-
-/// One item or partition that a call touches.
-pub(super) struct TouchedPartition {
-    pub(super) table: String,
-    pub(super) partition: String,
-}
 
 pub(super) fn throttled(
     operation: Operation,
@@ -27,18 +22,17 @@ pub(super) fn throttled(
         );
     }
     let kind = if operation.is_write() { "Write" } else { "Read" };
-    let touch = touches.iter().find(|touch| target.covers(&touch.partition));
+    let touch = touches.iter().find(|touch| target.covers(touch));
     let table = touch.or(touches.first()).map_or("", |touch| &touch.table);
     let reason = |limit: &str| ThrottlingReason {
         reason: format!("Table{kind}{limit}Exceeded"),
         resource: streams::table_arn(table),
     };
     match throttle {
-        Throttle::TableKeyRange => ApiError::throttled(&[reason("KeyRangeThroughput")]),
-        Throttle::IndexKeyRange(index) => ApiError::throttled(&[ThrottlingReason {
-            reason: format!("Index{kind}KeyRangeThroughputExceeded"),
-            resource: streams::index_arn(table, index),
-        }]),
+        Throttle::TableKeyRange => ApiError::throttled(&[ThrottlingReason::key_range(kind, table, None)]),
+        Throttle::IndexKeyRange(index) => {
+            ApiError::throttled(&[ThrottlingReason::key_range(kind, table, Some(index))])
+        }
         Throttle::OnDemandMaximum => ApiError::throttled(&[reason("MaxOnDemandThroughput")]),
         Throttle::Account => ApiError::request_limit(&[reason("AccountLimit")]),
         Throttle::Provisioned => ApiError::provisioned_throughput(&[reason("ProvisionedThroughput")]),
@@ -65,7 +59,7 @@ pub(super) fn condition(operation: Operation, touches: &[TouchedPartition], targ
 
 /// A cancelled transaction. At fault is the first of its items that the target covers.
 fn cancelled(code: &str, message: &str, touches: &[TouchedPartition], target: &Target) -> ApiError {
-    let guilty = touches.iter().position(|t| target.covers(&t.partition));
+    let guilty = touches.iter().position(|touch| target.covers(touch));
     let codes: Vec<_> =
         (0..touches.len()).map(|i| if Some(i) == guilty { (code, message) } else { ("None", "") }).collect();
     ApiError::transaction_cancelled(&codes)

@@ -1,8 +1,17 @@
 //! Reading a table's stream inside the process. The DynamoDB Streams API is not served: nothing here reads through it.
+//!
+//! The engine captures a change before it releases the lock of the write. So the records of an item are in the order of
+//! its changes, and each change has exactly one record. A write that changes nothing leaves no record. Records of one
+//! partition key share a shard.
 
-pub use crate::capture::{
-    EVENT_BYTES, EventName, InvalidSequenceNumber, REGION, ReadRecords, Record, SequenceNumber, event,
-};
+mod lambda;
+mod log;
+mod record;
+
+pub use lambda::{EVENT_BYTES, REGION, event};
+pub(crate) use log::Log;
+pub use log::ReadRecords;
+pub use record::{EventName, InvalidSequenceNumber, Record, SequenceNumber};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +20,6 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use crate::capture::lambda;
 use crate::clock::micros;
 use crate::core::Core;
 use crate::seed;
@@ -84,7 +92,7 @@ impl Stream {
 
     /// The newest sequence number of all tables. The receiver is woken whenever a record is captured.
     pub fn changes(&self) -> watch::Receiver<SequenceNumber> {
-        self.core.changes()
+        self.core.changes.subscribe()
     }
 
     /// The JSON of the event with which Lambda invokes a function for these records.
@@ -122,7 +130,7 @@ impl Stream {
 
     /// The engine's time now.
     pub fn now_micros(&self) -> u64 {
-        self.core.clock().now_micros()
+        self.core.clock.now_micros()
     }
 
     /// The engine's time `age` ago.

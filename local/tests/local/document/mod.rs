@@ -38,7 +38,7 @@ const TAGS: [&str; 8] =
 #[tokio::test]
 async fn the_document_follows_from_the_routes() {
     let routes = Api::empty().await.system.routes();
-    let mut operations = routes.operations().to_vec();
+    let mut operations = routes.operations.to_vec();
     operations.sort_by_key(|it| TAGS.iter().position(|tag| *tag == it.text.tag));
     let story = Story::of(&operations).await;
     check("functions/records/src/openapi.json", &openapi::document(&operations, &story));
@@ -69,7 +69,7 @@ async fn the_templates_routes_follow_from_the_functions() {
 
 /// Routes as events of a function, in SAM's words.
 fn events(routes: &Routes) -> String {
-    routes.operations().iter().fold(String::new(), |mut events, it| {
+    routes.operations.iter().fold(String::new(), |mut events, it| {
         let name = it.name();
         let (first, rest) = name.split_at(1);
         let auth = if it.rule == Rule::Open { ", Auth: { Authorizer: NONE }" } else { "" };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::capture::record::Record;
+use crate::stream::record::Record;
 use crate::table::StreamView;
 
 /// The region in names and events. dynoxide's ARNs have the same region.

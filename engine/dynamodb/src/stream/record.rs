@@ -11,8 +11,6 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::attribute;
-
 /// A record's position in the order of all changes. The numbers increase strictly, over all shards and tables.
 ///
 /// The text has 21 digits, the fewest that DynamoDB uses, so text order is number order. Files hold the number itself.
@@ -134,27 +132,55 @@ impl Record {
 
     /// The item's key.
     pub fn keys(&self) -> HashMap<String, AttributeValue> {
-        attribute::read_item(self.keys.get())
+        item(&self.keys)
     }
 
     /// The item before the change, if the stream's view includes it.
     pub fn old_image(&self) -> Option<HashMap<String, AttributeValue>> {
-        let image = self.old.as_ref()?;
-        Some(attribute::read_item(image.get()))
+        self.old.as_deref().map(item)
     }
 
     /// The item after the change, if the stream's view includes it.
     pub fn new_image(&self) -> Option<HashMap<String, AttributeValue>> {
-        let image = self.new.as_ref()?;
-        Some(attribute::read_item(image.get()))
+        self.new.as_deref().map(item)
     }
+}
+
+/// An item in the SDK's types.
+fn item(image: &RawValue) -> HashMap<String, AttributeValue> {
+    let item: serde_dynamo::Item =
+        serde_json::from_str(image.get()).expect("the engine captures images as DynamoDB JSON");
+    item.into()
 }
 
 #[cfg(test)]
 mod tests {
+    use aws_sdk_dynamodb::primitives::Blob;
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn every_type_is_read() {
+        let json = r#"{"s":{"S":"x"},"n":{"N":"1"},"b":{"B":"AAE="},"t":{"BOOL":true},"z":{"NULL":true},
+            "ss":{"SS":["a"]},"ns":{"NS":["1"]},"bs":{"BS":["AA=="]},"l":{"L":[{"S":"y"}]},"m":{"M":{"k":{"N":"2"}}}}"#;
+        let item = item(&RawValue::from_string(json.to_owned()).unwrap());
+        let number = AttributeValue::N("2".into());
+        let expected = HashMap::from([
+            ("s", AttributeValue::S("x".into())),
+            ("n", AttributeValue::N("1".into())),
+            ("b", AttributeValue::B(Blob::new([0, 1]))),
+            ("t", AttributeValue::Bool(true)),
+            ("z", AttributeValue::Null(true)),
+            ("ss", AttributeValue::Ss(vec!["a".into()])),
+            ("ns", AttributeValue::Ns(vec!["1".into()])),
+            ("bs", AttributeValue::Bs(vec![Blob::new([0])])),
+            ("l", AttributeValue::L(vec![AttributeValue::S("y".into())])),
+            ("m", AttributeValue::M(HashMap::from([("k".into(), number)]))),
+        ]);
+        let expected: HashMap<_, _> = expected.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+        assert_eq!(item, expected);
+    }
 
     proptest! {
         #[test]

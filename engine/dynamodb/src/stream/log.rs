@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::capture::record::{Record, SequenceNumber};
 use crate::clock::micros;
 use crate::limits;
+use crate::stream::record::{Record, SequenceNumber};
 
 /// The records that one read of a shard returns.
 #[derive(Debug, Clone, Default)]
@@ -48,14 +48,11 @@ impl Log {
         u16::try_from(self.shards.len()).expect("the count was given as a u16")
     }
 
-    /// The shard of the items with this hash of the partition key.
-    pub(crate) fn shard_of(&self, hash: u64) -> u16 {
-        u16::try_from(hash % u64::from(self.shard_count())).expect("the shard is less than the count")
-    }
-
-    pub(crate) fn append(&mut self, shard: u16, record: Arc<Record>) {
+    /// Appends a record of an item with this hash of the partition key, which decides the shard.
+    pub(crate) fn append(&mut self, hash: u64, record: Arc<Record>) {
         let horizon = self.horizon_micros(record.at_micros);
-        let shard = &mut self.shards[usize::from(shard)];
+        let shard = hash % u64::from(self.shard_count());
+        let shard = &mut self.shards[usize::try_from(shard).expect("the shard is less than the count")];
         shard.trim(horizon, limits::TRIMMED_PER_APPEND);
         shard.records.push_back(record);
     }
@@ -154,7 +151,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::capture::record::EventName;
+    use crate::stream::record::EventName;
 
     const HOUR: u64 = 3_600_000_000;
 
