@@ -211,6 +211,11 @@ impl<'a> Month<'a> {
         self.prices.part(unit, amount)
     }
 
+    /// The part of a month with this amount a second.
+    fn each_second(&self, unit: &'static str, amount: f64) -> Part {
+        self.part(unit, amount * MONTH_SECONDS)
+    }
+
     fn of_table(&self) -> Vec<Line> {
         let Workload { events, bytes, batch, followers, pages, retention, type_view, .. } = *self.workload;
         let Self { write_units, fan_out, .. } = self;
@@ -232,7 +237,7 @@ impl<'a> Month<'a> {
         vec![
             line(
                 "writes",
-                vec![self.part("write units", a_month(events * write_units))],
+                vec![self.each_second("write units", events * write_units)],
                 format!(
                     "{write_units} an event{}; 2 more for a request with an Idempotency-Key",
                     if batch > 1.0 { "" } else { ", with the entry in its author's own feed" }
@@ -240,7 +245,7 @@ impl<'a> Month<'a> {
             ),
             line(
                 "reads",
-                vec![self.part("read units", a_month(pages * page_units))],
+                vec![self.each_second("read units", pages * page_units)],
                 format!("{page_units:.2} for the latest 50, in the fewest shards that take these events"),
             ),
             line(
@@ -255,8 +260,8 @@ impl<'a> Month<'a> {
             line(
                 "fan-out",
                 vec![
-                    self.part("write units", a_month(events * fan_out.write_units)),
-                    self.part("read units", a_month(events * fan_out.read_units)),
+                    self.each_second("write units", events * fan_out.write_units),
+                    self.each_second("read units", events * fan_out.read_units),
                 ],
                 format!(
                     "{:.1} and {:.1} an event; reading the stream is free",
@@ -276,8 +281,8 @@ impl<'a> Month<'a> {
             line(
                 "functions",
                 vec![
-                    self.part("invocations", a_month(requests + fan_out.batches)),
-                    self.part("GB-seconds", a_month(seconds + fan_out.seconds * stack.fan_out)),
+                    self.each_second("invocations", requests + fan_out.batches),
+                    self.each_second("GB-seconds", seconds + fan_out.seconds * stack.fan_out),
                 ],
                 format!(
                     "10 ms a request; of fan-out 50 ms a batch of {:.1} records, and 0.5 ms a copy",
@@ -287,10 +292,10 @@ impl<'a> Month<'a> {
             line(
                 "live streams",
                 vec![
-                    self.part("GB-seconds", a_month(live * stack.live)),
-                    self.part("read units", a_month(live * stream_units)),
-                    self.part("invocations", a_month(*opened)),
-                    self.part("GB streamed", a_month(opened * streamed) / 1e9),
+                    self.each_second("GB-seconds", live * stack.live),
+                    self.each_second("read units", live * stream_units),
+                    self.each_second("invocations", *opened),
+                    self.each_second("GB streamed", opened * streamed / 1e9),
                 ],
                 format!(
                     "{stream_units:.1} read units a second each: a stream shows a feed, with {of_feed:.3} events a second"
@@ -309,9 +314,9 @@ impl<'a> Month<'a> {
             line(
                 "gateway",
                 vec![
-                    self.part(
+                    self.each_second(
                         "requests",
-                        a_month(posts * metered(batch * bytes) + pages * metered(page_bytes)),
+                        posts * metered(batch * bytes) + pages * metered(page_bytes),
                     ),
                 ],
                 "a post or a page is a request for each started 512 KB".to_owned(),
@@ -319,9 +324,9 @@ impl<'a> Month<'a> {
             line(
                 "authorizer",
                 vec![
-                    self.part("invocations", a_month(*checks)),
-                    self.part("GB-seconds", a_month(checks * REQUEST_SECONDS * stack.authorize)),
-                    self.part("read units", a_month(checks * 0.5)),
+                    self.each_second("invocations", *checks),
+                    self.each_second("GB-seconds", checks * REQUEST_SECONDS * stack.authorize),
+                    self.each_second("read units", checks * 0.5),
                 ],
                 format!(
                     "{checks:.1} checks a second, because an answer is cached for {} s; 10 ms and half a unit each",
@@ -330,7 +335,7 @@ impl<'a> Month<'a> {
             ),
             line(
                 "logs",
-                vec![self.part("GB of log", a_month(invocations) * LOG_BYTES / 1e9)],
+                vec![self.each_second("GB of log", invocations * LOG_BYTES / 1e9)],
                 "1.3 KB an invocation".to_owned(),
             ),
             line(
@@ -344,7 +349,7 @@ impl<'a> Month<'a> {
             ),
             line(
                 "traffic",
-                vec![self.part("GB sent", a_month(pages * page_bytes + live * of_feed * bytes) / 1e9)],
+                vec![self.each_second("GB sent", (pages * page_bytes + live * of_feed * bytes) / 1e9)],
                 "pages and streams, all to the internet and not compressed".to_owned(),
             ),
         ]
@@ -356,17 +361,13 @@ fn line(line: &'static str, parts: Vec<Part>, assumption: String) -> Line {
     Line { line, dollars, parts, assumption }
 }
 
-fn a_month(a_second: f64) -> f64 {
-    a_second * MONTH_SECONDS
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::prices::LISTED;
 
     fn stack() -> Stack {
-        Stack::of(&Template::parse(crate::TEMPLATE).expect("the template"))
+        Stack::of(&crate::serve::system::DEPLOYED)
     }
 
     fn dollars(workload: &Workload) -> Vec<(&'static str, f64)> {

@@ -21,7 +21,7 @@ pub(crate) fn print(
         Some(folder) => format!("stored in {}", folder.display()),
         None => "in memory, lost when this program ends; --data DIR stores it".to_owned(),
     };
-    let (failures, reports) = (folders.failures.path().display(), folders.reports.path().display());
+    let (failures, reports) = (folders.failures.display(), folders.reports.display());
     let of_billing = match options.report_every {
         ReportInterval(Some(_)) if demo != DemoState::Absent => {
             "   of the topic billing; each prints a line here"
