@@ -54,7 +54,6 @@ use lately_model::Scope;
 use lately_store::Store;
 use lately_table::Connection;
 
-use crate::serve::console::injection::Injection;
 use crate::serve::system::TABLE;
 use crate::serve::{health, issuer};
 
@@ -77,17 +76,9 @@ impl ConsoleParts {
 
     /// The routes that the page uses beside the API.
     fn local(self: &Arc<Self>) -> Router {
-        let Self { system, pump, .. } = &**self;
-        let shared = ConsoleState {
-            parts: Arc::clone(self),
-            injection: Injection::new(system.clone(), pump.clone()),
-            looking: Store::new(Connection::new(
-                system.engine.client(),
-                TABLE,
-                World::new(),
-                OPERATION_BUDGET,
-            )),
-        };
+        let table = Connection::new(self.system.engine.client(), TABLE, World::new(), OPERATION_BUDGET);
+        let looking = Store::new(table.clone());
+        let shared = ConsoleState { parts: Arc::clone(self), chosen_faults: Arc::default(), table, looking };
         let faults = checked(MethodFilter::GET, faults::get_faults)
             .merge(checked(MethodFilter::PUT, faults::put_faults))
             .merge(checked(MethodFilter::DELETE, faults::end_faults));

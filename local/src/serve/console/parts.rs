@@ -1,15 +1,15 @@
 //! The parts of a running program that the console's handlers share.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::Client;
 use lately_items::ConsumerKey;
 use lately_pump::{Destination, PumpHandle};
 use lately_store::Store;
+use lately_table::Connection;
 
-use crate::serve::console::injection::Injection;
+use crate::serve::console::injection::ChosenFaults;
 use crate::serve::health::Health;
 use crate::serve::issuer::LocalIssuer;
 use crate::serve::system::System;
@@ -37,14 +37,8 @@ pub struct ConsoleParts {
 #[derive(Clone, Debug)]
 pub(crate) struct ConsoleState {
     pub(crate) parts: Arc<ConsoleParts>,
-    pub(super) injection: Injection,
-    /// A store without injected faults.
+    pub(super) chosen_faults: Arc<Mutex<ChosenFaults>>,
+    /// The table without injected faults, and a store of it.
+    pub(super) table: Connection,
     pub(super) looking: Store,
-}
-
-impl ConsoleState {
-    /// A client without injected faults.
-    pub(super) fn client(&self) -> Client {
-        self.parts.system.engine.client()
-    }
 }

@@ -1,31 +1,8 @@
-//! The faults of a request from the page. Each has a path, and all are reported at once, as the API reports them.
-
-use std::fmt::Display;
+//! The bodies of requests from the page: their JSON, and the paths of their members.
 
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
-use lately_model::{Fault, Faults};
 use serde_json::Value;
-
-/// The faults that were found so far.
-#[derive(Debug, Default)]
-pub(super) struct Refusals(Vec<Fault>);
-
-impl Refusals {
-    pub(super) fn add(&mut self, path: impl Into<String>, message: impl Display) {
-        self.0.push(Fault { path: path.into(), message: message.to_string() });
-    }
-
-    /// Adds a parameter or a field that the console does not know.
-    pub(super) fn unknown(&mut self, path: impl Into<String>) {
-        self.add(path, "is unknown");
-    }
-
-    /// The value, if there are no faults.
-    pub(super) fn or<T>(self, value: T) -> Result<T, Faults> {
-        Faults::new(self.0).map_or(Ok(value), Err)
-    }
-}
 
 /// The JSON pointer of a member.
 pub(super) fn child(path: &str, name: &str) -> String {

@@ -23,7 +23,7 @@ pub(super) async fn get_state(State(shared): State<ConsoleState>) -> Result<Json
         "stream": pump.statistics().iter().enumerate().map(shard).collect::<Vec<_>>(),
         "records": system.engine.stream(TABLE).map_or(0, |stream| stream.len()),
         "failures": failures.len(),
-        "faults": shared.injection.view(),
+        "faults": shared.view_faults(),
         "report": report,
     })))
 }
