@@ -37,6 +37,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
+use tower::util::option_layer;
 use tower_http::timeout::RequestBodyTimeout;
 
 use crate::failure::Failure;
@@ -48,7 +49,7 @@ use crate::serve::health::Health;
 use crate::serve::issuer::LocalIssuer;
 use crate::serve::options::ServeOptions;
 use crate::serve::report_function::ReportFunction;
-use crate::serve::system::{System, TABLE, report_input, reported};
+use crate::serve::system::{REPORT_CHECKPOINTS, System, TABLE, report_input, reported};
 use crate::terminal::Terminal;
 
 /// The time between two removals of expired items, and the most items that one removal deletes.
@@ -103,7 +104,8 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
     let (sender, lines) = mpsc::unbounded_channel();
     let faults = || options.stream_faults.clone();
     let fan_out = system.pump(failures.clone(), faults(), data)?;
-    let reports = system.report_pump(report_function.clone().handler(), faults(), data)?;
+    let (handler, file) = (report_function.clone().handler(), data.map(|data| data.join(REPORT_CHECKPOINTS)));
+    let reports = system.pump_of("ReportFunction", handler, None, faults(), file)?;
     let (pump, mappings) = (fan_out.handle(), [("fan-out", fan_out.handle()), ("report", reports.handle())]);
     for (function, pump) in &mappings {
         tokio::spawn(log_troubles(function, pump.troubles(), sender.clone()));
@@ -207,11 +209,7 @@ fn serve_api(
     stopped: watch::Receiver<()>,
 ) -> io::Result<JoinHandle<()>> {
     let guard = from_fn_with_state(Guard::of(listener.local_addr()?, options), guard);
-    let router = parts.router();
-    let router = match cors(options) {
-        Some(cors) => router.layer(cors),
-        None => router,
-    };
+    let router = parts.router().layer(option_layer(cors(options)));
     // `with_state` makes the routes once; a router without it would make them again for each connection.
     let router: Router = router.layer(guard).with_state(());
     let service = TowerToHyperService::new(RequestBodyTimeout::new(router, BODY_PAUSE));

@@ -84,7 +84,7 @@ mod tests {
         let report_function =
             ReportFunction { system: system.clone(), output: output.clone(), answer_sender };
         let pump = system
-            .report_pump(report_function.handler(), PumpFaults::default(), None)
+            .pump_of("ReportFunction", report_function.handler(), None, PumpFaults::default(), None)
             .expect("it is declared");
         let pumping = pump.handle();
         tokio::spawn(pump.run());

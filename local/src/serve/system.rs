@@ -51,7 +51,7 @@ pub(crate) const TABLE: &str = "lately";
 const CHECKPOINTS: &str = "checkpoints.json";
 
 /// The file with the checkpoints of the report function's mapping.
-const REPORT_CHECKPOINTS: &str = "report-checkpoints.json";
+pub(crate) const REPORT_CHECKPOINTS: &str = "report-checkpoints.json";
 
 /// The retries of a batch if the template sets no number. With a small number, a developer who injects faults need not
 /// wait until the batch's records are too old.
@@ -175,21 +175,8 @@ impl System {
         self.pump_of("FanOutFunction", fan_out, Some(failures), faults, data.map(|it| it.join(CHECKPOINTS)))
     }
 
-    /// The mapping of the stream to the report function, `handler`, which continues unfinished runs.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
-    pub(crate) fn report_pump(
-        &self,
-        handler: Handler,
-        faults: PumpFaults,
-        data: Option<&Path>,
-    ) -> Result<Pump, Failure> {
-        let file = data.map(|folder| folder.join(REPORT_CHECKPOINTS));
-        self.pump_of("ReportFunction", handler, None, faults, file)
-    }
-
-    fn pump_of(
+    /// The mapping of the stream to a function. It continues from the checkpoints in the file, if there is one.
+    pub(crate) fn pump_of(
         &self,
         function: &str,
         handler: Handler,

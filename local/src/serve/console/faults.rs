@@ -102,29 +102,23 @@ impl FaultsReader {
 
     fn stream(&mut self, path: &str, value: &Value, faults: &mut PumpFaults) {
         for (path, name, value) in self.fields(path, value) {
-            let chance = match name {
-                "paused" => {
-                    match value.as_bool() {
-                        Some(paused) => faults.paused = paused,
-                        None => self.refuse(path, "must be true or false"),
-                    }
-                    continue;
-                }
-                "delay_seconds" => {
+            match (name, value.as_bool()) {
+                ("paused", Some(paused)) => faults.paused = paused,
+                ("paused", None) => self.refuse(path, "must be true or false"),
+                ("delay_seconds", _) => {
                     let delay = self.seconds(&path, value, 0.0..=STREAM_DELAY_SECONDS);
                     faults.delay = delay.unwrap_or_default();
-                    continue;
                 }
-                "duplicate" => &mut faults.duplicate,
-                "crash_before" => &mut faults.crash_before,
-                "crash_after" => &mut faults.crash_after,
-                _ => {
-                    self.refuse(path, "is unknown");
-                    continue;
-                }
-            };
-            *chance = self.number(&path, value, 0.0..=1.0).unwrap_or_default();
+                ("duplicate", _) => faults.duplicate = self.chance(&path, value),
+                ("crash_before", _) => faults.crash_before = self.chance(&path, value),
+                ("crash_after", _) => faults.crash_after = self.chance(&path, value),
+                _ => self.refuse(path, "is unknown"),
+            }
         }
+    }
+
+    fn chance(&mut self, path: &str, value: &Value) -> f64 {
+        self.number(path, value, 0.0..=1.0).unwrap_or_default()
     }
 
     fn throttles(&mut self, path: &str, value: &Value) -> Vec<ThrottledPartition> {

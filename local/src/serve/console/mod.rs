@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | the page's files | `files.rs` |
 //! | the state of the stream and of fan-out | `state.rs` |
-//! | the stored items | `storage.rs`, `item.rs` |
+//! | the stored items | `storage.rs` |
 //! | the calls of a read | `trace.rs` |
 //! | injected faults | `faults.rs`, `injection.rs` |
 //! | the batches that fan-out gave up on | `dead_letters.rs` |
@@ -24,7 +24,6 @@ mod dead_letters;
 mod faults;
 mod files;
 mod injection;
-mod item;
 mod limits;
 mod parts;
 mod refusal;

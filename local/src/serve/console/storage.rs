@@ -1,6 +1,6 @@
 //! The storage of a topic: its buckets and shards, and every item that an event was written to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
 use lately_items::{
@@ -16,9 +16,9 @@ use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_model::{Event, ListQuery};
 use lately_table::{Query, TableError};
+use serde_dynamo::AttributeValue;
 use serde_json::{Value, json};
 
-use crate::serve::console::item::{ItemView, Stands};
 use crate::serve::console::limits::{BUCKETS, COUNTED, FOLLOWERS};
 use crate::serve::console::parts::ConsoleState;
 use crate::serve::system::TABLE;
@@ -46,27 +46,44 @@ pub(super) async fn get_event(
     let key = EventKey::new(topic.clone(), width(&shared, &topic).await?, id);
     let item = shared.item(&key.encode()).await?;
     let item = item.ok_or_else(|| Problem::new(Code::EventNotFound, "The topic has no such event."))?;
-    let mut items = vec![ItemView::of(Stands::Event, Place::Table, key.encode(), &item)];
+    let mut items = vec![view("event", Place::Table, &key.encode(), &item)];
     let Event { event_type, actor, subject, .. } = event::decode(&item).map_err(TableError::from)?;
     let sources: Vec<_> = [Source::Actor(actor)].into_iter().chain(subject.map(Source::Subject)).collect();
     for source in &sources {
         for key in shared.looking.op().source(source).places(id).await? {
             let entry = shared.item(&key).await?;
-            items.extend(entry.map(|entry| ItemView::of(Stands::Source, Place::Table, key, &entry)));
+            items.extend(entry.map(|entry| view("source", Place::Table, &key, &entry)));
         }
     }
     for user in shared.readers(&sources).await? {
         let key = FeedEntryKey { user, id }.encode();
         let entry = shared.item(&key).await?;
-        items.extend(entry.map(|entry| ItemView::of(Stands::Feed, Place::Table, key, &entry)));
+        items.extend(entry.map(|entry| view("feed", Place::Table, &key, &entry)));
     }
     let key = TypeViewKey::new(&key, event_type).encode();
     let entry = Query::of(Place::Gsi1, &*key.pk).between(&*key.sk, &*key.sk).limit(1);
     // The index may not have the entry yet.
     let entry = shared.table.begin().query(&entry).await?.items.pop();
-    items.extend(entry.map(|entry| ItemView::of(Stands::Index, Place::Gsi1, key, &entry)));
+    items.extend(entry.map(|entry| view("index", Place::Gsi1, &key, &entry)));
     shared.show_writes(&mut items);
     Ok(Json(json!({ "items": items })))
+}
+
+/// An item or its entry in an index, without its key there. Its place says what it is for an event: the event itself, an
+/// entry in the timeline of one of its sources, in a user's feed, or in an index.
+fn view(place: &str, at: Place, key: &Key, item: &Item) -> Value {
+    let attributes = item.attributes().iter().filter(|(name, _)| *name != at.pk() && *name != at.sk());
+    let attributes = attributes.map(|(name, value)| (name, AttributeValue::from(value.clone())));
+    json!({
+        "place": place,
+        "index": at.index(),
+        "pk": key.pk,
+        "sk": key.sk,
+        "attributes": attributes.collect::<BTreeMap<_, _>>(),
+        "bytes": item.stored_bytes(),
+        // The time of the last write, if the stream still has its record.
+        "written_at": null,
+    })
 }
 
 async fn width(shared: &ConsoleState, topic: &Topic) -> Result<BucketWidth, Problem> {
@@ -76,12 +93,13 @@ async fn width(shared: &ConsoleState, topic: &Topic) -> Result<BucketWidth, Prob
 
 impl ConsoleState {
     /// Gives the items the times of their last writes, as far as the stream has the records.
-    fn show_writes(&self, items: &mut [ItemView]) {
+    fn show_writes(&self, items: &mut [Value]) {
         let stream = self.parts.system.engine.stream(TABLE);
         for record in stream.map(|stream| stream.all()).unwrap_or_default() {
             let (key, at) = (Item::from(record.keys()).key(), UnixMillis::new(record.at_micros() / 1000));
             if let (Ok(key), Ok(at)) = (key, at) {
-                items.iter_mut().for_each(|item| item.written(&key, at));
+                let written = items.iter_mut().filter(|item| item["pk"] == key.pk && item["sk"] == key.sk);
+                written.for_each(|item| item["written_at"] = json!(at));
             }
         }
     }
@@ -145,5 +163,28 @@ impl ConsoleState {
             readers.extend(list.followers.into_iter().map(|follower| follower.user));
         }
         Ok(readers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::types::AttributeValue;
+
+    use super::*;
+
+    #[test]
+    fn an_item_is_shown_without_its_keys_but_its_size_counts_them() {
+        let item = Item::from([("pk", "EVENTS#a"), ("sk", "1"), ("s", "text")])
+            .with("n", AttributeValue::N("-12".to_owned()))
+            .with("f", AttributeValue::Bool(true));
+        let key = Key { pk: "EVENTS#a".to_owned(), sk: "1".to_owned() };
+        let expected = json!({
+            "place": "event", "index": null, "pk": "EVENTS#a", "sk": "1",
+            "attributes": {"s": {"S": "text"}, "n": {"N": "-12"}, "f": {"BOOL": true}},
+            "written_at": null,
+            // 10 + 3, 1 + 4, 1 + 3, 1 + 1
+            "bytes": 24,
+        });
+        assert_eq!(view("event", Place::Table, &key, &item), expected);
     }
 }
