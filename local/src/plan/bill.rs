@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use lately_items::limits::ENTRY_BYTES;
 use lately_store::limits::{DIRECTORY_AGE, TOPIC_AGE};
-use lately_template::Template;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::plan::prices::{Part, Prices};
 use crate::plan::units::{PAGE_EVENTS, of_event, of_fan_out, of_page, of_stream};
 use crate::plan::workload::Workload;
+use crate::serve::system::DEPLOYED;
 
 /// A month of 730 hours.
 pub(super) const MONTH_SECONDS: f64 = 730.0 * 3_600.0;
@@ -69,59 +69,27 @@ pub struct Line {
     pub assumption: String,
 }
 
-/// The numbers of the template that cost something.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stack {
-    /// GB of memory of `write-event`, `query-latest`, `fan-out`, `live` and `authorize`.
-    write: f64,
-    read: f64,
-    fan_out: f64,
-    live: f64,
-    authorize: f64,
-    /// Lanes of fan-out in each stream shard.
-    lanes: f64,
-    live_seconds: f64,
-    /// The seconds for which the gateway caches the answer for a token.
-    cache_seconds: f64,
-    alarm_metrics: f64,
-    has_recovery: bool,
+/// A number of the template, by its JSON Pointer in a resource. A test reads all of them.
+fn declared(resource: &str, pointer: &str) -> f64 {
+    let number = DEPLOYED.property(resource, pointer).and_then(|text| text.parse().ok());
+    number.unwrap_or_else(|| panic!("{resource} has a number {pointer}"))
 }
 
-impl Stack {
-    /// Reads the numbers from the template.
-    ///
-    /// # Panics
-    /// If the template lacks one: a test reads them.
-    pub fn of(template: &Template) -> Self {
-        let number = |id: &str, pointer: &str| -> f64 {
-            let text = template.property(id, pointer);
-            text.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{id} has a number {pointer}"))
-        };
-        let memory = |id| number(id, "/MemorySize") / 1_024.0;
-        let is_on = |pointer| template.property("Table", pointer).as_deref() == Some("true");
-        let is_stat = |metric: &Value| !metric["MetricStat"].is_null();
-        // A metric that only some stacks have counts.
-        let metrics = |alarm: &Value| {
-            let metrics = alarm["Metrics"].as_array().into_iter().flatten();
-            u32::try_from(
-                metrics.filter(|metric| is_stat(metric) || is_stat(&metric["Fn::If"][1])).count().max(1),
-            )
-            .expect("few")
-        };
-        let alarms = template.of_kind("AWS::CloudWatch::Alarm");
-        Self {
-            write: memory("WriteEventFunction"),
-            read: memory("QueryLatestFunction"),
-            fan_out: memory("FanOutFunction"),
-            live: memory("LiveFunction"),
-            authorize: memory("AuthorizeFunction"),
-            lanes: number("FanOutFunction", "/Events/Stream/Properties/ParallelizationFactor"),
-            live_seconds: number("LiveFunction", "/Environment/Variables/LIVE_SECONDS"),
-            cache_seconds: number("Api", "/Auth/Authorizers/Sessions/Identity/ReauthorizeEvery/Fn::If/1"),
-            alarm_metrics: alarms.map(|(_, alarm)| metrics(&alarm.properties)).sum::<u32>().into(),
-            has_recovery: is_on("/PointInTimeRecoverySpecification/PointInTimeRecoveryEnabled"),
-        }
-    }
+/// The GB of a function's memory.
+fn memory(function: &str) -> f64 {
+    declared(function, "/MemorySize") / 1_024.0
+}
+
+/// The metrics of all alarms.
+fn alarm_metrics() -> f64 {
+    let is_stat = |metric: &Value| !metric["MetricStat"].is_null();
+    // A metric that only some stacks have counts.
+    let metrics = |alarm: &Value| {
+        let metrics = alarm["Metrics"].as_array().into_iter().flatten();
+        metrics.filter(|metric| is_stat(metric) || is_stat(&metric["Fn::If"][1])).count().max(1)
+    };
+    let alarms = DEPLOYED.of_kind("AWS::CloudWatch::Alarm");
+    alarms.map(|(_, alarm)| metrics(&alarm.properties)).sum::<usize>() as f64
 }
 
 /// The work of fan-out.
@@ -138,11 +106,12 @@ struct FanOut {
 
 impl FanOut {
     /// The work that follows from events that cost so many write units themselves.
-    fn of(workload: &Workload, write_units: f64, lanes: f64) -> Self {
+    fn of(workload: &Workload, write_units: f64) -> Self {
         let Workload { events, bytes, followers, .. } = *workload;
         let records =
             events * if followers > AUDIENCE { 1.0 + (followers / PAGE_FOLLOWERS).ceil() } else { 1.0 };
         let writes = events * (write_units + of_fan_out(bytes, followers, 1.0).0);
+        let lanes = declared("FanOutFunction", "/Events/Stream/Properties/ParallelizationFactor");
         let polls = (writes / SHARD_UNITS).ceil().max(FEWEST_SHARDS) * lanes * POLLS_A_SECOND;
         // Records come at random: a lane is invoked once for all that came since the last poll, and not if none came.
         let batches = polls * -(-records / polls).exp_m1();
@@ -159,8 +128,8 @@ fn expired(requests: f64, age_seconds: f64) -> f64 {
 }
 
 /// The bill of a workload for a month.
-pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
-    let month = Month::of(workload, stack, prices);
+pub fn bill(workload: &Workload, prices: &Prices) -> Vec<Line> {
+    let month = Month::of(workload, prices);
     let mut lines = month.of_table();
     lines.extend(month.of_functions());
     lines.extend(month.of_other_services());
@@ -170,7 +139,6 @@ pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
 /// A month of a workload.
 struct Month<'a> {
     workload: &'a Workload,
-    stack: &'a Stack,
     prices: &'a Prices,
     /// The requests a second that post, and all requests.
     posts: f64,
@@ -180,30 +148,35 @@ struct Month<'a> {
     fan_out: FanOut,
     /// The events a second in a user's feed.
     of_feed: f64,
-    /// The live streams that are opened a second.
+    /// The seconds for which a live stream is open, and the streams that are opened a second.
+    live_seconds: f64,
     opened: f64,
-    /// The tokens that are checked a second.
+    /// The seconds for which the gateway caches the answer for a token, and the tokens that are checked a second.
+    cache_seconds: f64,
     checks: f64,
 }
 
 impl<'a> Month<'a> {
-    fn of(workload: &'a Workload, stack: &'a Stack, prices: &'a Prices) -> Self {
+    fn of(workload: &'a Workload, prices: &'a Prices) -> Self {
         let Workload { events, bytes, batch, followers, pages, live, users, type_view, .. } = *workload;
         let posts = events / batch;
         let requests = posts + pages;
         let write_units = of_event(bytes, batch, type_view);
+        let live_seconds = declared("LiveFunction", "/Environment/Variables/LIVE_SECONDS");
+        let cache_seconds = declared("Api", "/Auth/Authorizers/Sessions/Identity/ReauthorizeEvery/Fn::If/1");
         Self {
             workload,
-            stack,
             prices,
             posts,
             requests,
             write_units,
-            fan_out: FanOut::of(workload, write_units, stack.lanes),
+            fan_out: FanOut::of(workload, write_units),
             of_feed: events * followers / users,
-            opened: live / stack.live_seconds,
+            live_seconds,
+            opened: live / live_seconds,
+            cache_seconds,
             // A user's token is checked with the first request after the cached answer has expired.
-            checks: users * expired(requests / users, stack.cache_seconds),
+            checks: users * expired(requests / users, cache_seconds),
         }
     }
 
@@ -231,7 +204,8 @@ impl<'a> Month<'a> {
         let item = bytes + ITEM_INDEX_BYTES + (2.0 + followers) * (entry + ITEM_INDEX_BYTES);
         let stored = |item: f64| events * retention * DAY_SECONDS * item / 1e9;
         let mut storage = vec![self.part("GB stored", stored(item + of_view))];
-        if self.stack.has_recovery {
+        let recovery = "/PointInTimeRecoverySpecification/PointInTimeRecoveryEnabled";
+        if DEPLOYED.property("Table", recovery).as_deref() == Some("true") {
             storage.push(self.part("GB with recovery", stored(item)));
         }
         vec![
@@ -273,16 +247,17 @@ impl<'a> Month<'a> {
 
     fn of_functions(&self) -> [Line; 2] {
         let Workload { bytes, pages, live, .. } = *self.workload;
-        let Self { stack, fan_out, posts, requests, of_feed, opened, .. } = self;
+        let Self { fan_out, posts, requests, of_feed, live_seconds, opened, .. } = self;
         let stream_units = of_stream(bytes, of_feed * 60.0);
-        let seconds = (posts * stack.write + pages * stack.read) * REQUEST_SECONDS;
-        let streamed = (stack.live_seconds * of_feed * bytes - STREAMED_FREE_BYTES).max(0.0);
+        let seconds =
+            (posts * memory("WriteEventFunction") + pages * memory("QueryLatestFunction")) * REQUEST_SECONDS;
+        let streamed = (live_seconds * of_feed * bytes - STREAMED_FREE_BYTES).max(0.0);
         [
             line(
                 "functions",
                 vec![
                     self.each_second("invocations", requests + fan_out.batches),
-                    self.each_second("GB-seconds", seconds + fan_out.seconds * stack.fan_out),
+                    self.each_second("GB-seconds", seconds + fan_out.seconds * memory("FanOutFunction")),
                 ],
                 format!(
                     "10 ms a request; of fan-out 50 ms a batch of {:.1} records, and 0.5 ms a copy",
@@ -292,7 +267,7 @@ impl<'a> Month<'a> {
             line(
                 "live streams",
                 vec![
-                    self.each_second("GB-seconds", live * stack.live),
+                    self.each_second("GB-seconds", live * memory("LiveFunction")),
                     self.each_second("read units", live * stream_units),
                     self.each_second("invocations", *opened),
                     self.each_second("GB streamed", opened * streamed / 1e9),
@@ -306,7 +281,7 @@ impl<'a> Month<'a> {
 
     fn of_other_services(&self) -> [Line; 5] {
         let Workload { bytes, batch, pages, live, .. } = *self.workload;
-        let Self { stack, fan_out, posts, requests, of_feed, opened, checks, .. } = self;
+        let Self { fan_out, posts, requests, of_feed, opened, cache_seconds, checks, .. } = self;
         let page_bytes = PAGE_EVENTS * bytes;
         let metered = |bytes: f64| (bytes / METERED_BYTES).ceil();
         let invocations = requests + fan_out.batches + opened + checks;
@@ -325,12 +300,11 @@ impl<'a> Month<'a> {
                 "authorizer",
                 vec![
                     self.each_second("invocations", *checks),
-                    self.each_second("GB-seconds", checks * REQUEST_SECONDS * stack.authorize),
+                    self.each_second("GB-seconds", checks * REQUEST_SECONDS * memory("AuthorizeFunction")),
                     self.each_second("read units", checks * 0.5),
                 ],
                 format!(
-                    "{checks:.1} checks a second, because an answer is cached for {} s; 10 ms and half a unit each",
-                    stack.cache_seconds
+                    "{checks:.1} checks a second, because an answer is cached for {cache_seconds} s; 10 ms and half a unit each"
                 ),
             ),
             line(
@@ -341,7 +315,7 @@ impl<'a> Month<'a> {
             line(
                 "alarms",
                 vec![
-                    self.part("metrics of alarms", stack.alarm_metrics),
+                    self.part("metrics of alarms", alarm_metrics()),
                     self.part("metrics", METRICS + MAPPING_METRICS),
                     self.part("dashboard", 1.0),
                 ],
@@ -366,13 +340,9 @@ mod tests {
     use super::*;
     use crate::plan::prices::LISTED;
 
-    fn stack() -> Stack {
-        Stack::of(&crate::serve::system::DEPLOYED)
-    }
-
     fn dollars(workload: &Workload) -> Vec<(&'static str, f64)> {
         let prices = Prices::parse(LISTED, "us-east-1").expect("the listed prices");
-        let lines = bill(workload, &stack(), &prices).into_iter();
+        let lines = bill(workload, &prices).into_iter();
         lines.map(|line| (line.line, (line.dollars * 100.0).round() / 100.0)).collect()
     }
 
@@ -391,19 +361,12 @@ mod tests {
 
     #[test]
     fn the_template_has_the_numbers() {
-        let expected = Stack {
-            write: 0.5,
-            read: 0.5,
-            fan_out: 0.5,
-            live: 0.125,
-            authorize: 0.25,
-            lanes: 4.0,
-            live_seconds: 90.0,
-            cache_seconds: 60.0,
-            alarm_metrics: 27.0,
-            has_recovery: true,
-        };
-        assert_eq!(stack(), expected);
+        let functions = ["WriteEvent", "QueryLatest", "FanOut", "Live", "Authorize"];
+        let memories = functions.map(|function| memory(&format!("{function}Function")));
+        assert_eq!(memories, [0.5, 0.5, 0.5, 0.125, 0.25]);
+        let prices = Prices::parse(LISTED, "us-east-1").expect("the listed prices");
+        let Month { live_seconds, cache_seconds, .. } = Month::of(&EASY, &prices);
+        assert_eq!((live_seconds, cache_seconds, alarm_metrics()), (90.0, 60.0, 27.0));
     }
 
     #[test]

@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::plan::bill::{Line, MONTH_SECONDS, Stack, bill};
+use crate::plan::bill::{Line, MONTH_SECONDS, bill};
 use crate::plan::prices::{LISTED, Part, Prices};
 use crate::plan::workload::{Workload, WorkloadOptions};
-use crate::serve::system::DEPLOYED;
 use crate::terminal::Terminal;
 
 /// The Region whose prices are listed.
@@ -62,7 +61,7 @@ pub(crate) fn run(options: PlanOptions, mut terminal: Terminal<'_>) -> Result<()
     let of_file = prices.map(|path| format!("{}: ", path.display())).unwrap_or_default();
     let prices =
         Prices::parse(&listed, &region).map_err(|error| Failure::usage(format!("{of_file}{error}")))?;
-    let lines = bill(&workload, &Stack::of(&DEPLOYED), &prices);
+    let lines = bill(&workload, &prices);
     let dollars = lines.iter().map(|line| line.dollars).sum::<f64>();
     if json {
         let (date, region) = (&prices.date, &prices.region);
@@ -80,7 +79,7 @@ pub(crate) fn run(options: PlanOptions, mut terminal: Terminal<'_>) -> Result<()
 /// The dollars of a workload that runs for some seconds, and whose events are then deleted.
 pub(crate) fn of_run(workload: &Workload, seconds: f64) -> f64 {
     let prices = Prices::parse(LISTED, REGION).expect("a test reads these prices");
-    let lines = bill(workload, &Stack::of(&DEPLOYED), &prices);
+    let lines = bill(workload, &prices);
     let of_line = |line: &Line| match line.line {
         // A deletion costs as much as the write.
         "writes" | "fan-out" => line.dollars * 2.0,
