@@ -9,7 +9,7 @@ use std::time::Duration;
 use lately_items::ConsumerKey;
 use lately_keys::{Consumer, EventId, Topic};
 use lately_model::{GroupBy, ListQuery, RunFiles, RunSpec, RunView, SumField};
-use lately_report::{Counted, Group, OpenError, Outcome, Output, OutputUrl, Report, Summary, SummaryHead};
+use lately_report::{Counted, Group, Outcome, Output, OutputUrl, Report, Summary, SummaryHead};
 
 use crate::commands::commands;
 use crate::counted::counted;
@@ -83,12 +83,6 @@ pub struct ReportFiles {
     output: OutputUrl,
 }
 
-impl ReportFiles {
-    async fn open(&self) -> Result<Output, OpenError> {
-        Output::open(&self.output, environment()).await
-    }
-}
-
 impl Reports {
     fn key(self) -> ConsumerKey {
         ConsumerKey { topic: self.topic, name: self.consumer }
@@ -101,7 +95,8 @@ async fn make(
     report: Report,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
-    let (store, output) = (table.store().await?, files.open().await?);
+    let store = table.store().await?;
+    let output = Output::open(&files.output, environment()).await?;
     loop {
         match lately_report::run(&store, &output, &report, TIME).await? {
             Outcome::Unfinished { to } => terminal.log(format_args!("{to}: continuing"))?,
@@ -125,7 +120,8 @@ async fn show(
     to: EventId,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
-    let (store, output) = (table.store().await?, files.open().await?);
+    let store = table.store().await?;
+    let output = Output::open(&files.output, environment()).await?;
     let run = store.op().runs(&consumer).find(to).await?.ok_or_else(|| {
         Failure::new(1, format!("there is no run {to}: `lately report list` lists the runs"))
     })?;

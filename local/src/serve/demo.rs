@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use lately_keys::Topic;
+use lately_model::limits::BATCH_EVENTS;
 use lately_model::{Backfill, ListQuery, NewEvent, TopicChange};
 use lately_store::{Store, Submission, TopicError};
 
@@ -16,8 +17,6 @@ use crate::failure::Failure;
 const SEED: u64 = 20_261_120;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 const DAYS: u64 = 5;
-/// The most events in a batch.
-const BATCH: usize = 500;
 
 /// The reported topic.
 pub(crate) const BILLING: &str = "billing";
@@ -151,7 +150,7 @@ pub(crate) async fn write_events(store: &Store) -> Result<(), Failure> {
             })
             .collect();
         events.sort_by_key(|event| event.at);
-        for batch in events.chunks(BATCH) {
+        for batch in events.chunks(BATCH_EVENTS) {
             let submission = Submission { may_import: true, ..Submission::new(batch.to_vec()) };
             store.op().topic(&topic(demo.topic)).write(submission).await?;
         }
@@ -165,11 +164,8 @@ pub(crate) async fn follow(store: &Store) -> Result<(), Failure> {
     for (user, sources) in FOLLOWS {
         let user = user.parse().expect("a demo's user");
         for source in sources {
-            store
-                .op()
-                .user(&user)
-                .follow(&source.parse().expect("a demo's source"), Backfill::default())
-                .await?;
+            let source = source.parse().expect("a demo's source");
+            store.op().user(&user).follow(&source, Backfill::default()).await?;
         }
     }
     Ok(())

@@ -18,14 +18,14 @@ use lately_authorize::{Issuers, IssuersError, Scheme};
 use lately_keys::UnixMillis;
 use lately_kit::answer::{self, Json};
 use lately_kit::body::Body;
-use lately_kit::code::Code;
 use lately_kit::entropy::{self, EntropyError};
 use lately_kit::problem::Problem;
-use lately_model::{Fault, NewSession, RateLimits, Scope};
+use lately_model::{NewSession, RateLimits, Scope};
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Map, Value, json};
 
 use crate::serve::console::ConsoleState;
+use crate::serve::console::refusal::refused;
 
 /// The path of the issuer's name, below which its documents are.
 pub(crate) const PATH: &str = "/local/issuer";
@@ -127,13 +127,12 @@ pub(crate) async fn post(
     Body(new): Body<NewSession>,
 ) -> Result<Response, Problem> {
     if new.limits != RateLimits::default() {
-        let message = "a JWT has the limits of its issuer's rule, and this issuer's rule has none".to_owned();
-        let fault = Fault { path: String::new(), message };
-        return Err(Problem::of_faults(Code::InvalidBody, fault.into()));
+        return Err(refused(
+            "",
+            "a JWT has the limits of its issuer's rule, and this issuer's rule has none",
+        ));
     }
-    let token = shared.parts.issuer.token(&new, shared.parts.system.store.now()).ok_or_else(|| {
-        let fault = Fault { path: "/user".to_owned(), message: "is required: a JWT has a user".to_owned() };
-        Problem::of_faults(Code::InvalidBody, fault.into())
-    })?;
+    let token = shared.parts.issuer.token(&new, shared.parts.system.store.now());
+    let token = token.ok_or_else(|| refused("/user", "is required: a JWT has a user"))?;
     Ok(answer::json(StatusCode::CREATED, &token))
 }

@@ -150,7 +150,7 @@ async fn open(data: Option<PathBuf>, err: &mut dyn Write) -> Result<System, Fail
     let mut opening = tokio::task::spawn_blocking(open);
     loop {
         match tokio::time::timeout(OPENING, &mut opening).await {
-            Ok(opened) => return Ok(opened.map_err(io::Error::other)??),
+            Ok(opened) => return opened.map_err(io::Error::other)?,
             Err(_) => drop(writeln!(err, "lately: opening the data: {progress}")),
         }
     }

@@ -11,8 +11,8 @@ use lately_kit::problem::Problem;
 use lately_pump::Failure;
 use serde_json::{Value, json};
 
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::FAILURES;
-use crate::serve::console::parts::ConsoleState;
 use crate::serve::system::time_of;
 
 /// The records of the event that fan-out was invoked with.

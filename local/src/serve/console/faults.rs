@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
-use std::sync::MutexGuard;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -14,9 +13,9 @@ use lately_model::{Fault, Faults};
 use lately_pump::PumpFaults;
 use serde_json::{Map, Value};
 
+use crate::serve::console::ConsoleState;
 use crate::serve::console::injection::{ChosenFaults, ThrottledPartition};
 use crate::serve::console::limits::{INDEX_DELAY_SECONDS, STREAM_DELAY_SECONDS, THROTTLE_SECONDS, THROTTLES};
-use crate::serve::console::parts::ConsoleState;
 use crate::serve::console::refusal::{child, json};
 
 pub(super) async fn get_faults(State(shared): State<ConsoleState>) -> Json<Value> {
@@ -33,22 +32,12 @@ pub(super) async fn put_faults(
     reader.read(&json(&body)?, &mut stream, &mut chosen);
     match Faults::new(reader.refused) {
         Some(refused) => Err(Problem::of_faults(Code::InvalidBody, refused)),
-        None => inject(&shared, current, stream, chosen),
+        None => shared.inject(current, stream, chosen),
     }
 }
 
 pub(super) async fn end_faults(State(shared): State<ConsoleState>) -> Result<Json<Value>, Problem> {
-    inject(&shared, shared.chosen_faults(), PumpFaults::default(), ChosenFaults::default())
-}
-
-fn inject(
-    shared: &ConsoleState,
-    current: MutexGuard<'_, ChosenFaults>,
-    stream: PumpFaults,
-    chosen: ChosenFaults,
-) -> Result<Json<Value>, Problem> {
-    shared.inject(current, stream, chosen).map_err(|error| Problem::unavailable(&error))?;
-    Ok(Json(shared.view_faults()))
+    shared.inject(shared.chosen_faults(), PumpFaults::default(), ChosenFaults::default())
 }
 
 /// Reads a body, and collects every fault in it.

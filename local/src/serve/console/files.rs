@@ -37,18 +37,23 @@ impl PageFile {
 
 /// Every file of the page. They are in the folder `console/`; `build.rs` makes one script of its modules. The page names
 /// the others with their tags, so its own tag depends on them.
-static FILES: LazyLock<[PageFile; 4]> = LazyLock::new(|| {
+static FILES: LazyLock<Vec<PageFile>> = LazyLock::new(|| {
     let script = include_bytes!(concat!(env!("OUT_DIR"), "/console.js"));
-    let script = PageFile::new("app.js", "text/javascript; charset=utf-8", script);
-    let icon = include_bytes!("../../../../console/icon.svg");
-    let icon = PageFile::new("icon.svg", "image/svg+xml", icon);
-    let style = include_bytes!("../../../../console/style.css");
-    let style = PageFile::new("style.css", "text/css; charset=utf-8", style);
+    let mut files = vec![
+        PageFile::new("app.js", "text/javascript; charset=utf-8", script),
+        PageFile::new("icon.svg", "image/svg+xml", include_bytes!("../../../../console/icon.svg")),
+        PageFile::new(
+            "style.css",
+            "text/css; charset=utf-8",
+            include_bytes!("../../../../console/style.css"),
+        ),
+    ];
     let page = include_str!("../../../../console/index.html").to_owned();
-    let page = [&script, &icon, &style].iter().fold(page, |page, PageFile { name, tag, .. }| {
+    let page = files.iter().fold(page, |page, PageFile { name, tag, .. }| {
         page.replace(&format!("\"/console/{name}\""), &format!("\"/console/{name}?{tag}\""))
     });
-    [PageFile::new(INDEX, "text/html; charset=utf-8", page.as_bytes()), script, icon, style]
+    files.push(PageFile::new(INDEX, "text/html; charset=utf-8", page.as_bytes()));
+    files
 });
 
 /// The page, which names the other files.

@@ -7,14 +7,16 @@
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lately_engine::Lag;
 use lately_engine::fault::{Fault as Injectable, Faults as Rules, Injected, Target, Throttle, When};
-use lately_engine::{EngineError, Lag};
 use lately_keys::UnixMillis;
+use lately_kit::answer::Json;
+use lately_kit::problem::Problem;
 use lately_pump::PumpFaults;
 use serde_json::{Value, json};
 
 use crate::seconds;
-use crate::serve::console::parts::ConsoleState;
+use crate::serve::console::ConsoleState;
 
 /// The faults of partitions and indexes. The pump has those of the stream.
 #[derive(Clone, Debug, Default)]
@@ -62,19 +64,20 @@ impl ConsoleState {
         })
     }
 
-    /// Replaces all faults.
+    /// Replaces all faults. The result is their view.
     pub(super) fn inject(
         &self,
         mut current: MutexGuard<'_, ChosenFaults>,
         stream: PumpFaults,
         faults: ChosenFaults,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Json<Value>, Problem> {
         let system = &self.parts.system;
         if faults.index_delay != current.index_delay {
             let delay = faults.index_delay;
             let lag = Lag { seed: 0, table: Duration::ZERO, index: delay, behind: 1.0 };
             // The only change that can fail comes first.
-            system.engine.set_lag((!delay.is_zero()).then_some(lag))?;
+            let lagging = system.engine.set_lag((!delay.is_zero()).then_some(lag));
+            lagging.map_err(|error| Problem::unavailable(&error))?;
         }
         if faults.throttles != current.throttles {
             system
@@ -83,7 +86,8 @@ impl ConsoleState {
         }
         *current = faults;
         self.parts.pump.set_faults(stream);
-        Ok(())
+        drop(current);
+        Ok(Json(self.view_faults()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
+use lately_model::{Fault, Faults};
 use serde_json::Value;
 
 /// The JSON pointer of a member.
@@ -12,4 +13,10 @@ pub(super) fn child(path: &str, name: &str) -> String {
 /// Parses a body as JSON; 400 `malformed-json` if it is not.
 pub(super) fn json(body: &[u8]) -> Result<Value, Problem> {
     serde_json::from_slice(body).map_err(|error| Problem::new(Code::MalformedJson, error.to_string()))
+}
+
+/// The refusal of a body with one fault.
+pub(in crate::serve) fn refused(path: &str, message: &str) -> Problem {
+    let fault = Fault { path: path.to_owned(), message: message.to_owned() };
+    Problem::of_faults(Code::InvalidBody, Faults::from(fault))
 }

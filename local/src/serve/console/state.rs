@@ -8,7 +8,7 @@ use lately_pump::ShardStatistics;
 use serde_json::{Value, json};
 
 use crate::seconds;
-use crate::serve::console::parts::{ConsoleParts, ConsoleState};
+use crate::serve::console::{ConsoleParts, ConsoleState};
 use crate::serve::system::TABLE;
 
 pub(super) async fn get_state(State(shared): State<ConsoleState>) -> Result<Json<Value>, Problem> {

@@ -19,8 +19,8 @@ use lately_table::{Query, TableError};
 use serde_dynamo::AttributeValue;
 use serde_json::{Value, json};
 
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::{BUCKETS, COUNTED, FOLLOWERS};
-use crate::serve::console::parts::ConsoleState;
 use crate::serve::system::TABLE;
 
 pub(super) async fn get_topic(

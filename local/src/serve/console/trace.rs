@@ -18,18 +18,16 @@ use axum::http::StatusCode;
 use lately_kit::answer::Json;
 use lately_kit::body::Whole;
 use lately_kit::caller::{Caller, Identity};
-use lately_kit::code::Code;
 use lately_kit::log::COST_HEADER;
 use lately_kit::problem::Problem;
-use lately_model::{Fault, Faults};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::TRACED_BYTES;
-use crate::serve::console::parts::ConsoleState;
-use crate::serve::console::refusal::{self, child};
+use crate::serve::console::refusal::{self, child, refused};
 
 #[derive(Serialize)]
 pub(super) struct Trace {
@@ -176,9 +174,4 @@ fn target(body: &[u8]) -> Result<String, Problem> {
 
 fn not_a_route() -> Problem {
     refused("/target", "must be the path and the query of a GET route of the API")
-}
-
-fn refused(path: &str, message: &str) -> Problem {
-    let fault = Fault { path: path.to_owned(), message: message.to_owned() };
-    Problem::of_faults(Code::InvalidBody, Faults::from(fault))
 }
