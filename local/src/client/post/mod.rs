@@ -12,7 +12,7 @@ mod sending;
 use std::path::PathBuf;
 
 use lately_client::PostKey;
-use lately_items::IdempotencyKey;
+use lately_keys::limits::IDEMPOTENCY_KEY_BYTES;
 use lately_keys::{Actor, EventType, Subject, Topic, UnixMillis};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -33,8 +33,8 @@ pub struct PostArguments {
 
     /// Write only once within a day, however often this key is used; with --file, each batch has a key made from this
     /// one
-    #[arg(long, value_name = "KEY")]
-    idempotency_key: Option<IdempotencyKey>,
+    #[arg(long, value_name = "KEY", value_parser = parse_key)]
+    idempotency_key: Option<String>,
 
     #[command(flatten)]
     lines: LineArguments,
@@ -98,12 +98,19 @@ pub(super) fn parse_json(text: &str) -> Result<Box<RawValue>, String> {
     serde_json::from_str(text).map_err(|_| "must be JSON; a string needs double quotes".to_owned())
 }
 
+fn parse_key(text: &str) -> Result<String, String> {
+    let is_valid = (1..=IDEMPOTENCY_KEY_BYTES).contains(&text.len())
+        && text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    let refused =
+        || format!("idempotency key: must be 1 to {IDEMPOTENCY_KEY_BYTES} printable ASCII characters");
+    is_valid.then(|| text.to_owned()).ok_or_else(refused)
+}
+
 pub(super) async fn run(arguments: PostArguments, session: &mut Session<'_>) -> Result<(), Failure> {
     let PostArguments { topic, event, idempotency_key, lines } = arguments;
-    let key = idempotency_key.map(|key| key.to_string());
     if let Some(file) = &lines.file {
-        return sending::run(&topic, file, &lines, key, session).await;
+        return sending::run(&topic, file, &lines, idempotency_key, session).await;
     }
-    let key = key.map_or(PostKey::None, PostKey::Given);
+    let key = idempotency_key.map_or(PostKey::None, PostKey::Given);
     show_event(session.api.topic(&topic).post_under(&key, &event), session).await
 }
