@@ -12,12 +12,12 @@ use crate::client::erase::{self, EraseOptions};
 use crate::client::load::{self, LoadOptions};
 use crate::completions::{self, CompletionsOptions};
 use crate::failure::Failure;
-use crate::operate::dlq::{self, DlqCommand};
+use crate::operate::dlq::DlqCommand;
 use crate::operate::feed_repair;
 use crate::operate::migrate::{self, MigrateOptions};
-use crate::operate::report::{self, ReportCommand};
-use crate::operate::token::{self, TokenCommand};
-use crate::operate::work::{self, WorkCommand};
+use crate::operate::report::ReportCommand;
+use crate::operate::token::TokenCommand;
+use crate::operate::work::WorkCommand;
 use crate::plan::{self, PlanOptions};
 use crate::serve::options::ServeOptions;
 use crate::terminal::Terminal;
@@ -101,7 +101,7 @@ impl Command {
     ///
     /// # Errors
     /// If the command cannot do its work.
-    pub async fn run(self, terminal: Terminal<'_>) -> Result<(), Failure> {
+    pub async fn run(self, mut terminal: Terminal<'_>) -> Result<(), Failure> {
         match self {
             Self::Events(command) => Box::pin(command.run(terminal)).await,
             Self::Feed(FeedCommand::Read(command)) => Box::pin(command.run(terminal)).await,
@@ -111,12 +111,12 @@ impl Command {
             Self::Check(options) => Box::pin(check::run(*options, terminal)).await,
             Self::Load(options) => Box::pin(load::run(*options, terminal)).await,
             Self::Completions(options) => Ok(completions::run(options, Lately::command(), terminal.stdout)?),
-            Self::Token(command) => Box::pin(token::run(command, terminal)).await,
-            Self::Dlq(command) => Box::pin(dlq::run(command, terminal)).await,
-            Self::Work(command) => Box::pin(work::run(command, terminal)).await,
+            Self::Token(command) => Box::pin(command.run(&mut terminal)).await,
+            Self::Dlq(command) => Box::pin(command.run(&mut terminal)).await,
+            Self::Work(command) => Box::pin(command.run(&mut terminal)).await,
             Self::Migrate(options) => Box::pin(migrate::run(options, terminal)).await,
             Self::Consume(options) => consume::run(options, terminal).await,
-            Self::Report(command) => Box::pin(report::run(command, terminal)).await,
+            Self::Report(command) => Box::pin(command.run(&mut terminal)).await,
             Self::Plan(options) => plan::run(options, terminal),
         }
     }

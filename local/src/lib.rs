@@ -11,6 +11,7 @@
 
 pub mod client;
 pub mod command_line;
+mod commands;
 mod completions;
 mod counted;
 mod failure;

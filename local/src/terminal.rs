@@ -5,6 +5,8 @@
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
+use lately_table::Cost;
+
 use crate::failure::Failure;
 use crate::text::{json_line, plain};
 use crate::text_table::TextTable;
@@ -29,6 +31,11 @@ impl<'a> Terminal<'a> {
         Self { stdout, stderr, columns: columns.map(|(terminal_size::Width(columns), _)| columns.into()) }
     }
 
+    /// The same outputs, for a part of a command.
+    pub(crate) fn again(&mut self) -> Terminal<'_> {
+        Terminal { stdout: self.stdout, stderr: self.stderr, columns: self.columns }
+    }
+
     /// Prints a message to standard error.
     pub(crate) fn log(&mut self, line: impl Display) -> Result<(), Failure> {
         Ok(writeln!(self.stderr, "{line}")?)
@@ -50,6 +57,11 @@ impl<'a> Terminal<'a> {
 
     pub(crate) fn rows(&mut self, table: &mut TextTable, rows: &[Vec<String>]) -> Result<(), Failure> {
         Ok(table.print(self.stdout, rows)?)
+    }
+
+    /// Prints the cost of an operator's command to standard error.
+    pub(crate) fn log_cost(&mut self, cost: Cost) -> Result<(), Failure> {
+        self.log(format_args!("{}, {}", cost.of_read(), cost.of_write()))
     }
 
     /// Prints names and values, one pair per line.

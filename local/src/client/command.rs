@@ -2,12 +2,12 @@
 //! the view that it prints. A command that does more has a file.
 
 use clap::builder::TypedValueParser;
-use lately_client::{IssueQuery, RecordQuery, Request, SessionQuery};
+use lately_client::{IssueQuery, RecordQuery, SessionQuery};
 use lately_keys::{BucketWidth, EventId, IssuePriority, IssueStatus, SessionId, User};
 use lately_model::limits::BACKFILL;
 use lately_model::{IssueBody, IssueTitle, Label, NewConsumer, SeekTo, SettleSeconds, Start};
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use reqwest::StatusCode;
+use serde_json::json;
 
 use crate::client::access::Access;
 use crate::client::arguments::{
@@ -23,63 +23,14 @@ use crate::client::timeline::{PageArguments, TimelineArguments, show_event};
 use crate::client::topic::{self, EndArguments, SettingsArguments};
 use crate::client::view::View::{Done, List, Pairs, Text, Token};
 use crate::client::view::{CONSUMER, ISSUE, TOPIC};
+use crate::commands::commands;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::new_token::NewTokenArguments;
 use crate::operate::feed_repair::FeedRepairCommand;
-use crate::serve::issuer::TOKENS;
 use crate::terminal::Terminal;
 use crate::time_argument::{parse_seek, parse_start};
 use crate::values::one_of;
-
-/// Declares a group of commands. A row is `Name(shared arguments; own arguments) operation => view;`: the command sends
-/// the operation, and prints the response as the view says. Or it is `Name(…) future;`: the command runs the future.
-///
-/// `opens session` adds the options of [`Access`] to each command. A group `in` a session is below a command that has them.
-macro_rules! commands {
-    (@run $session:ident, $future:expr) => { $future.await };
-    (@run $session:ident, $operation:expr, $view:expr) => { $session.show($operation, $view).await };
-    (
-        $(#[$about:meta])* $visible:vis $group:ident opens $session:ident
-        $($(#[$help:meta])* $name:ident($($arguments:tt)*) $run:expr $(=> $view:expr)?;)*
-    ) => {
-        commands! {
-            $(#[$about])* $visible $group in $session: Terminal<'_>,
-            $($(#[$help])* $name($($arguments)*) @access: Access, async {
-                let $session = &mut Session::open(access, $session)?;
-                commands!(@run $session, $run $(, $view)?)
-            };)*
-        }
-    };
-    (
-        $(#[$about:meta])* $visible:vis $group:ident in $given:ident: $Given:ty,
-        $($(#[$help:meta])* $name:ident(
-            $($shared:ident: $Shared:ty),* $(; $($(#[$arg:meta])* $own:ident: $Own:ty),*)?
-        ) $(@$last:ident: $Last:ty,)? $run:expr $(=> $view:expr)?;)*
-    ) => {
-        $(#[$about])*
-        #[derive(Clone, Debug, clap::Subcommand)]
-        $visible enum $group {
-            $($(#[$help])* $name {
-                $(#[command(flatten)] $shared: $Shared,)*
-                $($($(#[$arg])* $own: $Own,)*)?
-                $(#[command(flatten)] $last: $Last,)?
-            },)*
-        }
-
-        impl $group {
-            pub(crate) async fn run(self, $given: $Given) -> Result<(), Failure> {
-                match self {
-                    $(Self::$name { $($shared,)* $($($own,)*)? $($last)? } => {
-                        commands!(@run $given, $run $(, $view)?)
-                    })*
-                }
-            }
-        }
-    };
-}
-
-pub(super) use commands;
 
 commands! {
     /// The commands on topics and their events.
@@ -167,17 +118,6 @@ commands! {
     Whoami()
         session.api.sessions().own()
             => Pairs("user,scopes,topics=limited_to,until=expires_at,limits,issuer?");
-}
-
-commands! {
-    /// The command that creates a JWT.
-    pub JwtCommand opens session
-
-    /// Print a JWT of the local program's own issuer, for trying JWTs; it ends with the program
-    ///
-    /// Example: lately whoami --token $(lately token jwt --user ada --scope write)
-    Jwt(new: NewTokenArguments)
-        session.api.send::<Value>(Request::new(Method::POST, TOKENS).json(&new.session()?)) => Token;
 }
 
 commands! {

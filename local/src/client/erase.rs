@@ -8,12 +8,12 @@ use lately_model::{Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewEras
 
 use crate::client::access::Access;
 use crate::client::arguments::ListArguments;
-use crate::client::command::commands;
 use crate::client::confirm;
 use crate::client::session::Session;
 use crate::client::status_line::ask_for_work;
 use crate::client::view;
 use crate::client::view::View::List;
+use crate::commands::commands;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::operate::erasure::{self, ErasureCheckCommand};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use lately_fan_out::handle;
 
+use crate::commands::commands;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::operate::dead_letters::{DeadLetters, DeadLettersLocation};
@@ -17,65 +18,58 @@ use crate::terminal::Terminal;
 /// The time for one batch: more than a function has.
 const TIME: Duration = Duration::from_secs(120);
 
-/// The commands of `lately dlq`.
-#[derive(Clone, Debug, clap::Subcommand)]
-pub enum DlqCommand {
+commands! {
+    /// The commands of `lately dlq`.
+    pub DlqCommand in terminal: &mut Terminal<'_>,
+
     /// List the batches that fan-out gave up on, oldest first
-    List {
-        #[command(flatten)]
-        location: DeadLettersLocation,
-    },
-    /// Retry batches, and remove those that succeed
-    Redrive {
-        #[command(flatten)]
-        location: DeadLettersLocation,
-
-        #[command(flatten)]
-        table: TableArguments,
-
-        /// Only these batches, by their names in the list
-        #[arg(value_name = "NAME")]
-        names: Vec<String>,
-    },
-}
-
-/// Runs a `dlq` command.
-pub(crate) async fn run(command: DlqCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
-    match command {
-        DlqCommand::List { location } => {
+    List(location: DeadLettersLocation)
+        async {
             let failures = DeadLetters::open(&location).await?;
             for name in failures.names().await? {
                 let failure = failures.read(&name).await?;
                 let records = counted(failure.records, "record");
                 terminal.print(format_args!("{name}  {records}  {}  {}", failure.condition, failure.at))?;
             }
-        }
-        DlqCommand::Redrive { location, table, names } => {
-            let failures = DeadLetters::open(&location).await?;
-            let store = table.store().await?;
-            let names = if names.is_empty() { failures.names().await? } else { names };
-            let mut kept = 0;
-            for name in names {
-                let failure = failures.read(&name).await?;
-                let answer = handle(&store, failure.payload.as_bytes(), TIME).await;
-                let answer = answer.map_err(Failure::of(&name))?;
-                if answer.handled().is_complete() {
-                    failures.remove(&name).await?;
-                    terminal.log(format_args!("done {name}"))?;
-                } else {
-                    kept += 1;
-                    let outcome = if answer.is_done() { "expired" } else { "failed again" };
-                    terminal.log(format_args!("{outcome} {name}"))?;
-                }
-            }
-            if kept > 0 {
-                let batches = if kept == 1 { "batch" } else { "batches" };
-                return Err(Failure::new(
-                    1,
-                    format!("failed again or expired, not removed: {kept} {batches}"),
-                ));
-            }
+            Ok(())
+        };
+
+    /// Retry batches, and remove those that succeed
+    Redrive(
+        location: DeadLettersLocation, table: TableArguments;
+        /// Only these batches, by their names in the list
+        #[arg(value_name = "NAME")]
+        names: Vec<String>
+    )
+        redrive(location, table, names, terminal);
+}
+
+async fn redrive(
+    location: DeadLettersLocation,
+    table: TableArguments,
+    names: Vec<String>,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    let failures = DeadLetters::open(&location).await?;
+    let store = table.store().await?;
+    let names = if names.is_empty() { failures.names().await? } else { names };
+    let mut kept = 0;
+    for name in names {
+        let failure = failures.read(&name).await?;
+        let answer = handle(&store, failure.payload.as_bytes(), TIME).await.map_err(Failure::of(&name))?;
+        if answer.handled().is_complete() {
+            failures.remove(&name).await?;
+            terminal.log(format_args!("done {name}"))?;
+        } else {
+            kept += 1;
+            let outcome = if answer.is_done() { "expired" } else { "failed again" };
+            terminal.log(format_args!("{outcome} {name}"))?;
         }
     }
-    Ok(())
+    let batches = match kept {
+        0 => return Ok(()),
+        1 => "1 batch".to_owned(),
+        kept => format!("{kept} batches"),
+    };
+    Err(Failure::new(1, format!("failed again or expired, not removed: {batches}")))
 }

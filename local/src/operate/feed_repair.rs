@@ -43,14 +43,13 @@ pub(crate) async fn run(command: FeedRepairCommand, mut terminal: Terminal<'_>) 
     };
     let op = store.op();
     let report = op.feed(&user).compare(mends, progress).await?;
-    let cost = op.cost();
     printed?;
     let FeedReport { timelines, entries, missing, extra } = report;
     let done = if mends { "repaired" } else { "found" };
     terminal.log(format_args!(
         "{entries} entries of {timelines} timelines: {missing} missing and {extra} extra {done}"
     ))?;
-    terminal.log(format_args!("{}, {}", cost.of_read(), cost.of_write()))?;
+    terminal.log_cost(op.cost())?;
     if mends || missing + extra == 0 {
         return Ok(());
     }

@@ -9,8 +9,9 @@ use std::time::Duration;
 use lately_items::ConsumerKey;
 use lately_keys::{Consumer, EventId, Topic};
 use lately_model::{GroupBy, ListQuery, RunFiles, RunSpec, RunView, SumField};
-use lately_report::{Counted, Group, OpenError, Outcome, Output, OutputUrl, Report, Summary, SummaryHead};
+use lately_report::{Counted, Group, Outcome, Output, OutputUrl, Report, Summary, SummaryHead};
 
+use crate::commands::commands;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::operate::table::{TableArguments, environment};
@@ -21,51 +22,45 @@ use crate::values::one_of;
 /// unfinished run.
 const TIME: Duration = Duration::from_secs(60 * 60);
 
-/// The commands of `lately report`.
-#[derive(Clone, Debug, clap::Subcommand)]
-pub enum ReportCommand {
+commands! {
+    /// The commands of `lately report`.
+    pub ReportCommand in terminal: &mut Terminal<'_>,
+
     /// Report the events since the last report, now
-    Run {
-        #[command(flatten)]
-        table: TableArguments,
-
-        #[command(flatten)]
-        reports: Reports,
-
-        #[command(flatten)]
-        files: ReportFiles,
-
+    Run(
+        table: TableArguments, reports: Reports, files: ReportFiles;
         /// Group the summary by this field
         #[arg(long, value_name = "FIELD", default_value_t, value_parser = one_of(&GroupBy::ALL, GroupBy::as_str))]
         group_by: GroupBy,
-
         /// Add up this field of the events' data in the summary
         #[arg(long, value_name = "FIELD")]
-        sum: Option<SumField>,
-    },
+        sum: Option<SumField>
+    )
+        make(table, files, Report { consumer: reports.key(), spec: RunSpec { group_by, sum } }, terminal);
+
     /// List the runs, newest first
-    List {
-        #[command(flatten)]
-        table: TableArguments,
+    List(table: TableArguments, reports: Reports)
+        async {
+            let (store, consumer) = (table.store().await?, reports.key());
+            let mut query = ListQuery::default();
+            loop {
+                let list = store.op().runs(&consumer).list(&query).await?;
+                list.runs.iter().try_for_each(|run| print_run(terminal, run))?;
+                query.cursor = list.next;
+                if query.cursor.is_none() {
+                    return Ok(());
+                }
+            }
+        };
 
-        #[command(flatten)]
-        reports: Reports,
-    },
     /// Show the summary of a run
-    Show {
-        #[command(flatten)]
-        table: TableArguments,
-
-        #[command(flatten)]
-        reports: Reports,
-
-        #[command(flatten)]
-        files: ReportFiles,
-
+    Show(
+        table: TableArguments, reports: Reports, files: ReportFiles;
         /// The run's id, as `lately report list` prints it
         #[arg(value_name = "RUN")]
-        run: EventId,
-    },
+        run: EventId
+    )
+        show(table, reports.key(), files, run, terminal);
 }
 
 /// The consumer of the reports.
@@ -88,69 +83,57 @@ pub struct ReportFiles {
     output: OutputUrl,
 }
 
-impl ReportFiles {
-    async fn open(&self) -> Result<Output, OpenError> {
-        Output::open(&self.output, environment()).await
-    }
-}
-
 impl Reports {
     fn key(self) -> ConsumerKey {
         ConsumerKey { topic: self.topic, name: self.consumer }
     }
 }
 
-/// Runs a `report` command.
-pub(crate) async fn run(command: ReportCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
-    match command {
-        ReportCommand::Run { table, reports, files, group_by, sum } => {
-            let (store, output) = (table.store().await?, files.open().await?);
-            let report = Report { consumer: reports.key(), spec: RunSpec { group_by, sum } };
-            loop {
-                match lately_report::run(&store, &output, &report, TIME).await? {
-                    Outcome::Unfinished { to } => terminal.log(format_args!("{to}: continuing"))?,
-                    Outcome::Finished { to, events, late, files } => {
-                        let events = counted(events, "event");
-                        terminal.log(format_args!("{to}: {events}, {late} of them late"))?;
-                        return files.iter().try_for_each(|file| terminal.print(file));
-                    }
-                    Outcome::Nothing => return terminal.log("nothing to report yet"),
-                    Outcome::Busy { until } => {
-                        return terminal.log(format_args!("a run is under way, until {until}"));
-                    }
-                }
+async fn make(
+    table: TableArguments,
+    files: ReportFiles,
+    report: Report,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    let store = table.store().await?;
+    let output = Output::open(&files.output, environment()).await?;
+    loop {
+        match lately_report::run(&store, &output, &report, TIME).await? {
+            Outcome::Unfinished { to } => terminal.log(format_args!("{to}: continuing"))?,
+            Outcome::Finished { to, events, late, files } => {
+                let events = counted(events, "event");
+                terminal.log(format_args!("{to}: {events}, {late} of them late"))?;
+                return files.iter().try_for_each(|file| terminal.print(file));
             }
-        }
-        ReportCommand::List { table, reports } => {
-            let (store, consumer) = (table.store().await?, reports.key());
-            let mut query = ListQuery::default();
-            loop {
-                let list = store.op().runs(&consumer).list(&query).await?;
-                list.runs.iter().try_for_each(|run| print_run(&mut terminal, run))?;
-                query.cursor = list.next;
-                if query.cursor.is_none() {
-                    break;
-                }
+            Outcome::Nothing => return terminal.log("nothing to report yet"),
+            Outcome::Busy { until } => {
+                return terminal.log(format_args!("a run is under way, until {until}"));
             }
-        }
-        ReportCommand::Show { table, reports, files, run: to } => {
-            let (store, output) = (table.store().await?, files.open().await?);
-            let consumer = reports.key();
-            let run = store.op().runs(&consumer).find(to).await?.ok_or_else(|| {
-                Failure::new(1, format!("there is no run {to}: `lately report list` lists the runs"))
-            })?;
-            if run.committed.is_none() {
-                return Err(Failure::new(1, format!("the run {to} is not finished; try again later")));
-            }
-            let names = RunFiles::new(&consumer.topic, &consumer.name, run.incarnation, run.from, run.to);
-            let summary = output.summary(&names.summary()).await.map_err(|error| {
-                let check = "Check that --output is the location that this run was written to.";
-                Failure::new(1, format!("{error}\n{check}"))
-            })?;
-            print_summary(&mut terminal, &summary)?;
         }
     }
-    Ok(())
+}
+
+async fn show(
+    table: TableArguments,
+    consumer: ConsumerKey,
+    files: ReportFiles,
+    to: EventId,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), Failure> {
+    let store = table.store().await?;
+    let output = Output::open(&files.output, environment()).await?;
+    let run = store.op().runs(&consumer).find(to).await?.ok_or_else(|| {
+        Failure::new(1, format!("there is no run {to}: `lately report list` lists the runs"))
+    })?;
+    if run.committed.is_none() {
+        return Err(Failure::new(1, format!("the run {to} is not finished; try again later")));
+    }
+    let names = RunFiles::new(&consumer.topic, &consumer.name, run.incarnation, run.from, run.to);
+    let summary = output.summary(&names.summary()).await.map_err(|error| {
+        let check = "Check that --output is the location that this run was written to.";
+        Failure::new(1, format!("{error}\n{check}"))
+    })?;
+    print_summary(terminal, &summary)
 }
 
 fn print_run(terminal: &mut Terminal<'_>, run: &RunView) -> Result<(), Failure> {

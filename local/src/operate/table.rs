@@ -7,7 +7,6 @@
 use std::num::NonZeroU32;
 
 use aws_config::SdkConfig;
-use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{Credentials, Region, SharedCredentialsProvider};
 use lately_kit::aws::{self, Environment};
 use lately_kit::limits::OPERATION_BUDGET;
@@ -21,12 +20,10 @@ use tokio::net::TcpStream;
 
 use crate::client::access::{is_here, parse_url};
 use crate::failure::Failure;
+use crate::serve::system::TABLE;
 
 /// The local program's DynamoDB port.
 const LOCAL_URL: &str = "http://127.0.0.1:8000";
-
-/// The local program's table.
-const LOCAL_TABLE: &str = "lately";
 
 /// Items per second that are read of the local program's table, which no other machine uses.
 const LOCAL_RATE: NonZeroU32 = NonZeroU32::new(10_000).expect("not zero");
@@ -56,61 +53,37 @@ pub(crate) enum TableTarget {
 }
 
 impl TableArguments {
-    /// A store of the table.
+    /// A store of the table. The local program must answer.
     pub(crate) async fn store(&self) -> Result<Store, Failure> {
-        let target = self.target()?;
-        let client = target.client().await?;
+        let (client, table) = match self.target()? {
+            TableTarget::Stack(table) => (environment().await.client(), table),
+            TableTarget::Local(url) => {
+                let connected = async { TcpStream::connect(&*url.socket_addrs(|| None)?).await };
+                connected.await.map_err(|cause| {
+                    let start = "start `lately`, or name the URL of its DynamoDB with --local=URL";
+                    let text = format!("no program answers at {url} ({cause}): {start}");
+                    Failure::new(1, format!("{text}, or a stack's table with --table"))
+                })?;
+                (local_environment(&url).client(), TABLE.to_owned())
+            }
+        };
         // The environment sets the store's feeds: `FEED_RETENTION_DAYS` and `FAN_OUT_LIMIT`.
         let own = std::env::vars_os().filter(|(name, _)| name != "TABLE_NAME");
-        let vars = own.chain([("TABLE_NAME".into(), target.table().into())]);
-        let settings = Settings::from_vars(vars)?;
+        let settings = Settings::from_vars(own.chain([("TABLE_NAME".into(), table.into())]))?;
         let connection = Connection::new(client, settings.table_name, World::new(), OPERATION_BUDGET);
         Ok(Store::new(connection).with_feeds(settings.feeds))
     }
 
     /// The number of items to read per second, if the command reads the whole table: by default, `stack` of a stack's.
     pub(crate) fn rate(&self, wanted: Option<NonZeroU32>, stack: NonZeroU32) -> Result<NonZeroU32, Failure> {
-        Ok(match (wanted, self.target()?) {
-            (Some(rate), _) => rate,
-            (None, TableTarget::Local(_)) => LOCAL_RATE,
-            (None, TableTarget::Stack(_)) => stack,
-        })
+        let is_local = matches!(self.target()?, TableTarget::Local(_));
+        Ok(wanted.unwrap_or(if is_local { LOCAL_RATE } else { stack }))
     }
 
     /// The table that the arguments and the environment name.
     pub(crate) fn target(&self) -> Result<TableTarget, Failure> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         choose(self.local.clone(), self.table.clone(), variable)
-    }
-}
-
-impl TableTarget {
-    /// A client of the DynamoDB that has this table. The local program must answer.
-    async fn client(&self) -> Result<Client, Failure> {
-        match self {
-            Self::Stack(_) => Ok(environment().await.client()),
-            Self::Local(url) => {
-                let connected = async { TcpStream::connect(&*url.socket_addrs(|| None)?).await };
-                match connected.await {
-                    Ok(_) => Ok(local_environment(url).client()),
-                    Err(cause) => Err(Failure::new(
-                        1,
-                        format!(
-                            "no program answers at {url} ({cause}): start `lately`, or name the URL of its DynamoDB with \
-                             --local=URL, or a stack's table with --table"
-                        ),
-                    )),
-                }
-            }
-        }
-    }
-
-    /// The table's name.
-    fn table(&self) -> &str {
-        match self {
-            Self::Local(_) => LOCAL_TABLE,
-            Self::Stack(table) => table,
-        }
     }
 }
 

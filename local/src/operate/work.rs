@@ -5,69 +5,59 @@ use std::num::NonZeroU32;
 use lately_keys::UnixMillis;
 use lately_store::{FindError, WaitingStep};
 
+use crate::commands::commands;
 use crate::failure::Failure;
 use crate::operate::table::{READ_RATE, TableArguments};
 use crate::terminal::Terminal;
 
-/// The commands of `lately work`.
-#[derive(Clone, Debug, clap::Subcommand)]
-pub enum WorkCommand {
+commands! {
+    /// The commands of `lately work`.
+    pub WorkCommand in terminal: &mut Terminal<'_>,
+
     /// List the steps of deletions, retention changes, erasures, jobs and backlogs that wait
     ///
     /// Reads every item of the table. Prints the kind and the name of the work, the number of the step, when the work
     /// began, and what the step waits for: since when for entries that fan-out must remove first, and until when the work
     /// is given up.
-    List {
-        #[command(flatten)]
-        table: TableArguments,
-
+    List(
+        table: TableArguments;
         /// The number of items to read per second [default: 1000; 10000 in the local program's table]
         #[arg(long, value_name = "N")]
-        rate: Option<NonZeroU32>,
-    },
-    /// Make fan-out run the waiting steps of some work
-    ///
-    /// A step that was run meanwhile is not run again. Example: lately work resume deletion posts
-    Resume {
-        #[command(flatten)]
-        table: TableArguments,
-
-        /// The kind, as `lately work list` prints it: deletion, retention, erasure, push, backlog …
-        kind: String,
-
-        /// The name, as `lately work list` prints it: a topic, an erasure's id …
-        name: String,
-    },
-}
-
-/// Lists or resumes background work.
-pub(crate) async fn run(command: WorkCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
-    let op = match command {
-        WorkCommand::List { table, rate } => {
+        rate: Option<NonZeroU32>
+    )
+        async {
             let rate = table.rate(rate, READ_RATE)?;
             let op = table.store().await?.op();
             let mut printed = Ok(());
-            op.steps()
-                .list(rate, |step| {
-                    if printed.is_ok() {
-                        printed = print(&mut terminal, step);
-                    }
-                })
-                .await?;
+            let show = |step: &WaitingStep| {
+                if printed.is_ok() {
+                    printed = print(terminal, step);
+                }
+            };
+            op.steps().list(rate, show).await?;
             printed?;
-            op
-        }
-        WorkCommand::Resume { table, kind, name } => {
+            terminal.log_cost(op.cost())
+        };
+
+    /// Make fan-out run the waiting steps of some work
+    ///
+    /// A step that was run meanwhile is not run again. Example: lately work resume deletion posts
+    Resume(
+        table: TableArguments;
+        /// The kind, as `lately work list` prints it: deletion, retention, erasure, push, backlog …
+        kind: String,
+        /// The name, as `lately work list` prints it: a topic, an erasure's id …
+        name: String
+    )
+        async {
             let op = table.store().await?.op();
             let steps = op.steps().resume(&kind, &name).await.map_err(|error| match error {
                 FindError::NotFound(unknown) => Failure::from(unknown),
                 FindError::Table(error) => error.into(),
             })?;
-            steps.iter().try_for_each(|step| print(&mut terminal, step))?;
-            op
-        }
-    };
-    terminal.log(format_args!("{}, {}", op.cost().of_read(), op.cost().of_write()))
+            steps.iter().try_for_each(|step| print(terminal, step))?;
+            terminal.log_cost(op.cost())
+        };
 }
 
 fn print(terminal: &mut Terminal<'_>, step: &WaitingStep) -> Result<(), Failure> {

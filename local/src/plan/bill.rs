@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use lately_items::limits::ENTRY_BYTES;
 use lately_store::limits::{DIRECTORY_AGE, TOPIC_AGE};
-use lately_template::Template;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::plan::prices::{Part, Prices};
 use crate::plan::units::{PAGE_EVENTS, of_event, of_fan_out, of_page, of_stream};
 use crate::plan::workload::Workload;
+use crate::serve::system::DEPLOYED;
 
 /// A month of 730 hours.
 pub(super) const MONTH_SECONDS: f64 = 730.0 * 3_600.0;
@@ -69,59 +69,27 @@ pub struct Line {
     pub assumption: String,
 }
 
-/// The numbers of the template that cost something.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stack {
-    /// GB of memory of `write-event`, `query-latest`, `fan-out`, `live` and `authorize`.
-    write: f64,
-    read: f64,
-    fan_out: f64,
-    live: f64,
-    authorize: f64,
-    /// Lanes of fan-out in each stream shard.
-    lanes: f64,
-    live_seconds: f64,
-    /// The seconds for which the gateway caches the answer for a token.
-    cache_seconds: f64,
-    alarm_metrics: f64,
-    has_recovery: bool,
+/// A number of the template, by its JSON Pointer in a resource. A test reads all of them.
+fn declared(resource: &str, pointer: &str) -> f64 {
+    let number = DEPLOYED.property(resource, pointer).and_then(|text| text.parse().ok());
+    number.unwrap_or_else(|| panic!("{resource} has a number {pointer}"))
 }
 
-impl Stack {
-    /// Reads the numbers from the template.
-    ///
-    /// # Panics
-    /// If the template lacks one: a test reads them.
-    pub fn of(template: &Template) -> Self {
-        let number = |id: &str, pointer: &str| -> f64 {
-            let text = template.property(id, pointer);
-            text.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{id} has a number {pointer}"))
-        };
-        let memory = |id| number(id, "/MemorySize") / 1_024.0;
-        let is_on = |pointer| template.property("Table", pointer).as_deref() == Some("true");
-        let is_stat = |metric: &Value| !metric["MetricStat"].is_null();
-        // A metric that only some stacks have counts.
-        let metrics = |alarm: &Value| {
-            let metrics = alarm["Metrics"].as_array().into_iter().flatten();
-            u32::try_from(
-                metrics.filter(|metric| is_stat(metric) || is_stat(&metric["Fn::If"][1])).count().max(1),
-            )
-            .expect("few")
-        };
-        let alarms = template.of_kind("AWS::CloudWatch::Alarm");
-        Self {
-            write: memory("WriteEventFunction"),
-            read: memory("QueryLatestFunction"),
-            fan_out: memory("FanOutFunction"),
-            live: memory("LiveFunction"),
-            authorize: memory("AuthorizeFunction"),
-            lanes: number("FanOutFunction", "/Events/Stream/Properties/ParallelizationFactor"),
-            live_seconds: number("LiveFunction", "/Environment/Variables/LIVE_SECONDS"),
-            cache_seconds: number("Api", "/Auth/Authorizers/Sessions/Identity/ReauthorizeEvery/Fn::If/1"),
-            alarm_metrics: alarms.map(|(_, alarm)| metrics(&alarm.properties)).sum::<u32>().into(),
-            has_recovery: is_on("/PointInTimeRecoverySpecification/PointInTimeRecoveryEnabled"),
-        }
-    }
+/// The GB of a function's memory.
+fn memory(function: &str) -> f64 {
+    declared(function, "/MemorySize") / 1_024.0
+}
+
+/// The metrics of all alarms.
+fn alarm_metrics() -> f64 {
+    let is_stat = |metric: &Value| !metric["MetricStat"].is_null();
+    // A metric that only some stacks have counts.
+    let metrics = |alarm: &Value| {
+        let metrics = alarm["Metrics"].as_array().into_iter().flatten();
+        metrics.filter(|metric| is_stat(metric) || is_stat(&metric["Fn::If"][1])).count().max(1)
+    };
+    let alarms = DEPLOYED.of_kind("AWS::CloudWatch::Alarm");
+    alarms.map(|(_, alarm)| metrics(&alarm.properties)).sum::<usize>() as f64
 }
 
 /// The work of fan-out.
@@ -138,11 +106,12 @@ struct FanOut {
 
 impl FanOut {
     /// The work that follows from events that cost so many write units themselves.
-    fn of(workload: &Workload, write_units: f64, lanes: f64) -> Self {
+    fn of(workload: &Workload, write_units: f64) -> Self {
         let Workload { events, bytes, followers, .. } = *workload;
         let records =
             events * if followers > AUDIENCE { 1.0 + (followers / PAGE_FOLLOWERS).ceil() } else { 1.0 };
         let writes = events * (write_units + of_fan_out(bytes, followers, 1.0).0);
+        let lanes = declared("FanOutFunction", "/Events/Stream/Properties/ParallelizationFactor");
         let polls = (writes / SHARD_UNITS).ceil().max(FEWEST_SHARDS) * lanes * POLLS_A_SECOND;
         // Records come at random: a lane is invoked once for all that came since the last poll, and not if none came.
         let batches = polls * -(-records / polls).exp_m1();
@@ -159,8 +128,8 @@ fn expired(requests: f64, age_seconds: f64) -> f64 {
 }
 
 /// The bill of a workload for a month.
-pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
-    let month = Month::of(workload, stack, prices);
+pub fn bill(workload: &Workload, prices: &Prices) -> Vec<Line> {
+    let month = Month::of(workload, prices);
     let mut lines = month.of_table();
     lines.extend(month.of_functions());
     lines.extend(month.of_other_services());
@@ -170,7 +139,6 @@ pub fn bill(workload: &Workload, stack: &Stack, prices: &Prices) -> Vec<Line> {
 /// A month of a workload.
 struct Month<'a> {
     workload: &'a Workload,
-    stack: &'a Stack,
     prices: &'a Prices,
     /// The requests a second that post, and all requests.
     posts: f64,
@@ -180,35 +148,45 @@ struct Month<'a> {
     fan_out: FanOut,
     /// The events a second in a user's feed.
     of_feed: f64,
-    /// The live streams that are opened a second.
+    /// The seconds for which a live stream is open, and the streams that are opened a second.
+    live_seconds: f64,
     opened: f64,
-    /// The tokens that are checked a second.
+    /// The seconds for which the gateway caches the answer for a token, and the tokens that are checked a second.
+    cache_seconds: f64,
     checks: f64,
 }
 
 impl<'a> Month<'a> {
-    fn of(workload: &'a Workload, stack: &'a Stack, prices: &'a Prices) -> Self {
+    fn of(workload: &'a Workload, prices: &'a Prices) -> Self {
         let Workload { events, bytes, batch, followers, pages, live, users, type_view, .. } = *workload;
         let posts = events / batch;
         let requests = posts + pages;
         let write_units = of_event(bytes, batch, type_view);
+        let live_seconds = declared("LiveFunction", "/Environment/Variables/LIVE_SECONDS");
+        let cache_seconds = declared("Api", "/Auth/Authorizers/Sessions/Identity/ReauthorizeEvery/Fn::If/1");
         Self {
             workload,
-            stack,
             prices,
             posts,
             requests,
             write_units,
-            fan_out: FanOut::of(workload, write_units, stack.lanes),
+            fan_out: FanOut::of(workload, write_units),
             of_feed: events * followers / users,
-            opened: live / stack.live_seconds,
+            live_seconds,
+            opened: live / live_seconds,
+            cache_seconds,
             // A user's token is checked with the first request after the cached answer has expired.
-            checks: users * expired(requests / users, stack.cache_seconds),
+            checks: users * expired(requests / users, cache_seconds),
         }
     }
 
     fn part(&self, unit: &'static str, amount: f64) -> Part {
         self.prices.part(unit, amount)
+    }
+
+    /// The part of a month with this amount a second.
+    fn each_second(&self, unit: &'static str, amount: f64) -> Part {
+        self.part(unit, amount * MONTH_SECONDS)
     }
 
     fn of_table(&self) -> Vec<Line> {
@@ -226,13 +204,14 @@ impl<'a> Month<'a> {
         let item = bytes + ITEM_INDEX_BYTES + (2.0 + followers) * (entry + ITEM_INDEX_BYTES);
         let stored = |item: f64| events * retention * DAY_SECONDS * item / 1e9;
         let mut storage = vec![self.part("GB stored", stored(item + of_view))];
-        if self.stack.has_recovery {
+        let recovery = "/PointInTimeRecoverySpecification/PointInTimeRecoveryEnabled";
+        if DEPLOYED.property("Table", recovery).as_deref() == Some("true") {
             storage.push(self.part("GB with recovery", stored(item)));
         }
         vec![
             line(
                 "writes",
-                vec![self.part("write units", a_month(events * write_units))],
+                vec![self.each_second("write units", events * write_units)],
                 format!(
                     "{write_units} an event{}; 2 more for a request with an Idempotency-Key",
                     if batch > 1.0 { "" } else { ", with the entry in its author's own feed" }
@@ -240,7 +219,7 @@ impl<'a> Month<'a> {
             ),
             line(
                 "reads",
-                vec![self.part("read units", a_month(pages * page_units))],
+                vec![self.each_second("read units", pages * page_units)],
                 format!("{page_units:.2} for the latest 50, in the fewest shards that take these events"),
             ),
             line(
@@ -255,8 +234,8 @@ impl<'a> Month<'a> {
             line(
                 "fan-out",
                 vec![
-                    self.part("write units", a_month(events * fan_out.write_units)),
-                    self.part("read units", a_month(events * fan_out.read_units)),
+                    self.each_second("write units", events * fan_out.write_units),
+                    self.each_second("read units", events * fan_out.read_units),
                 ],
                 format!(
                     "{:.1} and {:.1} an event; reading the stream is free",
@@ -268,16 +247,17 @@ impl<'a> Month<'a> {
 
     fn of_functions(&self) -> [Line; 2] {
         let Workload { bytes, pages, live, .. } = *self.workload;
-        let Self { stack, fan_out, posts, requests, of_feed, opened, .. } = self;
+        let Self { fan_out, posts, requests, of_feed, live_seconds, opened, .. } = self;
         let stream_units = of_stream(bytes, of_feed * 60.0);
-        let seconds = (posts * stack.write + pages * stack.read) * REQUEST_SECONDS;
-        let streamed = (stack.live_seconds * of_feed * bytes - STREAMED_FREE_BYTES).max(0.0);
+        let seconds =
+            (posts * memory("WriteEventFunction") + pages * memory("QueryLatestFunction")) * REQUEST_SECONDS;
+        let streamed = (live_seconds * of_feed * bytes - STREAMED_FREE_BYTES).max(0.0);
         [
             line(
                 "functions",
                 vec![
-                    self.part("invocations", a_month(requests + fan_out.batches)),
-                    self.part("GB-seconds", a_month(seconds + fan_out.seconds * stack.fan_out)),
+                    self.each_second("invocations", requests + fan_out.batches),
+                    self.each_second("GB-seconds", seconds + fan_out.seconds * memory("FanOutFunction")),
                 ],
                 format!(
                     "10 ms a request; of fan-out 50 ms a batch of {:.1} records, and 0.5 ms a copy",
@@ -287,10 +267,10 @@ impl<'a> Month<'a> {
             line(
                 "live streams",
                 vec![
-                    self.part("GB-seconds", a_month(live * stack.live)),
-                    self.part("read units", a_month(live * stream_units)),
-                    self.part("invocations", a_month(*opened)),
-                    self.part("GB streamed", a_month(opened * streamed) / 1e9),
+                    self.each_second("GB-seconds", live * memory("LiveFunction")),
+                    self.each_second("read units", live * stream_units),
+                    self.each_second("invocations", *opened),
+                    self.each_second("GB streamed", opened * streamed / 1e9),
                 ],
                 format!(
                     "{stream_units:.1} read units a second each: a stream shows a feed, with {of_feed:.3} events a second"
@@ -301,7 +281,7 @@ impl<'a> Month<'a> {
 
     fn of_other_services(&self) -> [Line; 5] {
         let Workload { bytes, batch, pages, live, .. } = *self.workload;
-        let Self { stack, fan_out, posts, requests, of_feed, opened, checks, .. } = self;
+        let Self { fan_out, posts, requests, of_feed, opened, cache_seconds, checks, .. } = self;
         let page_bytes = PAGE_EVENTS * bytes;
         let metered = |bytes: f64| (bytes / METERED_BYTES).ceil();
         let invocations = requests + fan_out.batches + opened + checks;
@@ -309,9 +289,9 @@ impl<'a> Month<'a> {
             line(
                 "gateway",
                 vec![
-                    self.part(
+                    self.each_second(
                         "requests",
-                        a_month(posts * metered(batch * bytes) + pages * metered(page_bytes)),
+                        posts * metered(batch * bytes) + pages * metered(page_bytes),
                     ),
                 ],
                 "a post or a page is a request for each started 512 KB".to_owned(),
@@ -319,24 +299,23 @@ impl<'a> Month<'a> {
             line(
                 "authorizer",
                 vec![
-                    self.part("invocations", a_month(*checks)),
-                    self.part("GB-seconds", a_month(checks * REQUEST_SECONDS * stack.authorize)),
-                    self.part("read units", a_month(checks * 0.5)),
+                    self.each_second("invocations", *checks),
+                    self.each_second("GB-seconds", checks * REQUEST_SECONDS * memory("AuthorizeFunction")),
+                    self.each_second("read units", checks * 0.5),
                 ],
                 format!(
-                    "{checks:.1} checks a second, because an answer is cached for {} s; 10 ms and half a unit each",
-                    stack.cache_seconds
+                    "{checks:.1} checks a second, because an answer is cached for {cache_seconds} s; 10 ms and half a unit each"
                 ),
             ),
             line(
                 "logs",
-                vec![self.part("GB of log", a_month(invocations) * LOG_BYTES / 1e9)],
+                vec![self.each_second("GB of log", invocations * LOG_BYTES / 1e9)],
                 "1.3 KB an invocation".to_owned(),
             ),
             line(
                 "alarms",
                 vec![
-                    self.part("metrics of alarms", stack.alarm_metrics),
+                    self.part("metrics of alarms", alarm_metrics()),
                     self.part("metrics", METRICS + MAPPING_METRICS),
                     self.part("dashboard", 1.0),
                 ],
@@ -344,7 +323,7 @@ impl<'a> Month<'a> {
             ),
             line(
                 "traffic",
-                vec![self.part("GB sent", a_month(pages * page_bytes + live * of_feed * bytes) / 1e9)],
+                vec![self.each_second("GB sent", (pages * page_bytes + live * of_feed * bytes) / 1e9)],
                 "pages and streams, all to the internet and not compressed".to_owned(),
             ),
         ]
@@ -356,22 +335,14 @@ fn line(line: &'static str, parts: Vec<Part>, assumption: String) -> Line {
     Line { line, dollars, parts, assumption }
 }
 
-fn a_month(a_second: f64) -> f64 {
-    a_second * MONTH_SECONDS
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::prices::LISTED;
 
-    fn stack() -> Stack {
-        Stack::of(&Template::parse(crate::TEMPLATE).expect("the template"))
-    }
-
     fn dollars(workload: &Workload) -> Vec<(&'static str, f64)> {
         let prices = Prices::parse(LISTED, "us-east-1").expect("the listed prices");
-        let lines = bill(workload, &stack(), &prices).into_iter();
+        let lines = bill(workload, &prices).into_iter();
         lines.map(|line| (line.line, (line.dollars * 100.0).round() / 100.0)).collect()
     }
 
@@ -390,19 +361,12 @@ mod tests {
 
     #[test]
     fn the_template_has_the_numbers() {
-        let expected = Stack {
-            write: 0.5,
-            read: 0.5,
-            fan_out: 0.5,
-            live: 0.125,
-            authorize: 0.25,
-            lanes: 4.0,
-            live_seconds: 90.0,
-            cache_seconds: 60.0,
-            alarm_metrics: 27.0,
-            has_recovery: true,
-        };
-        assert_eq!(stack(), expected);
+        let functions = ["WriteEvent", "QueryLatest", "FanOut", "Live", "Authorize"];
+        let memories = functions.map(|function| memory(&format!("{function}Function")));
+        assert_eq!(memories, [0.5, 0.5, 0.5, 0.125, 0.25]);
+        let prices = Prices::parse(LISTED, "us-east-1").expect("the listed prices");
+        let Month { live_seconds, cache_seconds, .. } = Month::of(&EASY, &prices);
+        assert_eq!((live_seconds, cache_seconds, alarm_metrics()), (90.0, 60.0, 27.0));
     }
 
     #[test]

@@ -8,12 +8,10 @@ pub mod workload;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lately_template::Template;
 use serde_json::json;
 
-use crate::TEMPLATE;
 use crate::failure::Failure;
-use crate::plan::bill::{Line, MONTH_SECONDS, Stack, bill};
+use crate::plan::bill::{Line, MONTH_SECONDS, bill};
 use crate::plan::prices::{LISTED, Part, Prices};
 use crate::plan::workload::{Workload, WorkloadOptions};
 use crate::terminal::Terminal;
@@ -63,8 +61,7 @@ pub(crate) fn run(options: PlanOptions, mut terminal: Terminal<'_>) -> Result<()
     let of_file = prices.map(|path| format!("{}: ", path.display())).unwrap_or_default();
     let prices =
         Prices::parse(&listed, &region).map_err(|error| Failure::usage(format!("{of_file}{error}")))?;
-    let template = Template::parse(TEMPLATE).map_err(|error| Failure::usage(error.to_string()))?;
-    let lines = bill(&workload, &Stack::of(&template), &prices);
+    let lines = bill(&workload, &prices);
     let dollars = lines.iter().map(|line| line.dollars).sum::<f64>();
     if json {
         let (date, region) = (&prices.date, &prices.region);
@@ -82,8 +79,7 @@ pub(crate) fn run(options: PlanOptions, mut terminal: Terminal<'_>) -> Result<()
 /// The dollars of a workload that runs for some seconds, and whose events are then deleted.
 pub(crate) fn of_run(workload: &Workload, seconds: f64) -> f64 {
     let prices = Prices::parse(LISTED, REGION).expect("a test reads these prices");
-    let template = Template::parse(TEMPLATE).expect("tests read the template");
-    let lines = bill(workload, &Stack::of(&template), &prices);
+    let lines = bill(workload, &prices);
     let of_line = |line: &Line| match line.line {
         // A deletion costs as much as the write.
         "writes" | "fan-out" => line.dollars * 2.0,

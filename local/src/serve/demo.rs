@@ -7,7 +7,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use lately_keys::{Topic, UnixMillis};
+use lately_keys::Topic;
+use lately_model::limits::BATCH_EVENTS;
 use lately_model::{Backfill, ListQuery, NewEvent, TopicChange};
 use lately_store::{Store, Submission, TopicError};
 
@@ -16,8 +17,6 @@ use crate::failure::Failure;
 const SEED: u64 = 20_261_120;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 const DAYS: u64 = 5;
-/// The most events in a batch.
-const BATCH: usize = 500;
 
 /// The reported topic.
 pub(crate) const BILLING: &str = "billing";
@@ -30,21 +29,11 @@ struct Demo {
     topic: &'static str,
     settings: &'static str,
     events_a_day: u64,
-    event: fn(&mut fastrand::Rng) -> Sample,
+    event: fn(&mut fastrand::Rng) -> NewEvent,
 }
 
-impl Demo {
-    fn topic(&self) -> Topic {
-        self.topic.parse().expect("the demo's own name")
-    }
-}
-
-/// An event of a demo topic.
-struct Sample {
-    event_type: &'static str,
-    actor: &'static str,
-    subject: Option<&'static str>,
-    data: String,
+fn topic(name: &str) -> Topic {
+    name.parse().expect("the demo's own name")
 }
 
 /// A random element of a list.
@@ -90,7 +79,7 @@ const DEMOS: [Demo; 3] = [
                     format!(r#"{{"post":{},"words":{}}}"#, random.u32(1..400), random.u32(80..1200)),
                 ),
             };
-            Sample { event_type, actor: one(&PEOPLE, random), subject: None, data }
+            event(event_type, one(&PEOPLE, random), None, &data)
         },
     },
     Demo {
@@ -108,16 +97,16 @@ const DEMOS: [Demo; 3] = [
             let version = format!("1.{}.{}", random.u8(..40), random.u8(..10));
             let data = format!(r#"{{"version":"{version}","seconds":{}}}"#, random.u32(20..400));
             let subject = Some(one(&REPOS, random));
-            Sample { event_type: one(&types, random), actor: one(&PEOPLE, random), subject, data }
+            event(one(&types, random), one(&PEOPLE, random), subject, &data)
         },
     },
 ];
 
-fn billing(random: &mut fastrand::Rng) -> Sample {
+fn billing(random: &mut fastrand::Rng) -> NewEvent {
     let types = ["invoice.issued", "invoice.paid", "usage.metered", "usage.metered", "refund.made"];
     let amount = format!("{}.{:02}", random.u32(1..900), random.u32(..100));
     let data = format!(r#"{{"amount":{amount},"currency":"EUR","invoice":{}}}"#, random.u32(10_000..99_999));
-    Sample { event_type: one(&types, random), actor: one(&ACCOUNTS, random), subject: None, data }
+    event(one(&types, random), one(&ACCOUNTS, random), None, &data)
 }
 
 /// The part of the demo that the table has.
@@ -136,11 +125,15 @@ pub(crate) async fn create_topics(store: &Store) -> Result<DemoState, Failure> {
     let known = store.op().topics().list(&ListQuery::default()).await?;
     if !known.topics.is_empty() {
         // A folder of an earlier run may have other topics only.
-        return Ok(if has_billing(store).await? { DemoState::Earlier } else { DemoState::Absent });
+        return match store.op().topic(&topic(BILLING)).view().await {
+            Ok(_) => Ok(DemoState::Earlier),
+            Err(TopicError::NotFound(_)) => Ok(DemoState::Absent),
+            Err(TopicError::Table(error)) => Err(error.into()),
+        };
     }
     for demo in &DEMOS {
         let settings = TopicChange::parse(demo.settings.as_bytes()).expect("the demo's own settings");
-        store.op().topic(&demo.topic()).put(&settings).await?;
+        store.op().topic(&topic(demo.topic)).put(&settings).await?;
     }
     Ok(DemoState::New)
 }
@@ -153,13 +146,13 @@ pub(crate) async fn write_events(store: &Store) -> Result<(), Failure> {
         let mut events: Vec<NewEvent> = (0..DAYS * demo.events_a_day)
             .map(|_| {
                 let ago = random.u64(60_000..DAYS * DAY_MILLIS);
-                new_event((demo.event)(&mut random), Some(now.saturating_sub(ago)))
+                NewEvent { at: Some(now.saturating_sub(ago)), ..(demo.event)(&mut random) }
             })
             .collect();
         events.sort_by_key(|event| event.at);
-        for batch in events.chunks(BATCH) {
+        for batch in events.chunks(BATCH_EVENTS) {
             let submission = Submission { may_import: true, ..Submission::new(batch.to_vec()) };
-            store.op().topic(&demo.topic()).write(submission).await?;
+            store.op().topic(&topic(demo.topic)).write(submission).await?;
         }
     }
     Ok(())
@@ -171,46 +164,31 @@ pub(crate) async fn follow(store: &Store) -> Result<(), Failure> {
     for (user, sources) in FOLLOWS {
         let user = user.parse().expect("a demo's user");
         for source in sources {
-            store
-                .op()
-                .user(&user)
-                .follow(&source.parse().expect("a demo's source"), Backfill::default())
-                .await?;
+            let source = source.parse().expect("a demo's source");
+            store.op().user(&user).follow(&source, Backfill::default()).await?;
         }
     }
     Ok(())
 }
 
-/// True if the reported topic exists.
-async fn has_billing(store: &Store) -> Result<bool, Failure> {
-    match store.op().topic(&BILLING.parse().expect("the demo's own name")).view().await {
-        Ok(_) => Ok(true),
-        Err(TopicError::NotFound(_)) => Ok(false),
-        Err(TopicError::Table(error)) => Err(error.into()),
-    }
-}
-
 /// Adds events to the reported topic, with pauses, until it is stopped.
 pub(crate) async fn go_on(store: Store) {
-    let topic: Topic = BILLING.parse().expect("the demo's own name");
     let mut random = fastrand::Rng::with_seed(store.now().get());
     loop {
         tokio::time::sleep(Duration::from_millis(random.u64(PAUSE_MILLIS))).await;
-        let events = vec![new_event(billing(&mut random), None)];
-        let submission = Submission::new(events);
-        if let Err(error) = store.op().topic(&topic).write(submission).await {
+        let submission = Submission::new(vec![billing(&mut random)]);
+        if let Err(error) = store.op().topic(&topic(BILLING)).write(submission).await {
             tracing::warn!(%error, "a demo event could not be written");
         }
     }
 }
 
-fn new_event(sample: Sample, at: Option<UnixMillis>) -> NewEvent {
-    let Sample { event_type, actor, subject, data } = sample;
+fn event(event_type: &str, actor: &str, subject: Option<&str>, data: &str) -> NewEvent {
     NewEvent {
         event_type: event_type.parse().expect("a demo's type"),
         actor: actor.parse().expect("a demo's actor"),
         subject: subject.map(|subject| subject.parse().expect("a demo's subject")),
         data: Some(data.parse().expect("a demo's data is JSON")),
-        at,
+        at: None,
     }
 }

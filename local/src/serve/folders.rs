@@ -7,36 +7,21 @@ use tempfile::TempDir;
 /// The program's folders.
 pub(crate) struct Folders {
     /// The failure destination of fan-out.
-    pub(crate) failures: Folder,
+    pub(crate) failures: PathBuf,
     /// The files of reports.
-    pub(crate) reports: Folder,
-}
-
-/// A folder that is stored with the data, or removed when it is dropped.
-pub(crate) enum Folder {
-    Kept(PathBuf),
-    Passing(TempDir),
+    pub(crate) reports: PathBuf,
+    /// The folder of both if no data are stored. It is removed when it is dropped.
+    _temporary: Option<TempDir>,
 }
 
 impl Folders {
     pub(crate) fn open(data: Option<&Path>) -> std::io::Result<Self> {
-        Ok(Self { failures: Folder::of(data, "failures")?, reports: Folder::of(data, "reports")? })
-    }
-}
-
-impl Folder {
-    fn of(data: Option<&Path>, name: &str) -> std::io::Result<Self> {
-        let Some(data) = data else { return Ok(Self::Passing(tempfile::tempdir()?)) };
-        let folder = data.join(name);
-        // It must exist from the start, so that it can be listed.
-        std::fs::create_dir_all(&folder)?;
-        Ok(Self::Kept(folder))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        match self {
-            Self::Kept(folder) => folder,
-            Self::Passing(folder) => folder.path(),
-        }
+        let temporary = if data.is_none() { Some(tempfile::tempdir()?) } else { None };
+        let within = data.or(temporary.as_ref().map(TempDir::path)).expect("one of the two");
+        let (failures, reports) = (within.join("failures"), within.join("reports"));
+        // They must exist from the start, so that they can be listed.
+        std::fs::create_dir_all(&failures)?;
+        std::fs::create_dir_all(&reports)?;
+        Ok(Self { failures, reports, _temporary: temporary })
     }
 }

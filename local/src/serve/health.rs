@@ -3,7 +3,6 @@
 //! The functions' own `/health` needs nothing but its function. Here fan-out runs in the same process and the data are
 //! on this machine's disk, so `/health` answers 503 and names the part that does not work.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -30,20 +29,14 @@ pub struct Health {
 impl Health {
     /// The parts that do not work now, in one sentence. Empty if all parts work.
     pub(crate) fn trouble(&self) -> String {
-        let mut trouble = String::new();
-        for (name, pump) in &self.pumps {
+        let pumps = self.pumps.iter().filter_map(|(name, pump)| {
             let troubles = pump.troubles().borrow().clone();
-            if !troubles.is_empty() {
-                write!(trouble, "The stream's mapping to {name} has a problem: {troubles}. ")
-                    .expect("a string takes any text");
-            }
-        }
-        if let Some(Err(error)) = self.data.as_deref().map(room) {
-            write!(trouble, "The folder of the data cannot be written ({error}). ")
-                .expect("a string takes any text");
-        }
-        trouble.truncate(trouble.trim_end().len());
-        trouble
+            let text = || format!("The stream's mapping to {name} has a problem: {troubles}.");
+            (!troubles.is_empty()).then(text)
+        });
+        let room = self.data.as_deref().and_then(|folder| room(folder).err());
+        let room = room.map(|error| format!("The folder of the data cannot be written ({error})."));
+        pumps.chain(room).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -18,15 +18,14 @@ use lately_authorize::{Issuers, IssuersError, Scheme};
 use lately_keys::UnixMillis;
 use lately_kit::answer::{self, Json};
 use lately_kit::body::Body;
-use lately_kit::code::Code;
 use lately_kit::entropy::{self, EntropyError};
 use lately_kit::problem::Problem;
-use lately_model::{Fault, NewSession, RateLimits, Scope};
+use lately_model::{NewSession, RateLimits, Scope};
 use ring::signature::{Ed25519KeyPair, KeyPair};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::serve::console::ConsoleState;
+use crate::serve::console::refusal::refused;
 
 /// The path of the issuer's name, below which its documents are.
 pub(crate) const PATH: &str = "/local/issuer";
@@ -43,13 +42,6 @@ pub struct LocalIssuer {
     /// Its name, which is the address of its documents.
     name: String,
     key: Arc<Ed25519KeyPair>,
-}
-
-/// A new token.
-#[derive(Debug, Serialize)]
-pub(crate) struct NewToken {
-    token: String,
-    expires_at: UnixMillis,
 }
 
 impl LocalIssuer {
@@ -105,8 +97,8 @@ impl LocalIssuer {
         URL_SAFE_NO_PAD.encode(&self.key.public_key().as_ref()[..6])
     }
 
-    /// A token for a session's user, scopes, topics and time. A JWT needs a user; `None` if there is none.
-    fn token(&self, new: &NewSession, now: UnixMillis) -> Option<NewToken> {
+    /// A token, with its end, for a session's user, scopes, topics and time. A JWT needs a user; `None` if there is none.
+    fn token(&self, new: &NewSession, now: UnixMillis) -> Option<Value> {
         let now = now.get() / 1000;
         let end = now + u64::from(new.ttl_seconds.get());
         let topics = match &new.topics {
@@ -122,7 +114,7 @@ impl LocalIssuer {
         let signed = format!("{header}.{claims}");
         let signature = URL_SAFE_NO_PAD.encode(self.key.sign(signed.as_bytes()));
         let expires_at = UnixMillis::new(end * 1000).unwrap_or(UnixMillis::MAX);
-        Some(NewToken { token: format!("{signed}.{signature}"), expires_at })
+        Some(json!({ "token": format!("{signed}.{signature}"), "expires_at": expires_at }))
     }
 }
 
@@ -135,13 +127,12 @@ pub(crate) async fn post(
     Body(new): Body<NewSession>,
 ) -> Result<Response, Problem> {
     if new.limits != RateLimits::default() {
-        let message = "a JWT has the limits of its issuer's rule, and this issuer's rule has none".to_owned();
-        let fault = Fault { path: String::new(), message };
-        return Err(Problem::of_faults(Code::InvalidBody, fault.into()));
+        return Err(refused(
+            "",
+            "a JWT has the limits of its issuer's rule, and this issuer's rule has none",
+        ));
     }
-    let token = shared.parts.issuer.token(&new, shared.parts.system.store.now()).ok_or_else(|| {
-        let fault = Fault { path: "/user".to_owned(), message: "is required: a JWT has a user".to_owned() };
-        Problem::of_faults(Code::InvalidBody, fault.into())
-    })?;
+    let token = shared.parts.issuer.token(&new, shared.parts.system.store.now());
+    let token = token.ok_or_else(|| refused("/user", "is required: a JWT has a user"))?;
     Ok(answer::json(StatusCode::CREATED, &token))
 }

@@ -25,10 +25,12 @@ pub(crate) struct Measurements(Arc<Mutex<BTreeMap<Series, Figure>>>);
 /// A metric with its labels, as they are in the text.
 type Series = (&'static str, String);
 
-#[derive(Clone, Debug)]
-enum Figure {
-    Count(f64),
-    Times { at_most: [u64; BUCKETS.len()], count: u64, seconds: f64 },
+/// The values of a series: their sum, which is all that a counter shows, and the buckets of their histogram.
+#[derive(Clone, Debug, Default)]
+struct Figure {
+    at_most: [u64; BUCKETS.len()],
+    count: u64,
+    sum: f64,
 }
 
 impl Measurements {
@@ -48,10 +50,8 @@ impl Measurements {
         let mut figures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (metric, value) in measures.iter() {
             let figure = figures.entry((metric.name(), labels.to_owned()));
-            figure.or_insert_with(|| Figure::none(metric)).add(match metric.unit() {
-                "Milliseconds" => value / 1e3,
-                _ => value,
-            });
+            let is_millis = metric.unit() == "Milliseconds";
+            figure.or_default().add(if is_millis { value / 1e3 } else { value });
         }
     }
 
@@ -74,7 +74,7 @@ impl Measurements {
                 line(&mut text, format_args!("{name} 0"));
             }
             for ((_, labels), figure) in series {
-                figure.write(&mut text, &name, labels);
+                figure.write(&mut text, kind, &name, labels);
             }
         }
         gauges(&mut text, pumps, is_healthy);
@@ -94,39 +94,25 @@ fn gauges(text: &mut String, pumps: &[(&'static str, PumpHandle)], is_healthy: b
 }
 
 impl Figure {
-    fn none(metric: Metric) -> Self {
-        if is_time(metric) {
-            Self::Times { at_most: [0; BUCKETS.len()], count: 0, seconds: 0.0 }
-        } else {
-            Self::Count(0.0)
-        }
-    }
-
     fn add(&mut self, value: f64) {
-        match self {
-            Self::Count(sum) => *sum += value,
-            Self::Times { at_most, count, seconds } => {
-                let buckets = at_most.iter_mut().zip(BUCKETS).filter(|(_, bound)| value <= *bound);
-                buckets.for_each(|(bucket, _)| *bucket += 1);
-                *count += 1;
-                *seconds += value;
-            }
-        }
+        let buckets = self.at_most.iter_mut().zip(BUCKETS).filter(|(_, bound)| value <= *bound);
+        buckets.for_each(|(bucket, _)| *bucket += 1);
+        self.count += 1;
+        self.sum += value;
     }
 
-    fn write(&self, text: &mut String, name: &str, labels: &str) {
+    fn write(&self, text: &mut String, kind: &str, name: &str, labels: &str) {
+        let Self { at_most, count, sum } = self;
         let braced = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-        match self {
-            Self::Count(sum) => line(text, format_args!("{name}{braced} {sum}")),
-            Self::Times { at_most, count, seconds } => {
-                let comma = if labels.is_empty() { "" } else { "," };
-                for (bucket, bound) in at_most.iter().zip(BUCKETS) {
-                    line(text, format_args!("{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {bucket}"));
-                }
-                line(text, format_args!("{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {count}"));
-                line(text, format_args!("{name}_sum{braced} {seconds}\n{name}_count{braced} {count}"));
-            }
+        if kind == "counter" {
+            return line(text, format_args!("{name}{braced} {sum}"));
         }
+        let comma = if labels.is_empty() { "" } else { "," };
+        for (bucket, bound) in at_most.iter().zip(BUCKETS) {
+            line(text, format_args!("{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {bucket}"));
+        }
+        line(text, format_args!("{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {count}"));
+        line(text, format_args!("{name}_sum{braced} {sum}\n{name}_count{braced} {count}"));
     }
 }
 

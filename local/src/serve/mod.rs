@@ -14,7 +14,7 @@ pub mod system;
 mod welcome;
 
 use std::future::Future;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
@@ -27,9 +27,8 @@ use hyper_util::service::TowerToHyperService;
 use lately_authorize::{Issuers, Scheme};
 use lately_engine::connections::{self, ConnectionBounds};
 use lately_engine::{Engine, OpenProgress};
-use lately_items::ConsumerKey;
 use lately_kit::log;
-use lately_pump::{Destination, Pump, PumpHandle};
+use lately_pump::{Destination, PumpHandle, Troubles};
 use lately_report::{Answer, Outcome, Output};
 use lately_store::Store;
 use tokio::net::TcpListener;
@@ -38,6 +37,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
+use tower::util::option_layer;
 use tower_http::timeout::RequestBodyTimeout;
 
 use crate::failure::Failure;
@@ -47,9 +47,9 @@ use crate::serve::folders::Folders;
 use crate::serve::guard::{Guard, cors, guard};
 use crate::serve::health::Health;
 use crate::serve::issuer::LocalIssuer;
-use crate::serve::options::{ReportInterval, ServeOptions};
+use crate::serve::options::ServeOptions;
 use crate::serve::report_function::ReportFunction;
-use crate::serve::system::{OpenError, System, TABLE};
+use crate::serve::system::{REPORT_CHECKPOINTS, System, TABLE, report_input, reported};
 use crate::terminal::Terminal;
 
 /// The time between two removals of expired items, and the most items that one removal deletes.
@@ -77,7 +77,7 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
     let Terminal { stdout: out, stderr: err, .. } = terminal;
     options.check_strangers()?;
     if options.log {
-        log::start(tracing::Level::INFO).map_err(std::io::Error::other)?;
+        log::start(tracing::Level::INFO).map_err(io::Error::other)?;
     }
     // Bind the ports first: if one is taken, nothing has been created yet.
     let api = listen(options.host.address()?, options.port, "the API", "--port").await?;
@@ -97,14 +97,20 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
     // Before temporary folders are created, because a process that a signal kills would leave them behind.
     let asked_to_stop = pin!(asked_to_stop()?);
     let folders = Folders::open(data)?;
-    let failures = Destination::folder(folders.failures.path());
-    let output = Output::folder(folders.reports.path())?;
-    let (reporting, answers) = mpsc::unbounded_channel();
-    let report_function = ReportFunction::new(&system, output, reporting);
+    let failures = Destination::folder(&folders.failures);
+    let output = Output::folder(&folders.reports)?;
+    let (answer_sender, answers) = mpsc::unbounded_channel();
+    let report_function = ReportFunction { system: system.clone(), output, answer_sender };
     let (sender, lines) = mpsc::unbounded_channel();
-    let pumps = start_pumps(&system, &report_function, failures.clone(), &options, &sender)?;
-    let handles = pumps.each_ref().map(|pump| (pump.function, pump.handle.clone()));
-    let [(_, fan_out), _] = handles.clone();
+    let faults = || options.stream_faults.clone();
+    let fan_out = system.pump(failures.clone(), faults(), data)?;
+    let (handler, file) = (report_function.clone().handler(), data.map(|data| data.join(REPORT_CHECKPOINTS)));
+    let reports = system.pump_of("ReportFunction", handler, None, faults(), file)?;
+    let (pump, mappings) = (fan_out.handle(), [("fan-out", fan_out.handle()), ("report", reports.handle())]);
+    for (function, pump) in &mappings {
+        tokio::spawn(log_troubles(function, pump.troubles(), sender.clone()));
+    }
+    let pumps = [fan_out, reports].map(|pump| tokio::spawn(pump.run()));
     // The printed commands read the demo's topics, so these are created first. Their events are written while the API
     // answers already.
     let demo = if options.no_demo { DemoState::Absent } else { create_demo(&system.store).await? };
@@ -112,17 +118,16 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
 
     let (stop, stopped) = watch::channel(());
     let dynamodb = serve_dynamodb(system.engine.clone(), dynamodb, stopped.clone());
-    let report = schedule(&system, demo, &options)?;
-    let every = report.as_ref().map(|(_, every)| *every);
-    let mut endless = start_endless(&system, handles.clone(), demo, report_function, every, sender)?;
+    let every = options.report_every.0.filter(|_| demo != DemoState::Absent);
+    let mut endless = start_endless(mappings.clone(), demo, report_function, every, sender);
     let parts = ConsoleParts {
         system: system.clone(),
         issuer,
-        pump: fan_out,
+        pump,
         failures,
-        reports: folders.reports.path().to_owned(),
-        report,
-        health: Health { pumps: handles.into(), data: options.data.clone() },
+        reports: folders.reports.clone(),
+        report: every.map(|every| (reported(), every)),
+        health: Health { pumps: mappings.clone().into(), data: options.data.clone() },
     };
     let api = serve_api(api, parts, &options, stopped)?;
     // If the output is closed, there is still an API to serve.
@@ -132,6 +137,7 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
     drop(stop);
     system.end_streams();
     endless.abort_all();
+    mappings.iter().for_each(|(_, pump)| pump.stop());
     end(pumps, [api, dynamodb]).await
 }
 
@@ -144,7 +150,7 @@ async fn open(data: Option<PathBuf>, err: &mut dyn Write) -> Result<System, Fail
     let mut opening = tokio::task::spawn_blocking(open);
     loop {
         match tokio::time::timeout(OPENING, &mut opening).await {
-            Ok(opened) => return Ok(opened.map_err(std::io::Error::other)??),
+            Ok(opened) => return opened.map_err(io::Error::other)?,
             Err(_) => drop(writeln!(err, "lately: opening the data: {progress}")),
         }
     }
@@ -168,43 +174,23 @@ async fn fill_demo(store: &Store, fan_out: &PumpHandle) -> Result<(), Failure> {
 /// A line for the output, or a trouble for the errors.
 type Line = Result<&'static str, String>;
 
-/// A stream mapping that runs until it is stopped.
-struct RunningPump {
-    /// The name of the function that the stream invokes.
+/// A stream mapping that runs: the name of the function that the stream invokes, and its handle.
+type RunningMapping = (&'static str, PumpHandle);
+
+/// Reports the troubles of a mapping when they begin and when they end.
+async fn log_troubles(
     function: &'static str,
-    handle: PumpHandle,
-    task: JoinHandle<std::io::Result<()>>,
-}
-
-/// Starts the template's two stream mappings, fan-out's first.
-fn start_pumps(
-    system: &System,
-    report_function: &ReportFunction,
-    failures: Destination,
-    options: &ServeOptions,
-    sender: &UnboundedSender<Line>,
-) -> Result<[RunningPump; 2], OpenError> {
-    let (data, faults) = (options.data.as_deref(), &options.stream_faults);
-    let fan_out = system.pump(failures, faults.clone(), data)?;
-    let reports = system.report_pump(report_function.clone().handler(), faults.clone(), data)?;
-    Ok([("fan-out", fan_out), ("report", reports)].map(|(function, pump)| start_pump(function, pump, sender)))
-}
-
-/// Runs a pump, and reports its troubles when they begin and when they end.
-fn start_pump(function: &'static str, pump: Pump, sender: &UnboundedSender<Line>) -> RunningPump {
-    let (handle, sender) = (pump.handle(), sender.clone());
-    let mut troubles = handle.troubles();
-    tokio::spawn(async move {
-        // An error means that the program has ended.
-        while troubles.changed().await.is_ok() {
-            let line = match &*troubles.borrow_and_update() {
-                none if none.is_empty() => format!("the stream's mapping to {function} works again"),
-                some => format!("the stream's mapping to {function} has a problem: {some}"),
-            };
-            drop(sender.send(Err(line)));
-        }
-    });
-    RunningPump { function, handle, task: tokio::spawn(pump.run()) }
+    mut troubles: watch::Receiver<Troubles>,
+    sender: UnboundedSender<Line>,
+) {
+    // An error means that the program has ended.
+    while troubles.changed().await.is_ok() {
+        let line = match &*troubles.borrow_and_update() {
+            none if none.is_empty() => format!("the stream's mapping to {function} works again"),
+            some => format!("the stream's mapping to {function} has a problem: {some}"),
+        };
+        drop(sender.send(Err(line)));
+    }
 }
 
 /// Completes when the program stops. An error means that the sender was dropped, which also means to stop.
@@ -221,13 +207,9 @@ fn serve_api(
     parts: ConsoleParts,
     options: &ServeOptions,
     stopped: watch::Receiver<()>,
-) -> std::io::Result<JoinHandle<()>> {
+) -> io::Result<JoinHandle<()>> {
     let guard = from_fn_with_state(Guard::of(listener.local_addr()?, options), guard);
-    let router = parts.router();
-    let router = match cors(options) {
-        Some(cors) => router.layer(cors),
-        None => router,
-    };
+    let router = parts.router().layer(option_layer(cors(options)));
     // `with_state` makes the routes once; a router without it would make them again for each connection.
     let router: Router = router.layer(guard).with_state(());
     let service = TowerToHyperService::new(RequestBodyTimeout::new(router, BODY_PAUSE));
@@ -235,35 +217,22 @@ fn serve_api(
     Ok(tokio::spawn(connections::serve(listener, service, ConnectionBounds::default(), stopped)))
 }
 
-/// The consumer and the interval of the scheduled reports, if there is a schedule.
-fn schedule(
-    system: &System,
-    demo: DemoState,
-    options: &ServeOptions,
-) -> Result<Option<(ConsumerKey, Duration)>, OpenError> {
-    match options.report_every {
-        ReportInterval(Some(every)) if demo != DemoState::Absent => Ok(Some((system.reported()?, every))),
-        _ => Ok(None),
-    }
-}
-
 /// Starts the tasks that run for ever and may be aborted anywhere. The reports are made at this interval.
 fn start_endless(
-    system: &System,
-    pumps: [(&'static str, PumpHandle); 2],
+    mappings: [RunningMapping; 2],
     demo: DemoState,
     report_function: ReportFunction,
     every: Option<Duration>,
     sender: UnboundedSender<Line>,
-) -> Result<JoinSet<()>, OpenError> {
+) -> JoinSet<()> {
+    let System { engine, store, .. } = report_function.system.clone();
     let mut endless = JoinSet::new();
-    endless.spawn(expire(system.engine.clone()));
-    let [(_, fan_out), _] = pumps.clone();
-    endless.spawn(forget(system.engine.clone(), pumps));
+    endless.spawn(expire(engine.clone()));
+    let [(_, fan_out), _] = mappings.clone();
+    endless.spawn(forget(engine, mappings));
     if demo == DemoState::Absent {
-        return Ok(endless);
+        return endless;
     }
-    let (store, input) = (system.store.clone(), system.report_input()?);
     endless.spawn(async move {
         if demo == DemoState::New {
             let filled = fill_demo(&store, &fan_out).await;
@@ -271,10 +240,10 @@ fn start_endless(
             drop(sender.send(line.map_err(|error| format!("the demo data is incomplete: {error}"))));
         }
         // The first report has all events of the demo, because they are complete.
-        let reports = every.map(|every| Box::pin(report_function.run(every, input)));
+        let reports = every.map(|every| Box::pin(report_function.run(every, report_input())));
         join(demo::go_on(store), OptionFuture::from(reports)).await;
     });
-    Ok(endless)
+    endless
 }
 
 /// Prints a line for each report, and the lines of the program's parts, until the process gets a signal to stop. If an
@@ -299,15 +268,11 @@ async fn print_messages(
 }
 
 /// Waits for the parts to end. A client that keeps its connection open does not keep the program running.
-async fn end(pumps: [RunningPump; 2], servers: [JoinHandle<()>; 2]) -> Result<(), Failure> {
-    let pumps = pumps.map(|RunningPump { handle, task, .. }| {
-        handle.stop();
-        task
-    });
+async fn end(pumps: [JoinHandle<io::Result<()>>; 2], servers: [JoinHandle<()>; 2]) -> Result<(), Failure> {
     let all = join(join_all(pumps), join_all(servers));
     let Ok((pumps, _)) = tokio::time::timeout(LAST_REQUESTS, all).await else { return Ok(()) };
     for pump in pumps {
-        pump.map_err(std::io::Error::other)?.map_err(|error| {
+        pump.map_err(io::Error::other)?.map_err(|error| {
             let text = format!("the stream's checkpoints cannot be written ({error})");
             Failure::new(1, format!("{text}, so the next start repeats some of its work"))
         })?;
@@ -316,7 +281,7 @@ async fn end(pumps: [RunningPump; 2], servers: [JoinHandle<()>; 2]) -> Result<()
 }
 
 /// Prints a line for each finished report.
-fn print_reports(out: &mut dyn Write, answer: &Answer) -> std::io::Result<()> {
+fn print_reports(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
     for outcome in &answer.outcomes {
         if let Outcome::Finished { events, late, files: [file, _], .. } = outcome {
             writeln!(out, "report  {events} events, {late} late  {file}")?;
@@ -352,11 +317,11 @@ async fn expire(engine: Engine) {
 
 /// Drops the stream's records that all functions have done, except the newest, until it is stopped. So neither the memory
 /// nor the time of the next start grows with the changes of a day.
-async fn forget(engine: Engine, pumps: [(&'static str, PumpHandle); 2]) {
+async fn forget(engine: Engine, mappings: [RunningMapping; 2]) {
     let Some(stream) = engine.stream(TABLE) else { return };
     loop {
         tokio::time::sleep(EXPIRY.0).await;
-        let settled = pumps.iter().map(|(_, pump)| pump.settled_shards());
+        let settled = mappings.iter().map(|(_, pump)| pump.settled_shards());
         let by_all = settled.reduce(|one, other| one.into_iter().zip(other).map(|(a, b)| a.min(b)).collect());
         stream.forget(&by_all.unwrap_or_default(), RECORDS_KEPT);
     }
@@ -364,7 +329,7 @@ async fn forget(engine: Engine, pumps: [(&'static str, PumpHandle); 2]) {
 
 /// Completes when the process gets a signal to stop. The signal handlers are installed when this function returns.
 #[cfg(unix)]
-fn asked_to_stop() -> std::io::Result<impl Future<Output = ()>> {
+fn asked_to_stop() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -389,7 +354,7 @@ fn ignores_hangup() -> bool {
 }
 
 #[cfg(windows)]
-fn asked_to_stop() -> std::io::Result<impl Future<Output = ()>> {
+fn asked_to_stop() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = tokio::signal::windows::ctrl_c()?;
     Ok(async move { drop(interrupt.recv().await) })
 }

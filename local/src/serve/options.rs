@@ -87,14 +87,9 @@ pub enum Host {
     Private,
 }
 
-/// The machine's own address is not of a private network.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("this machine's address {0} is not of a private network: give an address instead of private")]
-pub struct NotPrivate(IpAddr);
-
 impl Host {
     /// The address. `Private` is loopback if the machine has no network.
-    pub(crate) fn address(self) -> Result<IpAddr, NotPrivate> {
+    pub(crate) fn address(self) -> Result<IpAddr, Failure> {
         // To connect a UDP socket sends nothing. It chooses the address that packets to the internet would come from.
         const OUTSIDE: (Ipv4Addr, u16) = (Ipv4Addr::new(192, 0, 2, 1), 9);
         if let Self::Address(host) = self {
@@ -103,7 +98,10 @@ impl Host {
         let own = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
             .and_then(|socket| socket.connect(OUTSIDE).and_then(|()| socket.local_addr()));
         let own = own.map_or(Ipv4Addr::LOCALHOST.into(), |own| own.ip());
-        is_private(own).then_some(own).ok_or(NotPrivate(own))
+        is_private(own).then_some(own).ok_or_else(|| {
+            let text = format!("this machine's address {own} is not of a private network");
+            Failure::new(1, format!("{text}: give an address instead of private"))
+        })
     }
 
     fn is_private(self) -> bool {
@@ -220,7 +218,7 @@ mod tests {
         assert_eq!(parse_host("private"), Ok(Host::Private));
         match Host::Private.address() {
             Ok(host) => assert!(is_private(host), "{host}"),
-            Err(NotPrivate(host)) => assert!(!is_private(host), "{host}"),
+            Err(refused) => assert!(refused.to_string().contains("is not of a private network"), "{refused}"),
         }
     }
 

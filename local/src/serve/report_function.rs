@@ -4,38 +4,29 @@ use std::time::Duration;
 
 use lately_pump::{Handler, HandlerError};
 use lately_report::{Answer, Output};
-use lately_store::Store;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use crate::serve::measurements::Measurements;
-use crate::serve::system::System;
+use crate::serve::system::{System, refused, time_of};
 
 /// The report function. It sends its answers to a channel, from which the program prints the reports.
 #[derive(Clone, Debug)]
 pub(crate) struct ReportFunction {
-    store: Store,
-    output: Output,
-    /// The time that an invocation has.
-    time: Duration,
-    answer_sender: mpsc::UnboundedSender<Answer>,
-    measurements: Measurements,
+    pub(crate) system: System,
+    pub(crate) output: Output,
+    pub(crate) answer_sender: mpsc::UnboundedSender<Answer>,
 }
 
 impl ReportFunction {
-    pub(crate) fn new(system: &System, output: Output, answer_sender: mpsc::UnboundedSender<Answer>) -> Self {
-        let (store, measurements) = (system.store.clone(), system.measurements.clone());
-        Self { store, output, time: system.report_time, answer_sender, measurements }
-    }
-
     /// Invokes the function with an event.
     async fn invoke(&self, event: &str) -> Result<String, HandlerError> {
-        let answer = lately_report::handle(&self.store, &self.output, event.as_bytes(), self.time).await;
-        let answer = answer.map_err(|error| HandlerError::new(error.to_string()))?;
-        let json = serde_json::to_string(&answer).map_err(|error| HandlerError::new(error.to_string()))?;
-        self.measurements.invoked(&answer, self.store.now());
+        let Self { system, output, answer_sender } = self;
+        let time = time_of("ReportFunction");
+        let answer = lately_report::handle(&system.store, output, event.as_bytes(), time).await;
+        let answer = answer.map_err(refused)?;
+        let json = system.answered(&answer)?;
         // The receiver is gone when the program is ending.
-        drop(self.answer_sender.send(answer));
+        drop(answer_sender.send(answer));
         Ok(json)
     }
 
@@ -89,10 +80,11 @@ mod tests {
 
         let folder = tempfile::tempdir().expect("a folder of one's own");
         let output = Output::folder(folder.path()).expect("it is there");
-        let (sender, mut answers) = mpsc::unbounded_channel();
-        let report_function = ReportFunction::new(&system, output.clone(), sender);
+        let (answer_sender, mut answers) = mpsc::unbounded_channel();
+        let report_function =
+            ReportFunction { system: system.clone(), output: output.clone(), answer_sender };
         let pump = system
-            .report_pump(report_function.handler(), PumpFaults::default(), None)
+            .pump_of("ReportFunction", report_function.handler(), None, PumpFaults::default(), None)
             .expect("it is declared");
         let pumping = pump.handle();
         tokio::spawn(pump.run());

@@ -21,7 +21,7 @@ pub(crate) fn print(
         Some(folder) => format!("stored in {}", folder.display()),
         None => "in memory, lost when this program ends; --data DIR stores it".to_owned(),
     };
-    let (failures, reports) = (folders.failures.path().display(), folders.reports.path().display());
+    let (failures, reports) = (folders.failures.display(), folders.reports.display());
     let of_billing = match options.report_every {
         ReportInterval(Some(_)) if demo != DemoState::Absent => {
             "   of the topic billing; each prints a line here"
@@ -29,6 +29,19 @@ pub(crate) fn print(
         _ => "",
     };
     let tokens = if options.no_literal_tokens { "none" } else { "dev (admin) · ada, bob, carol (users)" };
+    let writing = match demo {
+        DemoState::New => {
+            "  Demo      its events are still being written; a line says when they are complete\n"
+        }
+        _ => "",
+    };
+    let commands = match options.no_literal_tokens {
+        // The commands to try need the literal tokens.
+        true => {
+            format!("Create a token:\n\n  lately token create --local=http://{dynamodb} --scope admin\n")
+        }
+        false => examples(api, options),
+    };
     write!(
         out,
         r#"Lately is running.
@@ -40,45 +53,26 @@ pub(crate) fn print(
   Failures  {failures}   batches that fan-out gave up on: lately dlq list --folder …
   Reports   {reports}{of_billing}
   Tokens    {tokens}
-"#
-    )?;
-    if demo == DemoState::New {
-        writeln!(out, "  Demo      its events are still being written; a line says when they are complete")?;
-    }
-    if options.no_literal_tokens {
-        // The commands to try need the literal tokens.
-        write!(
-            out,
-            r#"
-Create a token:
-
-  lately token create --local=http://{dynamodb} --scope admin
-
+{writing}
+{commands}
 Stop with Ctrl-C.
 "#
-        )?;
-        return out.flush();
-    }
-    print_examples(out, api, options)?;
-    writeln!(out, "\nStop with Ctrl-C.")?;
+    )?;
     out.flush()
 }
 
-/// Prints requests to try with the literal tokens.
-fn print_examples(out: &mut dyn Write, api: SocketAddr, options: &ServeOptions) -> std::io::Result<()> {
-    write!(
-        out,
-        r#"
-Try it:
+/// Requests to try with the literal tokens.
+fn examples(api: SocketAddr, options: &ServeOptions) -> String {
+    let mut examples = format!(
+        r#"Try it:
 
   curl -s -X PUT http://{api}/topics/hello -H 'Authorization: Bearer dev' -d '{{}}'
   curl -s http://{api}/topics/hello/events -H 'Authorization: Bearer ada' -d '{{"type":"greeting","actor":"ada","data":{{"text":"hi"}}}}'
   curl -s 'http://{api}/topics/hello/events?limit=10' -H 'Authorization: Bearer ada'
 "#
-    )?;
+    );
     if !options.no_demo {
-        write!(
-            out,
+        examples += &format!(
             r#"  curl -si 'http://{api}/topics/posts/events?limit=5' -H 'Authorization: Bearer bob'
   curl -s 'http://{api}/topics/billing/events?type=invoice.paid&limit=5' -H 'Authorization: Bearer dev'
   curl -s -X PUT http://{api}/users/carol/following/actor:ada -H 'Authorization: Bearer carol'
@@ -87,7 +81,7 @@ Try it:
   curl -s -X POST http://{api}/topics/billing/consumers/me/poll -H 'Authorization: Bearer dev' -d '{{"limit":3}}'
   lately consume billing printer --follow --url http://{api}
 "#
-        )?;
+        );
     }
-    Ok(())
+    examples
 }

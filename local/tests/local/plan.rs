@@ -10,10 +10,9 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use clap::Parser;
-use lately::TEMPLATE;
 use lately::Terminal;
 use lately::command_line::Lately;
-use lately::plan::bill::{Line, Stack, bill};
+use lately::plan::bill::{Line, bill};
 use lately::plan::prices::Prices;
 use lately::plan::workload::Workload;
 use lately_kit::limits::OPERATION_BUDGET;
@@ -21,7 +20,6 @@ use lately_kit::world::World;
 use lately_pump::{Destination, PumpFaults, PumpHandle};
 use lately_store::{Cost, Store, Tally};
 use lately_table::Connection;
-use lately_template::Template;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -181,7 +179,7 @@ async fn plan_beside_load(rate: u32, bytes: u32, followers: u32, readers: u32) {
         type_view: false,
     };
     let prices = Prices::parse(PRICES, "us-east-1").unwrap();
-    let bill = bill(&workload, &Stack::of(&Template::parse(TEMPLATE).unwrap()), &prices);
+    let bill = bill(&workload, &prices);
     let line = |name| bill.iter().find(|line| line.line == name).unwrap();
     let month = 730.0 * 3_600.0;
     let units = |line: &Line, a_second: f64| line.parts[0].amount / month / a_second;

@@ -7,8 +7,8 @@ use lately_kit::problem::Problem;
 use lately_model::ListQuery;
 use serde_json::{Value, json};
 
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::TOPICS;
-use crate::serve::console::parts::ConsoleState;
 
 pub(super) async fn get_consumers(State(shared): State<ConsoleState>) -> Result<Json<Value>, Problem> {
     let query = ListQuery { limit: TOPICS, cursor: None };

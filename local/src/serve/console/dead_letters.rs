@@ -11,9 +11,9 @@ use lately_kit::problem::Problem;
 use lately_pump::Failure;
 use serde_json::{Value, json};
 
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::FAILURES;
-use crate::serve::console::parts::ConsoleState;
-use crate::serve::system::System;
+use crate::serve::system::time_of;
 
 /// The records of the event that fan-out was invoked with.
 fn records(failure: &Failure) -> Vec<Value> {
@@ -78,8 +78,8 @@ pub(super) async fn redrive(
     Path(name): Path<String>,
 ) -> Result<Json<Value>, Problem> {
     let failure = read(&shared, &name)?;
-    let System { store, fan_out_time, .. } = &shared.parts.system;
-    let answer = lately_fan_out::handle(store, failure.payload.as_bytes(), *fan_out_time).await;
+    let (store, time) = (&shared.parts.system.store, time_of("FanOutFunction"));
+    let answer = lately_fan_out::handle(store, failure.payload.as_bytes(), time).await;
     let answer = answer.map_err(|error| Problem::unavailable(&error))?;
     if !answer.handled().is_complete() {
         let reason = if answer.is_done() {

@@ -19,16 +19,42 @@ use lately_kit::code::Code;
 use lately_kit::problem::Problem;
 use sha2::{Digest, Sha256};
 
-/// A file of the page: its name and its bytes.
-type File = (&'static str, &'static [u8]);
+/// A file of the page.
+struct PageFile {
+    name: &'static str,
+    content_type: &'static str,
+    bytes: Vec<u8>,
+    /// The entity tag: a hash of the bytes.
+    tag: String,
+}
 
-/// Every file of the page. They are in the folder `console/`; `build.rs` makes one script of its modules.
-const FILES: &[File] = &[
-    (INDEX, include_bytes!("../../../../console/index.html")),
-    ("app.js", include_bytes!(concat!(env!("OUT_DIR"), "/console.js"))),
-    ("icon.svg", include_bytes!("../../../../console/icon.svg")),
-    ("style.css", include_bytes!("../../../../console/style.css")),
-];
+impl PageFile {
+    fn new(name: &'static str, content_type: &'static str, bytes: &[u8]) -> Self {
+        let tag = Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Self { name, content_type, bytes: bytes.to_vec(), tag }
+    }
+}
+
+/// Every file of the page. They are in the folder `console/`; `build.rs` makes one script of its modules. The page names
+/// the others with their tags, so its own tag depends on them.
+static FILES: LazyLock<Vec<PageFile>> = LazyLock::new(|| {
+    let script = include_bytes!(concat!(env!("OUT_DIR"), "/console.js"));
+    let mut files = vec![
+        PageFile::new("app.js", "text/javascript; charset=utf-8", script),
+        PageFile::new("icon.svg", "image/svg+xml", include_bytes!("../../../../console/icon.svg")),
+        PageFile::new(
+            "style.css",
+            "text/css; charset=utf-8",
+            include_bytes!("../../../../console/style.css"),
+        ),
+    ];
+    let page = include_str!("../../../../console/index.html").to_owned();
+    let page = files.iter().fold(page, |page, PageFile { name, tag, .. }| {
+        page.replace(&format!("\"/console/{name}\""), &format!("\"/console/{name}?{tag}\""))
+    });
+    files.push(PageFile::new(INDEX, "text/html; charset=utf-8", page.as_bytes()));
+    files
+});
 
 /// The page, which names the other files.
 const INDEX: &str = "index.html";
@@ -48,14 +74,14 @@ pub(super) fn routes() -> Router {
 
 /// A file. The page names its files with their tags, and a file that is requested with its tag never changes.
 fn file(name: &str, asked: Option<&str>, headers: &HeaderMap) -> Result<Response, Problem> {
-    let found = FILES.iter().zip(&*TAGS).find(|((file, _), _)| *file == name);
-    let ((_, bytes), tag) =
-        found.ok_or_else(|| Problem::new(Code::NotFound, "The console has no file of this name."))?;
+    let file = FILES.iter().find(|file| file.name == name);
+    let PageFile { content_type, bytes, tag, .. } =
+        file.ok_or_else(|| Problem::new(Code::NotFound, "The console has no file of this name."))?;
     let quoted = format!("\"{tag}\"");
     let known = headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == quoted.as_bytes());
-    let caching = if asked == Some(tag) { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let caching = if asked == Some(&**tag) { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = [
-        (CONTENT_TYPE, content_type(name)),
+        (CONTENT_TYPE, *content_type),
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
@@ -65,37 +91,5 @@ fn file(name: &str, asked: Option<&str>, headers: &HeaderMap) -> Result<Response
     if known {
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
     }
-    if name == INDEX {
-        return Ok((headers, PAGE.as_str()).into_response());
-    }
-    Ok((headers, *bytes).into_response())
-}
-
-/// The page, with the tags of its files.
-static PAGE: LazyLock<String> = LazyLock::new(|| {
-    let page = include_str!("../../../../console/index.html").to_owned();
-    FILES.iter().zip(&*TAGS).fold(page, |page, ((name, _), tag)| {
-        page.replace(&format!("\"/console/{name}\""), &format!("\"/console/{name}?{tag}\""))
-    })
-});
-
-/// The files' entity tags: hashes of their bytes. The page's tag depends on its files too.
-static TAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let hash = |parts: &[&[u8]]| {
-        let digest = parts.iter().fold(Sha256::new(), |digest, part| digest.chain_update(part)).finalize();
-        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-    };
-    let all: Vec<&[u8]> = FILES.iter().map(|(_, bytes)| *bytes).collect();
-    FILES.iter().map(|(name, bytes)| if *name == INDEX { hash(&all) } else { hash(&[bytes]) }).collect()
-});
-
-/// The content type, by the extension of the name. The page uses no other kinds of files.
-fn content_type(name: &str) -> &'static str {
-    match name.rsplit('.').next() {
-        Some("html") => "text/html; charset=utf-8",
-        Some("css") => "text/css; charset=utf-8",
-        Some("js") => "text/javascript; charset=utf-8",
-        Some("svg") => "image/svg+xml",
-        _ => "application/octet-stream",
-    }
+    Ok((headers, &**bytes).into_response())
 }

@@ -4,70 +4,48 @@
 //! and a hot bucket gets more shards. Throttles end by themselves; the other faults end when the page ends them. A
 //! change takes effect whole.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lately_engine::Lag;
 use lately_engine::fault::{Fault as Injectable, Faults as Rules, Injected, Target, Throttle, When};
-use lately_engine::{EngineError, Lag};
 use lately_keys::UnixMillis;
-use lately_pump::{PumpFaults, PumpHandle};
+use lately_kit::answer::Json;
+use lately_kit::problem::Problem;
+use lately_pump::PumpFaults;
 use serde_json::{Value, json};
 
 use crate::seconds;
-use crate::serve::system::System;
+use crate::serve::console::ConsoleState;
 
-/// The current faults, and the parts of the program that inject them. Clones share the faults.
-#[derive(Clone, Debug)]
-pub(super) struct Injection {
-    system: System,
-    pump: PumpHandle,
-    chosen: Arc<Mutex<ChosenFaults>>,
-}
-
-/// The faults that only the console knows.
-#[derive(Debug, Default)]
-struct ChosenFaults {
-    throttles: Vec<ThrottledPartition>,
-    index_delay: Duration,
+/// The faults of partitions and indexes. The pump has those of the stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ChosenFaults {
+    pub(super) throttles: Vec<ThrottledPartition>,
+    pub(super) index_delay: Duration,
 }
 
 /// A partition whose writes are throttled.
 #[derive(Clone, Debug, PartialEq)]
-struct ThrottledPartition {
+pub(super) struct ThrottledPartition {
     /// The beginning of the partition's key.
-    partition: String,
-    chance: f64,
+    pub(super) partition: String,
+    pub(super) chance: f64,
     /// The end of the throttle, by the engine's clock.
-    until: Duration,
+    pub(super) until: Duration,
 }
 
-/// A change of the faults. `None` leaves a fault as it is.
-#[derive(Debug, PartialEq)]
-pub(super) struct FaultsChange {
-    pub(super) stream: PumpFaults,
-    pub(super) throttles: Option<Vec<(String, f64, Duration)>>,
-    pub(super) index_delay: Option<Duration>,
-}
-
-impl Injection {
-    pub(super) fn new(system: System, pump: PumpHandle) -> Self {
-        Self { system, pump, chosen: Arc::default() }
-    }
-
-    fn chosen(&self) -> MutexGuard<'_, ChosenFaults> {
-        self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The current faults of the stream.
-    pub(super) fn stream(&self) -> PumpFaults {
-        self.pump.faults()
+impl ConsoleState {
+    pub(super) fn chosen_faults(&self) -> MutexGuard<'_, ChosenFaults> {
+        self.chosen_faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All current faults, as the page shows them.
-    pub(super) fn view(&self) -> Value {
-        let now = self.system.engine.clock().now();
-        let PumpFaults { paused, delay, duplicate, crash_before, crash_after, .. } = self.pump.faults();
-        let chosen = self.chosen();
+    pub(super) fn view_faults(&self) -> Value {
+        let system = &self.parts.system;
+        let now = system.engine.clock().now();
+        let PumpFaults { paused, delay, duplicate, crash_before, crash_after, .. } = self.parts.pump.faults();
+        let chosen = self.chosen_faults();
         let throttle = |ThrottledPartition { partition, chance, until }: &ThrottledPartition| {
             let rest = until.checked_sub(now).filter(|rest| !rest.is_zero())?;
             Some(json!({ "partition": partition, "chance": chance, "seconds_left": seconds::tenths(rest) }))
@@ -82,28 +60,34 @@ impl Injection {
             },
             "throttles": chosen.throttles.iter().filter_map(throttle).collect::<Vec<_>>(),
             "index_delay_seconds": chosen.index_delay.as_secs_f64(),
-            "injected": self.system.faults.injected().iter().rev().map(injected).collect::<Vec<_>>(),
+            "injected": system.faults.injected().iter().rev().map(injected).collect::<Vec<_>>(),
         })
     }
 
-    pub(super) fn apply(&self, change: FaultsChange) -> Result<(), EngineError> {
-        let mut chosen = self.chosen();
-        if let Some(delay) = change.index_delay.filter(|delay| *delay != chosen.index_delay) {
+    /// Replaces all faults. The result is their view.
+    pub(super) fn inject(
+        &self,
+        mut current: MutexGuard<'_, ChosenFaults>,
+        stream: PumpFaults,
+        faults: ChosenFaults,
+    ) -> Result<Json<Value>, Problem> {
+        let system = &self.parts.system;
+        if faults.index_delay != current.index_delay {
+            let delay = faults.index_delay;
             let lag = Lag { seed: 0, table: Duration::ZERO, index: delay, behind: 1.0 };
             // The only change that can fail comes first.
-            self.system.engine.set_lag((!delay.is_zero()).then_some(lag))?;
-            chosen.index_delay = delay;
+            let lagging = system.engine.set_lag((!delay.is_zero()).then_some(lag));
+            lagging.map_err(|error| Problem::unavailable(&error))?;
         }
-        if let Some(throttles) = change.throttles {
-            let now = self.system.engine.clock().now();
-            let throttled =
-                |(partition, chance, time)| ThrottledPartition { partition, chance, until: now + time };
-            chosen.throttles = throttles.into_iter().map(throttled).collect();
-            let rules = chosen.throttles.iter().fold(Rules::default(), ThrottledPartition::add_to);
-            self.system.faults.set_faults(&rules);
+        if faults.throttles != current.throttles {
+            system
+                .faults
+                .set_faults(&faults.throttles.iter().fold(Rules::default(), ThrottledPartition::add_to));
         }
-        self.pump.set_faults(change.stream);
-        Ok(())
+        *current = faults;
+        self.parts.pump.set_faults(stream);
+        drop(current);
+        Ok(Json(self.view_faults()))
     }
 }
 

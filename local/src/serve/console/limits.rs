@@ -27,7 +27,7 @@ pub(super) const REPORT_BYTES: u64 = 1024 * 1024;
 pub(super) const BUCKETS: i32 = 32;
 
 /// The most events of a partition that are counted.
-pub(super) const COUNTED: u64 = 10_000;
+pub(super) const COUNTED: usize = 10_000;
 
 /// The most followers of a source whose feeds are searched for an event.
 pub(super) const FOLLOWERS: PageSize = size(25);

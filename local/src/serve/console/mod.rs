@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | the page's files | `files.rs` |
 //! | the state of the stream and of fan-out | `state.rs` |
-//! | the stored items | `storage.rs`, `item.rs` |
+//! | the stored items | `storage.rs` |
 //! | the calls of a read | `trace.rs` |
 //! | injected faults | `faults.rs`, `injection.rs` |
 //! | the batches that fan-out gave up on | `dead_letters.rs` |
@@ -24,17 +24,17 @@ mod dead_letters;
 mod faults;
 mod files;
 mod injection;
-mod item;
 mod limits;
-mod parts;
-mod refusal;
+pub(super) mod refusal;
 mod report_files;
 mod state;
 mod storage;
 mod trace;
 
 use std::collections::BTreeMap as Map;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -42,6 +42,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get};
+use lately_items::ConsumerKey;
 use lately_kit::answer::Json;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
@@ -51,15 +52,44 @@ use lately_kit::problem::Problem;
 use lately_kit::reads::checked;
 use lately_kit::world::World;
 use lately_model::Scope;
+use lately_pump::{Destination, PumpHandle};
 use lately_store::Store;
 use lately_table::Connection;
 
-use crate::serve::console::injection::Injection;
-use crate::serve::system::TABLE;
+use crate::serve::console::injection::ChosenFaults;
+use crate::serve::health::Health;
+use crate::serve::issuer::LocalIssuer;
+use crate::serve::system::{System, TABLE};
 use crate::serve::{health, issuer};
 
-pub use parts::ConsoleParts;
-pub(crate) use parts::ConsoleState;
+/// The parts of a running program.
+#[derive(Debug)]
+pub struct ConsoleParts {
+    /// The engine, the store and the functions.
+    pub system: System,
+    /// The program's own issuer of JWTs.
+    pub issuer: LocalIssuer,
+    /// The running fan-out.
+    pub pump: PumpHandle,
+    /// The batches that fan-out gave up on.
+    pub failures: Destination,
+    /// The folder that reports go to.
+    pub reports: PathBuf,
+    /// The consumer that the schedule reports for, and the time between two reports, if there is a schedule.
+    pub report: Option<(ConsumerKey, Duration)>,
+    /// The parts that `/health` checks.
+    pub health: Health,
+}
+
+/// The state that the handlers share.
+#[derive(Clone, Debug)]
+pub(crate) struct ConsoleState {
+    pub(crate) parts: Arc<ConsoleParts>,
+    chosen_faults: Arc<Mutex<ChosenFaults>>,
+    /// The table without injected faults, and a store of it.
+    table: Connection,
+    looking: Store,
+}
 
 impl ConsoleParts {
     /// The API, and the console beside it.
@@ -77,17 +107,9 @@ impl ConsoleParts {
 
     /// The routes that the page uses beside the API.
     fn local(self: &Arc<Self>) -> Router {
-        let Self { system, pump, .. } = &**self;
-        let shared = ConsoleState {
-            parts: Arc::clone(self),
-            injection: Injection::new(system.clone(), pump.clone()),
-            looking: Store::new(Connection::new(
-                system.engine.client(),
-                TABLE,
-                World::new(),
-                OPERATION_BUDGET,
-            )),
-        };
+        let table = Connection::new(self.system.engine.client(), TABLE, World::new(), OPERATION_BUDGET);
+        let looking = Store::new(table.clone());
+        let shared = ConsoleState { parts: Arc::clone(self), chosen_faults: Arc::default(), table, looking };
         let faults = checked(MethodFilter::GET, faults::get_faults)
             .merge(checked(MethodFilter::PUT, faults::put_faults))
             .merge(checked(MethodFilter::DELETE, faults::end_faults));

@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
 
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::REPORT_BYTES;
-use crate::serve::console::parts::ConsoleState;
 
 /// The header of a response that holds only the beginning of the file.
 const TRUNCATED: HeaderName = HeaderName::from_static("lately-truncated");

@@ -8,7 +8,7 @@ use lately_pump::ShardStatistics;
 use serde_json::{Value, json};
 
 use crate::seconds;
-use crate::serve::console::parts::{ConsoleParts, ConsoleState};
+use crate::serve::console::{ConsoleParts, ConsoleState};
 use crate::serve::system::TABLE;
 
 pub(super) async fn get_state(State(shared): State<ConsoleState>) -> Result<Json<Value>, Problem> {
@@ -23,7 +23,7 @@ pub(super) async fn get_state(State(shared): State<ConsoleState>) -> Result<Json
         "stream": pump.statistics().iter().enumerate().map(shard).collect::<Vec<_>>(),
         "records": system.engine.stream(TABLE).map_or(0, |stream| stream.len()),
         "failures": failures.len(),
-        "faults": shared.injection.view(),
+        "faults": shared.view_faults(),
         "report": report,
     })))
 }

@@ -1,12 +1,10 @@
 //! The storage of a topic: its buckets and shards, and every item that an event was written to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use axum::extract::State;
 use lately_items::{
-    DirectoryEntry, DirectoryKey, EventKey, EventPartition, FeedEntryKey, TopicKey, TypeViewKey,
+    DirectoryEntry, DirectoryKey, EventKey, EventPartition, FeedEntryKey, Item, TopicKey, TypeViewKey, event,
 };
 use lately_keys::{
     Bucket, BucketWidth, EventId, EventType, Key, Place, Shard, Source, Spread, TableKey, Topic, UnixMillis,
@@ -16,12 +14,13 @@ use lately_kit::answer::Json;
 use lately_kit::code::Code;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
-use lately_model::ListQuery;
+use lately_model::{Event, ListQuery};
+use lately_table::{Query, TableError};
+use serde_dynamo::AttributeValue;
 use serde_json::{Value, json};
 
-use crate::serve::console::item::{Item, ItemView, Stands};
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::{BUCKETS, COUNTED, FOLLOWERS};
-use crate::serve::console::parts::ConsoleState;
 use crate::serve::system::TABLE;
 
 pub(super) async fn get_topic(
@@ -29,11 +28,13 @@ pub(super) async fn get_topic(
     Part(topic): Part<Topic>,
 ) -> Result<Json<Value>, Problem> {
     let bucket = width(&shared, &topic).await?;
-    let (entries, more) = shared.directory(&topic).await?;
+    let directory = Query::partition(&*TopicKey::partition(&topic)).begins_with(DirectoryKey::PREFIX);
+    let page = shared.table.begin().query(&directory.backward(true).limit(BUCKETS)).await?;
     let mut buckets = Vec::new();
-    for entry in &entries {
+    for entry in &page.items {
         buckets.push(shared.bucket(&topic, entry).await?);
     }
+    let more = page.next.is_some();
     Ok(Json(json!({ "topic": topic, "bucket": bucket, "buckets": buckets, "more": more })))
 }
 
@@ -43,28 +44,46 @@ pub(super) async fn get_event(
     Part(id): Part<EventId>,
 ) -> Result<Json<Value>, Problem> {
     let key = EventKey::new(topic.clone(), width(&shared, &topic).await?, id);
-    let event = shared.item(&key.encode()).await?;
-    let event = event.ok_or_else(|| Problem::new(Code::EventNotFound, "The topic has no such event."))?;
-    let mut items = vec![ItemView::of(Stands::Event, Place::Table, key.encode(), &event)];
-    let sources = sources(&event);
+    let item = shared.item(&key.encode()).await?;
+    let item = item.ok_or_else(|| Problem::new(Code::EventNotFound, "The topic has no such event."))?;
+    let mut items = vec![view("event", Place::Table, &key.encode(), &item)];
+    let Event { event_type, actor, subject, .. } = event::decode(&item).map_err(TableError::from)?;
+    let sources: Vec<_> = [Source::Actor(actor)].into_iter().chain(subject.map(Source::Subject)).collect();
     for source in &sources {
         for key in shared.looking.op().source(source).places(id).await? {
             let entry = shared.item(&key).await?;
-            items.extend(entry.map(|entry| ItemView::of(Stands::Source, Place::Table, key, &entry)));
+            items.extend(entry.map(|entry| view("source", Place::Table, &key, &entry)));
         }
     }
     for user in shared.readers(&sources).await? {
         let key = FeedEntryKey { user, id }.encode();
         let entry = shared.item(&key).await?;
-        items.extend(entry.map(|entry| ItemView::of(Stands::Feed, Place::Table, key, &entry)));
+        items.extend(entry.map(|entry| view("feed", Place::Table, &key, &entry)));
     }
-    if let Some(event_type) = text(&event, "t").and_then(|text| text.parse().ok()) {
-        let key = TypeViewKey::new(&key, event_type).encode();
-        let entry = shared.entry(Place::Gsi1, &key).await?;
-        items.extend(entry.map(|entry| ItemView::of(Stands::Index, Place::Gsi1, key, &entry)));
-    }
+    let key = TypeViewKey::new(&key, event_type).encode();
+    let entry = Query::of(Place::Gsi1, &*key.pk).between(&*key.sk, &*key.sk).limit(1);
+    // The index may not have the entry yet.
+    let entry = shared.table.begin().query(&entry).await?.items.pop();
+    items.extend(entry.map(|entry| view("index", Place::Gsi1, &key, &entry)));
     shared.show_writes(&mut items);
     Ok(Json(json!({ "items": items })))
+}
+
+/// An item or its entry in an index, without its key there. Its place says what it is for an event: the event itself, an
+/// entry in the timeline of one of its sources, in a user's feed, or in an index.
+fn view(place: &str, at: Place, key: &Key, item: &Item) -> Value {
+    let attributes = item.attributes().iter().filter(|(name, _)| *name != at.pk() && *name != at.sk());
+    let attributes = attributes.map(|(name, value)| (name, AttributeValue::from(value.clone())));
+    json!({
+        "place": place,
+        "index": at.index(),
+        "pk": key.pk,
+        "sk": key.sk,
+        "attributes": attributes.collect::<BTreeMap<_, _>>(),
+        "bytes": item.stored_bytes(),
+        // The time of the last write, if the stream still has its record.
+        "written_at": null,
+    })
 }
 
 async fn width(shared: &ConsoleState, topic: &Topic) -> Result<BucketWidth, Problem> {
@@ -72,55 +91,25 @@ async fn width(shared: &ConsoleState, topic: &Topic) -> Result<BucketWidth, Prob
     Ok(view.settings.bucket)
 }
 
-fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
-    item.get(name)?.as_s().ok().map(String::as_str)
-}
-
-/// The sources of an event.
-fn sources(event: &Item) -> Vec<Source> {
-    let actor = text(event, "a").and_then(|actor| actor.parse().ok()).map(Source::Actor);
-    let subject = text(event, "s").and_then(|subject| subject.parse().ok()).map(Source::Subject);
-    actor.into_iter().chain(subject).collect()
-}
-
-fn unavailable<E: std::error::Error + 'static>(error: SdkError<E>) -> Problem {
-    Problem::unavailable(&error)
-}
-
 impl ConsoleState {
     /// Gives the items the times of their last writes, as far as the stream has the records.
-    fn show_writes(&self, items: &mut [ItemView]) {
+    fn show_writes(&self, items: &mut [Value]) {
         let stream = self.parts.system.engine.stream(TABLE);
         for record in stream.map(|stream| stream.all()).unwrap_or_default() {
-            let keys = record.keys();
-            let at = UnixMillis::new(record.at_micros() / 1000);
-            if let (Some(pk), Some(sk), Ok(at)) = (text(&keys, "pk"), text(&keys, "sk"), at) {
-                items.iter_mut().for_each(|item| item.written(pk, sk, at));
+            let (key, at) = (Item::from(record.keys()).key(), UnixMillis::new(record.at_micros() / 1000));
+            if let (Ok(key), Ok(at)) = (key, at) {
+                let written = items.iter_mut().filter(|item| item["pk"] == key.pk && item["sk"] == key.sk);
+                written.for_each(|item| item["written_at"] = json!(at));
             }
         }
     }
 
-    /// The newest entries of a topic's directory, and whether there are more.
-    async fn directory(&self, topic: &Topic) -> Result<(Vec<Item>, bool), Problem> {
-        let query = self.client().query().table_name(TABLE);
-        let query = query.key_condition_expression("pk = :pk AND begins_with(sk, :buckets)");
-        let query = query
-            .expression_attribute_values(":pk", AttributeValue::S(TopicKey::partition(topic)))
-            .expression_attribute_values(":buckets", AttributeValue::S(DirectoryKey::PREFIX.to_owned()))
-            .scan_index_forward(false)
-            .limit(BUCKETS);
-        let page = query.send().await.map_err(unavailable)?;
-        let more = page.last_evaluated_key.is_some();
-        Ok((page.items.unwrap_or_default(), more))
-    }
-
     /// The contents of a bucket.
     async fn bucket(&self, topic: &Topic, entry: &Item) -> Result<Value, Problem> {
-        let corrupt = || Problem::new(Code::Unavailable, "A directory entry cannot be read.");
-        let item = lately_items::Item::from(entry.clone());
-        let DirectoryEntry { bucket, coverage, .. } = DirectoryEntry::decode(&item).map_err(|_| corrupt())?;
+        let DirectoryEntry { bucket, coverage, .. } =
+            DirectoryEntry::decode(entry).map_err(TableError::from)?;
         let types: Option<BTreeSet<EventType>> =
-            item.optional(DirectoryEntry::TYPES).map_err(|_| corrupt())?;
+            entry.optional(DirectoryEntry::TYPES).map_err(TableError::from)?;
         let mut counts = Vec::new();
         for shard in coverage.most_shards().shards() {
             counts.push(self.count(topic, bucket, shard).await?);
@@ -141,46 +130,25 @@ impl ConsoleState {
     }
 
     /// The number of events in a partition, or [`COUNTED`] if there are at least as many.
-    async fn count(&self, topic: &Topic, bucket: Bucket, shard: Shard) -> Result<u64, Problem> {
+    async fn count(&self, topic: &Topic, bucket: Bucket, shard: Shard) -> Result<usize, Problem> {
         let partition = EventPartition { topic: topic.clone(), bucket, shard }.to_string();
-        let (mut count, mut after) = (0, None);
+        let (mut count, mut next) = (0, None);
         loop {
-            let query = self.client().query().table_name(TABLE).select(Select::Count);
-            let query = query
-                .key_condition_expression("pk = :pk")
-                .expression_attribute_values(":pk", AttributeValue::S(partition.clone()))
-                .limit(i32::try_from(COUNTED - count).unwrap_or(i32::MAX))
-                .set_exclusive_start_key(after);
-            let page = query.send().await.map_err(unavailable)?;
-            count += u64::try_from(page.count).unwrap_or_default();
-            after = page.last_evaluated_key;
+            let query = Query::partition(&*partition).count().limit(COUNTED - count).start(next);
+            let page = self.table.begin().query(&query).await?;
+            count += page.count;
+            next = page.next;
             // The engine responds without waiting, so other tasks get their turn here.
             tokio::task::yield_now().await;
-            if after.is_none() || count >= COUNTED {
+            if next.is_none() || count >= COUNTED {
                 return Ok(count);
             }
         }
     }
 
     /// Reads an item consistently.
-    async fn item(&self, key: &Key) -> Result<Option<Item>, Problem> {
-        let get = self.client().get_item().table_name(TABLE).consistent_read(true);
-        let get = get
-            .key(Place::Table.pk(), AttributeValue::S(key.pk.clone()))
-            .key(Place::Table.sk(), AttributeValue::S(key.sk.clone()));
-        Ok(get.send().await.map_err(unavailable)?.item)
-    }
-
-    /// The entry of an index with a key, if the index has it yet.
-    async fn entry(&self, place: Place, key: &Key) -> Result<Option<Item>, Problem> {
-        let query = self.client().query().table_name(TABLE).set_index_name(place.index().map(str::to_owned));
-        let query = query
-            .key_condition_expression(format!("{} = :pk AND {} = :sk", place.pk(), place.sk()))
-            .expression_attribute_values(":pk", AttributeValue::S(key.pk.clone()))
-            .expression_attribute_values(":sk", AttributeValue::S(key.sk.clone()))
-            .limit(1);
-        let page = query.send().await.map_err(unavailable)?;
-        Ok(page.items.unwrap_or_default().pop())
+    async fn item(&self, key: &Key) -> Result<Option<Item>, TableError> {
+        self.table.begin().get(key.clone()).await
     }
 
     /// The users whose feeds may hold an event of these sources: its actor, and the first followers.
@@ -195,5 +163,28 @@ impl ConsoleState {
             readers.extend(list.followers.into_iter().map(|follower| follower.user));
         }
         Ok(readers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::types::AttributeValue;
+
+    use super::*;
+
+    #[test]
+    fn an_item_is_shown_without_its_keys_but_its_size_counts_them() {
+        let item = Item::from([("pk", "EVENTS#a"), ("sk", "1"), ("s", "text")])
+            .with("n", AttributeValue::N("-12".to_owned()))
+            .with("f", AttributeValue::Bool(true));
+        let key = Key { pk: "EVENTS#a".to_owned(), sk: "1".to_owned() };
+        let expected = json!({
+            "place": "event", "index": null, "pk": "EVENTS#a", "sk": "1",
+            "attributes": {"s": {"S": "text"}, "n": {"N": "-12"}, "f": {"BOOL": true}},
+            "written_at": null,
+            // 10 + 3, 1 + 4, 1 + 3, 1 + 1
+            "bytes": 24,
+        });
+        assert_eq!(view("event", Place::Table, &key, &item), expected);
     }
 }

@@ -18,44 +18,28 @@ use axum::http::StatusCode;
 use lately_kit::answer::Json;
 use lately_kit::body::Whole;
 use lately_kit::caller::{Caller, Identity};
-use lately_kit::code::Code;
 use lately_kit::log::COST_HEADER;
 use lately_kit::problem::Problem;
-use lately_model::{Fault, Faults};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::serve::console::ConsoleState;
 use crate::serve::console::limits::TRACED_BYTES;
-use crate::serve::console::parts::ConsoleState;
-use crate::serve::console::refusal::{self, child};
+use crate::serve::console::refusal::{self, child, refused};
 
 #[derive(Serialize)]
 pub(super) struct Trace {
     status: u16,
     cost: Option<String>,
-    calls: Vec<CallView>,
+    calls: Vec<Value>,
     body: Option<Box<RawValue>>,
-}
-
-/// A call to DynamoDB.
-#[derive(Clone, Debug, Serialize)]
-struct CallView {
-    operation: String,
-    index: Option<String>,
-    /// The queried partition, or the partition of the first item in the request.
-    partition: Option<String>,
-    /// The number of further items in the request.
-    others: usize,
-    items: usize,
-    read_units: f64,
-    consistent: bool,
 }
 
 /// Records the calls of a client. Clones share the record.
 #[derive(Clone, Debug, Default)]
-struct Witness(Arc<Mutex<Vec<CallView>>>);
+struct Witness(Arc<Mutex<Vec<Value>>>);
 
 /// A request under way. The response's hook does not get the request, so it is stored here.
 #[derive(Debug)]
@@ -68,7 +52,7 @@ impl Storable for PendingRequest {
     type Storer = StoreReplace<Self>;
 }
 
-fn json(bytes: Option<&[u8]>) -> Value {
+fn parsed(bytes: Option<&[u8]>) -> Value {
     serde_json::from_slice(bytes.unwrap_or_default()).unwrap_or_default()
 }
 
@@ -86,7 +70,7 @@ impl Intercept for Witness {
         let request = context.request();
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
-        let request = json(request.body().bytes());
+        let request = parsed(request.body().bytes());
         call.interceptor_state().store_put(PendingRequest { operation, request });
         Ok(())
     }
@@ -97,40 +81,40 @@ impl Intercept for Witness {
         _: &RuntimeComponents,
         call: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let response = json(context.response().body().bytes());
+        let response = parsed(context.response().body().bytes());
         if let Some(sent) = call.load::<PendingRequest>() {
-            let call = CallView::of(&sent.operation, &sent.request, &response);
+            let call = view_call(&sent.operation, &sent.request, &response);
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(call);
         }
         Ok(())
     }
 }
 
-impl CallView {
-    fn of(operation: &str, request: &Value, response: &Value) -> Self {
-        let of_tables = |name: &str, inner: &str| -> Vec<Value> {
-            let tables = request[name].as_object().into_iter().flat_map(|tables| tables.values());
-            tables.flat_map(|table| table[inner].as_array().cloned().unwrap_or_default()).collect()
-        };
-        let mut keys = of_tables("RequestItems", "Keys").into_iter().map(|key| key["pk"]["S"].clone());
-        let own = ["Key", "Item"].map(|name| request[name]["pk"]["S"].clone());
-        let own = own.into_iter().chain([queried(request)]).find(Value::is_string);
-        let partition = own.or_else(|| keys.next()).and_then(|pk| pk.as_str().map(str::to_owned));
-        let capacity = &response["ConsumedCapacity"];
-        let capacities = capacity.as_array().map_or(std::slice::from_ref(capacity), Vec::as_slice);
-        let is_read = ["Query", "GetItem", "BatchGetItem"].contains(&operation);
-        let units = capacities.iter().filter(|_| is_read).filter_map(|it| it["CapacityUnits"].as_f64());
-        let of_table = request["RequestItems"].as_object().and_then(|tables| tables.values().next());
-        Self {
-            operation: operation.to_owned(),
-            index: request["IndexName"].as_str().map(str::to_owned),
-            partition,
-            others: keys.count(),
-            items: items(response),
-            read_units: units.sum(),
-            consistent: of_table.unwrap_or(request)["ConsistentRead"] == true,
-        }
-    }
+/// A call to DynamoDB, as the page shows it.
+fn view_call(operation: &str, request: &Value, response: &Value) -> Value {
+    let of_tables = |name: &str, inner: &str| -> Vec<Value> {
+        let tables = request[name].as_object().into_iter().flat_map(|tables| tables.values());
+        tables.flat_map(|table| table[inner].as_array().cloned().unwrap_or_default()).collect()
+    };
+    let mut keys = of_tables("RequestItems", "Keys").into_iter().map(|key| key["pk"]["S"].clone());
+    let own = ["Key", "Item"].map(|name| request[name]["pk"]["S"].clone());
+    let own = own.into_iter().chain([queried(request)]).find(Value::is_string);
+    let partition = own.or_else(|| keys.next());
+    let capacity = &response["ConsumedCapacity"];
+    let capacities = capacity.as_array().map_or(std::slice::from_ref(capacity), Vec::as_slice);
+    let is_read = ["Query", "GetItem", "BatchGetItem"].contains(&operation);
+    let units = capacities.iter().filter(|_| is_read).filter_map(|it| it["CapacityUnits"].as_f64());
+    let of_table = request["RequestItems"].as_object().and_then(|tables| tables.values().next());
+    json!({
+        "operation": operation,
+        "index": request["IndexName"],
+        // The queried partition, or the partition of the first item in the request, and the number of further items.
+        "partition": partition,
+        "others": keys.count(),
+        "items": items(response),
+        "read_units": units.sum::<f64>(),
+        "consistent": of_table.unwrap_or(request)["ConsistentRead"] == true,
+    })
 }
 
 /// The partition of a query, which is the first part of its key condition.
@@ -163,8 +147,7 @@ pub(super) async fn trace(
     let witness = Witness::default();
     let config = shared.parts.system.faults.client().config().to_builder().interceptor(witness.clone());
     let system = shared.parts.system.through(aws_sdk_dynamodb::Client::from_conf(config.build()));
-    let routes = system.map_err(|error| Problem::unavailable(&error))?.routes().into_router();
-    let router = routes.fallback(async || Extension(Unrouted));
+    let router = system.routes().into_router().fallback(async || Extension(Unrouted));
     let answered = router.oneshot(request).await.unwrap_or_else(|never| match never {});
     let is_unrouted = answered.extensions().get::<Unrouted>().is_some();
     if is_unrouted || answered.status() == StatusCode::METHOD_NOT_ALLOWED {
@@ -191,9 +174,4 @@ fn target(body: &[u8]) -> Result<String, Problem> {
 
 fn not_a_route() -> Problem {
     refused("/target", "must be the path and the query of a GET route of the API")
-}
-
-fn refused(path: &str, message: &str) -> Problem {
-    let fault = Fault { path: path.to_owned(), message: message.to_owned() };
-    Problem::of_faults(Code::InvalidBody, Faults::from(fault))
 }
