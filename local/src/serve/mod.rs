@@ -79,23 +79,10 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
     if options.log {
         log::start(tracing::Level::INFO).map_err(io::Error::other)?;
     }
-    // Bind the ports first: if one is taken, nothing has been created yet.
-    let api = listen(options.host.address()?, options.port, "the API", "--port").await?;
-    let dynamodb =
-        listen(options.dynamodb_host.address()?, options.dynamodb_port, "DynamoDB", "--dynamodb-port")
-            .await?;
-    let data = options.data.as_deref();
-    let issuer =
-        LocalIssuer::new(api.local_addr()?).map_err(Failure::of("the program's issuer of tokens"))?;
-    let issuers = Issuers::parse(&options.issuers, Scheme::HttpNearby)?.and(issuer.issuers()?);
-    let system = open(options.data.clone(), err).await?.with_issuers(issuers);
-    if options.no_literal_tokens {
-        literal_tokens::revoke(&system.store)
-            .await
-            .map_err(Failure::of("the literal tokens cannot be revoked"))?;
-    }
+    let (api, dynamodb, issuer, system) = bind_and_open(&options, err).await?;
     // Before temporary folders are created, because a process that a signal kills would leave them behind.
     let asked_to_stop = pin!(asked_to_stop()?);
+    let data = options.data.as_deref();
     let folders = Folders::open(data)?;
     let failures = Destination::folder(&folders.failures);
     let output = Output::folder(&folders.reports)?;
@@ -139,6 +126,27 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
     endless.abort_all();
     mappings.iter().for_each(|(_, pump)| pump.stop());
     end(pumps, [api, dynamodb]).await
+}
+
+/// Binds the ports of the API and of DynamoDB, and opens the system. If a port is taken, nothing has been created yet.
+async fn bind_and_open(
+    options: &ServeOptions,
+    err: &mut dyn Write,
+) -> Result<(TcpListener, TcpListener, LocalIssuer, System), Failure> {
+    let api = listen(options.host.address()?, options.port, "the API", "--port").await?;
+    let dynamodb =
+        listen(options.dynamodb_host.address()?, options.dynamodb_port, "DynamoDB", "--dynamodb-port")
+            .await?;
+    let issuer =
+        LocalIssuer::new(api.local_addr()?).map_err(Failure::of("the program's issuer of tokens"))?;
+    let issuers = Issuers::parse(&options.issuers, Scheme::HttpNearby)?.and(issuer.issuers()?);
+    let system = open(options.data.clone(), err).await?.with_issuers(issuers);
+    if options.no_literal_tokens {
+        literal_tokens::revoke(&system.store)
+            .await
+            .map_err(Failure::of("the literal tokens cannot be revoked"))?;
+    }
+    Ok((api, dynamodb, issuer, system))
 }
 
 /// Opens the system, and prints the progress if that takes long.
