@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
         assert_eq!(token.hash().to_string().len(), 64);
     }
     let (one, other) = text.split_once('\n').map_or((text, None), |(one, other)| (one, Some(other)));
-    drop(Precondition::parse(Some(one), other));
-    drop(Precondition::parse(None, Some(one)));
-    drop(one.parse::<Scopes>());
+    let _ = Precondition::parse(Some(one), other);
+    let _ = Precondition::parse(None, Some(one));
+    let _ = one.parse::<Scopes>();
 });
