@@ -49,8 +49,7 @@ class Issues {
     Object.assign(this, { place, repository, filter, signal, as: "ada" });
     this.listed = div("listed");
     this.editor = div("column");
-    const of = ({ issues }) => issues;
-    this.pages = new Pages(this.listed, signal, { target: (cursor) => this.#page(cursor), of, draw: () => this.#draw(), label: "Load older" });
+    this.pages = new Pages(this.listed, signal, { target: (cursor) => this.#page(cursor), of: (it) => it.issues, draw: () => this.#draw(), label: "Load older" });
   }
 
   start(number) {

@@ -19,49 +19,33 @@ export class Pages {
    * says in `tally` how many there are, and `head` stands above the list. The button `more` is called `label`, and reads at most `most` pages at once.
    */
   constructor(place, signal, { label = "Load more", most = 1, ...options }) {
-    Object.assign(this, { place, signal, price: priced(signal) });
-    this.#options = options;
-    this.#wanted = most;
-    this.more = button(label, () => pressed(this.more, place, () => this.#older(most)), { hidden: true });
+    Object.assign(this, { place, signal, most, price: priced(signal) });
+    [this.#options, this.#wanted] = [options, most];
+    this.more = button(label, () => pressed(this.more, place, () => this.#load(this.next, signal)), { hidden: true });
     this.tally = el("span", {});
     this.head = [p("status", this.tally, this.price.element), this.price.panel];
   }
 
   /** Reads the list from its beginning, in place of an earlier read, and as far as the user wanted to see it. */
   first() {
-    return showLast(this.place, this.signal, async (signal) => {
-      const read = await this.#read(null, signal, () => this.#wanted);
-      this.#reads += 1;
-      this.#show(read);
-    });
+    return showLast(this.place, this.signal, (signal) => this.#load(null, signal));
   }
 
-  async #older(most) {
-    this.#wanted += most;
-    const reads = this.#reads;
-    const { items, next } = await this.#read(this.next, this.signal, () => most);
-    // A read from the beginning that ended meanwhile has these items, too.
-    if (reads === this.#reads) this.#show({ items: [...this.items, ...items], next });
-  }
-
-  /** Reads pages from `cursor` on, at most `wanted()`. */
-  async #read(cursor, signal, wanted) {
-    const { target, of } = this.#options;
-    const items = [];
-    let [next, count] = [null, 0];
+  async #load(cursor, signal) {
+    const { target, of, draw } = this.#options;
+    let [reads, found, next, count] = [this.#reads, [], null, 0];
+    if (cursor) this.#wanted += this.most;
     for await (const answer of pages(target, Infinity, signal, cursor)) {
-      items.push(...of(answer.data));
+      found.push(...of(answer.data));
       next = answer.data.next ?? null;
       this.price.show(answer);
-      count += 1;
-      if (count >= wanted()) break;
+      if ((count += 1) >= (cursor ? this.most : this.#wanted)) break;
     }
-    return { items, next };
-  }
-
-  #show({ items, next }) {
-    Object.assign(this, { items, next });
+    if (!cursor) this.#reads += 1;
+    // A read from the beginning that ended meanwhile has the older items, too.
+    else if (reads !== this.#reads) return;
+    Object.assign(this, { items: cursor ? [...this.items, ...found] : found, next });
     this.more.hidden = next === null;
-    this.#options.draw();
+    draw();
   }
 }
