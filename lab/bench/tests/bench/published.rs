@@ -70,7 +70,7 @@ fn the_prices_of_writes_are_unchanged() {
 #[test]
 fn the_prices_of_pages_are_unchanged() {
     let latest = figures("reads").table("latest").unwrap().clone();
-    for (shards, per_second) in [(1, 500), (4, 1_500), (16, 8_000)] {
+    for (shards, per_second) in [(1, 500), (4, 1_500)] {
         let row = reads::name(shards);
         for (limit, price) in ["10", "50", "100"].into_iter().zip(&reads::steady(shards, per_second).means) {
             assert_eq!(latest.cell(&row, limit), Some(price), "{limit} of {row}");
@@ -82,7 +82,7 @@ fn the_prices_of_pages_are_unchanged() {
 #[test]
 fn the_prices_of_streams_are_unchanged() {
     let streams = figures("reads").table("streams").unwrap().clone();
-    for a_minute in [0, 6, 60] {
+    for a_minute in [0, 6, 15] {
         let row =
             [vec![u64::from(a_minute).into()], following::read_units_of_streams(a_minute).to_vec()].concat();
         assert!(streams.rows.contains(&row), "{row:?}");
