@@ -116,7 +116,8 @@ impl Failure {
         let failure = Self {
             request_context: RequestContext {
                 request_id: id(identity::REQUEST, u64::from(batch.invocations)).to_string(),
-                function_arn: function_arn(&mapping.function),
+                // In the form of dynoxide's ARNs of tables.
+                function_arn: format!("arn:aws:lambda:{REGION}:000000000000:function:{}", mapping.function),
                 condition,
                 approximate_invoke_count: batch.invocations,
             },
@@ -153,11 +154,6 @@ impl Failure {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("the fields have string keys")
     }
-}
-
-/// The ARN of a function, in the form of dynoxide's ARNs of tables.
-fn function_arn(function: &str) -> String {
-    format!("arn:aws:lambda:{REGION}:000000000000:function:{function}")
 }
 
 /// A time in microseconds as a timestamp. A time after the year 9999 becomes the last moment of that year.

@@ -17,7 +17,6 @@ use crate::batch::{Batch, Delivery, Next};
 use crate::failure::{Condition, Failure};
 use crate::fault::{Draws, Fate};
 use crate::handler::HandlerError;
-use crate::order::LaneOrder;
 use crate::response::{self, Cause, Verdict};
 use crate::state::{PumpState, Stopped};
 
@@ -121,17 +120,12 @@ impl Lane {
         if self.read_to < stream.latest(shard) { Read::More } else { Read::End }
     }
 
-    /// True if the record's item, or its partition, belongs to this lane. The partition's hash has chosen the shard, too, so
-    /// it is mixed again to make the lane independent of the shard.
+    /// True if the record's item belongs to this lane. The hash of its partition has chosen the shard, so the hash of the
+    /// item is mixed to make the lane independent of the shard.
     fn is_mine(&self, record: &Record) -> bool {
         let lanes = self.shared.mapping.lanes;
-        lanes == 1 || {
-            let hash = match self.shared.order {
-                LaneOrder::Item => self.shared.stream.item_hash(record),
-                LaneOrder::Partition => self.shared.stream.partition_hash(record),
-            };
-            seed::up_to(u64::from(lanes - 1), 0, hash, 0) == u64::from(self.lane)
-        }
+        let lane = |hash| seed::up_to(u64::from(lanes - 1), 0, hash, 0);
+        lanes == 1 || lane(self.shared.stream.item_hash(record)) == u64::from(self.lane)
     }
 
     /// Adds a record to the batch if it passes the filter. Returns false if the batch had no room for it.
