@@ -15,7 +15,7 @@ use dynoxide::types::{
 };
 
 use crate::api_error::ApiError;
-use crate::call::{Call, Touched};
+use crate::call::{Call, ItemRequest, Touched};
 use crate::change::Change;
 use crate::core::Core;
 use crate::image::image;
@@ -42,22 +42,18 @@ impl<'a> Admission<'a> {
         let (kind, mut refused) = (kind_of(&call), Refused::new());
         let unprocessed =
             call.hold_back(|table, item| self.refuses(Touched { table, item }, kind, &mut refused));
-        match &call {
+        match &call.request {
             // A batch is throttled only if all of its items are.
-            Call::BatchWrite(_) | Call::BatchGet(_) if call.touched().is_empty() => {}
-            Call::BatchWrite(_) | Call::BatchGet(_) => refused.clear(),
-            Call::TransactWrite(_) | Call::TransactGet(_) => self.admit_transaction(&call)?,
+            ItemRequest::BatchWrite(_) | ItemRequest::BatchGet(_) if call.touched().is_empty() => {}
+            ItemRequest::BatchWrite(_) | ItemRequest::BatchGet(_) => refused.clear(),
+            ItemRequest::TransactWrite(_) | ItemRequest::TransactGet(_) => self.admit_transaction(&call)?,
             _ => self.admit(&call, &mut refused),
         }
         if !refused.is_empty() {
             let reasons: Vec<_> = refused.iter().map(BucketId::reason).collect();
             return Err(ApiError::throttled(&reasons));
         }
-        let answer = self.run_admitted(call)?;
-        Ok(match unprocessed {
-            Some(unprocessed) => unprocessed.add_to(&answer),
-            None => answer,
-        })
+        Ok(unprocessed.add_to(self.run_admitted(call)?))
     }
 
     fn admit(&self, call: &Call, refused: &mut Refused) {
@@ -110,11 +106,8 @@ impl<'a> Admission<'a> {
     }
 
     fn run_admitted(&self, call: Call) -> Result<String, ApiError> {
-        let factor = match call {
-            Call::TransactWrite(_) | Call::TransactGet(_) => TRANSACTIONAL_CAPACITY_FACTOR,
-            _ => 1.0,
-        };
-        if call.is_write() {
+        let factor = if call.operation.is_transaction() { TRANSACTIONAL_CAPACITY_FACTOR } else { 1.0 };
+        if call.operation.is_write() {
             return self.core.write(call, |change| {
                 for (bucket, units) in write_costs(change) {
                     self.charge(bucket, units * factor);
@@ -123,7 +116,7 @@ impl<'a> Admission<'a> {
         }
         let queried = queried(self.core, &call);
         let staleness = call.staleness();
-        if let Call::Query(query) = call {
+        if let ItemRequest::Query(query) = call.request {
             let (answer, units) = self.core.query_metered(query, staleness)?;
             if let Some(bucket) = queried {
                 self.charge(bucket, units);
@@ -159,7 +152,7 @@ const THROTTLED: (&str, &str) = (
 );
 
 fn kind_of(call: &Call) -> AccessKind {
-    if call.is_write() { AccessKind::Write } else { AccessKind::Read }
+    if call.operation.is_write() { AccessKind::Write } else { AccessKind::Read }
 }
 
 fn bucket_of(table: &Table, index: Option<&Index>, item: &Item, kind: AccessKind) -> Option<BucketId> {
@@ -177,7 +170,7 @@ fn bucket_of(table: &Table, index: Option<&Index>, item: &Item, kind: AccessKind
 
 /// The partition that a query reads. A scan reads all of them and is not limited.
 fn queried(core: &Core, call: &Call) -> Option<BucketId> {
-    let Call::Query(query) = call else {
+    let ItemRequest::Query(query) = &call.request else {
         return None;
     };
     let table = core.table(&query.table_name).ok()??;

@@ -72,17 +72,6 @@ pub enum EventName {
     Remove,
 }
 
-impl EventName {
-    /// DynamoDB's name of the kind.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Insert => "INSERT",
-            Self::Modify => "MODIFY",
-            Self::Remove => "REMOVE",
-        }
-    }
-}
-
 /// A captured change.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
