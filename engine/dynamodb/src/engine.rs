@@ -25,7 +25,7 @@ use crate::stream::Stream;
 /// DynamoDB inside the process. Clones are cheap and share one engine.
 #[derive(Debug, Clone)]
 pub struct Engine {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     client: Client,
 }
 
@@ -159,9 +159,5 @@ impl Engine {
     /// The engine's clock.
     pub fn clock(&self) -> &Clock {
         &self.core.clock
-    }
-
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
     }
 }

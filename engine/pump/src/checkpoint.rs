@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use lately_engine::stream::SequenceNumber;
 
+use crate::destination::write_whole;
+
 /// The records of a lane are those of some items, as on AWS. Older versions kept the order of a partition key instead.
 const ORDER: &str = "item";
 
@@ -46,9 +48,7 @@ impl Checkpoints {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, file: &Path) -> io::Result<()> {
-        let unfinished = file.with_extension("unfinished");
-        fs::write(&unfinished, serde_json::to_vec(self)?)?;
-        fs::rename(&unfinished, file)
+        write_whole(file, &serde_json::to_vec(self)?)
     }
 
     /// The positions from which the lanes of a stream continue. `None` if the checkpoints are another stream's. If the
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     fn checkpoints() -> Checkpoints {
-        let lanes = vec![[5, 7].map(SequenceNumber::new).to_vec(), [6, 9].map(SequenceNumber::new).to_vec()];
+        let lanes = vec![[5, 7].map(SequenceNumber).to_vec(), [6, 9].map(SequenceNumber).to_vec()];
         Checkpoints::new("arn", lanes)
     }
 
@@ -97,13 +97,13 @@ mod tests {
         let checkpoints = checkpoints();
         let resume = |stream, shards, lanes| checkpoints.resume(stream, shards, lanes);
         assert_eq!(resume("arn", 2, 2), Some(checkpoints.lanes.clone()));
-        assert_eq!(resume("arn", 1, 3), Some(vec![vec![SequenceNumber::new(5); 3]]));
+        assert_eq!(resume("arn", 1, 3), Some(vec![vec![SequenceNumber(5); 3]]));
         assert_eq!(resume("another", 2, 2), None);
     }
 
     #[test]
     fn checkpoints_of_an_older_version_continue_from_the_earliest_position() {
-        let earliest = vec![vec![SequenceNumber::new(5); 2]; 2];
+        let earliest = vec![vec![SequenceNumber(5); 2]; 2];
         for order in ["", r#""order":"partition","#] {
             let older = format!(r#"{{"stream":"arn",{order}"lanes":[[5,7],[6,9]]}}"#);
             let older: Checkpoints = serde_json::from_str(&older).unwrap();

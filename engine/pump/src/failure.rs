@@ -100,7 +100,7 @@ impl Failure {
     ) -> Option<(String, Self)> {
         let (first, last) = batch.ends()?;
         let shard = shard_id(shard);
-        let start = first.sequence().to_string();
+        let start = first.sequence.to_string();
         let now = timestamp(stream.now_micros());
         let id = |kind, number| {
             identity::uuid(kind, &format!("{}/{}/{start}", mapping.id(), stream.arn()), number)
@@ -112,7 +112,7 @@ impl Failure {
             id(identity::OBJECT, 0),
         );
         let arrival =
-            |record: &Record| timestamp(record.at_micros()).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            |record: &Record| timestamp(record.at_micros).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let failure = Self {
             request_context: RequestContext {
                 request_id: id(identity::REQUEST, u64::from(batch.invocations)).to_string(),
@@ -132,7 +132,7 @@ impl Failure {
                 shard_id: shard,
                 approximate_arrival_of_first_record: arrival(first),
                 approximate_arrival_of_last_record: arrival(last),
-                end_sequence_number: last.sequence().to_string(),
+                end_sequence_number: last.sequence.to_string(),
                 start_sequence_number: start,
                 batch_size: batch.len(),
                 stream_arn: stream.arn().to_owned(),

@@ -110,7 +110,7 @@ impl Lane {
             if self.is_mine(record) && !self.add_to(batch, record) {
                 return Read::Full;
             }
-            self.read_to = record.sequence();
+            self.read_to = record.sequence;
             if batch.len() >= self.shared.mapping.batch_size {
                 return Read::Full;
             }
@@ -140,7 +140,7 @@ impl Lane {
             }
         }
         if batch.is_empty() {
-            self.shared.progress.at_hand(self.shard, self.lane, Some(record.at_micros()));
+            self.shared.progress.at_hand(self.shard, self.lane, Some(record.at_micros));
         }
         batch.push(Delivery { record: Arc::clone(record), json })
     }
@@ -158,7 +158,7 @@ impl Lane {
             let Some((first, _)) = batch.ends() else {
                 continue;
             };
-            self.shared.progress.at_hand(self.shard, self.lane, Some(first.at_micros()));
+            self.shared.progress.at_hand(self.shard, self.lane, Some(first.at_micros));
             let verdict = self.invoke(&batch).await;
             let sequences = batch.sequences();
             let (done, next) = batch.after(verdict, &self.shared.mapping);
@@ -202,7 +202,7 @@ impl Lane {
                 records = trimmed.len(),
                 "retention trimmed records before they were done"
             );
-            self.settle(last.sequence());
+            self.settle(last.sequence);
         }
         let Some(age) = self.shared.mapping.maximum_age else {
             return Ok(());
@@ -245,7 +245,7 @@ impl Lane {
                 progress.count(self.shard, |counts| counts.in_destination += records);
             }
         }
-        self.settle(last.sequence());
+        self.settle(last.sequence);
         Ok(())
     }
 }

@@ -134,7 +134,7 @@ impl LanePosition {
     fn oldest_micros(&self, stream: &Stream, shard: u16) -> Option<u64> {
         self.at_hand_micros.or_else(|| {
             let next = stream.read(shard, self.settled, 1, u64::MAX);
-            next.records.first().map(|record| record.at_micros())
+            next.records.first().map(|record| record.at_micros)
         })
     }
 }

@@ -61,7 +61,7 @@ impl FaultyClient {
         self.layer.0.progress().calls.clone()
     }
 
-    /// Every fault injected so far, in order. Of a live client, only the latest.
+    /// Every fault injected so far, in order. A live client records only the latest.
     pub fn injected(&self) -> Vec<Injected> {
         self.layer.0.progress().injected.iter().cloned().collect()
     }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::api_error::ApiError;
 use crate::call::{Call, ItemRequest, Touched};
-use crate::client::{body_of, operation_of, respond};
+use crate::client::respond;
 use crate::clock::micros;
 use crate::core::Core;
 use crate::fault::client::Injected;
@@ -92,17 +92,19 @@ impl LayerState {
     }
 
     async fn handle(&self, request: &HttpRequest) -> Result<HttpResponse, ConnectorError> {
-        let operation = match operation_of(request) {
-            Ok(operation) => operation,
-            Err(error) => return respond(Err(error)),
+        let target = request.headers().get("x-amz-target");
+        let Some(operation) = target.and_then(Operation::from_target) else {
+            return respond(Err(ApiError::unknown_operation()));
         };
+        // The bodies of DynamoDB's requests are never streams.
+        let body = request.body().bytes().unwrap_or_default();
         let number = self.count(operation);
         self.yield_turns(TURNS_BEFORE, number).await;
         // The other calls of a crashed process never return either.
         if *self.crashed.borrow() {
             return pending().await;
         }
-        let answer = self.run(operation, body_of(request), number).await;
+        let answer = self.run(operation, body, number).await;
         self.yield_turns(TURNS_AFTER, number).await;
         if *self.crashed.borrow() {
             return pending().await;
@@ -193,10 +195,9 @@ impl LayerState {
         if let ItemRequest::Query(query) = &call.request {
             let table = self.core.table(&query.table_name).ok().flatten();
             let partition = table.and_then(|table| table.queried_partition(query));
-            return vec![TouchedPartition {
-                table: query.table_name.clone(),
-                partition: partition.as_deref().map(untyped).unwrap_or_default(),
-            }];
+            // Without the letter of its type.
+            let partition = partition.map(|text| text.chars().skip(1).collect()).unwrap_or_default();
+            return vec![TouchedPartition { table: query.table_name.clone(), partition }];
         }
         call.touched().into_iter().map(|touched| self.touch(touched.table, touched.item)).collect()
     }
@@ -271,9 +272,4 @@ impl LayerState {
             Ok(unprocessed.add_to(answer))
         })
     }
-}
-
-/// The text of a key value without the letter of its type.
-fn untyped(text: &str) -> String {
-    text.chars().skip(1).collect()
 }

@@ -54,7 +54,7 @@ const TTL: Identity = Identity { kind: "Service", principal: "dynamodb.amazonaws
 /// The JSON of a record in a Lambda event.
 pub(crate) fn record(record: &Record, view: StreamView, arn: &str) -> String {
     let record = RecordJson {
-        event_id: format!("{:032x}", record.sequence.get()),
+        event_id: format!("{:032x}", record.sequence.0),
         event_name: record.event,
         event_version: "1.1",
         event_source: "aws:dynamodb",
