@@ -15,7 +15,7 @@ use dynoxide::types::{
 };
 
 use crate::api_error::ApiError;
-use crate::call::{Call, Touched};
+use crate::call::{Call, ItemRequest, Touched};
 use crate::change::Change;
 use crate::core::Core;
 use crate::image::image;
@@ -39,41 +39,32 @@ impl<'a> Admission<'a> {
 
     /// Runs a call as far as the partitions admit it.
     pub(crate) fn run(&self, mut call: Call) -> Result<String, ApiError> {
-        let (kind, mut refused) = (kind_of(&call), Refused::new());
+        let kind = if call.operation.is_write() { AccessKind::Write } else { AccessKind::Read };
+        let mut refused = Refused::new();
         let unprocessed =
             call.hold_back(|table, item| self.refuses(Touched { table, item }, kind, &mut refused));
-        match &call {
+        match &call.request {
             // A batch is throttled only if all of its items are.
-            Call::BatchWrite(_) | Call::BatchGet(_) if call.touched().is_empty() => {}
-            Call::BatchWrite(_) | Call::BatchGet(_) => refused.clear(),
-            Call::TransactWrite(_) | Call::TransactGet(_) => self.admit_transaction(&call)?,
-            _ => self.admit(&call, &mut refused),
+            ItemRequest::BatchWrite(_) | ItemRequest::BatchGet(_) if call.touched().is_empty() => {}
+            ItemRequest::BatchWrite(_) | ItemRequest::BatchGet(_) => refused.clear(),
+            ItemRequest::TransactWrite(_) | ItemRequest::TransactGet(_) => {
+                self.admit_transaction(&call, kind)?
+            }
+            _ => {
+                refused.extend(queried(self.core, &call).filter(|bucket| self.is_empty(bucket)));
+                for touched in call.touched() {
+                    self.refuses(touched, kind, &mut refused);
+                }
+            }
         }
         if !refused.is_empty() {
             let reasons: Vec<_> = refused.iter().map(BucketId::reason).collect();
             return Err(ApiError::throttled(&reasons));
         }
-        let answer = self.run_admitted(call)?;
-        Ok(match unprocessed {
-            Some(unprocessed) => unprocessed.add_to(&answer),
-            None => answer,
-        })
+        Ok(unprocessed.add_to(self.run_admitted(call)?))
     }
 
-    fn admit(&self, call: &Call, refused: &mut Refused) {
-        if let Some(bucket) = queried(self.core, call)
-            && self.is_empty(&bucket)
-        {
-            refused.insert(bucket);
-        }
-        let kind = kind_of(call);
-        for touched in call.touched() {
-            self.refuses(touched, kind, refused);
-        }
-    }
-
-    fn admit_transaction(&self, call: &Call) -> Result<(), ApiError> {
-        let kind = kind_of(call);
+    fn admit_transaction(&self, call: &Call, kind: AccessKind) -> Result<(), ApiError> {
         let codes: Vec<_> = call
             .touched()
             .into_iter()
@@ -110,11 +101,8 @@ impl<'a> Admission<'a> {
     }
 
     fn run_admitted(&self, call: Call) -> Result<String, ApiError> {
-        let factor = match call {
-            Call::TransactWrite(_) | Call::TransactGet(_) => TRANSACTIONAL_CAPACITY_FACTOR,
-            _ => 1.0,
-        };
-        if call.is_write() {
+        let factor = if call.operation.is_transaction() { TRANSACTIONAL_CAPACITY_FACTOR } else { 1.0 };
+        if call.operation.is_write() {
             return self.core.write(call, |change| {
                 for (bucket, units) in write_costs(change) {
                     self.charge(bucket, units * factor);
@@ -123,7 +111,7 @@ impl<'a> Admission<'a> {
         }
         let queried = queried(self.core, &call);
         let staleness = call.staleness();
-        if let Call::Query(query) = call {
+        if let ItemRequest::Query(query) = call.request {
             let (answer, units) = self.core.query_metered(query, staleness)?;
             if let Some(bucket) = queried {
                 self.charge(bucket, units);
@@ -158,10 +146,6 @@ const THROTTLED: (&str, &str) = (
     "Throughput exceeds the current capacity for one or more global secondary indexes or the table. DynamoDB is automatically scaling.",
 );
 
-fn kind_of(call: &Call) -> AccessKind {
-    if call.is_write() { AccessKind::Write } else { AccessKind::Read }
-}
-
 fn bucket_of(table: &Table, index: Option<&Index>, item: &Item, kind: AccessKind) -> Option<BucketId> {
     let key = index.map_or(&table.key, |index| &index.key);
     if index.is_some() {
@@ -177,7 +161,7 @@ fn bucket_of(table: &Table, index: Option<&Index>, item: &Item, kind: AccessKind
 
 /// The partition that a query reads. A scan reads all of them and is not limited.
 fn queried(core: &Core, call: &Call) -> Option<BucketId> {
-    let Call::Query(query) = call else {
+    let ItemRequest::Query(query) = &call.request else {
         return None;
     };
     let table = core.table(&query.table_name).ok()??;
@@ -206,19 +190,16 @@ fn write_costs(change: &Change) -> Vec<(BucketId, f64)> {
             continue;
         }
         let units = |entry: &Item| write_capacity_units(item_size(entry));
-        let moved = match (&old, &new) {
-            (Some(old), Some(new)) => index.key.of(old) != index.key.of(new),
-            _ => true,
+        let mut add = |entry: &Item, units: f64| {
+            let bucket = bucket_of(table, Some(index), entry, AccessKind::Write);
+            costs.extend(bucket.map(|bucket| (bucket, units)));
         };
-        // An entry that moves is a delete in one partition and a put in another.
-        if moved {
-            for entry in [&old, &new].into_iter().flatten() {
-                let bucket = bucket_of(table, Some(index), entry, AccessKind::Write);
-                costs.extend(bucket.map(|bucket| (bucket, units(entry))));
+        match (&old, &new) {
+            (Some(old), Some(new)) if index.key.of(old) == index.key.of(new) => {
+                add(new, units(old).max(units(new)));
             }
-        } else if let (Some(old), Some(new)) = (&old, &new) {
-            let bucket = bucket_of(table, Some(index), new, AccessKind::Write);
-            costs.extend(bucket.map(|bucket| (bucket, units(old).max(units(new)))));
+            // An entry that moves is a delete in one partition and a put in another.
+            _ => [&old, &new].into_iter().flatten().for_each(|entry| add(entry, units(entry))),
         }
     }
     costs

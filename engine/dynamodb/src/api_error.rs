@@ -2,7 +2,8 @@
 
 use dynoxide::errors::CancellationReason;
 use dynoxide::{DynoxideError, streams};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 /// The namespace of DynamoDB's own errors.
 const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
@@ -19,7 +20,7 @@ pub(crate) struct ApiError {
 }
 
 /// One entry of `ThrottlingReasons`: the limit that a request exceeded, and the resource that has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ThrottlingReason {
     pub(crate) reason: String,
     pub(crate) resource: String,
@@ -58,11 +59,13 @@ impl ApiError {
     }
 
     pub(crate) fn internal() -> Self {
-        Self::new(
-            500,
-            format!("{DYNAMODB}InternalServerError"),
-            "The request processing has failed because of an unknown error, exception or failure.",
-        )
+        let message = "The request processing has failed because of an unknown error, exception or failure.";
+        DynoxideError::InternalServerError(message.to_owned()).into()
+    }
+
+    /// An exception of DynamoDB's own that has only a message.
+    pub(crate) fn exception(name: &str, message: &str) -> Self {
+        Self::new(400, format!("{DYNAMODB}{name}"), message)
     }
 
     pub(crate) fn unavailable() -> Self {
@@ -105,34 +108,12 @@ impl ApiError {
 
     /// The name of the list of reasons has another case in each error, as in the service's model.
     fn throttling(name: &str, member: &str, message: &str, reasons: &[ThrottlingReason]) -> Self {
-        let reasons: Vec<Value> =
-            reasons.iter().map(|r| json!({"reason": r.reason, "resource": r.resource})).collect();
         let body = json!({
             "__type": format!("{DYNAMODB}{name}"),
             "message": message,
             member: reasons,
         });
         Self { status: 400, body: body.to_string() }
-    }
-
-    pub(crate) fn transaction_conflict() -> Self {
-        Self::new(
-            400,
-            format!("{DYNAMODB}TransactionConflictException"),
-            "Transaction is ongoing for the item",
-        )
-    }
-
-    pub(crate) fn transaction_in_progress() -> Self {
-        Self::new(
-            400,
-            format!("{DYNAMODB}TransactionInProgressException"),
-            "The transaction with the given request token is already in progress.",
-        )
-    }
-
-    pub(crate) fn conditional_check_failed() -> Self {
-        Self::new(400, format!("{DYNAMODB}ConditionalCheckFailedException"), "The conditional request failed")
     }
 
     /// A cancelled transaction. Each of its actions has a code, which is `None` unless the action was at fault.

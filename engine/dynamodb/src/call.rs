@@ -20,25 +20,26 @@ use crate::operation::Operation;
 
 /// A call that reads or writes items.
 #[derive(Debug)]
-pub(crate) enum Call {
+pub(crate) struct Call {
+    pub(crate) operation: Operation,
+    pub(crate) request: ItemRequest,
+    /// The positions in [`Call::touched`] of the items whose changes reads and the stream show only later.
+    pub(crate) held_back: Vec<usize>,
+}
+
+/// The request of such a call.
+#[derive(Debug)]
+pub(crate) enum ItemRequest {
     Put(PutItemRequest),
     Update(UpdateItemRequest),
     Delete(DeleteItemRequest),
     BatchWrite(BatchWriteItemRequest),
-    TransactWrite(Transaction),
+    TransactWrite(TransactWriteItemsRequest),
     Get(GetItemRequest),
     BatchGet(BatchGetItemRequest),
     TransactGet(TransactGetItemsRequest),
     Query(QueryRequest),
     Scan(ScanRequest),
-}
-
-/// A transaction that writes.
-#[derive(Debug)]
-pub(crate) struct Transaction {
-    pub(crate) request: TransactWriteItemsRequest,
-    /// The positions in [`Call::touched`] of the items whose changes reads and the stream show only later.
-    pub(crate) held_back: Vec<usize>,
 }
 
 /// One item that a call names. A put names it by the whole item, any other call by its key.
@@ -51,77 +52,61 @@ pub(crate) struct Touched<'a> {
 impl Call {
     /// Parses a request's body. `None` if the operation neither reads nor writes items.
     pub(crate) fn parse(operation: Operation, body: &[u8]) -> Option<Result<Self, ApiError>> {
-        Some(match operation {
-            Operation::PutItem => parse(operation, body).map(Self::Put),
-            Operation::UpdateItem => parse(operation, body).map(Self::Update),
-            Operation::DeleteItem => parse(operation, body).map(Self::Delete),
-            Operation::BatchWriteItem => parse(operation, body).map(Self::BatchWrite),
-            Operation::TransactWriteItems => parse(operation, body)
-                .map(|request| Self::TransactWrite(Transaction { request, held_back: Vec::new() })),
-            Operation::GetItem => parse(operation, body).map(Self::Get),
-            Operation::BatchGetItem => parse(operation, body).map(Self::BatchGet),
-            Operation::TransactGetItems => parse(operation, body).map(Self::TransactGet),
-            Operation::Query => parse(operation, body).map(Self::Query),
-            Operation::Scan => parse(operation, body).map(Self::Scan),
+        let request = match operation {
+            Operation::PutItem => parse(operation, body).map(ItemRequest::Put),
+            Operation::UpdateItem => parse(operation, body).map(ItemRequest::Update),
+            Operation::DeleteItem => parse(operation, body).map(ItemRequest::Delete),
+            Operation::BatchWriteItem => parse(operation, body).map(ItemRequest::BatchWrite),
+            Operation::TransactWriteItems => parse(operation, body).map(ItemRequest::TransactWrite),
+            Operation::GetItem => parse(operation, body).map(ItemRequest::Get),
+            Operation::BatchGetItem => parse(operation, body).map(ItemRequest::BatchGet),
+            Operation::TransactGetItems => parse(operation, body).map(ItemRequest::TransactGet),
+            Operation::Query => parse(operation, body).map(ItemRequest::Query),
+            Operation::Scan => parse(operation, body).map(ItemRequest::Scan),
             _ => return None,
-        })
-    }
-
-    /// True if the call may change items.
-    pub(crate) fn is_write(&self) -> bool {
-        matches!(
-            self,
-            Self::Put(_) | Self::Update(_) | Self::Delete(_) | Self::BatchWrite(_) | Self::TransactWrite(_)
-        )
+        };
+        Some(request.map(|request| Self { operation, request, held_back: Vec::new() }))
     }
 
     /// The items that the call names, in the request's order. A query or scan names none.
     pub(crate) fn touched(&self) -> Vec<Touched<'_>> {
         let one = |table, item| vec![Touched { table, item }];
-        match self {
-            Self::Put(put) => one(&put.table_name, &put.item),
-            Self::Update(update) => one(&update.table_name, &update.key),
-            Self::Delete(delete) => one(&delete.table_name, &delete.key),
-            Self::Get(get) => one(&get.table_name, &get.key),
-            Self::BatchWrite(batch) => batch
+        match &self.request {
+            ItemRequest::Put(put) => one(&put.table_name, &put.item),
+            ItemRequest::Update(update) => one(&update.table_name, &update.key),
+            ItemRequest::Delete(delete) => one(&delete.table_name, &delete.key),
+            ItemRequest::Get(get) => one(&get.table_name, &get.key),
+            ItemRequest::BatchWrite(batch) => batch
                 .request_items
                 .iter()
                 .flat_map(|(table, writes)| {
                     writes.iter().filter_map(|write| Some(Touched { table, item: written(write)? }))
                 })
                 .collect(),
-            Self::BatchGet(batch) => batch
+            ItemRequest::BatchGet(batch) => batch
                 .request_items
                 .iter()
                 .flat_map(|(table, keys)| keys.keys.iter().map(|item| Touched { table, item }))
                 .collect(),
-            Self::TransactWrite(transaction) => {
-                transaction.request.transact_items.iter().filter_map(action).collect()
+            ItemRequest::TransactWrite(transaction) => {
+                transaction.transact_items.iter().filter_map(action).collect()
             }
-            Self::TransactGet(transaction) => transaction
+            ItemRequest::TransactGet(transaction) => transaction
                 .transact_items
                 .iter()
                 .map(|item| Touched { table: &item.get.table_name, item: &item.get.key })
                 .collect(),
-            Self::Query(_) | Self::Scan(_) => Vec::new(),
-        }
-    }
-
-    /// The positions in [`Call::touched`] of the items whose changes are shown only later.
-    pub(crate) fn held_back(&self) -> &[usize] {
-        match self {
-            Self::TransactWrite(transaction) => &transaction.held_back,
-            _ => &[],
+            ItemRequest::Query(_) | ItemRequest::Scan(_) => Vec::new(),
         }
     }
 
     /// The replica, of the table or of an index, that may answer the call. `None` for writes and consistent reads.
     pub(crate) fn staleness(&self) -> Option<Staleness> {
-        let (consistent, index) = match self {
-            Self::Get(get) => (get.consistent_read, false),
-            Self::Query(query) => (query.consistent_read, query.index_name.is_some()),
-            Self::Scan(scan) => (scan.consistent_read, scan.index_name.is_some()),
-            Self::BatchGet(batch) => {
+        let (consistent, index) = match &self.request {
+            ItemRequest::Get(get) => (get.consistent_read, false),
+            ItemRequest::Query(query) => (query.consistent_read, query.index_name.is_some()),
+            ItemRequest::Scan(scan) => (scan.consistent_read, scan.index_name.is_some()),
+            ItemRequest::BatchGet(batch) => {
                 let all = batch.request_items.values();
                 let consistent = all.into_iter().any(|k| k.consistent_read == Some(true));
                 (Some(consistent), false)
@@ -136,29 +121,29 @@ impl Call {
     }
 
     /// Removes the items that `held_back` selects from a batch. The closure is called with the table and the item or key of
-    /// each. `None` if it selects none, or the call is no batch.
-    pub(crate) fn hold_back(&mut self, held_back: impl FnMut(&str, &Item) -> bool) -> Option<Unprocessed> {
-        let (member, items) = match self {
-            Self::BatchWrite(batch) => ("UnprocessedItems", hold_back_writes(batch, held_back)),
-            Self::BatchGet(batch) => ("UnprocessedKeys", hold_back_keys(batch, held_back)),
-            _ => return None,
+    /// each. A call that is no batch has none.
+    pub(crate) fn hold_back(&mut self, held_back: impl FnMut(&str, &Item) -> bool) -> Unprocessed {
+        let (member, items) = match &mut self.request {
+            ItemRequest::BatchWrite(batch) => ("UnprocessedItems", hold_back_writes(batch, held_back)),
+            ItemRequest::BatchGet(batch) => ("UnprocessedKeys", hold_back_keys(batch, held_back)),
+            _ => return Unprocessed::default(),
         };
-        (!items.is_empty()).then_some(Unprocessed { member, items })
+        Unprocessed { member, items }
     }
 
     /// Runs the call and renders its response.
     pub(crate) fn run(self, db: &Database) -> Result<String, ApiError> {
-        match self {
-            Self::Put(request) => render(db.put_item(request)),
-            Self::Update(request) => render(db.update_item(request)),
-            Self::Delete(request) => render(db.delete_item(request)),
-            Self::BatchWrite(request) => render(db.batch_write_item(request)),
-            Self::TransactWrite(transaction) => render(db.transact_write_items(transaction.request)),
-            Self::Get(request) => render(db.get_item(request)),
-            Self::BatchGet(request) => render(db.batch_get_item(request)),
-            Self::TransactGet(request) => render(db.transact_get_items(request)),
-            Self::Query(request) => render(db.query(request)),
-            Self::Scan(request) => render(db.scan(request)),
+        match self.request {
+            ItemRequest::Put(request) => render(db.put_item(request)),
+            ItemRequest::Update(request) => render(db.update_item(request)),
+            ItemRequest::Delete(request) => render(db.delete_item(request)),
+            ItemRequest::BatchWrite(request) => render(db.batch_write_item(request)),
+            ItemRequest::TransactWrite(request) => render(db.transact_write_items(request)),
+            ItemRequest::Get(request) => render(db.get_item(request)),
+            ItemRequest::BatchGet(request) => render(db.batch_get_item(request)),
+            ItemRequest::TransactGet(request) => render(db.transact_get_items(request)),
+            ItemRequest::Query(request) => render(db.query(request)),
+            ItemRequest::Scan(request) => render(db.scan(request)),
         }
     }
 }
@@ -194,15 +179,19 @@ fn action(action: &TransactWriteItem) -> Option<Touched<'_>> {
 }
 
 /// The items of a batch that are not processed, and the member of the response that lists them.
+#[derive(Default)]
 pub(crate) struct Unprocessed {
     member: &'static str,
     items: Map<String, Value>,
 }
 
 impl Unprocessed {
-    /// Adds the items to the response of the others.
-    pub(crate) fn add_to(self, answer: &str) -> String {
-        let mut answer: Value = serde_json::from_str(answer).expect("the answer was rendered as JSON");
+    /// Adds the items, if there are any, to the response of the others.
+    pub(crate) fn add_to(self, answer: String) -> String {
+        if self.items.is_empty() {
+            return answer;
+        }
+        let mut answer: Value = serde_json::from_str(&answer).expect("the answer was rendered as JSON");
         answer[self.member] = Value::Object(self.items);
         answer.to_string()
     }
@@ -243,19 +232,15 @@ fn hold_back_keys(
         if keys.is_empty() {
             continue;
         }
-        let mut held = Map::from_iter([("Keys".to_owned(), Value::from(keys))]);
-        let options = [
+        let held = [
+            ("Keys", Value::from(keys)),
             ("ProjectionExpression", json!(request.projection_expression)),
             ("ExpressionAttributeNames", json!(request.expression_attribute_names)),
             ("ConsistentRead", json!(request.consistent_read)),
             ("AttributesToGet", json!(request.attributes_to_get)),
         ];
-        for (name, value) in options {
-            if !value.is_null() {
-                held.insert(name.to_owned(), value);
-            }
-        }
-        unprocessed.insert(table.clone(), Value::Object(held));
+        let held = held.into_iter().filter(|(_, value)| !value.is_null());
+        unprocessed.insert(table.clone(), held.collect());
     }
     batch.request_items.retain(|_, request| !request.keys.is_empty());
     unprocessed
@@ -269,10 +254,8 @@ pub(crate) fn parse<T: DeserializeOwned>(operation: Operation, body: &[u8]) -> R
 
 fn parse_error(operation: Operation, message: &str) -> ApiError {
     let message = message.rfind(" at line ").map_or(message, |end| &message[..end]);
-    let single_write =
-        matches!(operation, Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem);
     if let Some(message) = message.strip_prefix("VALIDATION_REQUEST:") {
-        return if single_write {
+        return if operation.is_single_write() {
             ApiError::validation(&format!("1 validation error detected: {message}"))
         } else {
             ApiError::validation(message)

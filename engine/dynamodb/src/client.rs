@@ -7,13 +7,12 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, IdentityCache, Region, StalledSt
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, SharedHttpClient, SharedHttpConnector, http_client_fn,
 };
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 
 use crate::api_error::ApiError;
-use crate::operation::Operation;
 
 /// An SDK client that sends its requests to `http`. It states every setting whose default differs between versions of
 /// the SDK: no retries, no timeouts, no signing.
@@ -36,17 +35,6 @@ pub(crate) fn build(http: SharedHttpClient) -> Client {
 pub(crate) fn shared(connector: impl HttpConnector + 'static) -> SharedHttpClient {
     let connector = SharedHttpConnector::new(connector);
     http_client_fn(move |_, _| connector.clone())
-}
-
-/// The operation that a request names.
-pub(crate) fn operation_of(request: &HttpRequest) -> Result<Operation, ApiError> {
-    let target = request.headers().get("x-amz-target");
-    target.and_then(Operation::from_target).ok_or_else(ApiError::unknown_operation)
-}
-
-/// A request's body. The bodies of DynamoDB's requests are never streams.
-pub(crate) fn body_of(request: &HttpRequest) -> &[u8] {
-    request.body().bytes().unwrap_or_default()
 }
 
 /// The HTTP response with an answer or an error.

@@ -6,6 +6,7 @@
 use dynoxide::actions::list_tags_of_resource::ListTagsOfResourceRequest;
 use dynoxide::actions::tag_resource::TagResourceRequest;
 use dynoxide::actions::untag_resource::UntagResourceRequest;
+use dynoxide::actions::update_time_to_live::UpdateTimeToLiveRequest;
 use dynoxide::streams;
 use dynoxide::types::Tag;
 use serde::Deserialize;
@@ -16,7 +17,7 @@ use crate::call::{parse, render};
 use crate::core::Core;
 use crate::ledger::Ledger;
 use crate::operation::Operation;
-use crate::table::{STREAM_TAG, StreamSettings, StreamView, Table};
+use crate::table::{STREAM_TAG, StreamSettings, StreamView};
 
 /// Answers an operation on tables.
 pub(crate) fn answer(core: &Core, operation: Operation, body: &[u8]) -> Result<String, ApiError> {
@@ -136,15 +137,10 @@ fn delete(core: &Core, body: &[u8]) -> Result<String, ApiError> {
 }
 
 fn update_ttl(core: &Core, body: &[u8]) -> Result<String, ApiError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Named {
-        table_name: String,
-    }
-    let operation = Operation::UpdateTimeToLive;
+    let request: UpdateTimeToLiveRequest = parse(Operation::UpdateTimeToLive, body)?;
+    let table_name = request.table_name.clone();
     let mut ledger = core.ledger();
-    let answer = render(core.db.update_time_to_live(parse(operation, body)?))?;
-    let Named { table_name } = parse(operation, body)?;
+    let answer = render(core.db.update_time_to_live(request))?;
     ledger.forget(&table_name);
     ledger.expiry.drop_table(&table_name);
     ledger.expiry.index(&table_name);
@@ -156,15 +152,12 @@ fn describe(core: &Core, answer: String, member: &str) -> Result<String, ApiErro
     let mut answer: Value = serde_json::from_str(&answer).expect("the answer was rendered as JSON");
     let description = &mut answer[member];
     let name = description["TableName"].as_str().unwrap_or_default();
-    let table = core.table(name)?;
-    if let Some((table, stream)) = table.as_deref().and_then(|t| Some((t, t.stream.as_ref()?))) {
-        add_stream(description, table, stream);
+    if let Some(table) = core.table(name)?
+        && let Some(stream) = &table.stream
+    {
+        description["StreamSpecification"] = json!({"StreamEnabled": true, "StreamViewType": stream.view});
+        description["LatestStreamLabel"] = json!(stream.label);
+        description["LatestStreamArn"] = json!(table.stream_arn());
     }
     Ok(answer.to_string())
-}
-
-fn add_stream(description: &mut Value, table: &Table, stream: &StreamSettings) {
-    description["StreamSpecification"] = json!({"StreamEnabled": true, "StreamViewType": stream.view.name()});
-    description["LatestStreamLabel"] = json!(stream.label);
-    description["LatestStreamArn"] = json!(table.stream_arn());
 }

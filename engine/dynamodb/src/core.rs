@@ -13,7 +13,7 @@ use dynoxide::{Database, DynoxideError, Item};
 use tokio::sync::watch;
 
 use crate::api_error::ApiError;
-use crate::call::{Call, Staleness, Touched, render};
+use crate::call::{Call, ItemRequest, Staleness, Touched, render};
 use crate::change::Change;
 use crate::clock::Clock;
 use crate::directory_lock::DirectoryLock;
@@ -63,10 +63,10 @@ impl Core {
 
     /// Runs a call that reads or writes items, without regard to the partitions' rates.
     pub(crate) fn run_unlimited(&self, call: Call) -> Result<String, ApiError> {
-        if call.is_write() {
+        if call.operation.is_write() {
             return self.write(call, |_| ());
         }
-        if let Call::TransactGet(_) = call {
+        if let ItemRequest::TransactGet(_) = call.request {
             self.show(&call.touched())?;
         }
         let replica = self.replica(call.staleness())?;
@@ -107,15 +107,10 @@ impl Core {
         let mut ledger = self.ledger();
         let mut changes = Vec::new();
         for (position, touched) in call.touched().into_iter().enumerate() {
-            let Some(table) = ledger.table(&self.db, touched.table)? else {
-                continue;
-            };
-            let Some(key) = table.key.of(touched.item) else {
-                continue;
-            };
+            let Some((table, key)) = ledger.item(&self.db, touched)? else { continue };
             self.show_item(&mut ledger, &table, &key)?;
             let before = image(&self.db, &table, &key)?;
-            let is_held_back = call.held_back().contains(&position);
+            let is_held_back = call.held_back.contains(&position);
             changes.push((Change { table, key, before, after: None, expired: false }, is_held_back));
         }
         ledger.intend(changes.iter().map(|(change, _)| change), self.clock.now_micros())?;
@@ -167,10 +162,7 @@ impl Core {
     pub(crate) fn show(&self, items: &[Touched<'_>]) -> Result<(), ApiError> {
         let mut ledger = self.ledger();
         for touched in items {
-            let table = ledger.table(&self.db, touched.table)?;
-            if let Some((table, key)) =
-                table.and_then(|table| Some((Arc::clone(&table), table.key.of(touched.item)?)))
-            {
+            if let Some((table, key)) = ledger.item(&self.db, *touched)? {
                 self.show_item(&mut ledger, &table, &key)?;
             }
         }

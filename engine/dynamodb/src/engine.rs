@@ -14,7 +14,7 @@ use crate::definition::TableDefinition;
 use crate::directory_lock::DirectoryLock;
 use crate::dispatch::answer;
 use crate::error::EngineError;
-use crate::fault::{Faults, FaultyClient, Layer, LiveClient};
+use crate::fault::{Faults, FaultyClient, Layer};
 use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::operation::Operation;
@@ -25,7 +25,7 @@ use crate::stream::Stream;
 /// DynamoDB inside the process. Clones are cheap and share one engine.
 #[derive(Debug, Clone)]
 pub struct Engine {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     client: Client,
 }
 
@@ -99,14 +99,14 @@ impl Engine {
         self.client.clone()
     }
 
-    /// A client with faults.
+    /// A client with faults. It records all calls and faults.
     pub fn client_with(&self, faults: Faults) -> FaultyClient {
         FaultyClient::new(Layer::recording(Arc::clone(&self.core), &faults))
     }
 
-    /// A client whose faults can be replaced while it is used. At first it has none.
-    pub fn live_client(&self) -> LiveClient {
-        LiveClient::new(Layer::faultless(Arc::clone(&self.core)))
+    /// A client without faults at first, for a program that runs for days: it records only the latest faults.
+    pub fn live_client(&self) -> FaultyClient {
+        FaultyClient::new(Layer::faultless(Arc::clone(&self.core)))
     }
 
     /// The HTTP client that answers the SDK's requests, for SDK clients with other settings.
@@ -159,9 +159,5 @@ impl Engine {
     /// The engine's clock.
     pub fn clock(&self) -> &Clock {
         &self.core.clock
-    }
-
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
     }
 }

@@ -210,10 +210,7 @@ impl Journal {
     /// segment stays.
     pub(crate) fn drop_before(&self, horizon_micros: u64) -> io::Result<()> {
         let segments = self.segments()?;
-        for pair in segments.windows(2) {
-            let [(_, path), (successor_micros, _)] = pair else {
-                unreachable!("windows of two");
-            };
+        for [(_, path), (successor_micros, _)] in segments.array_windows() {
             if *successor_micros < horizon_micros {
                 fs::remove_file(path)?;
             }

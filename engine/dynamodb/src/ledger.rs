@@ -10,6 +10,7 @@ use dynoxide::{Database, DynoxideError, Item};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::api_error::ApiError;
+use crate::call::Touched;
 use crate::change::Change;
 use crate::expiry::Expiry;
 use crate::held_back::HeldBack;
@@ -57,6 +58,16 @@ impl Ledger {
         let table = Arc::new(table);
         self.tables.insert(name.to_owned(), Arc::clone(&table));
         Ok(Some(table))
+    }
+
+    /// The table and the key of an item that a call names. `None` if the table does not exist, or the item has no key.
+    pub(crate) fn item(
+        &mut self,
+        db: &Database,
+        touched: Touched<'_>,
+    ) -> Result<Option<(Arc<Table>, Item)>, DynoxideError> {
+        let table = self.table(db, touched.table)?;
+        Ok(table.and_then(|table| Some((Arc::clone(&table), table.key.of(touched.item)?))))
     }
 
     /// Forgets the description of a table that has changed.

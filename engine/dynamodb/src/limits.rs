@@ -45,7 +45,7 @@ pub(crate) const REQUEST_HEAD: Duration = Duration::from_secs(30);
 /// The pause after a connection could not be accepted for want of something that other connections hold.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
-/// The number of injected faults that a `LiveClient` records: as many as a page shows.
+/// The number of injected faults that a live client records: as many as a page shows.
 pub(crate) const INJECTED_KEPT: usize = 50;
 
 /// The due changes that a replica applies whenever it receives one. With more than one, a replica without readers holds

@@ -39,14 +39,17 @@ impl Operation {
 
     /// True if the operation may change items.
     pub fn is_write(self) -> bool {
-        matches!(
-            self,
-            Self::PutItem
-                | Self::UpdateItem
-                | Self::DeleteItem
-                | Self::BatchWriteItem
-                | Self::TransactWriteItems
-        )
+        self.is_single_write() || matches!(self, Self::BatchWriteItem | Self::TransactWriteItems)
+    }
+
+    /// True if the operation changes one item.
+    pub(crate) fn is_single_write(self) -> bool {
+        matches!(self, Self::PutItem | Self::UpdateItem | Self::DeleteItem)
+    }
+
+    /// True if the operation is a transaction.
+    pub(crate) fn is_transaction(self) -> bool {
+        matches!(self, Self::TransactWriteItems | Self::TransactGetItems)
     }
 
     /// True if the operation reads items and changes none.

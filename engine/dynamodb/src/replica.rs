@@ -199,7 +199,7 @@ mod tests {
             put.item("pk", AttributeValue::S(number.to_string())).send().await.unwrap();
             clock.advance(Duration::from_secs(1));
         }
-        let ledger = engine.core().ledger();
+        let ledger = engine.core.ledger();
         let replicas = ledger.replicas.as_ref().unwrap();
         for replica in [&replicas.table, &replicas.index] {
             assert!(replica.pending.len() <= 12, "{}", replica.pending.len());

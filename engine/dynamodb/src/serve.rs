@@ -33,7 +33,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0")
 impl Engine {
     /// Answers HTTP requests until `stop` resolves, as [`connections::serve`] does.
     pub async fn serve(&self, listener: TcpListener, stop: impl Future<Output = ()>) {
-        let core = Arc::clone(self.core());
+        let core = Arc::clone(&self.core);
         let service = service_fn(move |request| {
             let core = Arc::clone(&core);
             async move { Ok::<_, Infallible>(answer(&core, request).await) }

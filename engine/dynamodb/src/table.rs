@@ -4,8 +4,7 @@
 //! switched on, so the settings of the stream are stored in a tag of the table. Clients do not see the tag, and it is
 //! deleted with the table.
 
-use std::collections::HashMap;
-use std::iter;
+use std::{fmt, iter};
 
 use dynoxide::actions::list_tags_of_resource::ListTagsOfResourceRequest;
 use dynoxide::actions::query::QueryRequest;
@@ -41,21 +40,15 @@ impl StreamView {
         matches!(self, Self::NewImage | Self::NewAndOldImages)
     }
 
-    /// DynamoDB's name of the view.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::KeysOnly => "KEYS_ONLY",
-            Self::NewImage => "NEW_IMAGE",
-            Self::OldImage => "OLD_IMAGE",
-            Self::NewAndOldImages => "NEW_AND_OLD_IMAGES",
-        }
-    }
-
     /// The view with this name in DynamoDB.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::KeysOnly, Self::NewImage, Self::OldImage, Self::NewAndOldImages]
-            .into_iter()
-            .find(|view| view.name() == name)
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        serde_json::from_value(name.into()).ok()
+    }
+}
+
+impl fmt::Display for StreamView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -204,18 +197,14 @@ impl Index {
     pub(crate) fn entry(&self, item: &Item) -> Option<Item> {
         self.key.of(item)?;
         let held = |name: &String| self.projected.as_ref().is_none_or(|p| p.contains(name));
-        let entry: HashMap<_, _> = item
-            .iter()
-            .filter(|(name, _)| held(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        Some(entry)
+        let entry = item.iter().filter(|(name, _)| held(name));
+        Some(entry.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 }
 
 impl StreamSettings {
     pub(crate) fn encode(&self) -> String {
-        format!("{} {}", self.view.name(), self.label)
+        format!("{} {}", self.view, self.label)
     }
 
     pub(crate) fn decode(text: &str) -> Option<Self> {

@@ -81,7 +81,7 @@ impl Batch {
     }
 
     pub(crate) fn sequences(&self) -> Vec<SequenceNumber> {
-        self.records().map(Record::sequence).collect()
+        self.records().map(|record| record.sequence).collect()
     }
 
     /// The first and the last record, if there is any.
@@ -95,7 +95,7 @@ impl Batch {
 
     /// Splits off the records before the first one that was made at `micros` or later.
     pub(crate) fn split_off_older(&mut self, micros: u64) -> Self {
-        let older = self.records().take_while(|record| record.at_micros() < micros).count();
+        let older = self.records().take_while(|record| record.at_micros < micros).count();
         let rest = self.split_off(older);
         std::mem::replace(self, rest)
     }

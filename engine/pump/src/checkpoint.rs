@@ -11,23 +11,26 @@ use serde::{Deserialize, Serialize};
 
 use lately_engine::stream::SequenceNumber;
 
-use crate::order::LaneOrder;
+use crate::destination::write_whole;
+
+/// The records of a lane are those of some items, as on AWS. Older versions kept the order of a partition key instead.
+const ORDER: &str = "item";
 
 /// The checkpoints of a mapping's lanes, by shard and lane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoints {
     pub(crate) stream: String,
-    /// The order by which records belong to the lanes. A file of an older version does not name it.
-    #[serde(default = "partition")]
-    pub(crate) order: LaneOrder,
+    /// The order by which records belong to the lanes: [`ORDER`]. A file of an older version names another or none.
+    #[serde(default)]
+    order: String,
     pub(crate) lanes: Vec<Vec<SequenceNumber>>,
 }
 
-fn partition() -> LaneOrder {
-    LaneOrder::Partition
-}
-
 impl Checkpoints {
+    pub(crate) fn new(stream: &str, lanes: Vec<Vec<SequenceNumber>>) -> Self {
+        Self { stream: stream.to_owned(), order: ORDER.to_owned(), lanes }
+    }
+
     /// Reads the checkpoints that [`Checkpoints::write`] wrote. `None` if the file does not exist.
     ///
     /// # Errors
@@ -45,26 +48,18 @@ impl Checkpoints {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, file: &Path) -> io::Result<()> {
-        let unfinished = file.with_extension("unfinished");
-        fs::write(&unfinished, serde_json::to_vec(self)?)?;
-        fs::rename(&unfinished, file)
+        write_whole(file, &serde_json::to_vec(self)?)
     }
 
     /// The positions from which the lanes of a stream continue. `None` if the checkpoints are another stream's. If the
     /// order, or the number of shards or lanes, has changed, records belong to other lanes, so every lane continues from
     /// the earliest position.
-    pub(crate) fn resume(
-        &self,
-        stream: &str,
-        order: LaneOrder,
-        shards: u16,
-        lanes: u16,
-    ) -> Option<Vec<Vec<SequenceNumber>>> {
+    pub(crate) fn resume(&self, stream: &str, shards: u16, lanes: u16) -> Option<Vec<Vec<SequenceNumber>>> {
         if self.stream != stream {
             return None;
         }
         let (shards, lanes) = (usize::from(shards), usize::from(lanes));
-        if self.order == order
+        if self.order == ORDER
             && self.lanes.len() == shards
             && self.lanes.iter().all(|shard| shard.len() == lanes)
         {
@@ -80,8 +75,8 @@ mod tests {
     use super::*;
 
     fn checkpoints() -> Checkpoints {
-        let lanes = vec![[5, 7].map(SequenceNumber::new).to_vec(), [6, 9].map(SequenceNumber::new).to_vec()];
-        Checkpoints { stream: "arn".to_owned(), order: LaneOrder::Item, lanes }
+        let lanes = vec![[5, 7].map(SequenceNumber).to_vec(), [6, 9].map(SequenceNumber).to_vec()];
+        Checkpoints::new("arn", lanes)
     }
 
     #[test]
@@ -100,16 +95,19 @@ mod tests {
     #[test]
     fn changed_shards_or_lanes_continue_from_the_earliest_position() {
         let checkpoints = checkpoints();
-        let resume = |stream, shards, lanes| checkpoints.resume(stream, LaneOrder::Item, shards, lanes);
+        let resume = |stream, shards, lanes| checkpoints.resume(stream, shards, lanes);
         assert_eq!(resume("arn", 2, 2), Some(checkpoints.lanes.clone()));
-        assert_eq!(resume("arn", 1, 3), Some(vec![vec![SequenceNumber::new(5); 3]]));
+        assert_eq!(resume("arn", 1, 3), Some(vec![vec![SequenceNumber(5); 3]]));
         assert_eq!(resume("another", 2, 2), None);
     }
 
     #[test]
     fn checkpoints_of_an_older_version_continue_from_the_earliest_position() {
-        let older: Checkpoints = serde_json::from_str(r#"{"stream":"arn","lanes":[[5,7],[6,9]]}"#).unwrap();
-        let earliest = vec![vec![SequenceNumber::new(5); 2]; 2];
-        assert_eq!(older.resume("arn", LaneOrder::Item, 2, 2), Some(earliest));
+        let earliest = vec![vec![SequenceNumber(5); 2]; 2];
+        for order in ["", r#""order":"partition","#] {
+            let older = format!(r#"{{"stream":"arn",{order}"lanes":[[5,7],[6,9]]}}"#);
+            let older: Checkpoints = serde_json::from_str(&older).unwrap();
+            assert_eq!(older.resume("arn", 2, 2).as_ref(), Some(&earliest));
+        }
     }
 }

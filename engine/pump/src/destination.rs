@@ -47,9 +47,7 @@ impl Destination {
                 if let Some(parent) = path.parent() {
                     fs::create_dir_all(parent)?;
                 }
-                let unfinished = path.with_extension(UNFINISHED);
-                fs::write(&unfinished, bytes)?;
-                fs::rename(&unfinished, &path)?;
+                write_whole(&path, bytes)?;
             }
         }
         Ok(())
@@ -92,6 +90,13 @@ impl Destination {
             FailureStore::Folder(folder) => fs::remove_file(file(folder, name)?),
         }
     }
+}
+
+/// Writes a file, completely or not at all.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let unfinished = path.with_extension(UNFINISHED);
+    fs::write(&unfinished, bytes)?;
+    fs::rename(&unfinished, path)
 }
 
 fn lock(objects: &Mutex<BTreeMap<String, Vec<u8>>>) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {

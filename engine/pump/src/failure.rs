@@ -100,7 +100,7 @@ impl Failure {
     ) -> Option<(String, Self)> {
         let (first, last) = batch.ends()?;
         let shard = shard_id(shard);
-        let start = first.sequence().to_string();
+        let start = first.sequence.to_string();
         let now = timestamp(stream.now_micros());
         let id = |kind, number| {
             identity::uuid(kind, &format!("{}/{}/{start}", mapping.id(), stream.arn()), number)
@@ -112,11 +112,12 @@ impl Failure {
             id(identity::OBJECT, 0),
         );
         let arrival =
-            |record: &Record| timestamp(record.at_micros()).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            |record: &Record| timestamp(record.at_micros).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let failure = Self {
             request_context: RequestContext {
                 request_id: id(identity::REQUEST, u64::from(batch.invocations)).to_string(),
-                function_arn: function_arn(&mapping.function),
+                // In the form of dynoxide's ARNs of tables.
+                function_arn: format!("arn:aws:lambda:{REGION}:000000000000:function:{}", mapping.function),
                 condition,
                 approximate_invoke_count: batch.invocations,
             },
@@ -131,7 +132,7 @@ impl Failure {
                 shard_id: shard,
                 approximate_arrival_of_first_record: arrival(first),
                 approximate_arrival_of_last_record: arrival(last),
-                end_sequence_number: last.sequence().to_string(),
+                end_sequence_number: last.sequence.to_string(),
                 start_sequence_number: start,
                 batch_size: batch.len(),
                 stream_arn: stream.arn().to_owned(),
@@ -153,11 +154,6 @@ impl Failure {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("the fields have string keys")
     }
-}
-
-/// The ARN of a function, in the form of dynoxide's ARNs of tables.
-fn function_arn(function: &str) -> String {
-    format!("arn:aws:lambda:{REGION}:000000000000:function:{function}")
 }
 
 /// A time in microseconds as a timestamp. A time after the year 9999 becomes the last moment of that year.

@@ -43,7 +43,7 @@ impl PumpHandle {
 
     /// The positions up to which the lanes are settled.
     pub fn checkpoints(&self) -> Checkpoints {
-        self.0.progress.checkpoints(&self.0.stream, self.0.order)
+        self.0.progress.checkpoints(&self.0.stream)
     }
 
     /// The reasons why the pump does not do all of its work now. The receiver is woken when they change.
@@ -53,12 +53,13 @@ impl PumpHandle {
 
     /// The current faults.
     pub fn faults(&self) -> PumpFaults {
-        self.0.faults()
+        self.0.faults().clone()
     }
 
     /// Replaces the faults from now on.
     pub fn set_faults(&self, faults: PumpFaults) {
-        self.0.set_faults(faults);
+        *self.0.faults() = faults;
+        self.0.bell.notify_waiters();
     }
 
     /// Stops the pump for good. [`Pump::run`](crate::Pump::run) returns when the invocations under way have ended.

@@ -17,7 +17,6 @@ use crate::batch::{Batch, Delivery, Next};
 use crate::failure::{Condition, Failure};
 use crate::fault::{Draws, Fate};
 use crate::handler::HandlerError;
-use crate::order::LaneOrder;
 use crate::response::{self, Cause, Verdict};
 use crate::state::{PumpState, Stopped};
 
@@ -111,7 +110,7 @@ impl Lane {
             if self.is_mine(record) && !self.add_to(batch, record) {
                 return Read::Full;
             }
-            self.read_to = record.sequence();
+            self.read_to = record.sequence;
             if batch.len() >= self.shared.mapping.batch_size {
                 return Read::Full;
             }
@@ -121,17 +120,12 @@ impl Lane {
         if self.read_to < stream.latest(shard) { Read::More } else { Read::End }
     }
 
-    /// True if the record's item, or its partition, belongs to this lane. The partition's hash has chosen the shard, too, so
-    /// it is mixed again to make the lane independent of the shard.
+    /// True if the record's item belongs to this lane. The hash of its partition has chosen the shard, so the hash of the
+    /// item is mixed to make the lane independent of the shard.
     fn is_mine(&self, record: &Record) -> bool {
         let lanes = self.shared.mapping.lanes;
-        lanes == 1 || {
-            let hash = match self.shared.order {
-                LaneOrder::Item => self.shared.stream.item_hash(record),
-                LaneOrder::Partition => self.shared.stream.partition_hash(record),
-            };
-            seed::up_to(u64::from(lanes - 1), 0, hash, 0) == u64::from(self.lane)
-        }
+        let lane = |hash| seed::up_to(u64::from(lanes - 1), 0, hash, 0);
+        lanes == 1 || lane(self.shared.stream.item_hash(record)) == u64::from(self.lane)
     }
 
     /// Adds a record to the batch if it passes the filter. Returns false if the batch had no room for it.
@@ -146,7 +140,7 @@ impl Lane {
             }
         }
         if batch.is_empty() {
-            self.shared.progress.at_hand(self.shard, self.lane, Some(record.at_micros()));
+            self.shared.progress.at_hand(self.shard, self.lane, Some(record.at_micros));
         }
         batch.push(Delivery { record: Arc::clone(record), json })
     }
@@ -164,7 +158,7 @@ impl Lane {
             let Some((first, _)) = batch.ends() else {
                 continue;
             };
-            self.shared.progress.at_hand(self.shard, self.lane, Some(first.at_micros()));
+            self.shared.progress.at_hand(self.shard, self.lane, Some(first.at_micros));
             let verdict = self.invoke(&batch).await;
             let sequences = batch.sequences();
             let (done, next) = batch.after(verdict, &self.shared.mapping);
@@ -208,7 +202,7 @@ impl Lane {
                 records = trimmed.len(),
                 "retention trimmed records before they were done"
             );
-            self.settle(last.sequence());
+            self.settle(last.sequence);
         }
         let Some(age) = self.shared.mapping.maximum_age else {
             return Ok(());
@@ -251,7 +245,7 @@ impl Lane {
                 progress.count(self.shard, |counts| counts.in_destination += records);
             }
         }
-        self.settle(last.sequence());
+        self.settle(last.sequence);
         Ok(())
     }
 }

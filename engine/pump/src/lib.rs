@@ -3,7 +3,7 @@
 //! A [`Pump`] reads every shard of a stream and invokes a function, the [`Handler`], according to its [`Mapping`]. Each
 //! shard has as many lanes as the mapping's `ParallelizationFactor`. The records of an item
 //! are always in the same lane, in order, and a lane has at most one invocation under way. The items of a partition key
-//! are in different lanes, as on AWS ([`LaneOrder`]). Lanes and shards run concurrently. `batch.rs`
+//! are in different lanes, as on AWS. Lanes and shards run concurrently. `batch.rs`
 //! decides the step after a failed batch, `response.rs` which responses are failures.
 //!
 //! The pump guarantees:
@@ -78,7 +78,6 @@ mod identity;
 mod lane;
 pub mod limits;
 mod mapping;
-mod order;
 mod progress;
 mod pump;
 mod response;
@@ -93,7 +92,6 @@ pub use filter::{Filter, FilterError};
 pub use handle::PumpHandle;
 pub use handler::{Handler, HandlerError};
 pub use mapping::{Mapping, StartingPosition};
-pub use order::LaneOrder;
 pub use progress::ShardStatistics;
 pub use pump::{Pump, PumpOptions};
 pub use troubles::Troubles;

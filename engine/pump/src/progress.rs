@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::checkpoint::Checkpoints;
-use crate::order::LaneOrder;
 use lately_engine::stream::{SequenceNumber, Stream};
 
 /// The counts of a shard since the pump was created.
@@ -111,13 +110,9 @@ impl Progress {
         })
     }
 
-    pub(crate) fn checkpoints(&self, stream: &Stream, order: LaneOrder) -> Checkpoints {
+    pub(crate) fn checkpoints(&self, stream: &Stream) -> Checkpoints {
         let lanes = |shard: &ShardProgress| shard.lanes.iter().map(|lane| lane.settled).collect();
-        Checkpoints {
-            stream: stream.arn().to_owned(),
-            order,
-            lanes: self.0.borrow().iter().map(lanes).collect(),
-        }
+        Checkpoints::new(stream.arn(), self.0.borrow().iter().map(lanes).collect())
     }
 
     /// The counts of each shard, with the age of its oldest unsettled record.
@@ -139,7 +134,7 @@ impl LanePosition {
     fn oldest_micros(&self, stream: &Stream, shard: u16) -> Option<u64> {
         self.at_hand_micros.or_else(|| {
             let next = stream.read(shard, self.settled, 1, u64::MAX);
-            next.records.first().map(|record| record.at_micros())
+            next.records.first().map(|record| record.at_micros)
         })
     }
 }

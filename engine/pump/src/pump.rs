@@ -16,7 +16,6 @@ use crate::handle::PumpHandle;
 use crate::handler::Handler;
 use crate::lane::Lane;
 use crate::mapping::{Mapping, StartingPosition};
-use crate::order::LaneOrder;
 use crate::progress::Progress;
 use crate::state::PumpState;
 
@@ -25,8 +24,6 @@ use crate::state::PumpState;
 pub struct PumpOptions {
     /// The seed of the waits' jitter and of the faults.
     pub seed: u64,
-    /// The records whose order is kept.
-    pub order: LaneOrder,
     /// The faults until [`PumpHandle::set_faults`] replaces them.
     pub faults: PumpFaults,
     /// The positions to continue from. Without them, or with those of another stream, the pump starts at the mapping's
@@ -53,7 +50,7 @@ impl Pump {
     ) -> Self {
         let (shards, lanes) = (stream.shards(), mapping.lanes.max(1));
         let mapping = Mapping { lanes, batch_size: mapping.batch_size.max(1), ..mapping };
-        let resumed = options.checkpoints.and_then(|c| c.resume(stream.arn(), options.order, shards, lanes));
+        let resumed = options.checkpoints.and_then(|c| c.resume(stream.arn(), shards, lanes));
         let positions = resumed.unwrap_or_else(|| {
             let start = |shard| match mapping.starting_position {
                 // A read of no records returns the position after the records that retention has dropped.
@@ -68,7 +65,6 @@ impl Pump {
             handler,
             destination,
             seed: options.seed,
-            order: options.order,
             checkpoint_file: options.checkpoint_file,
             progress: Progress::new(positions),
             faults: Mutex::new(options.faults),

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn verdict(answer: &str) -> Verdict {
-        read(answer, &[3, 5, 9].map(SequenceNumber::new))
+        read(answer, &[3, 5, 9].map(SequenceNumber))
     }
 
     fn failed(from: usize) -> Verdict {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn of(sequence: u64) -> String {
-        format!(r#"{{"itemIdentifier":"{}"}}"#, SequenceNumber::new(sequence))
+        format!(r#"{{"itemIdentifier":"{}"}}"#, SequenceNumber(sequence))
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::{Future, pending};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lately_engine::stream::{SequenceNumber, Stream};
 use tokio::sync::{Notify, watch};
@@ -16,7 +16,6 @@ use crate::fault::PumpFaults;
 use crate::handler::Handler;
 use crate::limits;
 use crate::mapping::Mapping;
-use crate::order::LaneOrder;
 use crate::progress::Progress;
 use crate::troubles::Troubles;
 
@@ -28,7 +27,6 @@ pub(crate) struct PumpState {
     pub(crate) handler: Handler,
     pub(crate) destination: Option<Destination>,
     pub(crate) seed: u64,
-    pub(crate) order: LaneOrder,
     pub(crate) checkpoint_file: Option<PathBuf>,
     pub(crate) progress: Progress,
     pub(crate) faults: Mutex<PumpFaults>,
@@ -44,13 +42,8 @@ pub(crate) struct PumpState {
 pub(crate) struct Stopped;
 
 impl PumpState {
-    pub(crate) fn faults(&self) -> PumpFaults {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn set_faults(&self, faults: PumpFaults) {
-        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
-        self.bell.notify_waiters();
+    pub(crate) fn faults(&self) -> MutexGuard<'_, PumpFaults> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Rings the bell for each record.
@@ -106,7 +99,7 @@ impl PumpState {
 
     pub(crate) fn write_checkpoints(&self) -> io::Result<()> {
         match &self.checkpoint_file {
-            Some(file) => self.progress.checkpoints(&self.stream, self.order).write(file),
+            Some(file) => self.progress.checkpoints(&self.stream).write(file),
             None => Ok(()),
         }
     }

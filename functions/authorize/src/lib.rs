@@ -27,6 +27,7 @@ use aws_lambda_events::apigw::{
     ApiGatewayV2CustomAuthorizerSimpleResponse, ApiGatewayV2CustomAuthorizerV2Request,
 };
 use axum::extract::{Request, State};
+use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
@@ -136,6 +137,17 @@ impl Authorizer {
         Ok(session.map_or(Identity::Refused, |session| Identity::Known(Caller::from(session))))
     }
 
+    /// Finds the caller of a request by its headers. The gateway would join two values of the header into one, which is not
+    /// a token.
+    pub async fn identify_sender(&self, headers: &HeaderMap) -> Result<Identity, IdentifyError> {
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Ok(Identity::Missing),
+            (Some(authorization), None) => self.identify(authorization.to_str().ok()).await,
+            (Some(_), Some(_)) => Ok(Identity::Refused),
+        }
+    }
+
     async fn identify_jwt(&self, token: &Token) -> Result<Identity, IdentifyError> {
         match self.issuers.caller(token.reveal(), &self.store).await {
             Ok(caller) => Ok(Identity::Known(caller)),
@@ -158,13 +170,7 @@ pub async fn authorize(
     mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let mut headers = request.headers().get_all(AUTHORIZATION).iter();
-    let identity = match (headers.next(), headers.next()) {
-        (None, _) => Identity::Missing,
-        (Some(authorization), None) => authorizer.identify(authorization.to_str().ok()).await?,
-        // The gateway would join two values into one, which is not a token.
-        (Some(_), Some(_)) => Identity::Refused,
-    };
+    let identity = authorizer.identify_sender(request.headers()).await?;
     request.extensions_mut().insert(identity);
     Ok(next.run(request).await)
 }

@@ -1,11 +1,8 @@
 //! The rights of a stream's caller. Its access is checked again while the stream is open.
 
-use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use lately_authorize::Authorizer;
 use lately_kit::access::admits_again;
-use lately_kit::caller::Identity;
 use lately_kit::problem::Problem;
 use lately_kit::quota::Permission;
 use lately_store::OpenStream;
@@ -24,15 +21,8 @@ pub(crate) struct Rights {
 impl Rights {
     /// Checks the token and the route's rule.
     pub(crate) async fn check(&mut self) -> Result<(), Problem> {
-        let identity = match authorization(&self.parts.headers) {
-            None => Identity::Missing,
-            authorization => self.authorizer.identify(authorization).await?,
-        };
+        let identity = self.authorizer.identify_sender(&self.parts.headers).await?;
         self.parts.extensions.insert(identity);
         admits_again(&mut self.parts).await
     }
-}
-
-fn authorization(headers: &HeaderMap) -> Option<&str> {
-    headers.get(AUTHORIZATION)?.to_str().ok()
 }

@@ -39,7 +39,7 @@ use tokio::sync::watch;
 
 use crate::access::Rights;
 use crate::limits::{STREAM_TIME, STREAM_TIME_SPREAD};
-use crate::stream::{EventForm, LiveStream};
+use crate::stream::LiveStream;
 
 /// The header with which a client that connects again continues.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -76,7 +76,6 @@ impl Live {
         &self,
         request: Request,
         timeline: Timeline,
-        form: EventForm,
         query: SourceLiveQuery,
     ) -> Result<EventStream, Problem> {
         let (mut parts, _) = request.into_parts();
@@ -85,6 +84,7 @@ impl Live {
         let live = LiveQuery { cursor: last_event_id(&parts)?.or(live.cursor), ..live };
         let op = self.store.op().limited_to(caller.topics.as_deref());
         let permission = Permission::from_request_parts(&mut parts, &()).await?;
+        let with_topics = !matches!(timeline, Timeline::Topic(_));
         let mut open = OpenStream::open(&op, &caller.quota_holder(), self.time).await?;
         let follower = match Box::pin(op.follow(timeline, &live, topic.as_ref())).await {
             Ok(follower) => follower,
@@ -97,7 +97,7 @@ impl Live {
         let time = self.time - self.time / STREAM_TIME_SPREAD * u32::from(random) / 255;
         let stopped = self.stop.subscribe();
         let rights = Rights { authorizer: self.authorizer.clone(), parts, permission, open };
-        Ok(LiveStream::new(follower, form, rights, stopped, time).into_response())
+        Ok(LiveStream::new(follower, with_topics, rights, stopped, time).into_response())
     }
 }
 
@@ -117,21 +117,21 @@ pub fn routes(live: &Live) -> Routes {
     let stream_topic_events =
         async move |Part(topic): Part<Topic>, Query(live): Query<LiveQuery>, request: Request| {
             let query = SourceLiveQuery { live, topic: None };
-            topics.stream(request, Timeline::Topic(topic), EventForm::OfTopic, query).await
+            topics.stream(request, Timeline::Topic(topic), query).await
         };
     let stream_actor_events =
         async move |Part(actor): Part<Actor>, Query(query): Query<SourceLiveQuery>, request: Request| {
             let timeline = Timeline::Source(Source::Actor(actor));
-            actors.stream(request, timeline, EventForm::WithTopic, query).await
+            actors.stream(request, timeline, query).await
         };
     let stream_subject_events =
         async move |Part(subject): Part<Subject>, Query(query): Query<SourceLiveQuery>, request: Request| {
             let timeline = Timeline::Source(Source::Subject(subject));
-            subjects.stream(request, timeline, EventForm::WithTopic, query).await
+            subjects.stream(request, timeline, query).await
         };
     let stream_feed = async move |Part(user): Part<User>, Query(live): Query<LiveQuery>, request: Request| {
         let query = SourceLiveQuery { live, topic: None };
-        feeds.stream(request, Timeline::Feed(user), EventForm::WithTopic, query).await
+        feeds.stream(request, Timeline::Feed(user), query).await
     };
     let of_events = routes! { "Events"
         /// Follow a topic live

@@ -12,7 +12,6 @@
 
 use std::convert::Infallible;
 use std::fmt::Write;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -31,17 +30,11 @@ use tokio::time::{Instant, sleep_until};
 use crate::access::Rights;
 use crate::limits::{ACCESS_EVERY, HEARTBEAT, PROBLEM_BYTES, RETRY_MILLIS};
 
-/// The events of a stream: with their topics, as on the pages of timelines and feeds, or without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EventForm {
-    OfTopic,
-    WithTopic,
-}
-
 /// One client's stream.
 pub(crate) struct LiveStream {
     follower: LiveFollower,
-    form: EventForm,
+    /// True if the events have their topics, as on the pages of timelines and feeds.
+    with_topics: bool,
     rights: Rights,
     /// True if the next page is permitted.
     is_permitted: bool,
@@ -66,7 +59,7 @@ impl LiveStream {
     /// A stream of the messages of a follower, for this time and for as long as the caller has access.
     pub(crate) fn new(
         follower: LiveFollower,
-        form: EventForm,
+        with_topics: bool,
         rights: Rights,
         stopped: watch::Receiver<()>,
         time: Duration,
@@ -74,7 +67,7 @@ impl LiveStream {
         let now = Instant::now();
         Self {
             follower,
-            form,
+            with_topics,
             rights,
             is_permitted: false,
             stopped,
@@ -125,7 +118,7 @@ impl LiveStream {
             };
             let mut piece = String::new();
             match turn {
-                Turn::Message(Ok(live)) => write_message(&mut piece, &live, self.form),
+                Turn::Message(Ok(live)) => write_message(&mut piece, &live, self.with_topics),
                 Turn::Beat => piece.push_str(":\n\n"),
                 Turn::End => {
                     self.is_over = true;
@@ -171,23 +164,20 @@ async fn next_message(
     Ok(message)
 }
 
-fn write_message(piece: &mut String, live: &LiveMessage, form: EventForm) {
+fn write_message(piece: &mut String, live: &LiveMessage, with_topics: bool) {
     let (name, cursor, event) = match live {
         LiveMessage::Event { cursor, event } => ("event", cursor, Some(event)),
         LiveMessage::Late { cursor, event } => ("late", cursor, Some(event)),
         LiveMessage::Settled { cursor } => ("settled", cursor, None),
     };
-    match event.map_or_else(|| Ok("{}".to_owned()), |event| json(event, form)) {
+    match event.map_or_else(|| Ok("{}".to_owned()), |event| json(event, with_topics)) {
         Ok(data) => message(piece, name, Some(cursor), &data),
         Err(error) => tracing::error!(%error, "an event of a live stream cannot be written"),
     }
 }
 
-fn json(event: &Arc<TimelineEvent>, form: EventForm) -> serde_json::Result<String> {
-    match form {
-        EventForm::OfTopic => serde_json::to_string(&event.event),
-        EventForm::WithTopic => serde_json::to_string(&**event),
-    }
+fn json(event: &TimelineEvent, with_topic: bool) -> serde_json::Result<String> {
+    if with_topic { serde_json::to_string(event) } else { serde_json::to_string(&event.event) }
 }
 
 /// Adds a message. JSON may have line breaks between its tokens, so the data may have several lines.

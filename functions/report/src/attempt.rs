@@ -9,18 +9,19 @@
 //! manifest    the same one line, of all
 //! ```
 
-use bytes::Bytes;
-use futures_util::TryStreamExt;
-use futures_util::stream::BoxStream;
+use std::io;
+
+use futures_util::{AsyncBufReadExt, TryStreamExt};
+use lately_items::ConsumerKey;
 use lately_keys::EventId;
 use lately_model::{Event, RunSpec};
-use lately_store::Progress;
+use lately_store::{Progress, Run};
 use serde::{Deserialize, Serialize};
 
 use crate::names::Names;
 use crate::output::{Output, OutputError};
 use crate::segment::Segment;
-use crate::summary::{SummaryHead, Tally};
+use crate::summary::{SummaryHead, Tally, json};
 use crate::upload::Upload;
 
 /// An attempt at work.
@@ -64,14 +65,20 @@ impl<'a> Attempt<'a> {
     /// Continues from another attempt's progress.
     pub(crate) async fn take_over(&mut self, progress: &Progress) -> Result<(), OutputError> {
         let name = self.names.progress(&progress.object);
-        let mut lines = Lines::new(self.output.stream(&name).await?);
+        let pieces = self.output.stream(&name).await?;
+        let mut lines = pieces.map_err(io::Error::other).into_async_read().lines();
         let corrupt = || OutputError::Corrupt { name: name.clone() };
+        // The reader's only error of its own is a line that is not text.
+        let failed = |error: io::Error| match error.downcast::<object_store::Error>() {
+            Ok(error) => error.into(),
+            Err(_) => corrupt(),
+        };
         for number in 0_u64.. {
-            let Some(line) = lines.next().await? else { break };
+            let Some(line) = lines.try_next().await.map_err(failed)? else { break };
             let read = match number {
-                0 => serde_json::from_slice(&line).map(|manifest| self.manifest = manifest),
-                1 => self.tally.read_rest(&line),
-                _ => self.tally.read_group(&line),
+                0 => serde_json::from_str(&line).map(|manifest| self.manifest = manifest),
+                1 => self.tally.read_rest(line.as_bytes()),
+                _ => self.tally.read_group(line.as_bytes()),
             };
             read.map_err(|_| corrupt())?;
         }
@@ -117,9 +124,20 @@ impl<'a> Attempt<'a> {
     }
 
     /// Writes the summary and the manifest. Then the attempt is complete and can be committed under its name.
-    pub(crate) async fn complete(mut self, head: SummaryHead) -> Result<(String, Manifest), OutputError> {
+    pub(crate) async fn complete(mut self, run: &Run) -> Result<(String, Manifest), OutputError> {
         self.write_segment().await?;
-        let head = SummaryHead { events: self.manifest.events, late: self.manifest.late, ..head };
+        let ConsumerKey { topic, name: consumer } = run.consumer.clone();
+        let head = SummaryHead {
+            topic,
+            consumer,
+            from: run.from.at(),
+            to: run.to.at(),
+            events: self.manifest.events,
+            late: self.manifest.late,
+            group_by: run.spec.group_by,
+            sum: run.spec.sum.clone(),
+            not_summed: None,
+        };
         Upload::all(self.output, &self.names.summary(&self.id), self.tally.file(head)).await?;
         self.output.put(&self.names.manifest(&self.id), json(&self.manifest)).await?;
         Ok((self.id, self.manifest))
@@ -132,40 +150,5 @@ impl Manifest {
         let name = names.manifest(attempt);
         let bytes = output.get(&name).await?;
         serde_json::from_slice(&bytes).map_err(|_| OutputError::Corrupt { name })
-    }
-}
-
-fn json(manifest: &Manifest) -> Vec<u8> {
-    serde_json::to_vec(manifest).expect("names and numbers are JSON")
-}
-
-/// An object's lines, read piece by piece.
-struct Lines {
-    pieces: BoxStream<'static, object_store::Result<Bytes>>,
-    /// The bytes that were read, some of which were already returned as lines.
-    rest: Vec<u8>,
-    /// The number of bytes of `rest` that were returned.
-    given: usize,
-}
-
-impl Lines {
-    const fn new(pieces: BoxStream<'static, object_store::Result<Bytes>>) -> Self {
-        Self { pieces, rest: Vec::new(), given: 0 }
-    }
-
-    /// The next line. A last line without an end is dropped: the object was not written completely, and the number of
-    /// events in its first line shows that.
-    async fn next(&mut self) -> object_store::Result<Option<Vec<u8>>> {
-        loop {
-            let unread = &self.rest[self.given..];
-            if let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
-                let line = unread[..end].to_vec();
-                self.given += end + 1;
-                return Ok(Some(line));
-            }
-            self.rest.drain(..std::mem::take(&mut self.given));
-            let Some(piece) = self.pieces.try_next().await? else { return Ok(None) };
-            self.rest.extend_from_slice(&piece);
-        }
     }
 }

@@ -3,17 +3,15 @@
 //!
 //! The caller decides about retries, by the kind of the failure.
 
-use std::pin::Pin;
 use std::sync::OnceLock;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_smithy_runtime_api::client::http::{HttpConnector as _, HttpConnectorSettings, SharedHttpConnector};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
-use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
 use lately_kit::aws;
 use lately_kit::trust::TrustRoots;
 use object_store::client::{
@@ -21,7 +19,7 @@ use object_store::client::{
     HttpService,
 };
 use object_store::{ClientOptions, Result};
-use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use crate::limits::BUCKET_CONNECT_TIMEOUT;
 
@@ -57,7 +55,8 @@ impl HttpService for Https {
         let end = Instant::now() + self.call_timeout;
         let request = request.map(SdkBody::from_body_1_x).try_into();
         let request = request.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
-        let too_long = || HttpError::new(HttpErrorKind::Timeout, CallTooLong(self.call_timeout));
+        let call_timeout = self.call_timeout;
+        let too_long = move || HttpError::new(HttpErrorKind::Timeout, CallTooLong(call_timeout));
         let connector = self.connector.get_or_init(|| {
             let times = HttpConnectorSettings::builder().connect_timeout(BUCKET_CONNECT_TIMEOUT).build();
             aws::connector(self.roots, times)
@@ -66,9 +65,15 @@ impl HttpService for Https {
         let answer = answer.map_err(|error| HttpError::new(kind(&error), error))?;
         let answer =
             answer.try_into_http1x().map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
-        let call_timeout = self.call_timeout;
-        Ok(answer
-            .map(|body| HttpResponseBody::new(Timed { body, end: Box::pin(sleep_until(end)), call_timeout })))
+        // The body fails if it does not end before the timeout.
+        let frames = |body| {
+            stream::try_unfold(body, move |mut body: SdkBody| async move {
+                let frame = timeout_at(end, body.frame()).await.map_err(|_| too_long())?;
+                let interrupted = |error| HttpError::new_boxed(HttpErrorKind::Interrupted, error);
+                Ok(frame.transpose().map_err(interrupted)?.map(|frame| (frame, body)))
+            })
+        };
+        Ok(answer.map(|body| HttpResponseBody::new(StreamBody::new(frames(body)))))
     }
 }
 
@@ -81,39 +86,6 @@ fn kind(error: &ConnectorError) -> HttpErrorKind {
     } else {
         // The request may have arrived, so only idempotent requests are retried.
         HttpErrorKind::Interrupted
-    }
-}
-
-/// A body that fails if it does not end before the timeout.
-#[derive(Debug)]
-struct Timed {
-    body: SdkBody,
-    end: Pin<Box<Sleep>>,
-    call_timeout: Duration,
-}
-
-impl Body for Timed {
-    type Data = Bytes;
-    type Error = HttpError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
-            let interrupted = |error| HttpError::new_boxed(HttpErrorKind::Interrupted, error);
-            return Poll::Ready(frame.map(|frame| frame.map_err(interrupted)));
-        }
-        let too_long = CallTooLong(self.call_timeout);
-        self.end.as_mut().poll(cx).map(|()| Some(Err(HttpError::new(HttpErrorKind::Timeout, too_long))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        Body::size_hint(&self.body)
     }
 }
 

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_keys::EventId;
+use lately_model::RunFiles;
 use lately_store::{CommittedRun, LookUp, Run};
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
 use crate::ids::{Table, parse_ids};
 use crate::limits::{BLOCKS_AT_ONCE, BLOCKS_CACHED};
-use crate::names::{File, Names};
+use crate::names::Names;
 use crate::output::{Output, OutputError};
 
 /// Looks up events run by run. It caches what it read of the last run's file, because the store asks for the same run
@@ -42,7 +43,7 @@ impl LookUp for IdFiles<'_> {
     async fn look_up(&mut self, run: &Run, wanted: &[EventId]) -> Result<Vec<bool>, OutputError> {
         let mut found = vec![false; wanted.len()];
         let Some(CommittedRun { events: ids @ 1.., .. }) = run.committed else { return Ok(found) };
-        let name = Names::of(self.output.prefix(), run).file(File::Ids);
+        let name = Names::of(self.output.prefix(), run).file(RunFiles::ids);
         let mut file = match self.last.take() {
             Some(last) if last.name == name => last,
             _ => IdFile::open(self.output, name, ids).await?,

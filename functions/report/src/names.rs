@@ -13,8 +13,7 @@
 use std::fmt;
 
 use lately_items::ConsumerKey;
-use lately_keys::EventId;
-use lately_model::{Revision, RunFiles};
+use lately_model::RunFiles;
 use lately_store::Run;
 use object_store::path::Path;
 
@@ -27,39 +26,17 @@ pub(crate) struct Names {
     attempts: Path,
 }
 
-/// A file of a finished run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum File {
-    Summary,
-    Events,
-    Ids,
-}
-
 impl Names {
-    fn new(
-        prefix: &Path,
-        consumer: &ConsumerKey,
-        incarnation: Revision,
-        (from, to): (EventId, EventId),
-    ) -> Self {
-        let files = RunFiles::new(&consumer.topic, &consumer.name, incarnation, from, to);
-        let ConsumerKey { topic, name } = consumer;
+    pub(crate) fn of(prefix: &Path, run: &Run) -> Self {
+        let Run { consumer: ConsumerKey { topic, name }, incarnation, from, to, .. } = run;
+        let files = RunFiles::new(topic, name, *incarnation, *from, *to);
         let folder = format!(".attempts/{topic}/{name}/{incarnation}/{to}");
         Self { prefix: prefix.clone(), files, attempts: below(prefix, &folder) }
     }
 
-    pub(crate) fn of(prefix: &Path, run: &Run) -> Self {
-        Self::new(prefix, &run.consumer, run.incarnation, (run.from, run.to))
-    }
-
     /// The final name of a file.
-    pub(crate) fn file(&self, file: File) -> Path {
-        let name = match file {
-            File::Summary => self.files.summary(),
-            File::Events => self.files.events(),
-            File::Ids => self.files.ids(),
-        };
-        below(&self.prefix, &name)
+    pub(crate) fn file(&self, name: fn(&RunFiles) -> String) -> Path {
+        below(&self.prefix, &name(&self.files))
     }
 
     /// The folder of all attempts of the run.
@@ -104,20 +81,38 @@ pub(crate) fn below(folder: &Path, name: &str) -> Path {
 
 #[cfg(test)]
 mod tests {
+    use lately_items::LedgerCounters;
+    use lately_keys::EventId;
+    use lately_model::{Revision, RunSpec};
+
     use super::*;
 
     #[test]
     fn private_and_final_names_are_in_different_folders() {
         let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly@eu".parse().unwrap() };
         let id = |at: &str| EventId::last_of(at.parse().unwrap());
-        let range = (id("2026-11-21T03:00:00Z"), id("2026-11-21T03:15:00.5Z"));
-        let names = Names::new(&Path::from("a/reports"), &consumer, Revision::new(17), range);
+        let to = id("2026-11-21T03:15:00.5Z");
+        let mut run = Run {
+            consumer,
+            incarnation: Revision::new(17),
+            from: id("2026-11-21T03:00:00Z"),
+            to,
+            announced_at: to.at(),
+            spec: RunSpec::default(),
+            progress: None,
+            committed: None,
+            lease: to.at(),
+            holder: 0,
+            seen: LedgerCounters::default(),
+            known: LedgerCounters::default(),
+        };
+        let names = Names::of(&Path::from("a/reports"), &run);
         let stem = "a/reports/billing/nightly@eu/17/20261121T030000.000Z--20261121T031500.500Z";
         assert_eq!(
-            [File::Ids, File::Summary, File::Events].map(|file| names.file(file).to_string()),
+            [RunFiles::ids, RunFiles::summary, RunFiles::events].map(|file| names.file(file).to_string()),
             [".ids", ".summary.json", ".ndjson"].map(|extension| format!("{stem}{extension}"))
         );
-        let attempts = format!("a/reports/.attempts/billing/nightly@eu/17/{}", range.1);
+        let attempts = format!("a/reports/.attempts/billing/nightly@eu/17/{to}");
         assert_eq!(names.attempts().to_string(), attempts);
         let private = [
             names.lines("0f", 7),
@@ -131,8 +126,9 @@ mod tests {
             ["000007.ndjson", "000007.ids", "progress.ndjson", "manifest.json", "summary.json"]
                 .map(|name| format!("{attempts}/0f/{name}"))
         );
-        let at_the_top = Names::new(&Path::default(), &consumer, Revision::new(1), range);
-        assert!(at_the_top.file(File::Events).to_string().starts_with("billing/nightly@eu/1/"));
+        run.incarnation = Revision::new(1);
+        let at_the_top = Names::of(&Path::default(), &run);
+        assert!(at_the_top.file(RunFiles::events).to_string().starts_with("billing/nightly@eu/1/"));
         assert!(at_the_top.attempts().to_string().starts_with(".attempts/billing/"));
     }
 }

@@ -5,17 +5,18 @@
 //! files were there. So a file that its reader removes after that is not written again.
 
 use futures_util::TryStreamExt;
+use lately_model::RunFiles;
 use object_store::{Error, ObjectStoreExt};
 
 use crate::attempt::Manifest;
 use crate::ids::TableBuilder;
-use crate::names::{File, Names};
+use crate::names::Names;
 use crate::output::{Output, OutputError};
 use crate::upload::Upload;
 
 /// Ensures that a run's files are there, or once were.
 pub(crate) async fn publish(output: &Output, names: &Names, attempt: &str) -> Result<(), OutputError> {
-    let mark = names.file(File::Ids);
+    let mark = names.file(RunFiles::ids);
     if output.has(&mark).await? {
         return Ok(());
     }
@@ -31,47 +32,34 @@ pub(crate) async fn publish(output: &Output, names: &Names, attempt: &str) -> Re
 
 async fn put_together(output: &Output, names: &Names, attempt: &str) -> Result<(), OutputError> {
     let manifest = Manifest::read(output, names, attempt).await?;
-    output.store().copy(&names.summary(attempt), &names.file(File::Summary)).await?;
-    let events = names.file(File::Events);
+    output.store().copy(&names.summary(attempt), &names.file(RunFiles::summary)).await?;
+    let events = names.file(RunFiles::events);
     if let [only] = &manifest.segments[..] {
         output.store().copy(&names.lines(&only.attempt, only.number), &events).await?;
     } else {
         let mut upload = Upload::new(output, &events);
-        let done = join_lines(output, names, &manifest, &mut upload).await;
-        upload.end(done).await?;
-    }
-    let mut upload = Upload::new(output, &names.file(File::Ids));
-    let done = join_ids(output, names, &manifest, &mut upload).await;
-    upload.end(done).await
-}
-
-async fn join_lines(
-    output: &Output,
-    names: &Names,
-    manifest: &Manifest,
-    upload: &mut Upload,
-) -> Result<(), OutputError> {
-    for segment in &manifest.segments {
-        let mut pieces = output.stream(&names.lines(&segment.attempt, segment.number)).await?;
-        while let Some(piece) = pieces.try_next().await? {
-            upload.put(piece).await?;
+        let joined = async {
+            for segment in &manifest.segments {
+                let mut pieces = output.stream(&names.lines(&segment.attempt, segment.number)).await?;
+                while let Some(piece) = pieces.try_next().await? {
+                    upload.put(piece).await?;
+                }
+            }
+            Ok(())
         }
+        .await;
+        upload.end(joined).await?;
     }
-    Ok(())
-}
-
-async fn join_ids(
-    output: &Output,
-    names: &Names,
-    manifest: &Manifest,
-    upload: &mut Upload,
-) -> Result<(), OutputError> {
-    let mut table = TableBuilder::default();
-    for segment in &manifest.segments {
-        let ids = output.get(&names.ids(&segment.attempt, segment.number)).await?;
-        table.pass(&ids);
-        upload.put(ids).await?;
+    let mut upload = Upload::new(output, &names.file(RunFiles::ids));
+    let joined = async {
+        let mut table = TableBuilder::default();
+        for segment in &manifest.segments {
+            let ids = output.get(&names.ids(&segment.attempt, segment.number)).await?;
+            table.pass(&ids);
+            upload.put(ids).await?;
+        }
+        upload.put(table.finish().into()).await
     }
-    upload.put(table.finish().into()).await?;
-    Ok(())
+    .await;
+    upload.end(joined).await
 }

@@ -28,7 +28,6 @@ use crate::look_up::IdFiles;
 use crate::names::Names;
 use crate::output::{Output, OutputError};
 use crate::publish::publish;
-use crate::summary::SummaryHead;
 
 /// A report to make: its consumer and its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,7 +221,7 @@ impl<'a> Work<'a> {
         if begin < run.to && !self.has(SAVE_RESERVE + to_assemble) {
             return self.leave(run, attempt.leave(run.to).await?).await;
         }
-        let (attempt, manifest) = attempt.complete(head(run)).await?;
+        let (attempt, manifest) = attempt.complete(run).await?;
         let committed = CommittedRun {
             attempt,
             events: manifest.events,
@@ -238,22 +237,6 @@ impl<'a> Work<'a> {
     async fn leave(&self, run: &Run, progress: Progress) -> Result<Option<Run>, ReportError> {
         self.op.step().run(run).save_progress(&progress).await?;
         Ok(None)
-    }
-}
-
-/// The head of a run's summary; the attempt fills in the counts.
-fn head(run: &Run) -> SummaryHead {
-    let ConsumerKey { topic, name } = run.consumer.clone();
-    SummaryHead {
-        topic,
-        consumer: name,
-        from: run.from.at(),
-        to: run.to.at(),
-        events: 0,
-        late: 0,
-        group_by: run.spec.group_by,
-        sum: run.spec.sum.clone(),
-        not_summed: None,
     }
 }
 

@@ -204,7 +204,7 @@ struct GroupRef<'a> {
     counted: &'a Counted,
 }
 
-fn json(value: &impl Serialize) -> Vec<u8> {
+pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("names and numbers are JSON")
 }
 

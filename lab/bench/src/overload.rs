@@ -368,12 +368,12 @@ impl StreamTimes {
         let mut times = Self::default();
         let stream = bench.engine.stream(TABLE).expect("the table has a stream");
         for record in stream.all() {
-            if record.event() != EventName::Insert {
+            if record.event != EventName::Insert {
                 continue;
             }
             let keys = record.keys();
             let text = |name: &str| keys[name].as_s().expect("keys are text").clone();
-            let at = record.at_micros() / 1000;
+            let at = record.at_micros / 1000;
             match AnyKey::decode(&text("pk"), &text("sk")) {
                 Some(AnyKey::Event(key)) => {
                     let image = record.new_image().expect("an insert has a new image");

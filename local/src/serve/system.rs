@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::Client;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use lately_authorize::{Authorizer, Issuers};
-use lately_engine::fault::LiveClient;
+use lately_engine::fault::FaultyClient;
 use lately_engine::{Clock, Engine, OpenProgress};
 use lately_items::ConsumerKey;
 use lately_kit::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
@@ -65,7 +65,7 @@ pub struct System {
     /// The store that all functions share. Faults apply to its calls.
     pub store: Store,
     /// The faults of the functions' calls, and of no other calls. At first there are none.
-    pub faults: LiveClient,
+    pub faults: FaultyClient,
     /// The measurements of the functions' work.
     pub(crate) measurements: Measurements,
     /// The issuers whose JWTs are accepted; at first none.

@@ -1,9 +1,7 @@
-//! The clients with faults.
-//!
-//! A test's client ([`FaultyClient`]) has fixed faults, and records all calls and faults. A program's client
-//! ([`LiveClient`]) runs for days, so its faults can be replaced while it runs, and it records only the latest faults.
+//! The client with faults.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
@@ -49,22 +47,28 @@ impl FaultyClient {
 
     /// An SDK client that reaches the engine over a network. It shares the faults and their record.
     pub fn over(&self, network: Network) -> Client {
-        client::build(client::shared(DistantConnector::new(self.layer.clone(), network)))
+        let (layer, calls) = (self.layer.clone(), Arc::default());
+        client::build(client::shared(DistantConnector { network, calls, layer }))
     }
 
-    /// Every call made so far, in order.
+    /// Replaces the faults. The interleaving of tasks stays the same.
+    pub fn set_faults(&self, faults: &Faults) {
+        self.layer.0.progress().plan = Plan::new(faults);
+    }
+
+    /// Every call made so far, in order. A live client records none.
     pub fn calls(&self) -> Vec<Operation> {
-        self.layer.progress().calls.clone()
+        self.layer.0.progress().calls.clone()
     }
 
-    /// Every fault injected so far, in order.
+    /// Every fault injected so far, in order. A live client records only the latest.
     pub fn injected(&self) -> Vec<Injected> {
-        self.layer.progress().injected.iter().cloned().collect()
+        self.layer.0.progress().injected.iter().cloned().collect()
     }
 
     /// Returns when a call has crashed.
     pub async fn crashed(&self) {
-        let mut crashed = self.layer.crashed();
+        let mut crashed = self.layer.0.crashed.subscribe();
         // The sender is part of the layer, which outlives this borrow.
         let waited = crashed.wait_for(|crashed| *crashed).await;
         waited.expect("the layer holds the sender");
@@ -78,33 +82,5 @@ impl FaultyClient {
             result = work => Some(result),
             () = self.crashed() => None,
         }
-    }
-}
-
-/// An SDK client whose faults can be replaced at any time. Clones share the faults.
-#[derive(Debug, Clone)]
-pub struct LiveClient {
-    client: Client,
-    layer: Layer,
-}
-
-impl LiveClient {
-    pub(crate) fn new(layer: Layer) -> Self {
-        Self { client: client::build(client::shared(layer.clone())), layer }
-    }
-
-    /// The SDK's client.
-    pub fn client(&self) -> Client {
-        self.client.clone()
-    }
-
-    /// Replaces the faults. The interleaving of tasks stays the same.
-    pub fn set_faults(&self, faults: &Faults) {
-        self.layer.progress().plan = Plan::new(faults);
-    }
-
-    /// The latest faults that were injected, oldest first.
-    pub fn injected(&self) -> Vec<Injected> {
-        self.layer.progress().injected.iter().cloned().collect()
     }
 }

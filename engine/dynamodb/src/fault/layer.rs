@@ -13,13 +13,13 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::api_error::ApiError;
-use crate::call::{Call, Touched};
-use crate::client::{body_of, operation_of, respond};
+use crate::call::{Call, ItemRequest, Touched};
+use crate::client::respond;
 use crate::clock::micros;
 use crate::core::Core;
 use crate::fault::client::Injected;
 use crate::fault::plan::{Plan, TouchedPartition};
-use crate::fault::refusal::{condition, conflict, throttled};
+use crate::fault::refusal::{CONDITION, CONFLICT, refused, throttled};
 use crate::fault::rules::{Fault, Faults, Moment, Rule, Target, Throttle};
 use crate::item_id::ItemId;
 use crate::operation::Operation;
@@ -27,17 +27,17 @@ use crate::{dispatch, limits, seed, turns};
 
 /// A client's faults, and the record of its calls so far.
 #[derive(Debug, Clone)]
-pub(crate) struct Layer(Arc<LayerState>);
+pub(crate) struct Layer(pub(super) Arc<LayerState>);
 
 #[derive(Debug)]
-struct LayerState {
+pub(crate) struct LayerState {
     core: Arc<Core>,
     seed: u64,
     turns: u8,
     /// True if the record has all calls and faults. Otherwise it has only the latest faults.
     records_all: bool,
     progress: Mutex<LayerProgress>,
-    crashed: watch::Sender<bool>,
+    pub(super) crashed: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
@@ -77,14 +77,6 @@ impl Layer {
             crashed: watch::Sender::new(false),
         }))
     }
-
-    pub(super) fn progress(&self) -> MutexGuard<'_, LayerProgress> {
-        self.0.progress()
-    }
-
-    pub(super) fn crashed(&self) -> watch::Receiver<bool> {
-        self.0.crashed.subscribe()
-    }
 }
 
 impl HttpConnector for Layer {
@@ -95,22 +87,24 @@ impl HttpConnector for Layer {
 }
 
 impl LayerState {
-    fn progress(&self) -> MutexGuard<'_, LayerProgress> {
+    pub(super) fn progress(&self) -> MutexGuard<'_, LayerProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn handle(&self, request: &HttpRequest) -> Result<HttpResponse, ConnectorError> {
-        let operation = match operation_of(request) {
-            Ok(operation) => operation,
-            Err(error) => return respond(Err(error)),
+        let target = request.headers().get("x-amz-target");
+        let Some(operation) = target.and_then(Operation::from_target) else {
+            return respond(Err(ApiError::unknown_operation()));
         };
+        // The bodies of DynamoDB's requests are never streams.
+        let body = request.body().bytes().unwrap_or_default();
         let number = self.count(operation);
         self.yield_turns(TURNS_BEFORE, number).await;
         // The other calls of a crashed process never return either.
         if *self.crashed.borrow() {
             return pending().await;
         }
-        let answer = self.run(operation, body_of(request), number).await;
+        let answer = self.run(operation, body, number).await;
         self.yield_turns(TURNS_AFTER, number).await;
         if *self.crashed.borrow() {
             return pending().await;
@@ -157,10 +151,13 @@ impl LayerState {
         Some(match fault {
             Fault::InternalServerError => Err(ApiError::internal()),
             Fault::ServiceUnavailable => Err(ApiError::unavailable()),
-            Fault::TransactionInProgress => Err(ApiError::transaction_in_progress()),
+            Fault::TransactionInProgress => Err(ApiError::exception(
+                "TransactionInProgressException",
+                "The transaction with the given request token is already in progress.",
+            )),
             Fault::Throttle(throttle) => Err(throttled(operation, &throttle, &touches, &target)),
-            Fault::TransactionConflict => Err(conflict(operation, &touches, &target)),
-            Fault::ConditionFailed => Err(condition(operation, &touches, &target)),
+            Fault::TransactionConflict => Err(refused(operation, CONFLICT, &touches, &target)),
+            Fault::ConditionFailed => Err(refused(operation, CONDITION, &touches, &target)),
             Fault::HalfVisible { share, longest } => {
                 self.run_half_visible(call.expect(OF_ITEMS), &target, share, longest, number).await
             }
@@ -195,13 +192,12 @@ impl LayerState {
         let Some(call) = call else {
             return Vec::new();
         };
-        if let Call::Query(query) = call {
+        if let ItemRequest::Query(query) = &call.request {
             let table = self.core.table(&query.table_name).ok().flatten();
             let partition = table.and_then(|table| table.queried_partition(query));
-            return vec![TouchedPartition {
-                table: query.table_name.clone(),
-                partition: partition.as_deref().map(untyped).unwrap_or_default(),
-            }];
+            // Without the letter of its type.
+            let partition = partition.map(|text| text.chars().skip(1).collect()).unwrap_or_default();
+            return vec![TouchedPartition { table: query.table_name.clone(), partition }];
         }
         call.touched().into_iter().map(|touched| self.touch(touched.table, touched.item)).collect()
     }
@@ -242,9 +238,7 @@ impl LayerState {
                 positions.push(position);
             }
         }
-        if let Call::TransactWrite(transaction) = &mut call {
-            transaction.held_back = positions;
-        }
+        call.held_back = positions;
         let answer = dispatch::run(&self.core, call)?;
         held_back.sort_by_key(|(time, ..)| *time);
         let core = Arc::clone(&self.core);
@@ -275,15 +269,7 @@ impl LayerState {
         });
         (!call.touched().is_empty()).then(|| {
             let answer = dispatch::run(&self.core, call)?;
-            Ok(match unprocessed {
-                Some(unprocessed) => unprocessed.add_to(&answer),
-                None => answer,
-            })
+            Ok(unprocessed.add_to(answer))
         })
     }
-}
-
-/// The text of a key value without the letter of its type.
-fn untyped(text: &str) -> String {
-    text.chars().skip(1).collect()
 }

@@ -4,8 +4,8 @@
 //! its rules decide, and the same rules and the same calls give the same faults. A rule never matches a call to which
 //! its fault cannot happen (an unprocessed item of a `PutItem`).
 //!
-//! A test uses [`FaultyClient`]: its faults never change, and it records every call and fault. A program that runs for
-//! days uses [`LiveClient`]: its faults can be replaced while it runs, and it records only the latest.
+//! A test's client (`Engine::client_with`) records every call and fault. A program runs for days, so its client
+//! (`Engine::live_client`) records only the latest faults. The faults of both can be replaced while they run.
 
 mod client;
 mod layer;
@@ -14,7 +14,7 @@ mod plan;
 mod refusal;
 mod rules;
 
-pub use client::{FaultyClient, Injected, LiveClient};
+pub use client::{FaultyClient, Injected};
 pub(crate) use layer::Layer;
 pub use network::{Network, Stall};
 pub use rules::{Fault, Faults, Moment, Rule, Target, Throttle, When};

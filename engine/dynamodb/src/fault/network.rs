@@ -39,9 +39,10 @@ pub struct Stall {
 /// A client's fault layer behind a network.
 #[derive(Debug, Clone)]
 pub(super) struct DistantConnector {
-    network: Network,
-    calls: Arc<AtomicU64>,
-    layer: Layer,
+    pub(super) network: Network,
+    /// The number of calls made.
+    pub(super) calls: Arc<AtomicU64>,
+    pub(super) layer: Layer,
 }
 
 impl Network {
@@ -49,12 +50,6 @@ impl Network {
         let stall = self.stall.filter(|stall| stall.call == call && stall.moment == moment);
         let drawn = seed::up_to(micros(self.longest), self.seed, moment as u64, call);
         stall.map_or(Duration::from_micros(drawn), |stall| stall.time)
-    }
-}
-
-impl DistantConnector {
-    pub(super) fn new(layer: Layer, network: Network) -> Self {
-        Self { network, calls: Arc::default(), layer }
     }
 }
 

@@ -87,18 +87,17 @@ impl Target {
 
 impl Fault {
     fn can_happen_to(&self, operation: Operation) -> bool {
-        let transaction = matches!(operation, Operation::TransactWriteItems | Operation::TransactGetItems);
-        let single_write =
-            matches!(operation, Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem);
         match self {
             Self::InternalServerError | Self::ServiceUnavailable | Self::Timeout(_) | Self::Crash(_) => true,
             Self::Throttle(_) => operation.is_read() || operation.is_write(),
             Self::Unprocessed(_) => matches!(operation, Operation::BatchWriteItem | Operation::BatchGetItem),
-            Self::TransactionConflict => transaction || single_write,
+            Self::TransactionConflict => operation.is_transaction() || operation.is_single_write(),
             Self::TransactionInProgress | Self::HalfVisible { .. } => {
                 operation == Operation::TransactWriteItems
             }
-            Self::ConditionFailed => single_write || operation == Operation::TransactWriteItems,
+            Self::ConditionFailed => {
+                operation.is_single_write() || operation == Operation::TransactWriteItems
+            }
         }
     }
 }

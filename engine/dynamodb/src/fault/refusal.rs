@@ -13,7 +13,7 @@ pub(super) fn throttled(
     touches: &[TouchedPartition],
     target: &Target,
 ) -> ApiError {
-    if operation == Operation::TransactWriteItems || operation == Operation::TransactGetItems {
+    if operation.is_transaction() {
         return cancelled(
             "ThrottlingError",
             "Throughput exceeds the current capacity of your table or index.",
@@ -39,22 +39,20 @@ pub(super) fn throttled(
     }
 }
 
-pub(super) fn conflict(operation: Operation, touches: &[TouchedPartition], target: &Target) -> ApiError {
-    match operation {
-        Operation::TransactWriteItems | Operation::TransactGetItems => {
-            cancelled("TransactionConflict", "Transaction is ongoing for the item", touches, target)
-        }
-        _ => ApiError::transaction_conflict(),
-    }
-}
+/// The code of a cancelled transaction's item, and its message. A single write has the exception of that name.
+pub(super) const CONFLICT: (&str, &str) = ("TransactionConflict", "Transaction is ongoing for the item");
+pub(super) const CONDITION: (&str, &str) = ("ConditionalCheckFailed", "The conditional request failed");
 
-pub(super) fn condition(operation: Operation, touches: &[TouchedPartition], target: &Target) -> ApiError {
-    match operation {
-        Operation::TransactWriteItems => {
-            cancelled("ConditionalCheckFailed", "The conditional request failed", touches, target)
-        }
-        _ => ApiError::conditional_check_failed(),
+pub(super) fn refused(
+    operation: Operation,
+    (code, message): (&str, &str),
+    touches: &[TouchedPartition],
+    target: &Target,
+) -> ApiError {
+    if operation.is_transaction() {
+        return cancelled(code, message, touches, target);
     }
+    ApiError::exception(&format!("{code}Exception"), message)
 }
 
 /// A cancelled transaction. At fault is the first of its items that the target covers.

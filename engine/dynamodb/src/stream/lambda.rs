@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::stream::record::Record;
+use crate::stream::record::{EventName, Record};
 use crate::table::StreamView;
 
 /// The region in names and events. dynoxide's ARNs have the same region.
@@ -15,7 +15,7 @@ pub const REGION: &str = dynoxide::streams::LOCAL_REGION;
 struct RecordJson<'a> {
     #[serde(rename = "eventID")]
     event_id: String,
-    event_name: &'static str,
+    event_name: EventName,
     event_version: &'static str,
     event_source: &'static str,
     aws_region: &'static str,
@@ -37,7 +37,7 @@ struct ChangeJson<'a> {
     old_image: Option<&'a RawValue>,
     sequence_number: String,
     size_bytes: u64,
-    stream_view_type: &'static str,
+    stream_view_type: StreamView,
 }
 
 /// The identity of the TTL service, in the record of an expired item.
@@ -54,8 +54,8 @@ const TTL: Identity = Identity { kind: "Service", principal: "dynamodb.amazonaws
 /// The JSON of a record in a Lambda event.
 pub(crate) fn record(record: &Record, view: StreamView, arn: &str) -> String {
     let record = RecordJson {
-        event_id: format!("{:032x}", record.sequence.get()),
-        event_name: record.event.name(),
+        event_id: format!("{:032x}", record.sequence.0),
+        event_name: record.event,
         event_version: "1.1",
         event_source: "aws:dynamodb",
         aws_region: REGION,
@@ -66,7 +66,7 @@ pub(crate) fn record(record: &Record, view: StreamView, arn: &str) -> String {
             old_image: record.old.as_deref(),
             sequence_number: record.sequence.to_string(),
             size_bytes: record.size_bytes,
-            stream_view_type: view.name(),
+            stream_view_type: view,
         },
         event_source_arn: arn,
         user_identity: record.expired.then_some(TTL),

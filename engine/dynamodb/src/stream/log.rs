@@ -136,12 +136,9 @@ impl Log {
 impl ShardLog {
     fn trim(&mut self, horizon_micros: u64, at_most: usize) {
         for _ in 0..at_most {
-            let expired = |record: &Arc<Record>| record.at_micros < horizon_micros;
-            let Some(record) = self.records.front().filter(|record| expired(record)) else {
-                return;
-            };
+            let expired = self.records.pop_front_if(|record| record.at_micros < horizon_micros);
+            let Some(record) = expired else { return };
             self.trimmed = record.sequence;
-            self.records.pop_front();
         }
     }
 }

@@ -39,6 +39,11 @@ impl Stream {
         Self { core, table: table.into(), arn: arn.into(), view }
     }
 
+    /// Reads the log. A deleted stream has the default.
+    fn log<T: Default>(&self, read: impl FnOnce(&mut Log) -> T) -> T {
+        self.core.ledger().log(&self.table).map(read).unwrap_or_default()
+    }
+
     /// The stream's ARN, as in the response of `DescribeTable`.
     pub fn arn(&self) -> &str {
         &self.arn
@@ -46,15 +51,13 @@ impl Stream {
 
     /// The number of shards.
     pub fn shards(&self) -> u16 {
-        self.core.ledger().log(&self.table).map_or(0, |log| log.shard_count())
+        self.log(|log| log.shard_count())
     }
 
     /// Up to `records` records of a shard after a position, with about `bytes` bytes (DynamoDB's count) in all.
     pub fn read(&self, shard: u16, after: SequenceNumber, records: usize, bytes: u64) -> ReadRecords {
         let now = self.now_micros();
-        let mut ledger = self.core.ledger();
-        let log = ledger.log(&self.table);
-        log.map(|log| log.read(shard, after, records, bytes, now)).unwrap_or_default()
+        self.log(|log| log.read(shard, after, records, bytes, now))
     }
 
     /// Drops the records of each shard up to a position, before they expire, but the `retained` newest records of
@@ -75,14 +78,12 @@ impl Stream {
 
     /// The position of a shard's newest record.
     pub fn latest(&self, shard: u16) -> SequenceNumber {
-        let mut ledger = self.core.ledger();
-        let log = ledger.log(&self.table);
-        log.map_or(SequenceNumber::START, |log| log.latest(shard))
+        self.log(|log| log.latest(shard))
     }
 
     /// The number of records in all shards.
     pub fn len(&self) -> usize {
-        self.core.ledger().log(&self.table).map_or(0, |log| log.len())
+        self.log(|log| log.len())
     }
 
     /// True if the stream holds no record.
@@ -104,13 +105,6 @@ impl Stream {
     /// The JSON of a record in such an event.
     pub fn lambda_record(&self, record: &Record) -> String {
         lambda::record(record, self.view, &self.arn)
-    }
-
-    /// The hash of a record's partition key.
-    pub fn partition_hash(&self, record: &Record) -> u64 {
-        let table = self.core.table(&self.table).ok().flatten();
-        let key = serde_json::from_str(record.keys.get()).expect("the engine captured the key");
-        seed::hash(&table.and_then(|table| table.partition_of(&key)).unwrap_or_default())
     }
 
     /// The hash of the key of a record's item: its partition key and its sort key.

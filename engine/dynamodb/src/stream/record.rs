@@ -11,11 +11,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A record's position in the order of all changes. The numbers increase strictly, over all shards and tables.
+/// A record's position in the order of all changes. The numbers begin at 1 and increase strictly, over all shards and
+/// tables.
 ///
 /// The text has 21 digits, the fewest that DynamoDB uses, so text order is number order. Files hold the number itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
-pub struct SequenceNumber(pub(crate) u64);
+pub struct SequenceNumber(pub u64);
 
 /// The summand that gives the text of a sequence number its 21 digits.
 const SEQUENCE_BASE: u128 = 100_000_000_000_000_000_000;
@@ -23,16 +24,6 @@ const SEQUENCE_BASE: u128 = 100_000_000_000_000_000_000;
 impl SequenceNumber {
     /// The position before every record.
     pub const START: Self = Self(0);
-
-    /// The position of the record with this number, counting from 1.
-    pub fn new(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// The number itself, counting from 1.
-    pub fn get(self) -> u64 {
-        self.0
-    }
 }
 
 impl fmt::Display for SequenceNumber {
@@ -72,31 +63,24 @@ pub enum EventName {
     Remove,
 }
 
-impl EventName {
-    /// DynamoDB's name of the kind.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Insert => "INSERT",
-            Self::Modify => "MODIFY",
-            Self::Remove => "REMOVE",
-        }
-    }
-}
-
 /// A captured change.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
+    /// The record's position in the order of changes.
     #[serde(rename = "seq")]
-    pub(crate) sequence: SequenceNumber,
+    pub sequence: SequenceNumber,
+    /// The kind of the change.
     #[serde(rename = "event")]
-    pub(crate) event: EventName,
+    pub event: EventName,
+    /// The time of the change, in microseconds since the Unix epoch.
     #[serde(rename = "at")]
-    pub(crate) at_micros: u64,
-    /// True if the TTL service made the change.
+    pub at_micros: u64,
+    /// True if the TTL service removed the item, false if a client did.
     #[serde(rename = "ttl", default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) expired: bool,
+    pub expired: bool,
+    /// The size of keys and images in DynamoDB's count of bytes.
     #[serde(rename = "size")]
-    pub(crate) size_bytes: u64,
+    pub size_bytes: u64,
     pub(crate) keys: Box<RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) old: Option<Box<RawValue>>,
@@ -105,31 +89,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record's position in the order of changes.
-    pub fn sequence(&self) -> SequenceNumber {
-        self.sequence
-    }
-
-    /// The kind of the change.
-    pub fn event(&self) -> EventName {
-        self.event
-    }
-
-    /// The time of the change, in microseconds since the Unix epoch.
-    pub fn at_micros(&self) -> u64 {
-        self.at_micros
-    }
-
-    /// True if the TTL service removed the item, false if a client did.
-    pub fn is_expiry(&self) -> bool {
-        self.expired
-    }
-
-    /// The size of keys and images in DynamoDB's count of bytes.
-    pub fn size_bytes(&self) -> u64 {
-        self.size_bytes
-    }
-
     /// The item's key.
     pub fn keys(&self) -> HashMap<String, AttributeValue> {
         item(&self.keys)

@@ -19,7 +19,7 @@ async fn put(client: &Client, item: Item) {
 
 fn summary(engine: &Engine) -> Vec<(EventName, Option<Item>, Option<Item>)> {
     let records = engine.stream(TABLE).unwrap().all();
-    let of = |r: &Record| (r.event(), r.old_image(), r.new_image());
+    let of = |r: &Record| (r.event, r.old_image(), r.new_image());
     records.iter().map(|r| of(r)).collect()
 }
 
@@ -49,8 +49,8 @@ async fn puts_updates_and_deletes_leave_records_with_both_images() {
     ];
     assert_eq!(summary(&engine), expected);
     let records = engine.stream(TABLE).unwrap().all();
-    assert!(records.iter().all(|r| r.keys() == key("a", "1") && !r.is_expiry()));
-    assert!(records.is_sorted_by(|a, b| a.sequence() < b.sequence()));
+    assert!(records.iter().all(|r| r.keys() == key("a", "1") && !r.expired));
+    assert!(records.is_sorted_by(|a, b| a.sequence < b.sequence));
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn a_waiting_reader_is_woken_by_a_record() {
     let writer = tokio::spawn(async move { put(&client, item("a", "1", [])).await });
     let woken = tokio::time::timeout(Duration::from_secs(5), changes.changed()).await;
     woken.expect("a record wakes a waiting reader").unwrap();
-    assert_eq!(changes.borrow().get(), 1);
+    assert_eq!(changes.borrow().0, 1);
     writer.await.unwrap();
 }
 

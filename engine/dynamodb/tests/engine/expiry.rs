@@ -26,7 +26,7 @@ async fn a_sweep_removes_a_bounded_number_of_expired_items() {
     let removed = &records[5..];
     let expired = |i: u64| item("a", &i.to_string(), [("expires_at", n(now + 10 + i))]);
     for (i, record) in (0..).zip(removed) {
-        assert_eq!((record.event(), record.is_expiry()), (EventName::Remove, true));
+        assert_eq!((record.event, record.expired), (EventName::Remove, true));
         assert_eq!(record.old_image(), Some(expired(i)));
     }
     let event: serde_json::Value = serde_json::from_str(&stream.lambda_event(removed)).unwrap();

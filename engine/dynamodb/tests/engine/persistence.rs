@@ -53,8 +53,8 @@ async fn items_stream_and_expiry_times_are_stored() {
     assert_eq!((after, stream.arn()), (before, arn.as_str()));
     engine.clock().advance(Duration::from_secs(20));
     assert_eq!(engine.expire(100).unwrap(), 10);
-    let newest = stream.all().last().unwrap().sequence();
-    assert_eq!(newest.get(), 20);
+    let newest = stream.all().last().unwrap().sequence;
+    assert_eq!(newest.0, 20);
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn records_older_than_the_retention_still_count() {
     assert!(engine.stream(TABLE).unwrap().is_empty());
     put(&engine, 4..=4).await;
     let records = engine.stream(TABLE).unwrap().all();
-    assert_eq!(records[0].sequence().get(), 4, "a reader that has done 3 records has not done this one");
+    assert_eq!(records[0].sequence.0, 4, "a reader that has done 3 records has not done this one");
 }
 
 #[tokio::test]
@@ -91,13 +91,13 @@ async fn settled_records_are_neither_stored_nor_read_at_the_next_start() {
     let newest = stream.changes().borrow().to_owned();
     let sequences = |engine: &Engine| {
         let records = engine.stream(TABLE).unwrap().all();
-        records.iter().map(|record| record.sequence().get()).collect::<Vec<_>>()
+        records.iter().map(|record| record.sequence.0).collect::<Vec<_>>()
     };
-    let unsettled = SequenceNumber::new(90);
+    let unsettled = SequenceNumber(90);
     stream.forget(&[newest, newest, newest, unsettled], 5);
     let old = sequences(&engine);
     let shard_of_unsettled = stream.read(3, SequenceNumber::START, 100, u64::MAX).records;
-    assert!(shard_of_unsettled.iter().all(|record| record.sequence() > unsettled));
+    assert!(shard_of_unsettled.iter().all(|record| record.sequence > unsettled));
     assert!(old.ends_with(&[96, 97, 98, 99, 100]) && old[0] > 90, "{old:?}");
     drop((engine, stream));
 
@@ -154,7 +154,7 @@ async fn a_table_created_anew_has_no_record_of_the_deleted_one() {
     let put = engine.client().put_item().table_name(TABLE);
     put.set_item(Some(item("a", "1", []))).send().await.unwrap();
     let records = engine.stream(TABLE).unwrap().all();
-    assert_eq!(records[0].sequence().get(), 2, "sequence numbers are never used again");
+    assert_eq!(records[0].sequence.0, 2, "sequence numbers are never used again");
 }
 
 #[tokio::test]
@@ -247,7 +247,7 @@ fn stream_keys(engine: &Engine) -> Vec<String> {
     let records = stream.all().into_iter().map(|record| {
         let expired = stream.lambda_event(std::slice::from_ref(&record)).contains("userIdentity");
         let images = (record.old_image().map(sorted), record.new_image().map(sorted));
-        format!("{} {:?} {} {expired} {images:?}", record.sequence(), record.event(), record.at_micros())
+        format!("{} {:?} {} {expired} {images:?}", record.sequence, record.event, record.at_micros)
     });
     records.collect()
 }

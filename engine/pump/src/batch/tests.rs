@@ -19,7 +19,7 @@ fn mapping(maximum_retries: u32, bisect: bool) -> Mapping {
 }
 
 fn numbers(batch: &Batch) -> Vec<u64> {
-    batch.sequences().iter().map(|sequence| sequence.get()).collect()
+    batch.sequences().iter().map(|sequence| sequence.0).collect()
 }
 
 const ERROR: Verdict = Verdict::Failure { from: 0, cause: Cause::Error };

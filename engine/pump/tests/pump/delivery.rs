@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lately_pump::{Filter, LaneOrder, Mapping, Pump, PumpFaults, PumpOptions, StartingPosition};
+use lately_pump::{Filter, Mapping, Pump, PumpFaults, PumpOptions, StartingPosition};
 use tokio::time::sleep;
 
 use crate::rig::{
@@ -49,20 +49,17 @@ async fn a_shard_has_as_many_concurrent_invocations_as_lanes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn items_of_a_partition_run_at_once_unless_its_order_is_kept() {
-    for (order, at_once) in [(LaneOrder::Item, 4), (LaneOrder::Partition, 1)] {
-        let (engine, log) = (engine(1), Log::new());
-        for number in 0..40 {
-            let put = engine.client().put_item().table_name(TABLE);
-            put.set_item(Some(key("a", &number.to_string()))).send().await.unwrap();
-        }
-        let mapping = Mapping { lanes: 4, batch_size: 5, ..mapping() };
-        let options = PumpOptions { order, ..PumpOptions::default() };
-        let running = start_with(&engine, mapping, log.handler(SECOND, all), None, options);
-        running.settle_and_stop().await;
-        assert_eq!(log.calls().iter().map(|call| call.at_work).max(), Some(at_once), "{order:?}");
-        assert_eq!(log.done().len(), 40);
+async fn items_of_a_partition_run_at_once() {
+    let (engine, log) = (engine(1), Log::new());
+    for number in 0..40 {
+        let put = engine.client().put_item().table_name(TABLE);
+        put.set_item(Some(key("a", &number.to_string()))).send().await.unwrap();
     }
+    let mapping = Mapping { lanes: 4, batch_size: 5, ..mapping() };
+    let running = start(&engine, mapping, log.handler(SECOND, all));
+    running.settle_and_stop().await;
+    assert_eq!(log.calls().iter().map(|call| call.at_work).max(), Some(4));
+    assert_eq!(log.done().len(), 40);
 }
 
 #[tokio::test(start_paused = true)]

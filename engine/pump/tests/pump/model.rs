@@ -113,7 +113,7 @@ async fn check(run: Run) -> Result<(), TestCaseError> {
         settled.extend(records.iter().map(|r| r["dynamodb"]["SequenceNumber"].as_str().unwrap().to_owned()));
     }
     let written = stream(&engine).all();
-    let written: BTreeSet<_> = written.iter().map(|record| record.sequence().to_string()).collect();
+    let written: BTreeSet<_> = written.iter().map(|record| record.sequence.to_string()).collect();
     prop_assert_eq!(settled, written.clone(), "every record is done or in the destination");
     let items = by_item(&done);
     prop_assert!(

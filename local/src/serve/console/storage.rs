@@ -96,7 +96,7 @@ impl ConsoleState {
     fn show_writes(&self, items: &mut [Value]) {
         let stream = self.parts.system.engine.stream(TABLE);
         for record in stream.map(|stream| stream.all()).unwrap_or_default() {
-            let (key, at) = (Item::from(record.keys()).key(), UnixMillis::new(record.at_micros() / 1000));
+            let (key, at) = (Item::from(record.keys()).key(), UnixMillis::new(record.at_micros / 1000));
             if let (Ok(key), Ok(at)) = (key, at) {
                 let written = items.iter_mut().filter(|item| item["pk"] == key.pk && item["sk"] == key.sk);
                 written.for_each(|item| item["written_at"] = json!(at));

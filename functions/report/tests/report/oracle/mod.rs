@@ -250,7 +250,7 @@ impl Story {
         let outcome = handler.alive(handler.store.op_within(time).fan_out(&parsed)).await?;
         let handled = match outcome.failed {
             None => batch.len(),
-            Some(failed) => batch.iter().take_while(|record| record.sequence().to_string() != failed).count(),
+            Some(failed) => batch.iter().take_while(|record| record.sequence.to_string() != failed).count(),
         };
         Some(from + handled)
     }
@@ -335,7 +335,7 @@ impl Story {
         let changes = records.iter().map(|record| {
             let image =
                 record.new_image().map(|item| format!("{:?}", item.into_iter().collect::<BTreeMap<_, _>>()));
-            format!("{} {} {image:?}", record.sequence(), record.at_micros())
+            format!("{} {} {image:?}", record.sequence, record.at_micros)
         });
         let published =
             self.rig.published().await.into_iter().map(|(name, of)| format!("{name} {:?}", of.ids));

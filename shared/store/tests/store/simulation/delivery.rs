@@ -68,19 +68,19 @@ impl Story {
         if batch.is_empty() {
             return read.next;
         }
-        let next = batch.get(records).map_or(read.next, |_| batch[records - 1].sequence());
+        let next = batch.get(records).map_or(read.next, |_| batch[records - 1].sequence);
         batch.truncate(records);
         let (client, store) = self.process(faulty);
         let seconds = if faulty { self.one(&[1, 3, 30]) } else { 60 };
         let parsed = Record::batch(stream.lambda_event(&batch).as_bytes()).unwrap();
         let outcome = client.run(store.op_within(Duration::from_secs(seconds)).fan_out(&parsed)).await;
-        let now = stream.all().last().map_or(0, |record| record.sequence().get());
+        let now = stream.all().last().map_or(0, |record| record.sequence.0);
         let pushed = batch.iter().flat_map(|record| self.pushed_by(record)).map(|id| (id, now));
         self.state.borrow_mut().pushed.extend(pushed);
         let Some(outcome) = outcome else { return after };
         let Some(failed) = outcome.failed else { return next };
         let failed: SequenceNumber = failed.parse().unwrap();
-        let before = batch.iter().map(|record| record.sequence());
+        let before = batch.iter().map(|record| record.sequence);
         before.take_while(|sequence| *sequence < failed).last().unwrap_or(after)
     }
 
@@ -124,7 +124,7 @@ impl Story {
             let all = stream.read(shard, SequenceNumber::START, usize::MAX, u64::MAX).records;
             let lanes = self.lanes().into_iter().filter(|lane| lane.shard == shard);
             let handled = lanes.map(|lane| self.handled(lane)).max();
-            let old = all.iter().map(|record| record.sequence()).filter(|old| Some(*old) < handled);
+            let old = all.iter().map(|record| record.sequence).filter(|old| Some(*old) < handled);
             let old: Vec<_> = old.collect();
             if !old.is_empty() {
                 let (after, records) = (self.one(&old), self.one(&[1, 3, 5]));

@@ -70,7 +70,7 @@ impl Story {
                 AnyKey::ErasureStep(key) => has_begun |= key.erasure == *first,
                 AnyKey::Follow(key) if has_begun => followed.extend([(key.user, key.source)]),
                 AnyKey::Event(key)
-                    if record.event() == EventName::Insert
+                    if record.event == EventName::Insert
                         && record.new_image().unwrap()["a"].as_s().unwrap() == "ada" =>
                 {
                     of_ada.insert(key.id());

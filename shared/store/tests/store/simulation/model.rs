@@ -82,11 +82,11 @@ impl Model {
         let mut model = Self::default();
         let mut shards: BTreeMap<(Source, Shard), Counted> = BTreeMap::new();
         for record in engine.stream(TABLE).unwrap().all() {
-            let sequence = record.sequence().get();
-            match (key(&record.keys()), record.event()) {
+            let sequence = record.sequence.0;
+            match (key(&record.keys()), record.event) {
                 (AnyKey::Event(key), EventName::Insert) => {
                     let item = record.new_image().unwrap();
-                    let landed_at = record.at_micros() / 1_000_000 * 1_000;
+                    let landed_at = record.at_micros / 1_000_000 * 1_000;
                     let known = Known {
                         topic: key.partition().topic.clone(),
                         actor: text(&item, "a").unwrap(),

@@ -357,7 +357,7 @@ impl Story {
         let records = self.engine.stream(TABLE).unwrap().all().into_iter().map(|record| {
             let sorted = |item: Item| format!("{:?}", item.into_iter().collect::<BTreeMap<_, _>>());
             let images = (record.old_image().map(sorted), record.new_image().map(sorted));
-            format!("{} {:?} {} {images:?}", record.sequence(), record.event(), record.at_micros())
+            format!("{} {:?} {} {images:?}", record.sequence, record.event, record.at_micros)
         });
         calls.chain(records).collect::<Vec<_>>().join("\n")
     }
