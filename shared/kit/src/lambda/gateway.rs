@@ -158,8 +158,7 @@ pub(super) struct Answer(pub(super) Response);
 impl IntoResponse for Answer {
     fn into_response(self) -> Pin<Box<dyn Future<Output = lambda_http::Response<lambda_http::Body>> + Send>> {
         Box::pin(async {
-            let (mut parts, body) = self.0.into_parts();
-            give_one_value_each(&mut parts.headers);
+            let (parts, body) = self.0.into_parts();
             let body = body.collect().await.expect("a body that is in memory cannot fail").to_bytes().into();
             let body = match String::from_utf8(body) {
                 Ok(text) => lambda_http::Body::Text(text),
@@ -170,14 +169,8 @@ impl IntoResponse for Answer {
     }
 }
 
-/// A response that is streamed, with one value for each header.
-pub(super) fn with_one_value_each(mut response: Response) -> Response {
-    give_one_value_each(response.headers_mut());
-    response
-}
-
 /// Joins the values of each header into one, because the event that is sent has room for one value only.
-fn give_one_value_each(headers: &mut HeaderMap) {
+pub(super) fn give_one_value_each(headers: &mut HeaderMap) {
     let names = headers.keys().filter(|name| headers.get_all(*name).iter().count() > 1);
     for name in names.cloned().collect::<Vec<_>>() {
         let values: Vec<_> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
