@@ -4,7 +4,7 @@ use lately_keys::{Actor, Bucket, ErasureId, Topic, UnixMillis, User};
 use serde::{Deserialize, Serialize};
 
 use crate::body::{self, BodyError};
-use crate::fault::{Fault, FaultList, Faults, Pointer};
+use crate::fault::{Fault, Faults, Pointer};
 use crate::query::{self, QueryString, parse_bool};
 
 /// The query of `DELETE /topics/{topic}`.
