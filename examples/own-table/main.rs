@@ -6,7 +6,7 @@ use std::{error::Error, time::Duration};
 
 use aws_sdk_dynamodb::{client::Waiters, types::*};
 use lately_engine::Engine;
-use lately_model::{AcceptedTimes, Batch, BodyForm, EventQuery, TopicChange};
+use lately_model::{AcceptedTimes, Batch, BodyForm, EventQuery, QueryString, TopicChange};
 use lately_store::{Store, Submission};
 use lately_table::{Connection, world::World};
 

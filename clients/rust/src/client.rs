@@ -194,7 +194,7 @@ impl Sessions {
 
     /// Creates a session ([`NewSession`](lately_model::NewSession), or anything with its JSON). Only this response has
     /// the token.
-    pub fn create(&self, session: &(impl Serialize + ?Sized)) -> Operation<SessionToken<'static>> {
+    pub fn create(&self, session: &(impl Serialize + ?Sized)) -> Operation<SessionToken> {
         self.place.send(Method::POST, &[], session)
     }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::AddAssign;
 
+use reqwest::header::HeaderMap;
+
 /// A price. A response without the header cost nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
@@ -19,18 +21,22 @@ pub struct Cost {
 }
 
 impl Cost {
+    /// The price in the headers of a response.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let header = headers.get("lately-cost").and_then(|cost| cost.to_str().ok());
+        Self::parse(header.unwrap_or_default())
+    }
+
     /// Reads `read_units=4.5, calls=9, items=58, rounds=1`. Fields of a later server are ignored.
-    pub(crate) fn parse(header: &str) -> Self {
+    fn parse(header: &str) -> Self {
         let mut cost = Self::default();
         for (name, value) in header.split(", ").filter_map(|field| field.split_once('=')) {
-            let whole = || value.parse().unwrap_or_default();
-            let units = || value.parse().unwrap_or_default();
             match name {
-                "read_units" => cost.read_units = units(),
-                "write_units" => cost.write_units = units(),
-                "calls" => cost.calls = whole(),
-                "items" => cost.items = whole(),
-                "rounds" => cost.rounds = whole(),
+                "read_units" => cost.read_units = value.parse().unwrap_or_default(),
+                "write_units" => cost.write_units = value.parse().unwrap_or_default(),
+                "calls" => cost.calls = value.parse().unwrap_or_default(),
+                "items" => cost.items = value.parse().unwrap_or_default(),
+                "rounds" => cost.rounds = value.parse().unwrap_or_default(),
                 _ => {}
             }
         }
@@ -42,19 +48,16 @@ impl fmt::Display for Cost {
     /// The form of the header. A part that is zero is absent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { read_units, write_units, calls, items, rounds } = self;
-        let parts: [(&str, &dyn fmt::Display, bool); 5] = [
-            ("read_units", read_units, *read_units > 0.0),
-            ("write_units", write_units, *write_units > 0.0),
-            ("calls", calls, *calls > 0),
-            ("items", items, *items > 0),
-            ("rounds", rounds, *rounds > 0),
+        let parts = [
+            ("read_units", read_units.to_string()),
+            ("write_units", write_units.to_string()),
+            ("calls", calls.to_string()),
+            ("items", items.to_string()),
+            ("rounds", rounds.to_string()),
         ];
-        let mut separator = "";
-        for (name, value, _) in parts.into_iter().filter(|(_, _, is_paid)| *is_paid) {
-            write!(f, "{separator}{name}={value}")?;
-            separator = ", ";
-        }
-        Ok(())
+        let paid = parts.iter().filter(|(_, value)| value != "0");
+        let paid: Vec<_> = paid.map(|(name, value)| format!("{name}={value}")).collect();
+        f.write_str(&paid.join(", "))
     }
 }
 

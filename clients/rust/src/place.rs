@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::Stream;
 use crate::operation::{List, Operation};
-use crate::problem::Problem;
 use crate::request::Request;
 use crate::transport::Transport;
 
@@ -57,19 +57,29 @@ impl Place {
         query: &impl Serialize,
         entries: fn(P) -> (Vec<E>, Option<String>),
     ) -> List<P, E> {
-        let (request, query) = (self.to(Method::GET, further), json!(query));
-        let page = self.transport.call(request.clone().query(&query));
-        let state = (self.transport.clone(), request, Some(query));
-        let pages = stream::try_unfold(state, move |(transport, request, query)| async move {
-            let Some(mut query) = query else { return Ok::<_, Box<Problem>>(None) };
-            let (found, cursor) = entries(transport.call(request.clone().query(&query)).await?);
+        let page = self.transport.call(self.to(Method::GET, further).query(query));
+        let pages = self.pages(further, query, entries);
+        let entries = pages.map_ok(|found| stream::iter(found.into_iter().map(Ok)));
+        List { page, entries: Box::pin(entries.try_flatten()) }
+    }
+
+    /// The pages from a query on. `split` takes the cursor of the next page from a page.
+    pub(crate) fn pages<P: DeserializeOwned + Send + 'static, T: Send + 'static>(
+        &self,
+        further: &[&str],
+        query: &impl Serialize,
+        split: fn(P) -> (T, Option<String>),
+    ) -> Stream<T> {
+        let state = (self.transport.clone(), self.to(Method::GET, further), Some(json!(query)));
+        Box::pin(stream::try_unfold(state, move |(transport, request, query)| async move {
+            let Some(mut query) = query else { return Ok(None) };
+            let (found, cursor) = split(transport.call(request.clone().query(&query)).await?);
             let next = cursor.map(|cursor| {
                 // Only a page without a cursor can wait for an entry.
                 (query["cursor"], query["wait_for"]) = (cursor.into(), Value::Null);
                 query
             });
-            Ok(Some((stream::iter(found.into_iter().map(Ok)), (transport, request, next))))
-        });
-        List { page, entries: Box::pin(pages.try_flatten()) }
+            Ok(Some((found, (transport, request, next))))
+        }))
     }
 }

@@ -79,14 +79,10 @@ impl Document {
         mut change: impl FnMut(Option<T>) -> T,
     ) -> Result<Versioned<T>> {
         until_current(&self.place.transport, async || {
-            let current = match self.get(RecordQuery::CONSISTENT).await {
-                Ok(current) => Some(current),
-                Err(problem) if problem.code == "not-found" => None,
+            let (value, revision) = match self.get(RecordQuery::CONSISTENT).await {
+                Ok(Versioned { value, revision }) => (Some(value), Some(revision)),
+                Err(problem) if problem.code == "not-found" => (None, None),
                 Err(problem) => return Err(problem),
-            };
-            let (value, revision) = match current {
-                Some(Versioned { value, revision }) => (Some(value), Some(revision)),
-                None => (None, None),
             };
             self.put(&change(value), revision.as_deref()).await
         })

@@ -17,8 +17,8 @@ pub struct Request {
     pub(crate) target: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Option<Vec<u8>>,
-    /// The code and the detail of the problem with which the request fails instead of being sent.
-    pub(crate) fault: Option<(&'static str, String)>,
+    /// The problem with which the request fails instead of being sent.
+    pub(crate) fault: Option<Box<Problem>>,
 }
 
 impl Request {
@@ -33,7 +33,7 @@ impl Request {
         for part in parts {
             // A URL cannot contain these parts: they would be removed, and the request would ask another route.
             if ["", ".", ".."].contains(&part) {
-                request.fault = Some(("invalid-name", format!("\"{part}\" cannot be a part of a path")));
+                request = request.faulty("invalid-name", format!("\"{part}\" cannot be a part of a path"));
             }
             request.target.push('/');
             request.target.extend(utf8_percent_encode(part, ENCODED));
@@ -97,8 +97,8 @@ impl Request {
         self.header("if-match", format!("\"{revision}\""))
     }
 
-    fn faulty(self, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { fault: Some((code, detail.into())), ..self }
+    fn faulty(self, code: &str, detail: impl Into<String>) -> Self {
+        Self { fault: Some(Box::new(Problem::new(400, code, detail))), ..self }
     }
 
     /// The path, with its query if it has one.
@@ -120,12 +120,6 @@ impl Request {
         [Method::GET, Method::PUT, Method::DELETE].contains(&self.method)
             || ["/poll", "/commit", "/seek", "/erasures"].iter().any(|end| path.ends_with(end))
     }
-
-    /// The problem with which the request fails instead of being sent.
-    pub(crate) fn problem(&self) -> Option<Box<Problem>> {
-        let (code, detail) = self.fault.as_ref()?;
-        Some(Box::new(Problem::new(400, code, detail)))
-    }
 }
 
 #[cfg(test)]
@@ -146,7 +140,7 @@ mod tests {
         };
         let target = Request::new(Method::GET, "/x").query(&query).target;
         assert_eq!(target, "/x?consistent=true&limit=5&order=asc&type=a%26b%3D%C3%BC");
-        assert!(Request::to(Method::GET, ["topics", ".."]).problem().is_some());
+        assert!(Request::to(Method::GET, ["topics", ".."]).fault.is_some());
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Response {
 
     /// The price.
     pub fn cost(&self) -> Cost {
-        Cost::parse(self.header("lately-cost").unwrap_or_default())
+        Cost::of(&self.headers)
     }
 
     /// The response if its status is 2xx, else its problem.
@@ -71,12 +71,10 @@ impl Response {
         // The gateway names a request in a header of its own.
         let is_id = |name: &HeaderName| name.as_str().replace('-', "").ends_with("requestid");
         let id = self.headers.iter().find(|(name, _)| is_id(name)).and_then(|(_, id)| id.to_str().ok());
+        let seconds = self.header(RETRY_AFTER).and_then(|value| value.parse().ok());
         Problem {
             request_id: id.map(str::to_owned).or(problem.request_id),
-            retry_after: self
-                .header(RETRY_AFTER)
-                .and_then(|value| value.parse().ok())
-                .map(Duration::from_secs),
+            retry_after: seconds.map(Duration::from_secs),
             revision: self.revision(),
             cost: self.cost(),
             headers: self.headers.clone(),

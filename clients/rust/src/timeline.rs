@@ -55,14 +55,10 @@ impl<E: DeserializeOwned + Send + 'static> Timeline<E> {
 
     /// All pages from a position on: to the end, or oldest first until they have caught up with now.
     pub fn pages(&self, query: PageQuery) -> Stream<Page<E>> {
-        Box::pin(stream::try_unfold((self.clone(), Some(query)), async |(timeline, query)| {
-            let Some(query) = query else { return Ok(None) };
-            let page = Self::page(&timeline, &query).await?;
-            // Only a page without a cursor can wait for an event.
+        self.place.pages(self.pages, &query, |page: Page<E>| {
             let next = page.next.clone().filter(|_| page.has_more);
-            let next = next.map(|cursor| PageQuery { cursor: Some(cursor), wait_for: None, ..query });
-            Ok(Some((page, (timeline, next))))
-        }))
+            (page, next)
+        })
     }
 
     /// All events of these pages.

@@ -108,10 +108,10 @@ impl Transport {
         url: &str,
         encoding: Option<HeaderValue>,
     ) -> Result<reqwest::Response> {
-        if let Some(problem) = request.problem() {
-            return Err(problem);
+        let Request { method, target, headers, body, fault } = request;
+        if let Some(problem) = fault {
+            return Err(problem.clone());
         }
-        let Request { method, target, headers, body, .. } = request;
         let mut sent = self.http.request(method.clone(), format!("{}{target}", url.trim_end_matches('/')));
         sent = match &self.options.token {
             Token::None => sent,
@@ -128,13 +128,10 @@ impl Transport {
             sent = sent.body(body.clone());
         }
         let response = self.in_time(sent.send()).await;
-        let (status, cost) = response.as_ref().map_or_else(
-            |_| (0, Cost::default()),
-            |response| {
-                let cost = response.headers().get("lately-cost").and_then(|cost| cost.to_str().ok());
-                (response.status().as_u16(), Cost::parse(cost.unwrap_or_default()))
-            },
-        );
+        let (status, cost) = match &response {
+            Ok(response) => (response.status().as_u16(), Cost::of(response.headers())),
+            Err(_) => (0, Cost::default()),
+        };
         self.shared.is_heard.fetch_or(status > 0, Relaxed);
         *self.shared.cost.lock().unwrap_or_else(PoisonError::into_inner) += cost;
         if let Some(on_call) = &self.options.on_call {

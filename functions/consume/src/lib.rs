@@ -12,11 +12,10 @@ use lately_kit::query::Query;
 use lately_kit::route::Routes;
 use lately_kit::routes;
 use lately_model::{Commit, ConsumerView, ListQuery, NewConsumer, PollRequest, Polled, RunList, Seek};
-use lately_store::Store;
 
 /// The routes of this function.
-pub fn routes(store: Store) -> Routes {
-    let routes = routes! { "Consumers"
+pub fn routes() -> Routes {
+    routes! { "Consumers"
         /// Create or change a consumer
         ///
         /// For an existing consumer, `settle_seconds` changes and `start` is ignored.
@@ -60,8 +59,7 @@ pub fn routes(store: Store) -> Routes {
             200 "A page of the list.";
             else TopicNotFound, NotFound
         }
-    };
-    routes.with_store(&store)
+    }
 }
 
 async fn put_consumer(

@@ -11,11 +11,11 @@ use lately_kit::query::Query;
 use lately_kit::route::Routes;
 use lately_kit::routes;
 use lately_model::{Follow, FollowView, FollowerList, FollowingList, ListQuery, Seen, SourceView};
-use lately_store::{Followed, Store};
+use lately_store::Followed;
 
 /// The routes of this function.
-pub fn routes(store: Store) -> Routes {
-    let routes = routes! { "Feeds"
+pub fn routes() -> Routes {
+    routes! { "Feeds"
         /// Follow a source
         ///
         /// The feed also gets the latest earlier events of the source (`backfill`), if their topics fan out.
@@ -47,8 +47,7 @@ pub fn routes(store: Store) -> Routes {
         ///
         /// The mark never moves back.
         PUT "/feeds/{user}/seen" AsUser(Write) Write put_seen { 204 "The feed is marked as seen."; }
-    };
-    routes.with_store(&store)
+    }
 }
 
 async fn put_following(

@@ -9,10 +9,9 @@ use lately_kit::query::Query;
 use lately_kit::route::Routes;
 use lately_kit::routes;
 use lately_model::{Event, EventQuery, FeedPage, FeedQuery, Page, SourceQuery, TimelineEvent, Unread};
-use lately_store::Store;
 
 /// The routes of this function.
-pub fn routes(store: Store) -> Routes {
+pub fn routes() -> Routes {
     let events = routes! { "Events"
         /// Get a page of a topic's events, newest first or oldest first
         ///
@@ -62,7 +61,7 @@ pub fn routes(store: Store) -> Routes {
         /// least `unread` entries.
         GET "/feeds/{user}/unread" AsUser(Read) ReadShared get_unread { 200 "The count."; }
     };
-    events.and(feeds).with_store(&store)
+    events.and(feeds)
 }
 
 async fn get_latest(

@@ -17,8 +17,9 @@ use lately_store::DocumentKey;
 
 /// The routes of this file.
 pub(crate) fn routes() -> Routes {
-    let (get_profile, put_profile, delete_profile) = (get::<User>, put::<User>, delete::<User>);
-    let (get_settings, put_settings, delete_settings) = (get::<App>, put::<App>, delete::<App>);
+    let (get_profile, get_settings) = (get::<User, ProfileKey>, get::<App, SettingsKey>);
+    let (put_profile, put_settings) = (put::<User, ProfileKey>, put::<App, SettingsKey>);
+    let (delete_profile, delete_settings) = (delete::<User, ProfileKey>, delete::<App, SettingsKey>);
     routes! { "Records"
         /// Get a user's profile
         ///
@@ -65,54 +66,31 @@ pub(crate) fn routes() -> Routes {
     }
 }
 
-/// A name in a path, which is the key of a document.
-trait DocumentName: PathPart {
-    type Key: DocumentKey;
-
-    fn key(self) -> Self::Key;
-}
-
-impl DocumentName for User {
-    type Key = ProfileKey;
-
-    fn key(self) -> ProfileKey {
-        ProfileKey { user: self }
-    }
-}
-
-impl DocumentName for App {
-    type Key = SettingsKey;
-
-    fn key(self) -> SettingsKey {
-        SettingsKey { app: self }
-    }
-}
-
-async fn get<N: DocumentName>(
+async fn get<N: PathPart, K: DocumentKey + From<N>>(
     op: Op,
     Part(name): Part<N>,
     Query(RecordQuery { consistent }): Query<RecordQuery>,
 ) -> Result<(ETag, Json<Document>), Problem> {
-    let found = op.record(&name.key()).get(consistent).await?;
+    let found = op.record(&K::from(name)).get(consistent).await?;
     Ok((ETag(found.revision), Json(found.document)))
 }
 
-async fn put<N: DocumentName>(
+async fn put<N: PathPart, K: DocumentKey + From<N>>(
     op: Op,
     Part(name): Part<N>,
     Under(precondition): Under,
     Body(document): Body<Document>,
 ) -> Result<(StatusCode, ETag, Json<Document>), Problem> {
-    let (revision, created) = op.record(&name.key()).put(&document, precondition).await?;
+    let (revision, created) = op.record(&K::from(name)).put(&document, precondition).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, ETag(revision), Json(document)))
 }
 
-async fn delete<N: DocumentName>(
+async fn delete<N: PathPart, K: DocumentKey + From<N>>(
     op: Op,
     Part(name): Part<N>,
     Under(precondition): Under,
 ) -> Result<StatusCode, Problem> {
-    op.record(&name.key()).delete(precondition).await?;
+    op.record(&K::from(name)).delete(precondition).await?;
     Ok(StatusCode::NO_CONTENT)
 }

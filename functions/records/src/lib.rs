@@ -8,12 +8,11 @@ mod session;
 mod topic;
 
 use lately_kit::route::Routes;
-use lately_store::Store;
 
 pub use service::openapi;
 
 /// The routes of this function.
-pub fn routes(store: Store) -> Routes {
+pub fn routes() -> Routes {
     let routes = topic::routes().and(document::routes()).and(issue::routes()).and(session::routes());
-    routes.and(erasure::routes()).and(service::routes()).with_store(&store)
+    routes.and(erasure::routes()).and(service::routes())
 }

@@ -61,10 +61,10 @@ pub(crate) fn routes() -> Routes {
 async fn post_session(
     op: Op,
     Body(new): Body<NewSession>,
-) -> Result<(StatusCode, Json<SessionToken<'static>>), Problem> {
+) -> Result<(StatusCode, Json<SessionToken>), Problem> {
     let token = Token::random()?;
     let session = op.sessions().create(&new, token.hash()).await?;
-    let token = token.reveal().to_owned().into();
+    let token = token.reveal().to_owned();
     Ok((StatusCode::CREATED, Json(SessionToken { id: session.id, token, expires_at: session.expires_at })))
 }
 

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use lately_keys::Topic;
-use lately_kit::answer::{self, Json, Location};
+use lately_kit::answer::{Json, Location};
 use lately_kit::body::Body;
 use lately_kit::code::Code;
 use lately_kit::op::Op;
@@ -82,11 +82,11 @@ async fn delete_topic(
 ) -> Result<Response, Problem> {
     query.check(&topic).map_err(|faults| Problem::of_faults(Code::InvalidQuery, faults))?;
     if query.dry_run {
-        return Ok(answer::json(StatusCode::OK, &op.ending(&topic).preview().await?));
+        return Ok(Json(op.ending(&topic).preview().await?).into_response());
     }
     let deletion = op.ending(&topic).delete().await?;
     let location = Location(format!("/topics/{topic}/deletion"));
-    Ok((location, answer::json(StatusCode::ACCEPTED, &deletion)).into_response())
+    Ok((StatusCode::ACCEPTED, location, Json(deletion)).into_response())
 }
 
 async fn get_deletion(op: Op, Part(topic): Part<Topic>) -> Result<Json<TopicDeletion>, Problem> {

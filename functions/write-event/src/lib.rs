@@ -6,7 +6,6 @@ use lately_keys::{Actor, EventId, Topic};
 use lately_kit::answer::{Json, Location, Replayed};
 use lately_kit::body::Whole;
 use lately_kit::caller::Caller;
-use lately_kit::code::Code;
 use lately_kit::idempotency::Idempotency;
 use lately_kit::op::Op;
 use lately_kit::path::Part;
@@ -15,12 +14,12 @@ use lately_kit::quota::Permission;
 use lately_kit::route::Routes;
 use lately_kit::routes;
 use lately_model::{AcceptedTimes, Batch, BodyForm, ISSUES_TOPIC, NewEvent, Scope, Stored};
-use lately_store::{Store, Submission, Written};
+use lately_store::{Submission, Written};
 use sha2::{Digest, Sha256};
 
 /// The routes of this function.
-pub fn routes(store: Store) -> Routes {
-    let routes = routes! { "Events"
+pub fn routes() -> Routes {
+    routes! { "Events"
         /// Write one event, or a batch
         ///
         /// The body is one event, an array of 1 to 500 events, or one event a line. An event has at most 256 KiB as
@@ -46,8 +45,7 @@ pub fn routes(store: Store) -> Routes {
             204 "The event is deleted, or did not exist.";
             else TopicNotFound, TopicIsBeingDeleted
         }
-    };
-    routes.with_store(&store)
+    }
 }
 
 async fn post_events(
@@ -97,8 +95,7 @@ fn require_open(
     if topic.as_str() != ISSUES_TOPIC || is_move() {
         return Ok(());
     }
-    Err(Problem::new(
-        Code::Forbidden,
+    Err(Problem::forbidden(
         "Only changes of issues write events to this topic. An admin can import past events.",
     ))
 }
@@ -122,8 +119,7 @@ async fn delete_event(
         _ if caller.scopes.allow(Scope::ActAs) => None,
         Some(user) => Some(Actor::from(user)),
         None => {
-            return Err(Problem::new(
-                Code::Forbidden,
+            return Err(Problem::forbidden(
                 "The token belongs to no user. Deleting an event with it needs the scope act-as.",
             ));
         }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use lately_model::limits::PAGE_SIZE;
-use lately_model::{EventQuery, FeedQuery, IssueQuery, ListQuery, RecordQuery, SourceQuery};
+use lately_model::{EventQuery, FeedQuery, IssueQuery, ListQuery, QueryString, RecordQuery, SourceQuery};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|query: &str| {

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::IntoResponse;
 use axum::routing::get;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lately_authorize::{Issuers, IssuersError, Scheme};
 use lately_keys::UnixMillis;
-use lately_kit::answer::{self, Json};
+use lately_kit::answer::Json;
 use lately_kit::body::Body;
 use lately_kit::entropy::{self, EntropyError};
 use lately_kit::problem::Problem;
@@ -125,7 +125,7 @@ pub(crate) const TOKENS: &str = "/local/issuer/tokens";
 pub(crate) async fn post(
     State(shared): State<ConsoleState>,
     Body(new): Body<NewSession>,
-) -> Result<Response, Problem> {
+) -> Result<impl IntoResponse, Problem> {
     if new.limits != RateLimits::default() {
         return Err(refused(
             "",
@@ -134,5 +134,5 @@ pub(crate) async fn post(
     }
     let token = shared.parts.issuer.token(&new, shared.parts.system.store.now());
     let token = token.ok_or_else(|| refused("/user", "is required: a JWT has a user"))?;
-    Ok(answer::json(StatusCode::CREATED, &token))
+    Ok((StatusCode::CREATED, Json(token)))
 }

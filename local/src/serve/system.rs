@@ -117,14 +117,14 @@ impl System {
 
     /// The routes of all functions.
     pub fn routes(&self) -> Routes {
-        let store = || self.store.clone();
         let bodies = |function| settings(function).body_bytes;
-        lately_write_event::routes(store())
+        lately_write_event::routes()
             .with_bodies_of(bodies("WriteEventFunction"))
-            .and(lately_query_latest::routes(store()).with_bodies_of(bodies("QueryLatestFunction")))
-            .and(lately_follow::routes(store()).with_bodies_of(bodies("FollowFunction")))
-            .and(lately_records::routes(store()).with_bodies_of(bodies("RecordsFunction")))
-            .and(lately_consume::routes(store()).with_bodies_of(bodies("ConsumeFunction")))
+            .and(lately_query_latest::routes().with_bodies_of(bodies("QueryLatestFunction")))
+            .and(lately_follow::routes().with_bodies_of(bodies("FollowFunction")))
+            .and(lately_records::routes().with_bodies_of(bodies("RecordsFunction")))
+            .and(lately_consume::routes().with_bodies_of(bodies("ConsumeFunction")))
+            .with_store(&self.store)
             .and(lately_live::routes(&self.live()))
     }
 

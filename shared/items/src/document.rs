@@ -26,6 +26,12 @@ key! {
     fn partition(user: &User)
 }
 
+impl From<User> for ProfileKey {
+    fn from(user: User) -> Self {
+        Self { user }
+    }
+}
+
 key! {
     /// The item that holds an application's settings.
     pub struct SettingsKey {
@@ -33,6 +39,12 @@ key! {
         pub app: App,
     }
     Table: pk "SETTINGS#{app}" sk "SETTINGS#{app}"
+}
+
+impl From<App> for SettingsKey {
+    fn from(app: App) -> Self {
+        Self { app }
+    }
 }
 
 record! {

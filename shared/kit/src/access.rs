@@ -15,8 +15,7 @@ use lately_keys::{Topic, User};
 use lately_model::ISSUES_TOPIC;
 
 use crate::caller::Caller;
-use crate::code::Code;
-use crate::op::{Op, Price};
+use crate::op::Price;
 use crate::path::Part;
 use crate::problem::Problem;
 use crate::quota::Quota;
@@ -57,7 +56,7 @@ impl Rule {
         };
         let caller = caller?;
         if !caller.scopes.allow(scope) {
-            return Err(Problem::new(Code::Forbidden, format!("This request needs the scope {scope}.")));
+            return Err(Problem::forbidden(format!("This request needs the scope {scope}.")));
         }
         match self {
             Self::OnTopic(_) => {
@@ -71,18 +70,13 @@ impl Rule {
             Self::AsUser(_) => {
                 let Part(user) = Part::<User>::from_request_parts(parts, &()).await?;
                 if !caller.may_be(&user) {
-                    let problem = Problem::new(
-                        Code::Forbidden,
-                        "The path names another user. This needs the scope act-as.",
-                    );
-                    return Err(problem);
+                    let detail = "The path names another user. This needs the scope act-as.";
+                    return Err(Problem::forbidden(detail));
                 }
             }
             Self::Unlimited(_) if caller.topics.is_some() => {
-                return Err(Problem::new(
-                    Code::Forbidden,
-                    "This request needs a token that is not limited to topics.",
-                ));
+                let detail = "This request needs a token that is not limited to topics.";
+                return Err(Problem::forbidden(detail));
             }
             _ => {}
         }
@@ -104,7 +98,7 @@ fn require_topic(caller: &Caller, topic: &Topic) -> Result<(), Problem> {
     if caller.may_see(topic) {
         return Ok(());
     }
-    Err(Problem::new(Code::Forbidden, "The token is limited to other topics. Use a token for this topic."))
+    Err(Problem::forbidden("The token is limited to other topics. Use a token for this topic."))
 }
 
 /// Passes a request to its handler if the route's rule admits the caller, the handler reads every part of the request,
@@ -118,32 +112,32 @@ pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, n
     }
     let (mut parts, body) = request.into_parts();
     let caller = Caller::from_request_parts(&mut parts, &()).await;
-    let topics = caller.as_ref().ok().and_then(|caller| caller.topics.clone());
+    let known = caller.as_ref().ok();
+    let topics = known.and_then(|caller| caller.topics.clone());
     let op = store.as_ref().filter(|_| price != Price::Free).map(|store| {
         let op = store.op().limited_to(topics.as_deref());
-        Op(match &caller {
-            Ok(caller) => op.waiting_as(caller.waiter()),
-            Err(_) => op,
-        })
+        match known {
+            Some(caller) => op.waiting_as(caller.waiter()),
+            None => op,
+        }
     });
     // A caller without limits has no quota, and pays nothing for those that have.
-    let quota = caller.as_ref().ok().and_then(|caller| Quota::of(caller, price));
-    let quota = quota.as_ref().zip(op.as_ref());
+    let quota = known.zip(op.as_ref()).and_then(|(caller, op)| Quota::of(caller, price, op));
     let admitted = async {
         rule.admits(caller, &mut parts).await?;
         let body = read.check(&parts, body).await?;
-        if let Some((quota, op)) = quota {
-            quota.acquire(op, 1).await?;
+        if let Some(quota) = &quota {
+            quota.acquire(1).await?;
         }
         Ok::<_, Problem>(body)
     };
-    let response = match admitted.await {
+    let mut response = match admitted.await {
         Err(refused) => refused.into_response(),
         Ok(body) => {
             if let Some(op) = &op {
                 parts.extensions.insert(op.clone());
             }
-            if let Some((quota, _)) = quota {
+            if let Some(quota) = &quota {
                 parts.extensions.insert(quota.clone());
             }
             if price == Price::Stream {
@@ -152,12 +146,11 @@ pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, n
             next.run(Request::from_parts(parts, body)).await
         }
     };
-    let response = match quota {
-        Some((quota, op)) => quota.add_headers(response, op).await,
-        None => response,
-    };
-    match op {
-        Some(op) => price.add_header(response, &op, topics.is_some()),
-        None => response,
+    if let Some(quota) = quota {
+        quota.add_headers(&mut response).await;
     }
+    if let Some(op) = op {
+        price.add_header(&mut response, &op, topics.is_some());
+    }
+    response
 }

@@ -3,29 +3,21 @@
 use std::convert::Infallible;
 
 use axum::http::header::{CONTENT_TYPE, LOCATION};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, IntoResponseParts, Response, ResponseParts};
 use serde::Serialize;
 
 use crate::problem::Problem;
 
-/// A response with a value as JSON.
-pub fn json<T: Serialize + ?Sized>(status: StatusCode, body: &T) -> Response {
-    written(status, serde_json::to_vec(body))
-}
-
-/// A response with JSON text, and status 200.
+/// A response with JSON text.
 pub fn json_text(text: impl Into<Vec<u8>>) -> Response {
-    written(StatusCode::OK, Ok(text.into()))
+    written(Ok(text.into()))
 }
 
 /// Not generic, so that a function contains it once and not for each type.
-fn written(status: StatusCode, body: serde_json::Result<Vec<u8>>) -> Response {
+fn written(body: serde_json::Result<Vec<u8>>) -> Response {
     match body {
-        Ok(body) => {
-            let content_type = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            (status, [content_type], body).into_response()
-        }
+        Ok(body) => ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response(),
         Err(error) => Problem::unavailable(&error).into_response(),
     }
 }
@@ -36,7 +28,7 @@ pub struct Json<T>(pub T);
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
-        json(StatusCode::OK, &self.0)
+        written(serde_json::to_vec(&self.0))
     }
 }
 

@@ -66,10 +66,7 @@ impl Caller {
         if oneself || self.scopes.allow(Scope::ActAs) {
             return Ok(());
         }
-        Err(Problem::new(
-            Code::Forbidden,
-            "An event's actor is not the caller. Posting it needs the scope act-as.",
-        ))
+        Err(Problem::forbidden("An event's actor is not the caller. Posting it needs the scope act-as."))
     }
 
     /// The actor that an event names for an action of this caller: the user, or the session's id if there is no user.

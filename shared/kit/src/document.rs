@@ -7,7 +7,8 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use lately_model::{
-    BodyError, NewEvent, NewEvents, PageUnread, PartlyAccepted, RateLimits, TimelineEvent, TopicSettings,
+    BodyError, Faults, NewEvent, NewEvents, PageUnread, PartlyAccepted, QueryString, RateLimits,
+    TimelineEvent, TopicSettings,
 };
 use utoipa::ToSchema;
 use utoipa::openapi::{Ref, RefOr, Schema};
@@ -22,7 +23,7 @@ use crate::op::{Op, Price};
 use crate::path::{Part, PathPart};
 use crate::precondition::{ETag, Under};
 use crate::problem::{Problem, ProblemParts};
-use crate::query::{Query, QueryString};
+use crate::query::Query;
 use crate::quota::Permission;
 use crate::reads::each_arity;
 
@@ -197,7 +198,8 @@ impl<T: QueryString + ToSchema> Argument for Query<T> {
         arguments.query = Some(T::schema());
         T::schemas(&mut arguments.schemas);
         let faults = T::parse("").err();
-        let paths = faults.iter().flatten().filter_map(|fault| fault.path.strip_prefix('/'));
+        let faults = faults.iter().flat_map(Faults::iter);
+        let paths = faults.filter_map(|fault| fault.path.strip_prefix('/'));
         arguments.required_query.extend(paths.map(str::to_owned));
         if T::parse("cursor=AQ").is_ok() {
             arguments.codes.push(Code::InvalidCursor);

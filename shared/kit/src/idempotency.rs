@@ -5,7 +5,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
 use lately_items::IdempotencyKey;
 
-use crate::code::Code;
 use crate::problem::Problem;
 
 /// The header.
@@ -21,7 +20,6 @@ impl<S: Sync> FromRequestParts<S> for Idempotency {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let refused = |detail: String| Problem::new(Code::InvalidIdempotencyKey, detail);
         // A value that is not visible ASCII is no key either: parsing the empty text gives the right error.
         let values: Result<Vec<_>, _> = parts.headers.get_all(KEY).iter().map(HeaderValue::to_str).collect();
         let key = match values.as_deref() {
@@ -29,7 +27,6 @@ impl<S: Sync> FromRequestParts<S> for Idempotency {
             Ok(values) => values.join(","),
             Err(_) => String::new(),
         };
-        let key = key.parse::<IdempotencyKey>();
-        key.map(|key| Self(Some(key))).map_err(|error| refused(error.to_string()))
+        Ok(Self(Some(key.parse()?)))
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
+use axum::response::Response;
 use futures_util::Stream;
 use lambda_http::{Adapter, Service, StreamAdapter};
 use lambda_runtime::{Error, LambdaEvent, StreamResponse, service_fn};
@@ -32,9 +33,9 @@ pub use gateway::{HttpEvent, UrlEvent};
 ///
 /// # Errors
 /// With everything that is wrong with the environment, or if the platform cannot be reached.
-pub async fn start(function: &'static str, routes: impl FnOnce(Store) -> Routes) -> Result<(), Error> {
+pub async fn start(function: &'static str, routes: Routes) -> Result<(), Error> {
     let (settings, store, meters) = begin(function)?;
-    let routes = routes(store).with_bodies_of(settings.body_bytes);
+    let routes = routes.with_store(&store).with_bodies_of(settings.body_bytes);
     lambda_runtime::run(service(observed(routes.into_router(), meters))).await
 }
 
@@ -64,28 +65,28 @@ pub fn streaming_service(
     Error = Error,
     Future: Send,
 > {
-    let answer = service_fn(move |request: lambda_http::Request| {
-        let router = router.clone();
-        async move {
-            let response = router.oneshot(gateway::repaired(request)?).await?;
-            Ok::<_, Error>(gateway::with_one_value_each(response))
-        }
-    });
-    StreamAdapter::from(answer).map_request(gateway::invocation)
+    StreamAdapter::from(answering(router)).map_request(gateway::invocation)
 }
 
 /// The service that Lambda invokes, made from a router: what `lambda_http::run` makes, with [`HttpEvent`] in front.
 pub fn service(
     router: Router,
 ) -> impl Service<LambdaEvent<HttpEvent>, Response: Serialize, Error = Error, Future: Send> {
-    let answer = service_fn(move |request: lambda_http::Request| {
+    Adapter::from(answering(router).map_response(gateway::Answer)).map_request(gateway::invocation)
+}
+
+/// The router as a service for the library's requests.
+fn answering(
+    router: Router,
+) -> impl Service<lambda_http::Request, Response = Response, Error = Error, Future: Send> {
+    service_fn(move |request| {
         let router = router.clone();
         async move {
-            let response = router.oneshot(gateway::repaired(request)?).await?;
-            Ok::<_, Error>(gateway::Answer(response))
+            let mut response = router.oneshot(gateway::repaired(request)?).await?;
+            gateway::give_one_value_each(response.headers_mut());
+            Ok(response)
         }
-    });
-    Adapter::from(answer).map_request(gateway::invocation)
+    })
 }
 
 /// Runs a function that handles events of another kind, each within the remaining time of the invocation.

@@ -19,14 +19,14 @@
 //! handler calls one operation and renders the result:
 //!
 //! ```
-//! use axum::{body::Body, extract::Request, http::StatusCode, response::Response};
+//! use axum::{body::Body, extract::Request, http::StatusCode};
 //! use lately_keys::Topic;
 //! use lately_kit::caller::{Caller, Identity};
-//! use lately_kit::{answer, edge, path::Part, routes};
+//! use lately_kit::{answer::Json, edge, path::Part, routes};
 //!
 //! // Runs only if the caller may read the topic: the route's line requires it.
-//! async fn get_topic(Part(topic): Part<Topic>) -> Response {
-//!     answer::json(StatusCode::OK, &topic)
+//! async fn get_topic(Part(topic): Part<Topic>) -> Json<Topic> {
+//!     Json(topic)
 //! }
 //!
 //! let routes = routes! { "Topics" GET "/topics/{topic}" OnTopic(Read) Read get_topic {} };

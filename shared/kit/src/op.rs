@@ -4,40 +4,15 @@
 //! Every response of a route that uses the table carries the request's cost, failures included. The route's line says
 //! which figures clients see.
 
-use std::ops::Deref;
-
-use axum::extract::FromRequestParts;
+use axum::Extension;
 use axum::http::HeaderValue;
-use axum::http::request::Parts;
 use axum::response::Response;
-use lately_store::Cost;
 
 use crate::log::COST_HEADER;
-use crate::problem::Problem;
 
-/// The store's handle of the current request, limited to the topics that the caller may see.
-#[derive(Clone, Debug)]
-pub struct Op(pub(crate) lately_store::Op);
-
-impl Deref for Op {
-    type Target = lately_store::Op;
-
-    fn deref(&self) -> &lately_store::Op {
-        &self.0
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for Op {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Ok(parts
-            .extensions
-            .get::<Self>()
-            .expect("a route that takes a handle has a store and a price")
-            .clone())
-    }
-}
+/// The store's handle of the current request, limited to the topics that the caller may see. Only a route with a store
+/// and a price has one.
+pub type Op = Extension<lately_store::Op>;
 
 /// The figures of the cost that a route's responses carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,16 +32,14 @@ pub enum Price {
 
 impl Price {
     /// Adds the cost to the response, with the route's figures.
-    pub(crate) fn add_header(self, mut response: Response, Op(op): &Op, is_limited: bool) -> Response {
-        let cost: Cost = op.cost();
+    pub(crate) fn add_header(self, response: &mut Response, op: &lately_store::Op, is_limited: bool) {
         let cost = match self {
-            Self::Free | Self::Stream => return response,
+            Self::Free | Self::Stream => return,
             Self::ReadShared if is_limited => format!("items={}", op.shown()),
-            Self::Read | Self::ReadShared => cost.of_read(),
-            Self::Write => cost.of_write(),
+            Self::Read | Self::ReadShared => op.cost().of_read(),
+            Self::Write => op.cost().of_write(),
         };
         let cost = HeaderValue::from_str(&cost).expect("a cost is digits and words");
         response.headers_mut().insert(COST_HEADER, cost);
-        response
     }
 }

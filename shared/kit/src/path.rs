@@ -82,8 +82,13 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'
 /// assert_eq!(encoded("/topics/a#b c"), "/topics/a%23b%20c");
 /// ```
 pub fn encoded(decoded: &str) -> String {
-    let slash = if decoded.starts_with('/') { "" } else { "/" };
-    format!("{slash}{}", utf8_percent_encode(decoded, ESCAPED))
+    escaped(decoded, ESCAPED)
+}
+
+/// A path with these characters escaped, and with a slash at its beginning.
+pub(crate) fn escaped(path: &str, characters: &'static AsciiSet) -> String {
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    format!("{slash}{}", utf8_percent_encode(path, characters))
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponseParts, ResponseParts};
 use lately_model::{Precondition, PreconditionError, Revision};
 
-use crate::code::Code;
 use crate::problem::Problem;
 
 /// The precondition of a write. An invalid one is refused with 400 `invalid-precondition`.
@@ -20,12 +19,9 @@ impl<S: Sync> FromRequestParts<S> for Under {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let read = || {
-            let if_match = only(&parts.headers, &IF_MATCH).ok_or(PreconditionError::IfMatch)?;
-            let if_none_match = only(&parts.headers, &IF_NONE_MATCH).ok_or(PreconditionError::IfNoneMatch)?;
-            Precondition::parse(if_match, if_none_match)
-        };
-        read().map(Self).map_err(|refused| Problem::new(Code::InvalidPrecondition, refused.to_string()))
+        let if_match = only(&parts.headers, &IF_MATCH).ok_or(PreconditionError::IfMatch)?;
+        let if_none_match = only(&parts.headers, &IF_NONE_MATCH).ok_or(PreconditionError::IfNoneMatch)?;
+        Ok(Self(Precondition::parse(if_match, if_none_match)?))
     }
 }
 

@@ -8,7 +8,6 @@
 
 use std::borrow::Cow;
 use std::error::Error;
-use std::fmt;
 
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -19,6 +18,17 @@ use serde::{Serialize, Serializer};
 use crate::code::Code;
 use crate::entropy::EntropyError;
 use crate::log::RequestId;
+
+/// Errors whose problem always has the same detail.
+macro_rules! with_detail {
+    ($($error:ident => $code:ident $detail:literal;)*) => {$(
+        impl From<$error> for Problem {
+            fn from(_: $error) -> Self {
+                Self::new(Code::$code, $detail)
+            }
+        }
+    )*};
+}
 
 mod events;
 mod records;
@@ -94,6 +104,11 @@ impl Problem {
         }))
     }
 
+    /// The problem of a caller that may not do what it asked for.
+    pub fn forbidden(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Forbidden, detail)
+    }
+
     /// A problem that lists every fault.
     pub fn of_faults(code: Code, faults: Faults) -> Self {
         let count = faults.iter().len();
@@ -123,7 +138,7 @@ impl Problem {
 
     /// The problem and its cause, for the log.
     pub fn caused_by(mut self, cause: &dyn Error) -> Self {
-        self.0.cause = Some(Chain(cause).to_string());
+        self.0.cause = Some(chain(cause));
         self
     }
 
@@ -151,18 +166,9 @@ impl From<EntropyError> for Problem {
 }
 
 /// An error and its sources on one line.
-struct Chain<'a>(&'a dyn Error);
-
-impl fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut error = self.0;
-        while let Some(source) = error.source() {
-            write!(f, ": {source}")?;
-            error = source;
-        }
-        Ok(())
-    }
+fn chain(error: &dyn Error) -> String {
+    let sources = std::iter::successors(error.source(), |source| (*source).source());
+    sources.fold(error.to_string(), |chain, source| format!("{chain}: {source}"))
 }
 
 impl IntoResponse for Problem {

@@ -2,10 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use lately_model::{
-    DeletionQuery, EventQuery, Faults, FeedQuery, IssueQuery, ListQuery, LiveQuery, RecordQuery,
-    RevocationQuery, SessionQuery, SourceLiveQuery, SourceQuery,
-};
+use lately_model::QueryString;
 
 use crate::code::Code;
 use crate::problem::Problem;
@@ -13,39 +10,6 @@ use crate::problem::Problem;
 /// A query string, parsed. Refused with 400 `invalid-query`. A request without a query string has an empty one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query<T>(pub T);
-
-/// A type that the model parses from a query string.
-pub trait QueryString: Sized {
-    /// Parses the text after the question mark.
-    ///
-    /// # Errors
-    /// With all faults of the text.
-    fn parse(query: &str) -> Result<Self, Faults>;
-}
-
-macro_rules! query_strings {
-    ($($query:ty),*) => {$(
-        impl QueryString for $query {
-            fn parse(query: &str) -> Result<Self, Faults> {
-                <$query>::parse(query)
-            }
-        }
-    )*};
-}
-
-query_strings!(
-    DeletionQuery,
-    EventQuery,
-    FeedQuery,
-    IssueQuery,
-    ListQuery,
-    LiveQuery,
-    RecordQuery,
-    RevocationQuery,
-    SessionQuery,
-    SourceLiveQuery,
-    SourceQuery
-);
 
 impl<T: QueryString, S: Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;

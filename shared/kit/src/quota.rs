@@ -19,11 +19,11 @@ use axum::response::Response;
 use lately_items::QuotaHolder;
 use lately_keys::QuotaKind;
 use lately_model::RequestsPerMinute;
-use lately_store::{QuotaError, QuotaHandle};
+use lately_store::{Op, QuotaError, QuotaHandle};
 
 use crate::caller::Caller;
 use crate::code::Code;
-use crate::op::{Op, Price};
+use crate::op::Price;
 use crate::problem::Problem;
 
 /// The header with the limit.
@@ -32,9 +32,10 @@ pub const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 /// The header with the rest.
 pub const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
-/// The quota that a request counts for.
+/// The quota that a request counts for, and the request's handle, which counts it.
 #[derive(Clone, Debug)]
 pub(crate) struct Quota {
+    op: Op,
     holder: QuotaHolder,
     kind: QuotaKind,
     limit: RequestsPerMinute,
@@ -42,23 +43,24 @@ pub(crate) struct Quota {
 
 impl Quota {
     /// The quota of a caller for a route of this price; none if the caller has no such limit.
-    pub(crate) fn of(caller: &Caller, price: Price) -> Option<Self> {
+    pub(crate) fn of(caller: &Caller, price: Price, op: &Op) -> Option<Self> {
         let kind = match price {
             Price::Free => return None,
             Price::Read | Price::ReadShared | Price::Stream => QuotaKind::Reads,
             Price::Write => QuotaKind::Writes,
         };
-        Some(Self { holder: caller.quota_holder(), kind, limit: caller.limits.of(kind)? })
+        let limit = caller.limits.of(kind)?;
+        Some(Self { op: op.clone(), holder: caller.quota_holder(), kind, limit })
     }
 
-    const fn on<'a>(&'a self, op: &'a Op) -> QuotaHandle<'a> {
-        op.0.quota(&self.holder, self.kind, self.limit)
+    const fn handle(&self) -> QuotaHandle<'_> {
+        self.op.quota(&self.holder, self.kind, self.limit)
     }
 
     /// Takes permission for so many requests.
-    pub(crate) async fn acquire(&self, op: &Op, count: u32) -> Result<(), Problem> {
+    pub(crate) async fn acquire(&self, count: u32) -> Result<(), Problem> {
         let (kind, limit) = (self.kind.as_str(), self.limit);
-        self.on(op).take(count).await.map_err(|error| match error {
+        self.handle().take(count).await.map_err(|error| match error {
             QuotaError::Table(error) => error.into(),
             QuotaError::Over(seconds) => {
                 let detail = format!("The token may make {limit} {kind} a minute. Try again in {seconds} s.");
@@ -77,19 +79,18 @@ impl Quota {
     }
 
     /// Adds the headers to a response that does not have them.
-    pub(crate) async fn add_headers(&self, mut response: Response, op: &Op) -> Response {
+    pub(crate) async fn add_headers(&self, response: &mut Response) {
         if !response.headers().contains_key(POLICY) {
-            let [policy, rest] = self.headers(&self.on(op).remaining().await.to_string());
+            let [policy, rest] = self.headers(&self.handle().remaining().await.to_string());
             response.headers_mut().extend([(POLICY, policy), (RATE_LIMIT, rest)]);
         }
-        response
     }
 }
 
 /// The permission of a request. A request that is more than one write, such as a batch, acquires the rest once it
 /// knows their number.
 #[derive(Clone, Debug)]
-pub struct Permission(Option<(Quota, Op)>);
+pub struct Permission(Option<Quota>);
 
 impl Permission {
     /// Waits until the caller may make one more request, for a response that takes long.
@@ -97,9 +98,9 @@ impl Permission {
     /// # Errors
     /// If the table cannot be used.
     pub async fn wait(&self) -> Result<(), Problem> {
-        let Some((quota, Op(op))) = &self.0 else { return Ok(()) };
+        let Some(quota) = &self.0 else { return Ok(()) };
         loop {
-            let op = op.step();
+            let op = quota.op.step();
             match op.quota(&quota.holder, quota.kind, quota.limit).take(1).await {
                 Ok(()) => return Ok(()),
                 Err(QuotaError::Over(seconds)) => {
@@ -116,11 +117,11 @@ impl Permission {
     /// 429 `rate-limited`: then the batch counts as one request. 422 `too-many-events`, if the batch has more events than
     /// the caller may write in a minute: such a batch can never be written.
     pub async fn acquire_all(&self, events: usize) -> Result<(), Problem> {
-        let Some((quota, op)) = &self.0 else { return Ok(()) };
+        let Some(quota) = &self.0 else { return Ok(()) };
         let limit = quota.limit;
         match u32::try_from(events).unwrap_or(u32::MAX) {
             0 | 1 => Ok(()),
-            events if events <= limit.get() => quota.acquire(op, events - 1).await,
+            events if events <= limit.get() => quota.acquire(events - 1).await,
             events => {
                 let detail = format!(
                     "The batch has {events} events, and the token may make {limit} writes a minute. Send smaller batches."
@@ -135,7 +136,6 @@ impl<S: Sync> FromRequestParts<S> for Permission {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let op = || parts.extensions.get::<Op>().expect("a quota comes from the request's handle").clone();
-        Ok(Self(parts.extensions.get::<Quota>().map(|quota| (quota.clone(), op()))))
+        Ok(Self(parts.extensions.get().cloned()))
     }
 }

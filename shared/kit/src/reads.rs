@@ -12,7 +12,7 @@ use axum::http::header::CONTENT_ENCODING;
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn};
 use axum::routing::{MethodFilter, MethodRouter, on};
-use lately_model::{Faults, NoQuery};
+use lately_model::{Faults, NoQuery, QueryString};
 
 use crate::body::{self, Body, Whole};
 use crate::caller::Caller;
@@ -22,7 +22,7 @@ use crate::op::Op;
 use crate::path::Part;
 use crate::precondition::Under;
 use crate::problem::Problem;
-use crate::query::{Query, QueryString};
+use crate::query::Query;
 use crate::quota::Permission;
 
 /// The check of a query string.

@@ -7,7 +7,6 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::response::Response;
 use axum::routing::get;
 use lately_keys::UnixMillis;
 use lately_model::RateLimits;
@@ -15,11 +14,12 @@ use lately_model::limits::BODY_BYTES;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::answer::Json;
 use crate::body::Whole;
 use crate::caller::{Caller, Identity};
+use crate::edge;
 use crate::lambda::HttpEvent;
 use crate::routes;
-use crate::{answer, edge};
 
 const SESSION: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -88,8 +88,8 @@ async fn a_lower_cap_on_bodies_applies() {
         let body = Body::from(vec![b' '; bytes]);
         Request::post("/sessions").extension(Identity::Known(caller(None, "admin"))).body(body).unwrap()
     };
-    async fn length(Whole(body): Whole) -> Response {
-        answer::json(StatusCode::OK, &body.len())
+    async fn length(Whole(body): Whole) -> Json<usize> {
+        Json(body.len())
     }
     let routes = routes! { "Sessions" POST "/sessions" Unlimited(Admin) Write length {} }.with_bodies_of(10);
     let router = edge::around(routes.into_router());

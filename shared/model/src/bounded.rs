@@ -50,6 +50,15 @@ macro_rules! bounded {
             number
         });
 
+        impl std::str::FromStr for $name {
+            type Err = $error;
+
+            /// Parses the number as it is written, without a sign or a leading zero.
+            fn from_str(text: &str) -> Result<Self, $error> {
+                crate::text::canonical(text).ok_or($error).and_then(Self::new)
+            }
+        }
+
         impl TryFrom<$integer> for $name {
             type Error = $error;
 

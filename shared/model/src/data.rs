@@ -4,8 +4,6 @@
 //! members retain their order, and a page costs no re-encoding. The checks guarantee what every reader must be able to
 //! rely on: it is JSON, made of whole characters, and not nested deeper than common readers accept.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -21,7 +19,7 @@ use crate::malformed;
 /// assert_eq!(serde_json::to_string(&data)?, data.as_str());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Data(Box<RawValue>);
 
@@ -89,12 +87,6 @@ impl PartialEq for Data {
 }
 
 impl Eq for Data {}
-
-impl fmt::Debug for Data {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Data").field(&self.as_str()).finish()
-    }
-}
 
 /// The depth of nested arrays and objects, counted without recursion.
 fn depth(json: &RawValue) -> usize {

@@ -4,13 +4,13 @@ use lately_keys::{Actor, Bucket, ErasureId, Topic, UnixMillis, User};
 use serde::{Deserialize, Serialize};
 
 use crate::body::{self, BodyError};
-use crate::fault::{FaultList, Faults, Pointer};
-use crate::query::{self, parse_bool};
+use crate::fault::{Fault, Faults, Pointer};
+use crate::query::{self, QueryString, parse_bool};
 
 /// The query of `DELETE /topics/{topic}`.
 ///
 /// ```
-/// use lately_model::DeletionQuery;
+/// use lately_model::{DeletionQuery, QueryString};
 ///
 /// let query = DeletionQuery::parse("confirm=posts")?;
 /// assert!(query.check(&"posts".parse()?).is_ok());
@@ -28,32 +28,25 @@ pub struct DeletionQuery {
     pub dry_run: bool,
 }
 
-impl DeletionQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all faults: unknown, repeated and ill-formed parameters.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for DeletionQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         query::parse(query, ["confirm", "dry_run"], |[confirm, dry_run], found| {
             let confirm = confirm.text(found);
             Some(Self { confirm, dry_run: dry_run.parsed(found, parse_bool).unwrap_or_default() })
         })
     }
+}
 
+impl DeletionQuery {
     /// Checks that the query may delete the topic of the path, or asks for a dry run.
     ///
     /// # Errors
     /// If `confirm` names another topic, or is absent although this is no dry run.
     pub fn check(&self, topic: &Topic) -> Result<(), Faults> {
-        let confirmed = match &self.confirm {
-            Some(named) => named == topic,
-            None => self.dry_run,
-        };
-        let mut found = FaultList::default();
-        if !confirmed {
-            found.add(&Pointer::root().child("confirm"), "must be the topic's name");
+        if self.confirm.as_ref().map_or(self.dry_run, |named| named == topic) {
+            return Ok(());
         }
-        found.or(confirmed.then_some(()))
+        Err(Fault { path: "/confirm".to_owned(), message: "must be the topic's name".to_owned() }.into())
     }
 }
 

@@ -104,8 +104,8 @@ pub use issue::{
 pub use malformed::Malformed;
 pub use page::{Page, PageSize, PageSizeError, WaitSeconds, WaitSecondsError};
 pub use query::{
-    EventQuery, FeedQuery, ListQuery, LiveQuery, NoQuery, RecordQuery, RevocationQuery, SessionQuery,
-    SourceLiveQuery, SourceQuery, TimeRange, TimeRangeError,
+    EventQuery, FeedQuery, ListQuery, LiveQuery, NoQuery, QueryString, RecordQuery, RevocationQuery,
+    SessionQuery, SourceLiveQuery, SourceQuery, TimeRange, TimeRangeError,
 };
 pub use rate::{RateLimits, RequestsPerMinute, RequestsPerMinuteError};
 pub use retention::{RetentionDays, RetentionDaysError};

@@ -1,12 +1,9 @@
 //! A page of a timeline, and its size.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::bounded::bounded;
 use crate::limits::{PAGE_SIZE, PAGE_SIZE_DEFAULT, WAIT_SECONDS};
-use crate::text::canonical;
 
 bounded! {
     /// The most entries on a page: 1 to 200, default 50.
@@ -28,27 +25,11 @@ impl PageSize {
     pub const MAX: Self = Self(PAGE_SIZE);
 }
 
-impl FromStr for PageSize {
-    type Err = PageSizeError;
-
-    fn from_str(text: &str) -> Result<Self, PageSizeError> {
-        canonical(text).ok_or(PageSizeError).and_then(Self::new)
-    }
-}
-
 bounded! {
     /// The seconds for which an empty page waits for an event: 0 to 25, default 0.
     WaitSeconds(u8): 0..=WAIT_SECONDS, default 0;
     /// The text is not a valid number of seconds.
     WaitSecondsError = "must be a whole number from {} to {}";
-}
-
-impl FromStr for WaitSeconds {
-    type Err = WaitSecondsError;
-
-    fn from_str(text: &str) -> Result<Self, WaitSecondsError> {
-        canonical(text).ok_or(WaitSecondsError).and_then(Self::new)
-    }
 }
 
 /// A page: `{"events":[…],"next":"…"|null,"newer":"…"|null,"has_more":true|false}`.

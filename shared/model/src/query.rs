@@ -11,6 +11,15 @@ use crate::fault::{FaultList, Faults, Pointer};
 use crate::fields::{Field, Fields};
 use crate::page::{PageSize, WaitSeconds};
 
+/// A type that is parsed from a query string.
+pub trait QueryString: Sized {
+    /// Reads a query string, without its `?`.
+    ///
+    /// # Errors
+    /// With all faults: unknown, repeated, ill-formed, missing and contradictory parameters.
+    fn parse(query: &str) -> Result<Self, Faults>;
+}
+
 /// The time range of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = flat::TimeRange))]
@@ -50,7 +59,7 @@ macro_rules! page_names {
 ///
 /// ```
 /// use lately_keys::Order;
-/// use lately_model::EventQuery;
+/// use lately_model::{EventQuery, QueryString};
 ///
 /// let query = EventQuery::parse("limit=20&order=asc&from=2026-11-20T09:30:00%2B01:00")?;
 /// assert_eq!((query.limit.get(), query.order), (20, Some(Order::OldestFirst)));
@@ -82,15 +91,13 @@ pub struct EventQuery {
     pub wait: WaitSeconds,
 }
 
-impl EventQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all faults: unknown, repeated and ill-formed parameters.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for EventQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         parse(query, page_names![], |page, found| Some(Self::read(page, found)))
     }
+}
 
+impl EventQuery {
     fn read(fields: [Field<String>; 8], found: &mut FaultList) -> Self {
         let [limit, order, cursor, from, to, event_type, consistent, wait] = fields;
         let limit = limit.text(found).unwrap_or_default();
@@ -109,7 +116,7 @@ impl EventQuery {
 /// The page query of a source's timeline.
 ///
 /// ```
-/// use lately_model::SourceQuery;
+/// use lately_model::{SourceQuery, QueryString};
 ///
 /// let query = SourceQuery::parse("topic=posts&month=2026-11")?;
 /// assert_eq!(query.topic, Some("posts".parse()?));
@@ -130,12 +137,8 @@ pub struct SourceQuery {
     pub wait_for: Option<EventId>,
 }
 
-impl SourceQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for SourceQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         parse(query, page_names!["wait_for", "topic", "month"], |fields, found| {
             let [page @ .., wait_for, topic, month] = fields;
             let [.., from, to, _, _, _] = &page;
@@ -165,12 +168,8 @@ pub struct FeedQuery {
     pub wait_for: Option<EventId>,
 }
 
-impl FeedQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for FeedQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         parse(query, page_names!["wait_for"], |[page @ .., wait_for], found| {
             let page = EventQuery::read(page, found);
             let wait_for = parse_wait_for(&wait_for, page.cursor.is_some(), found);
@@ -182,7 +181,7 @@ impl FeedQuery {
 /// The query of a live stream of a topic or a feed.
 ///
 /// ```
-/// use lately_model::LiveQuery;
+/// use lately_model::{LiveQuery, QueryString};
 ///
 /// assert_eq!(LiveQuery::parse("type=note")?.event_type, Some("note".parse()?));
 /// assert_eq!(LiveQuery::parse("token=x").unwrap_err().to_string(), "/token: is not a known field");
@@ -199,12 +198,8 @@ pub struct LiveQuery {
     pub event_type: Option<EventType>,
 }
 
-impl LiveQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all faults: unknown, repeated and ill-formed parameters.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for LiveQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         parse(query, ["cursor", "type"], |[cursor, event_type], found| {
             Some(Self { cursor: cursor.value, event_type: event_type.text(found) })
         })
@@ -221,12 +216,8 @@ pub struct SourceLiveQuery {
     pub topic: Option<Topic>,
 }
 
-impl SourceLiveQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all faults: unknown, repeated and ill-formed parameters.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for SourceLiveQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         parse(query, ["cursor", "type", "topic"], |[cursor, event_type, topic], found| {
             let live = LiveQuery { cursor: cursor.value, event_type: event_type.text(found) };
             Some(Self { live, topic: topic.text(found) })
@@ -245,12 +236,8 @@ pub struct ListQuery {
     pub cursor: Option<String>,
 }
 
-impl ListQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all faults: unknown, repeated and ill-formed parameters.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for ListQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         parse(query, ["limit", "cursor"], |[limit, cursor], found| {
             Some(Self { limit: limit.text(found).unwrap_or_default(), cursor: cursor.value })
         })
@@ -270,12 +257,8 @@ pub struct SessionQuery {
     pub cursor: Option<String>,
 }
 
-impl SessionQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all faults: unknown, repeated and ill-formed parameters.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for SessionQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         parse(query, ["user", "limit", "cursor"], |[user, limit, cursor], found| {
             let user = user.text(found);
             Some(Self { user, limit: limit.text(found).unwrap_or_default(), cursor: cursor.value })
@@ -291,12 +274,8 @@ pub struct RevocationQuery {
     pub user: User,
 }
 
-impl RevocationQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all faults: unknown, repeated and ill-formed parameters, and a missing user.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for RevocationQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         parse(query, ["user"], |[user], found| Some(Self { user: user.required(found).text(found)? }))
     }
 }
@@ -305,12 +284,8 @@ impl RevocationQuery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoQuery;
 
-impl NoQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all its parameters: each is unknown.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for NoQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         parse(query, [], |[], _| Some(Self))
     }
 }
@@ -324,12 +299,8 @@ pub struct RecordQuery {
     pub consistent: bool,
 }
 
-impl RecordQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all faults: unknown, repeated and ill-formed parameters.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for RecordQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         parse(query, ["consistent"], |[consistent], found| {
             Some(Self { consistent: consistent.parsed(found, parse_bool).unwrap_or_default() })
         })

@@ -1,7 +1,6 @@
 //! The writes and reads a minute that a caller may make.
 
 use std::fmt;
-use std::str::FromStr;
 
 use lately_keys::QuotaKind;
 use serde::{Deserialize, Serialize};
@@ -22,14 +21,6 @@ bounded! {
     RequestsPerMinute(u32): 1..=REQUESTS_PER_MINUTE;
     /// The number of requests is too low or too high.
     RequestsPerMinuteError = "must be a whole number from {} to {}";
-}
-
-impl FromStr for RequestsPerMinute {
-    type Err = RequestsPerMinuteError;
-
-    fn from_str(text: &str) -> Result<Self, RequestsPerMinuteError> {
-        text.parse().map_err(|_| RequestsPerMinuteError).and_then(Self::new)
-    }
 }
 
 impl fmt::Display for RequestsPerMinute {

@@ -1,7 +1,5 @@
 //! Sessions: their permissions and their lifetime.
 
-use std::borrow::Cow;
-
 use lately_keys::{SessionId, Topic, UnixMillis, User};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -147,11 +145,11 @@ pub struct OwnSession {
 /// The response to the creation of a session: the only response that contains its token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "document", derive(utoipa::ToSchema))]
-pub struct SessionToken<'a> {
+pub struct SessionToken {
     /// The session's id.
     pub id: SessionId,
     /// The token is returned only once, and stored only as a hash.
-    pub token: Cow<'a, str>,
+    pub token: String,
     /// When it expires.
     pub expires_at: UnixMillis,
 }

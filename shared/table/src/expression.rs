@@ -85,9 +85,6 @@ conditions! {
     /// The attribute has this value.
     equals(value) = "{} = {}";
 
-    /// The attribute has another value.
-    differs(value) = "{} <> {}";
-
     /// The attribute is less than a value.
     below(value) = "{} < {}";
 
@@ -99,9 +96,6 @@ conditions! {
 
     /// The attribute lies between two values, or is one of them.
     between(least, greatest) = "{} BETWEEN {} AND {}";
-
-    /// The attribute begins with a text.
-    begins_with(prefix) = "begins_with({}, {})";
 
     /// The attribute is a set of this many members, or fewer.
     size_at_most(members) = "size({}) <= {}";
@@ -324,12 +318,10 @@ mod tests {
         assert_eq!(text(Condition::exists("a")), "attribute_exists(#0)");
         assert_eq!(text(Condition::no_item()), "attribute_not_exists(#0)");
         assert_eq!(text(Condition::equals("a", "x")), "#0 = :0");
-        assert_eq!(text(Condition::differs("a", "x")), "#0 <> :0");
         assert_eq!(text(Condition::below("a", "x")), "#0 < :0");
         assert_eq!(text(Condition::at_most("a", "x")), "#0 <= :0");
         assert_eq!(text(Condition::above("a", "x")), "#0 > :0");
         assert_eq!(text(Condition::between("a", 1_u64, 2_u64)), "#0 BETWEEN :0 AND :1");
-        assert_eq!(text(Condition::begins_with("a", "x")), "begins_with(#0, :0)");
         assert_eq!(text(Condition::size_at_most("a", 3_u64)), "size(#0) <= :0");
         assert_eq!(text(Condition::lacks("a", "x")), "NOT contains(#0, :0)");
         let a = || Condition::equals("a", "x");

@@ -41,10 +41,7 @@ impl Table {
     /// Puts an item if a condition holds for the item under its key. Returns `None` if the item is put, and the item in
     /// its way otherwise: an empty one if there is none. An earlier attempt may have put that item.
     pub async fn put_if(&self, item: &Item, condition: &Condition) -> Result<Option<Item>, TableError> {
-        match put(self, item, Some(condition)).await {
-            Ok(()) => Ok(None),
-            Err(error) => error.refused().map(|(there, _)| Some(there.unwrap_or_default())),
-        }
+        in_the_way(put(self, item, Some(condition)).await)
     }
 
     /// Updates an item. Returns false if the update's condition does not hold.
@@ -65,11 +62,14 @@ impl Table {
     /// Deletes an item if a condition holds for it. Returns `None` if the item is deleted, and the item otherwise: an
     /// empty one if there is none.
     pub async fn delete_if(&self, key: Key, condition: &Condition) -> Result<Option<Item>, TableError> {
-        match delete(self, key, Some(condition)).await {
-            Ok(()) => Ok(None),
-            Err(error) => error.refused().map(|(there, _)| Some(there.unwrap_or_default())),
-        }
+        in_the_way(delete(self, key, Some(condition)).await)
     }
+}
+
+/// The item because of which a conditional write was not made: an empty one if there is none.
+fn in_the_way(written: Result<(), CallError>) -> Result<Option<Item>, TableError> {
+    let Err(error) = written else { return Ok(None) };
+    error.refused().map(|(there, _)| Some(there.unwrap_or_default()))
 }
 
 /// Puts an item, perhaps with a condition.

@@ -189,9 +189,10 @@ async fn an_ill_formed_key_is_refused() {
 fn faulty(api: &Api, faults: Faults, time: Duration) -> Api {
     let client = api.system.engine.client_with(faults).client();
     let store = Store::new(Connection::new(client, "lately", World::new(), time));
-    let routes = lately_write_event::routes(store.clone())
-        .and(lately_query_latest::routes(store.clone()))
-        .and(lately_records::routes(store));
+    let routes = lately_write_event::routes()
+        .and(lately_query_latest::routes())
+        .and(lately_records::routes())
+        .with_store(&store);
     api.serving(routes)
 }
 

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use lately_kit::access::Rule;
 use lately_kit::route::Routes;
-use lately_store::Store;
 
 use crate::document::story::Story;
 use crate::support::Api;
@@ -45,11 +44,10 @@ async fn the_document_follows_from_the_routes() {
 }
 
 /// A function's list of routes.
-type ListRoutes = fn(Store) -> Routes;
+type ListRoutes = fn() -> Routes;
 
-#[tokio::test]
-async fn the_templates_routes_follow_from_the_functions() {
-    let store = Api::empty().await.system.store;
+#[test]
+fn the_templates_routes_follow_from_the_functions() {
     let functions: [(&str, ListRoutes); 5] = [
         ("write-event", lately_write_event::routes),
         ("query-latest", lately_query_latest::routes),
@@ -62,7 +60,7 @@ async fn the_templates_routes_follow_from_the_functions() {
         let begin = format!("# <routes> of functions/{function}, written by scripts/document\n");
         let (before, rest) = template.split_once(&begin).expect(&begin);
         let (_, after) = rest.split_once("        # </routes>").expect(&begin);
-        format!("{before}{begin}{}        # </routes>{after}", events(&routes(store.clone())))
+        format!("{before}{begin}{}        # </routes>{after}", events(&routes()))
     });
     check("template.yaml", &fresh);
 }

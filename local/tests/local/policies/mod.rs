@@ -67,11 +67,12 @@ impl WitnessedSystem {
         let pump = pumped.pump(Destination::memory(), PumpFaults::default(), None).unwrap();
         let handle = pump.handle();
         tokio::spawn(pump.run());
-        let routes = lately_write_event::routes(write_event.store(&client))
-            .and(lately_query_latest::routes(query_latest.store(&client)))
-            .and(lately_follow::routes(follow.store(&client)))
-            .and(lately_records::routes(records.store(&client)))
-            .and(lately_consume::routes(consume.store(&client)))
+        let routes = lately_write_event::routes()
+            .with_store(&write_event.store(&client))
+            .and(lately_query_latest::routes().with_store(&query_latest.store(&client)))
+            .and(lately_follow::routes().with_store(&follow.store(&client)))
+            .and(lately_records::routes().with_store(&records.store(&client)))
+            .and(lately_consume::routes().with_store(&consume.store(&client)))
             .and(lately_live::routes(&live_of(live.store(&client), &issuers)));
         let authorizer = authorizer_of(authorize.store(&client), &issuers);
         let authorizer = from_fn_with_state(authorizer, lately_authorize::authorize);

@@ -56,14 +56,14 @@ pub(super) async fn writes(watched: &WitnessedSystem) {
     let batches = Target::operation(Operation::BatchWriteItem);
     let half = hurt(api, batches, 1, Fault::Unprocessed(0.5));
     for (client, body) in [(hot, event()), (half, vec![event(); 10].into())] {
-        let routes = lately_write_event::routes(write_event.store(&client));
+        let routes = lately_write_event::routes().with_store(&write_event.store(&client));
         let posted = api.serving(routes).call("dev", "POST /topics/posts/events", body.to_string()).await;
         posted.is_ok(201);
     }
     // A wide topic that is throttled: the events of the shard are counted.
     api.call("dev", "PUT /topics/wide", r#"{"min_shards":32}"#).await.is_ok(201);
     let hot = hurt(api, puts(), 3, Fault::Throttle(Throttle::TableKeyRange));
-    let routes = lately_write_event::routes(write_event.store(&hot));
+    let routes = lately_write_event::routes().with_store(&write_event.store(&hot));
     api.serving(routes).call("dev", "POST /topics/wide/events", event().to_string()).await.is_ok(201);
     // Retried so late that the event's time would not be accepted now.
     let store = write_event.store(&api.system.engine.client());
@@ -99,7 +99,7 @@ pub(super) async fn writes(watched: &WitnessedSystem) {
     );
     let lost = write_event.client(&api.system.engine.client_with(lost).client());
     let hurried = Store::new(Connection::new(lost, "lately", World::new(), Duration::from_millis(200)));
-    let routes = lately_write_event::routes(hurried);
+    let routes = lately_write_event::routes().with_store(&hurried);
     let body = Value::from(vec![event(); 25]).to_string();
     let part = api.serving(routes).call("dev", "POST /topics/posts/events", body).await;
     part.is(503, "partially-accepted");
@@ -144,7 +144,7 @@ pub(super) async fn follows_and_feeds(watched: &WitnessedSystem) {
     {
         let in_shard = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
         let busy = hurt(api, in_shard, 1, fault);
-        let follows = api.serving(lately_follow::routes(follow.store(&busy)));
+        let follows = api.serving(lately_follow::routes().with_store(&follow.store(&busy)));
         follows.call("dev", &format!("PUT /users/{user}/following/actor:eve"), "").await.is_ok(201);
     }
 }
@@ -182,7 +182,7 @@ pub(super) async fn records(watched: &WitnessedSystem) {
     let target = Target::operation(Operation::TransactWriteItems).partition("EVENTS#");
     for fault in [Fault::TransactionConflict, Fault::Throttle(Throttle::TableKeyRange)] {
         let hot = hurt(api, target.clone(), 3, fault);
-        let issues = api.serving(lately_records::routes(records.store(&hot)));
+        let issues = api.serving(lately_records::routes().with_store(&records.store(&hot)));
         issues.call("ada", "POST /repos/octo/hello/issues", r#"{"title":"t"}"#).await.is_ok(201);
     }
 }

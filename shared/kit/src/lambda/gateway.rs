@@ -48,54 +48,40 @@ const NO_PATH: &AsciiSet = &NO_QUERY.add(b'?').add(b'`').add(b'{').add(b'}');
 /// The header from which `lambda_http` reads the scheme of a URI.
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// A request as the gateway sends it, checked: `lambda_http` can make a request from it without a panic.
+/// A request as the gateway or a function URL sends it, checked: `lambda_http` can make a request from it without a
+/// panic. `IS_DECODED` is true if the path is decoded, and false if it is as the client sent it.
 #[derive(Debug)]
-pub struct HttpEvent(ApiGatewayV2httpRequest);
+pub struct CheckedEvent<const IS_DECODED: bool>(ApiGatewayV2httpRequest);
 
-/// A request as a function URL sends it, checked like [`HttpEvent`]. The path is as the client sent it.
-#[derive(Debug)]
-pub struct UrlEvent(ApiGatewayV2httpRequest);
+/// A request as the gateway sends it.
+pub type HttpEvent = CheckedEvent<true>;
 
-impl<'de> Deserialize<'de> for HttpEvent {
+/// A request as a function URL sends it.
+pub type UrlEvent = CheckedEvent<false>;
+
+impl<'de, const IS_DECODED: bool> Deserialize<'de> for CheckedEvent<IS_DECODED> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        checked(deserializer, path::encoded).map(Self)
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        let event = serde_json::from_str(json.get()).or_else(|_| without_refused_headers(json.get()));
+        let mut event: ApiGatewayV2httpRequest = event.map_err(D::Error::custom)?;
+        let path = event.raw_path.unwrap_or_default();
+        let path = if IS_DECODED { path::encoded(&path) } else { path::escaped(&path, NO_PATH) };
+        let query = event.raw_query_string.unwrap_or_default();
+        let query = utf8_percent_encode(&query, NO_QUERY).to_string();
+        // The library's URI holds the same query and a path that is no longer, so it is a URI if this is one.
+        target(&path, Some(&query)).map_err(D::Error::custom)?;
+        event.raw_path = Some(path);
+        event.raw_query_string = Some(query);
+        if event.is_base64_encoded {
+            STANDARD.decode(event.body.as_deref().unwrap_or_default()).map_err(D::Error::custom)?;
+        }
+        // The library puts these in front of the path. No route reads them, and a client can send a host that is not
+        // valid.
+        event.headers.remove(HOST);
+        event.headers.remove(FORWARDED_PROTO);
+        event.request_context.domain_name = None;
+        Ok(Self(event))
     }
-}
-
-impl<'de> Deserialize<'de> for UrlEvent {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let as_sent = |path: &str| {
-            let slash = if path.starts_with('/') { "" } else { "/" };
-            format!("{slash}{}", utf8_percent_encode(path, NO_PATH))
-        };
-        checked(deserializer, as_sent).map(Self)
-    }
-}
-
-/// Reads an event, makes its path one of a URI, and checks it.
-fn checked<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    path: impl Fn(&str) -> String,
-) -> Result<ApiGatewayV2httpRequest, D::Error> {
-    let json = Box::<RawValue>::deserialize(deserializer)?;
-    let event = serde_json::from_str(json.get()).or_else(|_| without_refused_headers(json.get()));
-    let mut event: ApiGatewayV2httpRequest = event.map_err(D::Error::custom)?;
-    let path = path(&event.raw_path.unwrap_or_default());
-    let query = event.raw_query_string.unwrap_or_default();
-    let query = utf8_percent_encode(&query, NO_QUERY).to_string();
-    // The library's URI holds the same query and a path that is no longer, so it is a URI if this is one.
-    target(&path, Some(&query)).map_err(D::Error::custom)?;
-    event.raw_path = Some(path);
-    event.raw_query_string = Some(query);
-    if event.is_base64_encoded {
-        STANDARD.decode(event.body.as_deref().unwrap_or_default()).map_err(D::Error::custom)?;
-    }
-    // The library puts these in front of the path. No route reads them, and a client can send a host that is not
-    // valid.
-    event.headers.remove(HOST);
-    event.headers.remove(FORWARDED_PROTO);
-    event.request_context.domain_name = None;
-    Ok(event)
 }
 
 impl HttpEvent {
@@ -108,14 +94,8 @@ impl HttpEvent {
     }
 }
 
-impl From<HttpEvent> for LambdaRequest {
-    fn from(HttpEvent(event): HttpEvent) -> Self {
-        Self::ApiGatewayV2(event)
-    }
-}
-
-impl From<UrlEvent> for LambdaRequest {
-    fn from(UrlEvent(event): UrlEvent) -> Self {
+impl<const IS_DECODED: bool> From<CheckedEvent<IS_DECODED>> for LambdaRequest {
+    fn from(CheckedEvent(event): CheckedEvent<IS_DECODED>) -> Self {
         Self::ApiGatewayV2(event)
     }
 }
@@ -158,8 +138,7 @@ pub(super) struct Answer(pub(super) Response);
 impl IntoResponse for Answer {
     fn into_response(self) -> Pin<Box<dyn Future<Output = lambda_http::Response<lambda_http::Body>> + Send>> {
         Box::pin(async {
-            let (mut parts, body) = self.0.into_parts();
-            give_one_value_each(&mut parts.headers);
+            let (parts, body) = self.0.into_parts();
             let body = body.collect().await.expect("a body that is in memory cannot fail").to_bytes().into();
             let body = match String::from_utf8(body) {
                 Ok(text) => lambda_http::Body::Text(text),
@@ -170,14 +149,8 @@ impl IntoResponse for Answer {
     }
 }
 
-/// A response that is streamed, with one value for each header.
-pub(super) fn with_one_value_each(mut response: Response) -> Response {
-    give_one_value_each(response.headers_mut());
-    response
-}
-
 /// Joins the values of each header into one, because the event that is sent has room for one value only.
-fn give_one_value_each(headers: &mut HeaderMap) {
+pub(super) fn give_one_value_each(headers: &mut HeaderMap) {
     let names = headers.keys().filter(|name| headers.get_all(*name).iter().count() > 1);
     for name in names.cloned().collect::<Vec<_>>() {
         let values: Vec<_> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();

@@ -67,13 +67,9 @@ impl From<PutTopicError> for Problem {
     }
 }
 
-impl From<EventNotFound> for Problem {
-    fn from(_: EventNotFound) -> Self {
-        Self::new(
-            Code::EventNotFound,
-            "The topic has no such event: it never existed, was deleted, or is past its retention.",
-        )
-    }
+with_detail! {
+    EventNotFound => EventNotFound
+        "The topic has no such event: it never existed, was deleted, or is past its retention.";
 }
 
 impl From<GetEventError> for Problem {
@@ -90,10 +86,9 @@ impl From<DeleteEventError> for Problem {
     fn from(error: DeleteEventError) -> Self {
         match error {
             DeleteEventError::Topic(error) => of_writer(error),
-            DeleteEventError::NotYours { .. } => Self::new(
-                Code::Forbidden,
-                "The event belongs to another actor. Deleting it needs the scope act-as.",
-            ),
+            DeleteEventError::NotYours { .. } => {
+                Self::forbidden("The event belongs to another actor. Deleting it needs the scope act-as.")
+            }
             DeleteEventError::Table(error) => error.into(),
         }
     }
@@ -118,10 +113,9 @@ impl From<WriteError> for Problem {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Topic(error) => of_writer(error),
-            WriteError::ImportNotAllowed(_) => Self::new(
-                Code::Forbidden,
-                "An event is more than 60 s in the past. Sending it needs the scope import.",
-            ),
+            WriteError::ImportNotAllowed(_) => {
+                Self::forbidden("An event is more than 60 s in the past. Sending it needs the scope import.")
+            }
             WriteError::TooOld(indices) => {
                 let fault = |index| Fault { path: format!("/{index}/at"), ..too_old() };
                 let faults = Faults::new(indices.into_iter().map(fault).collect());

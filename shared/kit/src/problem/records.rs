@@ -94,22 +94,11 @@ fn in_future(code: Code, path: &str) -> Problem {
     Problem::of_faults(code, Fault { path: path.to_owned(), message }.into())
 }
 
-impl From<SessionNotFound> for Problem {
-    fn from(_: SessionNotFound) -> Self {
-        Self::new(Code::NotFound, "The session never existed, was revoked, or has expired.")
-    }
-}
-
-impl From<ErasureNotFound> for Problem {
-    fn from(_: ErasureNotFound) -> Self {
-        Self::new(Code::NotFound, "There is no erasure with this id.")
-    }
-}
-
-impl From<DocumentNotFound> for Problem {
-    fn from(_: DocumentNotFound) -> Self {
-        Self::new(Code::NotFound, "The record never existed or was deleted.")
-    }
+with_detail! {
+    SessionNotFound => NotFound "The session never existed, was revoked, or has expired.";
+    ErasureNotFound => NotFound "There is no erasure with this id.";
+    DocumentNotFound => NotFound "The record never existed or was deleted.";
+    IssueNotFound => NotFound "The repository has no issue with this number.";
 }
 
 impl From<WriteDocumentError> for Problem {
@@ -130,12 +119,6 @@ impl From<WriteDocumentError> for Problem {
             ),
             WriteDocumentError::Table(error) => error.into(),
         }
-    }
-}
-
-impl From<IssueNotFound> for Problem {
-    fn from(_: IssueNotFound) -> Self {
-        Self::new(Code::NotFound, "The repository has no issue with this number.")
     }
 }
 

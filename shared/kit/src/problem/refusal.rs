@@ -1,9 +1,10 @@
 //! The problems of input that keys or model refuse.
 
+use lately_items::IdempotencyKeyError;
 use lately_keys::{
     CursorError, ErasureIdError, IdError, IssueNumberError, NameError, SessionIdError, SourceError,
 };
-use lately_model::{BatchError, BodyError, TopicFault};
+use lately_model::{BatchError, BodyError, PreconditionError, TopicFault};
 
 use super::Problem;
 use crate::code::Code;
@@ -21,6 +22,7 @@ macro_rules! refused {
 
 refused!(NameError => InvalidName, SourceError => InvalidName, IssueNumberError => InvalidName, IdError => InvalidId);
 refused!(SessionIdError => InvalidId, ErasureIdError => InvalidId, CursorError => InvalidCursor);
+refused!(IdempotencyKeyError => InvalidIdempotencyKey, PreconditionError => InvalidPrecondition);
 
 impl From<BatchError> for Problem {
     fn from(refused: BatchError) -> Self {

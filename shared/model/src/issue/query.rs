@@ -5,7 +5,7 @@ use lately_keys::{IssueNumber, IssuePriority, IssueStatus, Order};
 use crate::fault::{FaultList, Faults};
 use crate::fields::Field;
 use crate::page::PageSize;
-use crate::query::{self, parse_bool};
+use crate::query::{self, QueryString, parse_bool};
 use crate::revision::Revision;
 
 /// The issues of a repository to list. It also decides where they are read.
@@ -40,7 +40,7 @@ pub struct IssuesAwaited {
 ///
 /// ```
 /// use lately_keys::IssueStatus;
-/// use lately_model::{IssueQuery, IssueView};
+/// use lately_model::{IssueQuery, IssueView, QueryString};
 ///
 /// let query = IssueQuery::parse("status=open&from=10&to=19&wait_for=12@1795167000000001")?;
 /// assert_eq!(query.view, IssueView::Status(IssueStatus::Open));
@@ -77,12 +77,8 @@ pub struct IssueQuery {
 
 lately_keys::schema!(IssuesAwaited, inline, text("^[1-9][0-9]{0,7}@(0|[1-9][0-9]{0,19})$"));
 
-impl IssueQuery {
-    /// Reads a query string, without its `?`.
-    ///
-    /// # Errors
-    /// With all faults: unknown, repeated, ill-formed and contradictory parameters.
-    pub fn parse(query: &str) -> Result<Self, Faults> {
+impl QueryString for IssueQuery {
+    fn parse(query: &str) -> Result<Self, Faults> {
         let names =
             ["status", "priority", "from", "to", "order", "limit", "cursor", "wait_for", "consistent"];
         query::parse(query, names, |fields, found| {

@@ -11,7 +11,7 @@ use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle, When};
 use lately_items::{AnyKey, FollowerCountKey};
 use lately_keys::{ErasureId, EventId, TableKey, Topic};
-use lately_model::{Erasure, ErasureCounts, ErasureState, ListQuery, NewErasure, NewEvent};
+use lately_model::{Erasure, ErasureCounts, ErasureState, ListQuery, NewErasure, NewEvent, QueryString};
 use lately_store::{ErasureError, FeedSettings, WriteError};
 
 use self::life::{asked, by, lived, lived_shortly, of_ada};

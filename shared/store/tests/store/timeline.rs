@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lately_keys::{Cursor, Fingerprint, Order, Source};
-use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
+use lately_model::{EventQuery, Page, QueryString, SourceQuery, TimelineEvent};
 use lately_store::{Cost, Store, TimelineError};
 
 use crate::feed::behind;

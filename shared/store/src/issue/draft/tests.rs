@@ -1,5 +1,5 @@
 use lately_keys::{IssueStatus, UnixMillis};
-use lately_model::{Labels, Revision};
+use lately_model::{Labels, QueryString, Revision};
 
 use super::*;
 

@@ -7,7 +7,7 @@ use lately_engine::Engine;
 use lately_engine::fault::FaultyClient;
 use lately_items::{EventKey, IssueKey, RepositoryKey};
 use lately_keys::{Actor, EventId, TableKey};
-use lately_model::{Issue, IssueChange, IssueQuery, NewIssue, Precondition, Revision};
+use lately_model::{Issue, IssueChange, IssueQuery, NewIssue, Precondition, QueryString, Revision};
 use lately_store::{ChangeIssueError, Store};
 
 use crate::support::{Item, items};
