@@ -2,6 +2,7 @@
 //!
 //! The service stores no erased name, so this command adds the names to the receipt that it prints.
 
+use clap::ArgGroup;
 use lately_client::{Lately, Operation};
 use lately_keys::{Actor, ErasureId, Source, User};
 use lately_model::{Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewErasure};
@@ -16,7 +17,7 @@ use crate::client::view::View::List;
 use crate::commands::commands;
 use crate::counted::counted;
 use crate::failure::Failure;
-use crate::operate::erasure::{self, ErasureCheckCommand};
+use crate::operate::erasure::ErasureCheckCommand;
 use crate::terminal::Terminal;
 
 /// The fields of a receipt.
@@ -27,12 +28,18 @@ const RECEIPT: &str = "id,actor,user,state,started at=started_at,finished at=fin
 /// Erase an actor, a user, or both, and print the receipt (scope admin)
 #[derive(Clone, Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(group(ArgGroup::new("names").required(true).multiple(true)))]
 pub struct EraseOptions {
     #[command(subcommand)]
     command: Option<EraseCommand>,
 
-    #[command(flatten)]
-    names: Names,
+    /// Erase this actor's events
+    #[arg(long, value_name = "ACTOR", group = "names")]
+    actor: Option<Actor>,
+
+    /// Erase this user's profile, sessions, feed and follows
+    #[arg(long, value_name = "USER", group = "names")]
+    user: Option<User>,
 
     /// The actor's name once more, or the user's if you name no actor; without it, the command asks for the name on a
     /// terminal
@@ -82,23 +89,11 @@ enum EraseCommand {
     Check(ErasureCheckCommand),
 }
 
-#[derive(Clone, Debug, clap::Args)]
-#[group(required = true, multiple = true)]
-struct Names {
-    /// Erase this actor's events
-    #[arg(long, value_name = "ACTOR")]
-    actor: Option<Actor>,
-
-    /// Erase this user's profile, sessions, feed and follows
-    #[arg(long, value_name = "USER")]
-    user: Option<User>,
-}
-
 pub(crate) async fn run(options: EraseOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
-    let EraseOptions { command, names: Names { actor, user }, confirm, wait, access } = options;
+    let EraseOptions { command, actor, user, confirm, wait, access } = options;
     match command {
         Some(EraseCommand::Read(command)) => return command.run(terminal).await,
-        Some(EraseCommand::Check(command)) => return erasure::run(command, terminal).await,
+        Some(EraseCommand::Check(command)) => return command.run(terminal).await,
         None => {}
     }
     let mut session = Session::open(access, terminal)?;

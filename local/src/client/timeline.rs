@@ -76,10 +76,7 @@ pub struct PageArguments {
 fn order_parser() -> impl TypedValueParser<Value = Order> {
     let names = [("desc", "Newest first"), ("asc", "Oldest first")];
     let names = names.map(|(name, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(names).map(|name| match name.as_str() {
-        "asc" => Order::OldestFirst,
-        _ => Order::NewestFirst,
-    })
+    PossibleValuesParser::new(names).map(|name| name.parse().expect("the name of an order"))
 }
 
 /// A table of events: a column for each of these fields of an event.

@@ -90,16 +90,9 @@ pub(super) async fn create(
 /// Changes the settings of a topic. A PUT alone would create a topic that does not exist.
 pub(super) async fn set(
     topic: Topic,
-    bucket: Option<String>,
     settings: SettingsArguments,
     session: &mut Session<'_>,
 ) -> Result<(), Failure> {
-    if let Some(bucket) = bucket {
-        return Err(Failure::usage(format!(
-            "the width of a topic's buckets is fixed when the topic is created: create another topic with \
-             --bucket {bucket}"
-        )));
-    }
     if json!(settings) == json!({}) {
         return Err(Failure::usage("name at least one setting: see lately topic set --help"));
     }
@@ -108,25 +101,12 @@ pub(super) async fn set(
     session.show(topic.put(&settings), TOPIC).await
 }
 
-/// The confirmation of a deletion, and the wait for its end.
-#[derive(Clone, Debug, clap::Args)]
-pub struct EndArguments {
-    /// The topic's name, to confirm the deletion; without it, the command asks for the name on a terminal
-    #[arg(long, value_name = "TOPIC")]
-    confirm: Option<Topic>,
-
-    /// Print what the deletion would delete, and delete nothing
-    #[arg(long, conflicts_with_all = ["confirm", "wait"])]
-    dry_run: bool,
-
-    /// Wait until the topic is deleted
-    #[arg(long)]
-    wait: bool,
-}
-
+/// Deletes a topic once its name is confirmed.
 pub(super) async fn delete(
     topic: Topic,
-    EndArguments { confirm, dry_run, wait }: EndArguments,
+    confirm: Option<Topic>,
+    dry_run: bool,
+    wait: bool,
     session: &mut Session<'_>,
 ) -> Result<(), Failure> {
     if dry_run {
