@@ -287,7 +287,7 @@ commands! {
             let settings = NewConsumer { start: from, settle_seconds };
             let created = session.ask(consumer.of(session).put(&settings)).await?;
             if created.response.status == StatusCode::OK {
-                session.log("the consumer exists already; its position does not change")?;
+                session.terminal.log("the consumer exists already; its position does not change")?;
             }
             session.print_response(&created.response, CONSUMER)
         };
@@ -365,7 +365,7 @@ commands! {
             let done = session.ask(session.api.sessions().revoke_all(&user)).await?;
             match session.json {
                 true => session.print_body(&done.response),
-                false => session.log(format_args!("revoked {} of {user}", counted(done.value.revoked, "session"))),
+                false => session.terminal.log(format_args!("revoked {} of {user}", counted(done.value.revoked, "session"))),
             }
         };
 }

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use lately_client::{Lately, Operation};
 use lately_keys::{BucketWidth, Topic};
 use lately_model::{EndingState, TopicDeletion, Views};
-use reqwest::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -72,13 +71,9 @@ pub(super) async fn create(
     settings: SettingsArguments,
     session: &mut Session<'_>,
 ) -> Result<(), Failure> {
-    match session.ask(session.api.topic(&topic).get()).await {
-        Ok(_) => {
-            let there = format!("the topic {topic} exists already; lately topic set changes it");
-            return Err(Failure::new(5, there));
-        }
-        Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => {}
-        Err(failure) => return Err(failure),
+    if session.find(session.api.topic(&topic).get()).await?.is_some() {
+        let there = format!("the topic {topic} exists already; lately topic set changes it");
+        return Err(Failure::new(5, there));
     }
     let mut body = json!(settings);
     if let Some(bucket) = bucket {
@@ -124,8 +119,13 @@ async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failur
     confirm::needs_terminal(|| format!("add --confirm {topic} to delete the topic and all of its events"))?;
     let found = session.ask(session.api.topic(topic).preview_deletion()).await?.value;
     let [buckets, consumers] = [counted(found.buckets, "bucket"), counted(found.consumers, "consumer")];
-    session.log(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
-    confirm::ask(session.stderr, topic.as_str(), "type the topic's name to delete it", "nothing is deleted")?;
+    session.terminal.log(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
+    confirm::ask(
+        session.terminal.stderr,
+        topic.as_str(),
+        "type the topic's name to delete it",
+        "nothing is deleted",
+    )?;
     Ok(topic.clone())
 }
 
@@ -150,5 +150,5 @@ pub(super) async fn show_deletion(
     if session.json || answer.value.state == EndingState::Done {
         return Ok(());
     }
-    session.log(format_args!("the deletion continues: lately topic deletion {topic} --wait"))
+    session.terminal.log(format_args!("the deletion continues: lately topic deletion {topic} --wait"))
 }

@@ -5,14 +5,13 @@
 
 use std::io::Read;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use lately_kit::clock;
 use lately_model::{Erasure, ErasureReceipt, ErasureState};
 use lately_store::{ErasureCheck, ErasureFinding, ErasureTrace};
 
-use crate::commands::commands;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::operate::table::{READ_RATE, TableArguments};
@@ -21,27 +20,8 @@ use crate::terminal::Terminal;
 /// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 
-commands! {
-    /// The commands that read an erasure directly in the table.
-    pub(crate) ErasureCheckCommand in terminal: Terminal<'_>,
-
-    /// Prove with a receipt that the table holds nothing of the erased person
-    ///
-    /// Prints the remaining items, and fails if there are any. Items that expire by themselves are counted, and so are items that
-    /// are younger than the erasure. An event that was imported later with an older time counts as remaining.
-    Verify(
-        table: TableArguments;
-        /// The file with the receipt, as `lately erase --wait --json` prints it; - reads it from standard input
-        receipt: PathBuf,
-        /// The number of items to read per second [default: 1000; 10000 in the local program's table]
-        #[arg(long, value_name = "N")]
-        rate: Option<NonZeroU32>
-    )
-        verify(table, &receipt, rate, terminal);
-}
-
 /// Proves an erasure.
-async fn verify(
+pub(crate) async fn verify(
     table: TableArguments,
     receipt: &Path,
     rate: Option<NonZeroU32>,
