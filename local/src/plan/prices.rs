@@ -28,17 +28,11 @@ impl PriceList {
 struct Price {
     /// The number of units for which the price is.
     per: f64,
-    #[serde(flatten)]
-    dollars: Dollars,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-enum Dollars {
-    #[serde(rename = "dollars")]
-    Flat(f64),
+    /// A price for any amount.
+    dollars: Option<f64>,
     /// The ends of the tiers, in the price's own unit, and the price up to there. The last tier has no end.
-    #[serde(rename = "tiers")]
-    Tiers(Vec<(Option<f64>, f64)>),
+    #[serde(default)]
+    tiers: Vec<(Option<f64>, f64)>,
 }
 
 /// The prices of one Region.
@@ -95,17 +89,14 @@ impl Prices {
 }
 
 impl Price {
-    /// The tiers; a flat price is one without an end.
-    fn tiers(&self) -> Vec<(Option<f64>, f64)> {
-        match &self.dollars {
-            Dollars::Flat(dollars) => vec![(None, *dollars)],
-            Dollars::Tiers(tiers) => tiers.clone(),
-        }
+    /// The tiers; a price for any amount is one without an end.
+    fn tiers(&self) -> impl Iterator<Item = (Option<f64>, f64)> {
+        self.dollars.map(|dollars| (None, dollars)).into_iter().chain(self.tiers.iter().copied())
     }
 
     fn is_valid(&self) -> bool {
-        let tiers = self.tiers();
-        self.per > 0.0 && !tiers.is_empty() && tiers.iter().all(|(_, dollars)| *dollars >= 0.0)
+        let has_one_form = self.dollars.is_some() == self.tiers.is_empty();
+        self.per > 0.0 && has_one_form && self.tiers().all(|(_, dollars)| dollars >= 0.0)
     }
 
     fn of(&self, amount: f64) -> f64 {

@@ -57,8 +57,10 @@ const FOLLOWS: [(&str, &[&str]); 3] = [
 /// The settings of the reported topic.
 const BILLED: &str = r#"{"bucket":"hour","retention_days":90,"fan_out":false,"views":["actor","type"]}"#;
 
-/// Each topic: its name, its settings, its events a day, and how one is made.
-const DEMOS: [(&str, &str, u64, fn(&mut fastrand::Rng) -> NewEvent); 3] = [
+/// A demo topic: its name, its settings, its events a day, and the function that makes one.
+type Demo = (&'static str, &'static str, u64, fn(&mut fastrand::Rng) -> NewEvent);
+
+const DEMOS: [Demo; 3] = [
     ("posts", "{}", 60, post),
     (BILLING, BILLED, 96, billing),
     ("deploys", r#"{"bucket":"month","min_shards":4}"#, 12, deploy),
