@@ -84,7 +84,6 @@ fn import(statement: &str) -> Option<(String, String)> {
 fn exported(line: &str) -> Option<&str> {
     let kinds = ["const ", "function ", "async function ", "async function* ", "class "];
     let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
-    rest.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-        .next()
-        .filter(|it| !it.is_empty())
+    let name = rest.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').next();
+    name.filter(|it| !it.is_empty())
 }

@@ -4,16 +4,16 @@
 
 use clap::builder::Resettable;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Subcommand};
+use clap_complete::Shell;
 
 use crate::client::check::{self, CheckOptions};
 use crate::client::command::{EventsCommand, FeedCommand, RecordsCommand};
 use crate::client::consume::{self, ConsumeOptions};
 use crate::client::erase::{self, EraseOptions};
 use crate::client::load::{self, LoadOptions};
-use crate::completions::{self, CompletionsOptions};
+use crate::completions;
 use crate::failure::Failure;
 use crate::operate::dlq::DlqCommand;
-use crate::operate::feed_repair;
 use crate::operate::migrate::{self, MigrateOptions};
 use crate::operate::report::ReportCommand;
 use crate::operate::token::TokenCommand;
@@ -72,7 +72,10 @@ pub enum Command {
     /// Print a shell's completion script
     ///
     /// Example: lately completions bash > ~/.local/share/bash-completion/completions/lately
-    Completions(CompletionsOptions),
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
     /// Create, list and revoke tokens in the table, also before there is a first token
     #[command(subcommand)]
     Token(TokenCommand),
@@ -105,12 +108,12 @@ impl Command {
         match self {
             Self::Events(command) => Box::pin(command.run(terminal)).await,
             Self::Feed(FeedCommand::Read(command)) => Box::pin(command.run(terminal)).await,
-            Self::Feed(FeedCommand::Repair(command)) => Box::pin(feed_repair::run(command, terminal)).await,
+            Self::Feed(FeedCommand::Repair(command)) => Box::pin(command.run(terminal)).await,
             Self::Records(command) => Box::pin(command.run(terminal)).await,
             Self::Erase(options) => Box::pin(erase::run(*options, terminal)).await,
             Self::Check(options) => Box::pin(check::run(*options, terminal)).await,
             Self::Load(options) => Box::pin(load::run(*options, terminal)).await,
-            Self::Completions(options) => Ok(completions::run(options, Lately::command(), terminal.stdout)?),
+            Self::Completions { shell } => Ok(completions::run(shell, Lately::command(), terminal.stdout)?),
             Self::Token(command) => Box::pin(command.run(&mut terminal)).await,
             Self::Dlq(command) => Box::pin(command.run(&mut terminal)).await,
             Self::Work(command) => Box::pin(command.run(&mut terminal)).await,
@@ -195,16 +198,12 @@ fn name_of(matches: &ArgMatches) -> String {
 /// The layout of the help.
 fn template() -> String {
     let lately = Command::augment_subcommands(clap::Command::new("lately"));
-    let is_shown =
-        |operate: bool| move |command: &&clap::Command| OPERATE.contains(&command.get_name()) == operate;
-    let list = |operate: bool| -> String {
-        let commands = lately.get_subcommands().filter(is_shown(operate));
-        let line = |command: &clap::Command| {
-            format!("  {:<13}{}\n", command.get_name(), command.get_about().cloned().unwrap_or_default())
-        };
-        commands.map(line).collect()
-    };
-    let (used, operated) = (list(false), list(true));
+    let (mut used, mut operated) = (String::new(), String::new());
+    for command in lately.get_subcommands() {
+        let (name, about) = (command.get_name(), command.get_about().cloned().unwrap_or_default());
+        let list = if OPERATE.contains(&name) { &mut operated } else { &mut used };
+        list.push_str(&format!("  {name:<13}{about}\n"));
+    }
     format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\nCommands for users:\n{used}\nCommands for operators:\n{operated}\n\
          Options for starting the system:\n{{options}}{{after-help}}"

@@ -3,8 +3,9 @@
 /// Declares a group of commands. A row is `Name(shared arguments; own arguments) operation => view;`: the command sends
 /// the operation, and prints the response as the view says. Or it is `Name(…) future;`: the command runs the future.
 ///
-/// `opens session` adds the options of `Access` to each command. A group `in` a session is below a command that has them,
-/// and a group `in` a terminal has its own options.
+/// `Name(…) @last: Arguments, …` puts more shared arguments behind the others: those with a heading of their own. A group
+/// that `opens session` does so with the options of `Access`, for each command. A group `in` a session is below a command
+/// that has them, and a group `in` a terminal has its own options.
 macro_rules! commands {
     (@run $session:ident, $future:expr) => { $future.await };
     (@run $session:ident, $operation:expr, $view:expr) => { $session.show($operation, $view).await };

@@ -5,13 +5,6 @@ use std::io::Write;
 use clap::ValueHint;
 use clap_complete::{Shell, generate};
 
-/// Print a shell's completion script
-#[derive(Clone, Debug, clap::Args)]
-pub struct CompletionsOptions {
-    /// The shell
-    shell: Shell,
-}
-
 /// The same commands. Shells offer files only for the values that are files: a shell that knows nothing about a value
 /// offers files.
 fn named_values(command: clap::Command) -> clap::Command {
@@ -29,13 +22,9 @@ fn named_values(command: clap::Command) -> clap::Command {
 ///
 /// # Errors
 /// If it cannot be printed.
-pub(crate) fn run(
-    options: CompletionsOptions,
-    program: clap::Command,
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
+pub(crate) fn run(shell: Shell, program: clap::Command, out: &mut dyn Write) -> std::io::Result<()> {
     // First into memory: a failing write is an error here, but would be a panic inside `generate`.
     let mut script = Vec::new();
-    generate(options.shell, &mut named_values(program), "lately", &mut script);
+    generate(shell, &mut named_values(program), "lately", &mut script);
     out.write_all(&script)
 }

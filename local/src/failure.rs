@@ -69,10 +69,9 @@ fn describe(problem: &Problem, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if problem.is_lately() {
         write!(f, " {}", plain(code))?;
     }
-    match (creation(target, code), &**detail) {
-        (Some(creation), _) => write!(f, ": {creation}")?,
-        (None, "") => {}
-        (None, text) => write!(f, ": {}", plain(text))?,
+    let reason = creation(target, code).unwrap_or_else(|| plain(detail).into_owned());
+    if !reason.is_empty() {
+        write!(f, ": {reason}")?;
     }
     if let Some(id) = request_id {
         write!(f, " (request {})", plain(id))?;

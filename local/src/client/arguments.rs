@@ -1,7 +1,7 @@
 //! The arguments that several commands have.
 
 use lately_client::ListQuery;
-use lately_keys::{App, Consumer, EventId, SessionId, Source, Topic, User};
+use lately_keys::{App, Consumer, EventId, Source, Topic, User};
 use lately_model::PageSize;
 use serde_json::Value;
 
@@ -77,19 +77,6 @@ pub struct Revised<N: clap::Args> {
     /// Change it only if it has this revision [default: its current revision]
     #[arg(long, value_name = "REVISION")]
     pub(super) revision: Option<u64>,
-}
-
-/// The sessions to revoke.
-#[derive(Clone, Debug, clap::Args)]
-#[group(required = true, multiple = false)]
-pub struct RevokedArguments {
-    /// The ids of the sessions, as `lately session list` prints them
-    #[arg(value_name = "ID")]
-    pub(super) ids: Vec<SessionId>,
-
-    /// Revoke all sessions of this user
-    #[arg(long, value_name = "USER")]
-    pub(super) user: Option<User>,
 }
 
 impl ConsumerArgument {

@@ -1,9 +1,10 @@
 //! The commands of the API, as tables: a row is a command's help, its arguments, and the operation that it calls with
 //! the view that it prints. A command that does more has a file.
 
+use clap::ArgGroup;
 use clap::builder::TypedValueParser;
 use lately_client::{IssueQuery, RecordQuery, SessionQuery};
-use lately_keys::{BucketWidth, EventId, IssuePriority, IssueStatus, SessionId, User};
+use lately_keys::{BucketWidth, EventId, IssuePriority, IssueStatus, SessionId, Topic, User};
 use lately_model::limits::BACKFILL;
 use lately_model::{IssueBody, IssueTitle, Label, NewConsumer, SeekTo, SettleSeconds, Start};
 use reqwest::StatusCode;
@@ -11,8 +12,8 @@ use serde_json::json;
 
 use crate::client::access::Access;
 use crate::client::arguments::{
-    AppArgument, ConsumerArgument, EventArgument, Group, ListArguments, Revised, RevokedArguments,
-    SourceArgument, TopicArgument, UserArgument, given,
+    AppArgument, ConsumerArgument, EventArgument, Group, ListArguments, Revised, SourceArgument,
+    TopicArgument, UserArgument, given,
 };
 use crate::client::document::{self, DocumentCommand};
 use crate::client::issue::{IssueArgument, IssueChangeArguments, RepositoryArgument};
@@ -20,7 +21,7 @@ use crate::client::post::{self, PostArguments};
 use crate::client::session::Session;
 use crate::client::tail::TailArguments;
 use crate::client::timeline::{PageArguments, TimelineArguments, show_event};
-use crate::client::topic::{self, EndArguments, SettingsArguments};
+use crate::client::topic::{self, SettingsArguments};
 use crate::client::view::View::{Done, List, Pairs, Text, Token};
 use crate::client::view::{CONSUMER, ISSUE, TOPIC};
 use crate::commands::commands;
@@ -142,16 +143,22 @@ commands! {
         topic::create(topic.topic, bucket, settings, session);
 
     /// Change a topic's settings; absent settings do not change (scope admin)
-    Set(
-        topic: TopicArgument, settings: SettingsArguments;
-        /// Refused: the width of a topic's buckets cannot change
-        #[arg(long, value_name = "WIDTH", hide = true)]
-        bucket: Option<String>
-    )
-        topic::set(topic.topic, bucket, settings, session);
+    Set(topic: TopicArgument, settings: SettingsArguments) topic::set(topic.topic, settings, session);
 
     /// Delete a topic: its events with their copies, its consumers and its settings (scope admin)
-    Delete(topic: TopicArgument, end: EndArguments) topic::delete(topic.topic, end, session);
+    Delete(
+        topic: TopicArgument;
+        /// The topic's name, to confirm the deletion; without it, the command asks for the name on a terminal
+        #[arg(long, value_name = "TOPIC")]
+        confirm: Option<Topic>,
+        /// Print what the deletion would delete, and delete nothing
+        #[arg(long, conflicts_with_all = ["confirm", "wait"])]
+        dry_run: bool,
+        /// Wait until the topic is deleted
+        #[arg(long)]
+        wait: bool
+    )
+        topic::delete(topic.topic, confirm, dry_run, wait, session);
 
     /// Show the progress of a topic's deletion (scope admin)
     Deletion(
@@ -280,7 +287,7 @@ commands! {
             let settings = NewConsumer { start: from, settle_seconds };
             let created = session.ask(consumer.of(session).put(&settings)).await?;
             if created.response.status == StatusCode::OK {
-                session.log("the consumer exists already; its position does not change")?;
+                session.terminal.log("the consumer exists already; its position does not change")?;
             }
             session.print_response(&created.response, CONSUMER)
         };
@@ -340,16 +347,25 @@ commands! {
         session.api.sessions().create(&new.session()?) => Token;
 
     /// Revoke sessions, by their ids or all of a user
-    Revoke(revoked: RevokedArguments)
+    #[command(group(ArgGroup::new("revoked").required(true)))]
+    Revoke(
+        ;
+        /// The ids of the sessions, as `lately session list` prints them
+        #[arg(value_name = "ID", group = "revoked")]
+        ids: Vec<SessionId>,
+        /// Revoke all sessions of this user
+        #[arg(long, value_name = "USER", group = "revoked")]
+        user: Option<User>
+    )
         async {
-            for id in revoked.ids {
+            for id in ids {
                 session.show(session.api.sessions().revoke(id), Done(&format!("revoked {id}"))).await?;
             }
-            let Some(user) = revoked.user else { return Ok(()) };
+            let Some(user) = user else { return Ok(()) };
             let done = session.ask(session.api.sessions().revoke_all(&user)).await?;
             match session.json {
                 true => session.print_body(&done.response),
-                false => session.log(format_args!("revoked {} of {user}", counted(done.value.revoked, "session"))),
+                false => session.terminal.log(format_args!("revoked {} of {user}", counted(done.value.revoked, "session"))),
             }
         };
 }

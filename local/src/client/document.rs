@@ -4,7 +4,6 @@
 //! somebody else changed the record in between, nothing is overwritten and the exit code is 5.
 
 use lately_client::{Document, Lately, RecordQuery};
-use reqwest::StatusCode;
 use serde_json::value::RawValue;
 
 use crate::client::arguments::Revised;
@@ -48,12 +47,12 @@ pub(super) async fn run<N: clap::Args>(
             if let Some(revision) = current(&record, revision, session).await? {
                 session.ask(record.delete(Some(&revision))).await?;
             }
-            return session.log("deleted, or did not exist");
+            return session.terminal.log("deleted, or did not exist");
         }
     };
     session.print_body(&shown.response)?;
     match shown.response.revision() {
-        Some(revision) if !session.json => session.log(format_args!("revision {revision}")),
+        Some(revision) if !session.json => session.terminal.log(format_args!("revision {revision}")),
         _ => Ok(()),
     }
 }
@@ -67,9 +66,6 @@ async fn current(
     if let Some(revision) = revision {
         return Ok(Some(revision.to_string()));
     }
-    match session.ask(record.get::<Box<RawValue>>(RecordQuery { consistent: Some(true) })).await {
-        Ok(answer) => Ok(answer.response.revision()),
-        Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => Ok(None),
-        Err(failure) => Err(failure),
-    }
+    let current = session.find(record.get::<Box<RawValue>>(RecordQuery { consistent: Some(true) })).await?;
+    Ok(current.and_then(|answer| answer.response.revision()))
 }

@@ -2,6 +2,10 @@
 //!
 //! The service stores no erased name, so this command adds the names to the receipt that it prints.
 
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::ArgGroup;
 use lately_client::{Lately, Operation};
 use lately_keys::{Actor, ErasureId, Source, User};
 use lately_model::{Erasure, ErasureCounts, ErasureReceipt, ErasureState, NewErasure};
@@ -12,11 +16,12 @@ use crate::client::confirm;
 use crate::client::session::Session;
 use crate::client::status_line::ask_for_work;
 use crate::client::view;
-use crate::client::view::View::List;
+use crate::client::view::View::{self, List};
 use crate::commands::commands;
 use crate::counted::counted;
 use crate::failure::Failure;
-use crate::operate::erasure::{self, ErasureCheckCommand};
+use crate::operate::erasure;
+use crate::operate::table::TableArguments;
 use crate::terminal::Terminal;
 
 /// The fields of a receipt.
@@ -24,15 +29,25 @@ const RECEIPT: &str = "id,actor,user,state,started at=started_at,finished at=fin
     follows=counts/follows,followers=counts/followers,profile=counts/profile,sessions=counts/sessions,feed=counts/feed,\
     issues=counts/issues,ids sha256=ids_sha256";
 
+/// The list of erasures.
+const ERASURES: View<'_> =
+    List("erasures", "id,state,started at=started_at,finished at=finished_at,events=counts/events");
+
 /// Erase an actor, a user, or both, and print the receipt (scope admin)
 #[derive(Clone, Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(group(ArgGroup::new("names").required(true).multiple(true)))]
 pub struct EraseOptions {
     #[command(subcommand)]
     command: Option<EraseCommand>,
 
-    #[command(flatten)]
-    names: Names,
+    /// Erase this actor's events
+    #[arg(long, value_name = "ACTOR", group = "names")]
+    actor: Option<Actor>,
+
+    /// Erase this user's profile, sessions, feed and follows
+    #[arg(long, value_name = "USER", group = "names")]
+    user: Option<User>,
 
     /// The actor's name once more, or the user's if you name no actor; without it, the command asks for the name on a
     /// terminal
@@ -48,13 +63,15 @@ pub struct EraseOptions {
 }
 
 commands! {
-    /// The commands that read an erasure through the API.
-    pub(crate) EraseReadCommand opens session
+    /// The commands that read an erasure: through the API, or directly in the table.
+    EraseCommand in terminal: Terminal<'_>,
 
     /// List the erasures that run, and those of the last two days, newest first
-    List(list: ListArguments)
-        session.api.erasures().list(list.query()).page()
-            => List("erasures", "id,state,started at=started_at,finished at=finished_at,events=counts/events");
+    List(list: ListArguments) @access: Access,
+        async {
+            let mut session = Session::open(access, terminal)?;
+            session.show(session.api.erasures().list(list.query()).page(), ERASURES).await
+        };
 
     /// Show an erasure, by its id
     Show(
@@ -70,36 +87,31 @@ commands! {
         /// Wait until everything is erased
         #[arg(long)]
         wait: bool
+    ) @access: Access,
+        async {
+            let mut session = Session::open(access, terminal)?;
+            print(session.api.erasures().get(id), actor, user, wait, &mut session).await
+        };
+
+    /// Prove with a receipt that the table holds nothing of the erased person
+    ///
+    /// Prints the remaining items, and fails if there are any. Items that expire by themselves are counted, and so are items that
+    /// are younger than the erasure. An event that was imported later with an older time counts as remaining.
+    Verify(
+        table: TableArguments;
+        /// The file with the receipt, as `lately erase --wait --json` prints it; - reads it from standard input
+        receipt: PathBuf,
+        /// The number of items to read per second [default: 1000; 10000 in the local program's table]
+        #[arg(long, value_name = "N")]
+        rate: Option<NonZeroU32>
     )
-        print(session.api.erasures().get(id), actor, user, wait, session);
-}
-
-#[derive(Clone, Debug, clap::Subcommand)]
-enum EraseCommand {
-    #[command(flatten)]
-    Read(EraseReadCommand),
-    #[command(flatten)]
-    Check(ErasureCheckCommand),
-}
-
-#[derive(Clone, Debug, clap::Args)]
-#[group(required = true, multiple = true)]
-struct Names {
-    /// Erase this actor's events
-    #[arg(long, value_name = "ACTOR")]
-    actor: Option<Actor>,
-
-    /// Erase this user's profile, sessions, feed and follows
-    #[arg(long, value_name = "USER")]
-    user: Option<User>,
+        erasure::verify(table, &receipt, rate, terminal);
 }
 
 pub(crate) async fn run(options: EraseOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
-    let EraseOptions { command, names: Names { actor, user }, confirm, wait, access } = options;
-    match command {
-        Some(EraseCommand::Read(command)) => return command.run(terminal).await,
-        Some(EraseCommand::Check(command)) => return erasure::run(command, terminal).await,
-        None => {}
+    let EraseOptions { command, actor, user, confirm, wait, access } = options;
+    if let Some(command) = command {
+        return command.run(terminal).await;
     }
     let mut session = Session::open(access, terminal)?;
     let confirm = match confirm {
@@ -122,13 +134,17 @@ async fn asked(
     if let Some(actor) = actor {
         let source = session.ask(session.api.source(Source::Actor(actor.clone())).get()).await?.value;
         let followers = counted(source.followers, "follower");
-        session.log(format_args!("the actor {actor}: all events with their copies, and {followers}"))?;
+        session
+            .terminal
+            .log(format_args!("the actor {actor}: all events with their copies, and {followers}"))?;
     }
     if let Some(user) = user {
-        session.log(format_args!("the user {user}: the profile, the sessions, the feed and the follows"))?;
+        session
+            .terminal
+            .log(format_args!("the user {user}: the profile, the sessions, the feed and the follows"))?;
     }
     let question = "this cannot be undone; type the name to erase it";
-    confirm::ask(session.stderr, &name, question, "nothing is deleted")?;
+    confirm::ask(session.terminal.stderr, &name, question, "nothing is deleted")?;
     Ok(name)
 }
 
@@ -152,14 +168,14 @@ async fn print(
     let erasure = ask_for_work(session, operation, wait, again, progress).await?.value;
     let receipt = ErasureReceipt { actor, user, erasure };
     if session.json {
-        return session.print_json(&serde_json::to_string(&receipt)?);
+        return session.terminal.print_json(&serde_json::to_string(&receipt)?);
     }
     let mut pairs = view::pairs(RECEIPT, &serde_json::to_value(&receipt)?);
     let Erasure { id, state, not_covered, .. } = receipt.erasure;
     pairs.extend(not_covered.into_iter().map(|part| ("not covered", part)));
-    session.pairs(&pairs)?;
+    session.terminal.pairs(&pairs)?;
     if state == ErasureState::Done {
         return Ok(());
     }
-    session.log(format_args!("the erasure continues: lately erase show {id} --wait"))
+    session.terminal.log(format_args!("the erasure continues: lately erase show {id} --wait"))
 }

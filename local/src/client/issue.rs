@@ -106,7 +106,7 @@ impl Revised<IssueArgument> {
             && failure.has_status(StatusCode::PRECONDITION_FAILED)
         {
             let current = session.ask(current()).await?.value;
-            session.log(now(&current))?;
+            session.terminal.log(now(&current))?;
         }
         changed
     }

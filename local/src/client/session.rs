@@ -1,8 +1,7 @@
 //! The session of a command: the API that it asks, and the terminal that it prints to.
 
-use std::ops::{Deref, DerefMut};
-
 use lately_client::{Answer, Lately, Operation, Response};
+use reqwest::StatusCode;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -12,26 +11,12 @@ use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::text::plain;
 
-/// The session of one command. It prints as its [`Terminal`] does.
+/// The session of one command.
 pub(crate) struct Session<'a> {
     pub(crate) api: Lately,
     pub(crate) json: bool,
     pub(crate) cost: bool,
-    terminal: Terminal<'a>,
-}
-
-impl<'a> Deref for Session<'a> {
-    type Target = Terminal<'a>;
-
-    fn deref(&self) -> &Terminal<'a> {
-        &self.terminal
-    }
-}
-
-impl<'a> DerefMut for Session<'a> {
-    fn deref_mut(&mut self) -> &mut Terminal<'a> {
-        &mut self.terminal
-    }
+    pub(crate) terminal: Terminal<'a>,
 }
 
 impl<'a> Session<'a> {
@@ -47,6 +32,14 @@ impl<'a> Session<'a> {
         Ok(answer)
     }
 
+    /// Sends an operation; `None` if the API does not find what the operation names.
+    pub(crate) async fn find<T>(&mut self, operation: Operation<T>) -> Result<Option<Answer<T>>, Failure> {
+        match self.ask(operation).await {
+            Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
     /// Sends an operation and prints its response: with `--json` as it is, else as the view says.
     pub(crate) async fn show<T>(&mut self, operation: Operation<T>, view: View<'_>) -> Result<(), Failure> {
         let response = match self.json {
@@ -59,21 +52,21 @@ impl<'a> Session<'a> {
     /// Prints a response: with `--json` as it is, else as the view says.
     pub(crate) fn print_response(&mut self, response: &Response, view: View<'_>) -> Result<(), Failure> {
         match view {
-            View::Done(_) => view.print(self, &Value::Null),
+            View::Done(_) => view.print(&mut self.terminal, &Value::Null),
             _ if self.json => self.print_body(response),
-            _ => view.print(self, &serde_json::from_slice(&response.body)?),
+            _ => view.print(&mut self.terminal, &serde_json::from_slice(&response.body)?),
         }
     }
 
     pub(crate) fn log_cost(&mut self, response: &Response) -> Result<(), Failure> {
         match response.header("lately-cost") {
-            Some(cost) if self.cost => self.log(plain(cost)),
+            Some(cost) if self.cost => self.terminal.log(plain(cost)),
             _ => Ok(()),
         }
     }
 
     /// Prints the body of a response as a line of data, if it has one.
     pub(crate) fn print_body(&mut self, response: &Response) -> Result<(), Failure> {
-        if response.body.is_empty() { Ok(()) } else { self.print_json(&response.text()) }
+        if response.body.is_empty() { Ok(()) } else { self.terminal.print_json(&response.text()) }
     }
 }

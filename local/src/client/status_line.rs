@@ -71,10 +71,10 @@ pub(super) async fn ask_for_work<T>(
     let mut line = StatusLine::begun(Instant::now());
     let mut answer = session.ask(operation).await?;
     while wait && let Some(progress) = progress(&answer.value) {
-        line.show(Instant::now(), session.stderr, || progress)?;
+        line.show(Instant::now(), session.terminal.stderr, || progress)?;
         tokio::time::sleep(LOOK_PAUSE).await;
         answer = session.ask(again(&session.api, &answer.value)).await?;
     }
-    line.clear(session.stderr)?;
+    line.clear(session.terminal.stderr)?;
     Ok(answer)
 }

@@ -69,7 +69,7 @@ impl TailArguments {
         several_topics: bool,
         timeline: impl Fn(&Lately) -> Timeline<Box<RawValue>>,
     ) -> Result<(), Failure> {
-        let mut table = EventTable::new(session, several_topics, self.ids);
+        let mut table = EventTable::new(&session.terminal, several_topics, self.ids);
         let (cursor, seen) = self.print_last(&timeline(&session.api), &mut table, session).await?;
         if !self.follow {
             return Ok(());
@@ -130,7 +130,7 @@ impl TailArguments {
         events.truncate(wanted);
         events.reverse();
         table.print(&events, session)?;
-        session.stdout.flush()?;
+        session.terminal.stdout.flush()?;
         Ok((newer, seen))
     }
 }
@@ -146,14 +146,14 @@ async fn follow(
     let (mut interrupted, mut closed) = (pin!(tokio::signal::ctrl_c()), pin!(output_closed()));
     loop {
         tokio::select! {
-            Some(line) = lines.recv() => session.log(line)?,
+            Some(line) = lines.recv() => session.terminal.log(line)?,
             followed = events.try_next() => {
                 let Some(Followed { event, late, .. }) = followed? else { return Ok(()) };
                 let Event { id, .. } = read(&event)?;
                 let is_asked_for = late || seen.first().is_none_or(|first| *first < id);
                 if is_asked_for && !seen.contains(&id) {
                     table.print(&[event], session)?;
-                    session.stdout.flush()?;
+                    session.terminal.stdout.flush()?;
                 }
             }
             interrupted = &mut interrupted => return Ok(interrupted?),

@@ -76,10 +76,7 @@ pub struct PageArguments {
 fn order_parser() -> impl TypedValueParser<Value = Order> {
     let names = [("desc", "Newest first"), ("asc", "Oldest first")];
     let names = names.map(|(name, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(names).map(|name| match name.as_str() {
-        "asc" => Order::OldestFirst,
-        _ => Order::NewestFirst,
-    })
+    PossibleValuesParser::new(names).map(|name| name.parse().expect("the name of an order"))
 }
 
 /// A table of events: a column for each of these fields of an event.
@@ -105,10 +102,10 @@ impl EventTable {
         session: &mut Session<'_>,
     ) -> Result<(), Failure> {
         if session.json {
-            return events.iter().try_for_each(|event| session.print_json(event.get()));
+            return events.iter().try_for_each(|event| session.terminal.print_json(event.get()));
         }
         let rows = events.iter().map(|event| self.row(event)).collect::<Result<Vec<_>, _>>()?;
-        session.rows(&mut self.table, &rows)
+        session.terminal.rows(&mut self.table, &rows)
     }
 
     /// The data is printed as it was sent.
@@ -150,7 +147,7 @@ impl PageArguments {
         several_topics: bool,
         session: &mut Session<'_>,
     ) -> Result<(), Failure> {
-        let mut table = EventTable::new(session, several_topics, self.ids);
+        let mut table = EventTable::new(&session.terminal, several_topics, self.ids);
         let mut cursor = self.cursor.clone();
         for _ in 0..self.pages {
             let query = self.query(cursor.take(), topic.as_ref());
@@ -162,10 +159,10 @@ impl PageArguments {
                 if let Ok(PageUnread { unread, unread_more }) = response.json() {
                     let more = if unread_more { " or more" } else { "" };
                     let empty = if page.events.is_empty() { "the feed is empty; " } else { "" };
-                    session.log(format_args!("{empty}{unread}{more} unread"))?;
+                    session.terminal.log(format_args!("{empty}{unread}{more} unread"))?;
                 }
                 if page.events.is_empty() && self.order == Some(Order::OldestFirst) {
-                    session.log("no events; oldest first, a page ends two seconds ago")?;
+                    session.terminal.log("no events; oldest first, a page ends two seconds ago")?;
                 }
             }
             cursor = page.next;
@@ -174,7 +171,7 @@ impl PageArguments {
             }
         }
         let Some(cursor) = cursor.filter(|_| !session.json) else { return Ok(()) };
-        session.log(format_args!("more: --cursor {}{}", plain(&cursor), self.ends()))
+        session.terminal.log(format_args!("more: --cursor {}{}", plain(&cursor), self.ends()))
     }
 
     /// The ends of the range that must be given with a cursor, where the same text would now be another time.
@@ -202,5 +199,5 @@ impl PageArguments {
 /// Sends an operation, and prints the event of its response.
 pub(super) async fn show_event<T>(operation: Operation<T>, session: &mut Session<'_>) -> Result<(), Failure> {
     let event = session.ask(operation.reading()).await?.value;
-    EventTable::new(session, false, true).print(&[event], session)
+    EventTable::new(&session.terminal, false, true).print(&[event], session)
 }

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use lately_client::{Lately, Operation};
 use lately_keys::{BucketWidth, Topic};
 use lately_model::{EndingState, TopicDeletion, Views};
-use reqwest::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -72,13 +71,9 @@ pub(super) async fn create(
     settings: SettingsArguments,
     session: &mut Session<'_>,
 ) -> Result<(), Failure> {
-    match session.ask(session.api.topic(&topic).get()).await {
-        Ok(_) => {
-            let there = format!("the topic {topic} exists already; lately topic set changes it");
-            return Err(Failure::new(5, there));
-        }
-        Err(failure) if failure.has_status(StatusCode::NOT_FOUND) => {}
-        Err(failure) => return Err(failure),
+    if session.find(session.api.topic(&topic).get()).await?.is_some() {
+        let there = format!("the topic {topic} exists already; lately topic set changes it");
+        return Err(Failure::new(5, there));
     }
     let mut body = json!(settings);
     if let Some(bucket) = bucket {
@@ -90,16 +85,9 @@ pub(super) async fn create(
 /// Changes the settings of a topic. A PUT alone would create a topic that does not exist.
 pub(super) async fn set(
     topic: Topic,
-    bucket: Option<String>,
     settings: SettingsArguments,
     session: &mut Session<'_>,
 ) -> Result<(), Failure> {
-    if let Some(bucket) = bucket {
-        return Err(Failure::usage(format!(
-            "the width of a topic's buckets is fixed when the topic is created: create another topic with \
-             --bucket {bucket}"
-        )));
-    }
     if json!(settings) == json!({}) {
         return Err(Failure::usage("name at least one setting: see lately topic set --help"));
     }
@@ -108,25 +96,12 @@ pub(super) async fn set(
     session.show(topic.put(&settings), TOPIC).await
 }
 
-/// The confirmation of a deletion, and the wait for its end.
-#[derive(Clone, Debug, clap::Args)]
-pub struct EndArguments {
-    /// The topic's name, to confirm the deletion; without it, the command asks for the name on a terminal
-    #[arg(long, value_name = "TOPIC")]
-    confirm: Option<Topic>,
-
-    /// Print what the deletion would delete, and delete nothing
-    #[arg(long, conflicts_with_all = ["confirm", "wait"])]
-    dry_run: bool,
-
-    /// Wait until the topic is deleted
-    #[arg(long)]
-    wait: bool,
-}
-
+/// Deletes a topic once its name is confirmed.
 pub(super) async fn delete(
     topic: Topic,
-    EndArguments { confirm, dry_run, wait }: EndArguments,
+    confirm: Option<Topic>,
+    dry_run: bool,
+    wait: bool,
     session: &mut Session<'_>,
 ) -> Result<(), Failure> {
     if dry_run {
@@ -144,8 +119,13 @@ async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failur
     confirm::needs_terminal(|| format!("add --confirm {topic} to delete the topic and all of its events"))?;
     let found = session.ask(session.api.topic(topic).preview_deletion()).await?.value;
     let [buckets, consumers] = [counted(found.buckets, "bucket"), counted(found.consumers, "consumer")];
-    session.log(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
-    confirm::ask(session.stderr, topic.as_str(), "type the topic's name to delete it", "nothing is deleted")?;
+    session.terminal.log(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
+    confirm::ask(
+        session.terminal.stderr,
+        topic.as_str(),
+        "type the topic's name to delete it",
+        "nothing is deleted",
+    )?;
     Ok(topic.clone())
 }
 
@@ -170,5 +150,5 @@ pub(super) async fn show_deletion(
     if session.json || answer.value.state == EndingState::Done {
         return Ok(());
     }
-    session.log(format_args!("the deletion continues: lately topic deletion {topic} --wait"))
+    session.terminal.log(format_args!("the deletion continues: lately topic deletion {topic} --wait"))
 }

@@ -82,18 +82,16 @@ impl DeadLetters {
         let object = self.0.get(&Name::from(name)).await.map_err(Failure::of(UNREADABLE))?;
         let bytes = object.bytes().await.map_err(Failure::of(UNREADABLE))?;
         let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        let text = |pointer: &str| json.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        let foreign =
-            || format!("{name} is not a failed batch of fan-out; is this the right bucket or folder?");
-        let payload = text("/payload").ok_or_else(|| Failure::new(1, foreign()))?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        if !json["payload"].is_string() {
+            let check = "is this the right bucket or folder?";
+            return Err(Failure::new(1, format!("{name} is not a failed batch of fan-out; {check}")));
+        }
         Ok(DeadLetter {
-            condition: text("/requestContext/condition").unwrap_or_default(),
-            at: text("/timestamp").unwrap_or_default(),
-            records: json
-                .pointer("/DDBStreamBatchInfo/batchSize")
-                .and_then(Value::as_u64)
-                .unwrap_or_default(),
-            payload,
+            condition: text(&json["requestContext"]["condition"]),
+            at: text(&json["timestamp"]),
+            records: json["DDBStreamBatchInfo"]["batchSize"].as_u64().unwrap_or_default(),
+            payload: text(&json["payload"]),
         })
     }
 

@@ -5,7 +5,7 @@
 
 use std::io::Read;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use lately_kit::clock;
@@ -20,30 +20,14 @@ use crate::terminal::Terminal;
 /// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 
-/// The commands that read an erasure directly in the table.
-#[derive(Clone, Debug, clap::Subcommand)]
-pub(crate) enum ErasureCheckCommand {
-    /// Prove with a receipt that the table holds nothing of the erased person
-    ///
-    /// Prints the remaining items, and fails if there are any. Items that expire by themselves are counted, and so are items that
-    /// are younger than the erasure. An event that was imported later with an older time counts as remaining.
-    Verify {
-        #[command(flatten)]
-        table: TableArguments,
-
-        /// The file with the receipt, as `lately erase --wait --json` prints it; - reads it from standard input
-        receipt: PathBuf,
-
-        /// The number of items to read per second [default: 1000; 10000 in the local program's table]
-        #[arg(long, value_name = "N")]
-        rate: Option<NonZeroU32>,
-    },
-}
-
 /// Proves an erasure.
-pub(crate) async fn run(command: ErasureCheckCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
-    let ErasureCheckCommand::Verify { table, receipt, rate } = command;
-    let receipt = read(&receipt)?;
+pub(crate) async fn verify(
+    table: TableArguments,
+    receipt: &Path,
+    rate: Option<NonZeroU32>,
+    mut terminal: Terminal<'_>,
+) -> Result<(), Failure> {
+    let receipt = read(receipt)?;
     let rate = table.rate(rate, READ_RATE)?;
     let store = table.store().await?;
     let mut due = clock::monotonic_now() + PROGRESS;
@@ -74,7 +58,7 @@ pub(crate) async fn run(command: ErasureCheckCommand, mut terminal: Terminal<'_>
     }
 }
 
-fn read(path: &PathBuf) -> Result<ErasureReceipt, Failure> {
+fn read(path: &Path) -> Result<ErasureReceipt, Failure> {
     let text = if path.as_os_str() == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map(|_| text)

@@ -3,37 +3,38 @@
 use lately_keys::User;
 use lately_store::{FeedFinding, FeedReport};
 
+use crate::commands::commands;
 use crate::failure::Failure;
 use crate::operate::table::TableArguments;
 use crate::terminal::Terminal;
 
-/// The commands that read or write a feed directly in the table.
-#[derive(Clone, Debug, clap::Subcommand)]
-pub enum FeedRepairCommand {
+commands! {
+    /// The commands that read or write a feed directly in the table.
+    pub FeedRepairCommand in terminal: Terminal<'_>,
+
     /// List a feed's missing entries, and its extra ones
-    Verify {
-        #[command(flatten)]
-        table: TableArguments,
-
+    Verify(
+        table: TableArguments;
         /// The user whose feed it is
-        user: User,
-    },
+        user: User
+    )
+        compare(table, user, false, terminal);
+
     /// Add a feed's missing entries, and remove its extra ones
-    Rebuild {
-        #[command(flatten)]
-        table: TableArguments,
-
+    Rebuild(
+        table: TableArguments;
         /// The user whose feed it is
-        user: User,
-    },
+        user: User
+    )
+        compare(table, user, true, terminal);
 }
 
-/// Verifies or rebuilds a feed.
-pub(crate) async fn run(command: FeedRepairCommand, mut terminal: Terminal<'_>) -> Result<(), Failure> {
-    let (table, user, mends) = match command {
-        FeedRepairCommand::Verify { table, user } => (table, user, false),
-        FeedRepairCommand::Rebuild { table, user } => (table, user, true),
-    };
+async fn compare(
+    table: TableArguments,
+    user: User,
+    mends: bool,
+    mut terminal: Terminal<'_>,
+) -> Result<(), Failure> {
     let store = table.store().await?;
     let mut printed = Ok(());
     let progress = |_: &FeedReport, findings: &[FeedFinding]| {

@@ -7,6 +7,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use clap::ArgGroup;
 use lately_kit::clock;
 use lately_store::{MigrationPlan, MigrationReport};
 
@@ -23,12 +24,19 @@ const RUN_RATE: NonZeroU32 = NonZeroU32::new(100).expect("not zero");
 
 /// Upgrade issues that are stored with an older schema
 #[derive(Clone, Debug, clap::Args)]
+// Exactly one of the two is required, so that nothing is written by mistake.
+#[command(group(ArgGroup::new("mode").required(true)))]
 pub struct MigrateOptions {
     #[command(flatten)]
     table: TableArguments,
 
-    #[command(flatten)]
-    mode: Mode,
+    /// Count the issues to upgrade, and change nothing
+    #[arg(long, group = "mode")]
+    dry_run: bool,
+
+    /// Upgrade the issues
+    #[arg(long, group = "mode")]
+    run: bool,
 
     /// The number of items to read per second; at most as many are written [default: 100; 1000 with --dry-run; 10000 in
     /// the local program's table]
@@ -36,22 +44,9 @@ pub struct MigrateOptions {
     rate: Option<NonZeroU32>,
 }
 
-/// Exactly one of the two is required, so that nothing is written by mistake.
-#[derive(Clone, Copy, Debug, clap::Args)]
-#[group(required = true, multiple = false)]
-struct Mode {
-    /// Count the issues to upgrade, and change nothing
-    #[arg(long)]
-    dry_run: bool,
-
-    /// Upgrade the issues
-    #[arg(long)]
-    run: bool,
-}
-
 /// Runs a migration.
 pub(crate) async fn run(options: MigrateOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
-    let MigrateOptions { table, mode: Mode { run, .. }, rate } = options;
+    let MigrateOptions { table, run, rate, .. } = options;
     let rate = table.rate(rate, if run { RUN_RATE } else { READ_RATE })?;
     let store = table.store().await?;
     let mut due = clock::monotonic_now() + PROGRESS;

@@ -6,6 +6,6 @@ pub(crate) mod erasure;
 pub(crate) mod feed_repair;
 pub(crate) mod migrate;
 pub(crate) mod report;
-mod table;
+pub(crate) mod table;
 pub(crate) mod token;
 pub(crate) mod work;

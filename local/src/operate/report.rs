@@ -28,7 +28,10 @@ commands! {
 
     /// Report the events since the last report, now
     Run(
-        table: TableArguments, reports: Reports, files: ReportFiles;
+        table: TableArguments, reports: Reports;
+        /// The location of the reports: s3://bucket/prefix, or a folder
+        #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
+        output: OutputUrl,
         /// Group the summary by this field
         #[arg(long, value_name = "FIELD", default_value_t, value_parser = one_of(&GroupBy::ALL, GroupBy::as_str))]
         group_by: GroupBy,
@@ -36,7 +39,7 @@ commands! {
         #[arg(long, value_name = "FIELD")]
         sum: Option<SumField>
     )
-        make(table, files, Report { consumer: reports.key(), spec: RunSpec { group_by, sum } }, terminal);
+        make(table, output, Report { consumer: reports.key(), spec: RunSpec { group_by, sum } }, terminal);
 
     /// List the runs, newest first
     List(table: TableArguments, reports: Reports)
@@ -55,12 +58,15 @@ commands! {
 
     /// Show the summary of a run
     Show(
-        table: TableArguments, reports: Reports, files: ReportFiles;
+        table: TableArguments, reports: Reports;
+        /// The location of the reports: s3://bucket/prefix, or a folder
+        #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
+        output: OutputUrl,
         /// The run's id, as `lately report list` prints it
         #[arg(value_name = "RUN")]
         run: EventId
     )
-        show(table, reports.key(), files, run, terminal);
+        show(table, reports.key(), output, run, terminal);
 }
 
 /// The consumer of the reports.
@@ -75,14 +81,6 @@ pub struct Reports {
     consumer: Consumer,
 }
 
-/// The files of the reports.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ReportFiles {
-    /// The location of the reports: s3://bucket/prefix, or a folder
-    #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
-    output: OutputUrl,
-}
-
 impl Reports {
     fn key(self) -> ConsumerKey {
         ConsumerKey { topic: self.topic, name: self.consumer }
@@ -91,12 +89,12 @@ impl Reports {
 
 async fn make(
     table: TableArguments,
-    files: ReportFiles,
+    output: OutputUrl,
     report: Report,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
     let store = table.store().await?;
-    let output = Output::open(&files.output, environment()).await?;
+    let output = Output::open(&output, environment()).await?;
     loop {
         match lately_report::run(&store, &output, &report, TIME).await? {
             Outcome::Unfinished { to } => terminal.log(format_args!("{to}: continuing"))?,
@@ -116,12 +114,12 @@ async fn make(
 async fn show(
     table: TableArguments,
     consumer: ConsumerKey,
-    files: ReportFiles,
+    output: OutputUrl,
     to: EventId,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), Failure> {
     let store = table.store().await?;
-    let output = Output::open(&files.output, environment()).await?;
+    let output = Output::open(&output, environment()).await?;
     let run = store.op().runs(&consumer).find(to).await?.ok_or_else(|| {
         Failure::new(1, format!("there is no run {to}: `lately report list` lists the runs"))
     })?;

@@ -121,10 +121,8 @@ fn choose(
 fn unnamed(variable: &str) -> Failure {
     let choose =
         "name a stack's table with --table (or LATELY_TABLE), or use the local program's with --local";
-    Failure::new(
-        1,
-        format!("{variable} is set, so the table could be a stack's or the local program's: {choose}"),
-    )
+    let problem = format!("{variable} is set, so the table could be a stack's or the local program's");
+    Failure::new(1, format!("{problem}: {choose}"))
 }
 
 fn parse_table(text: &str) -> Result<String, String> {

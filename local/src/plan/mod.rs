@@ -124,12 +124,6 @@ fn money(dollars: f64) -> String {
 pub(crate) fn grouped(number: impl ToString) -> String {
     let number = number.to_string();
     let (whole, decimals) = number.split_at(number.find('.').unwrap_or(number.len()));
-    let mut text = String::new();
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text + decimals
+    let groups: Vec<_> = whole.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",") + decimals
 }

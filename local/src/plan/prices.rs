@@ -10,23 +10,6 @@ use serde::{Deserialize, Serialize};
 /// The prices that Lately was released with.
 pub(super) const LISTED: &str = include_str!("prices.json");
 
-/// The units that a bill needs.
-const UNITS: [&str; 13] = [
-    "write units",
-    "read units",
-    "GB stored",
-    "GB with recovery",
-    "requests",
-    "invocations",
-    "GB-seconds",
-    "GB streamed",
-    "GB of log",
-    "GB sent",
-    "metrics",
-    "metrics of alarms",
-    "dashboard",
-];
-
 /// The prices of some Regions.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,21 +18,21 @@ struct PriceList {
     regions: BTreeMap<String, BTreeMap<String, Price>>,
 }
 
+impl PriceList {
+    fn parse(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|error| format!("the prices are invalid: {error}"))
+    }
+}
+
 #[derive(Clone, Debug, Deserialize)]
 struct Price {
     /// The number of units for which the price is.
     per: f64,
-    #[serde(flatten)]
-    dollars: Dollars,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-enum Dollars {
-    #[serde(rename = "dollars")]
-    Flat(f64),
+    /// A price for any amount.
+    dollars: Option<f64>,
     /// The ends of the tiers, in the price's own unit, and the price up to there. The last tier has no end.
-    #[serde(rename = "tiers")]
-    Tiers(Vec<(Option<f64>, f64)>),
+    #[serde(default)]
+    tiers: Vec<(Option<f64>, f64)>,
 }
 
 /// The prices of one Region.
@@ -83,13 +66,14 @@ impl Prices {
     /// # Errors
     /// A sentence, if the text has no such prices.
     pub fn parse(text: &str, region: &str) -> Result<Self, String> {
-        let PriceList { date, regions } =
-            serde_json::from_str(text).map_err(|error| format!("the prices are invalid: {error}"))?;
+        let PriceList { date, regions } = PriceList::parse(text)?;
         let Some(prices) = regions.get(region).cloned() else {
             let known: Vec<_> = regions.into_keys().collect();
             return Err(format!("there are no prices of {region}; there are prices of {}", known.join(", ")));
         };
-        match UNITS.iter().find(|unit| !prices.get(**unit).is_some_and(Price::is_valid)) {
+        // The released list has a price of every unit that a bill needs.
+        let mut units = PriceList::parse(LISTED)?.regions.into_values().flat_map(BTreeMap::into_keys);
+        match units.find(|unit| !prices.get(unit).is_some_and(Price::is_valid)) {
             Some(unit) => Err(format!("the prices of {region} have no valid price of `{unit}`")),
             None => Ok(Self { date, region: region.to_owned(), prices }),
         }
@@ -105,28 +89,25 @@ impl Prices {
 }
 
 impl Price {
+    /// The tiers; a price for any amount is one without an end.
+    fn tiers(&self) -> impl Iterator<Item = (Option<f64>, f64)> {
+        self.dollars.map(|dollars| (None, dollars)).into_iter().chain(self.tiers.iter().copied())
+    }
+
     fn is_valid(&self) -> bool {
-        let prices: Vec<f64> = match &self.dollars {
-            Dollars::Flat(dollars) => vec![*dollars],
-            Dollars::Tiers(tiers) => tiers.iter().map(|(_, dollars)| *dollars).collect(),
-        };
-        self.per > 0.0 && !prices.is_empty() && prices.iter().all(|dollars| *dollars >= 0.0)
+        let has_one_form = self.dollars.is_some() == self.tiers.is_empty();
+        self.per > 0.0 && has_one_form && self.tiers().all(|(_, dollars)| dollars >= 0.0)
     }
 
     fn of(&self, amount: f64) -> f64 {
         let amount = amount / self.per;
-        match &self.dollars {
-            Dollars::Flat(dollars) => amount * dollars,
-            Dollars::Tiers(tiers) => {
-                let (mut sum, mut begin) = (0.0, 0.0);
-                for (end, dollars) in tiers {
-                    let end = end.map_or(amount, |end| end.min(amount));
-                    sum += (end - begin).max(0.0) * dollars;
-                    begin = end.max(begin);
-                }
-                sum
-            }
+        let (mut sum, mut begin) = (0.0, 0.0);
+        for (end, dollars) in self.tiers() {
+            let end = end.map_or(amount, |end| end.min(amount));
+            sum += (end - begin).max(0.0) * dollars;
+            begin = end.max(begin);
         }
+        sum
     }
 }
 

@@ -24,14 +24,6 @@ pub(crate) const BILLING: &str = "billing";
 /// The pause between two events of the topic, in milliseconds.
 const PAUSE_MILLIS: Range<u64> = 2_000..8_000;
 
-/// A demo topic.
-struct Demo {
-    topic: &'static str,
-    settings: &'static str,
-    events_a_day: u64,
-    event: fn(&mut fastrand::Rng) -> NewEvent,
-}
-
 fn topic(name: &str) -> Topic {
     name.parse().expect("the demo's own name")
 }
@@ -62,51 +54,45 @@ const FOLLOWS: [(&str, &[&str]); 3] = [
     ("carol", &["subject:repo:lately:console"]),
 ];
 
+/// The settings of the reported topic.
+const BILLED: &str = r#"{"bucket":"hour","retention_days":90,"fan_out":false,"views":["actor","type"]}"#;
+
+/// A demo topic: its name, its settings, its events a day, and the function that makes one.
+type Demo = (&'static str, &'static str, u64, fn(&mut fastrand::Rng) -> NewEvent);
+
 const DEMOS: [Demo; 3] = [
-    Demo {
-        topic: "posts",
-        settings: "{}",
-        events_a_day: 60,
-        event: |random| {
-            let (event_type, data) = match random.u8(..10) {
-                0..6 => {
-                    let words = one(&WORDS, random);
-                    ("post.created", format!(r#"{{"title":"On {words}","words":{}}}"#, random.u32(80..1200)))
-                }
-                6..9 => ("post.liked", format!(r#"{{"post":{}}}"#, random.u32(1..400))),
-                _ => (
-                    "post.edited",
-                    format!(r#"{{"post":{},"words":{}}}"#, random.u32(1..400), random.u32(80..1200)),
-                ),
-            };
-            event(event_type, one(&PEOPLE, random), None, &data)
-        },
-    },
-    Demo {
-        topic: BILLING,
-        settings: r#"{"bucket":"hour","retention_days":90,"fan_out":false,"views":["actor","type"]}"#,
-        events_a_day: 96,
-        event: billing,
-    },
-    Demo {
-        topic: "deploys",
-        settings: r#"{"bucket":"month","min_shards":4}"#,
-        events_a_day: 12,
-        event: |random| {
-            let types = ["deploy.started", "deploy.finished", "deploy.finished", "deploy.rolled-back"];
-            let version = format!("1.{}.{}", random.u8(..40), random.u8(..10));
-            let data = format!(r#"{{"version":"{version}","seconds":{}}}"#, random.u32(20..400));
-            let subject = Some(one(&REPOS, random));
-            event(one(&types, random), one(&PEOPLE, random), subject, &data)
-        },
-    },
+    ("posts", "{}", 60, post),
+    (BILLING, BILLED, 96, billing),
+    ("deploys", r#"{"bucket":"month","min_shards":4}"#, 12, deploy),
 ];
+
+fn post(random: &mut fastrand::Rng) -> NewEvent {
+    let (event_type, data) = match random.u8(..10) {
+        0..6 => {
+            let words = one(&WORDS, random);
+            ("post.created", format!(r#"{{"title":"On {words}","words":{}}}"#, random.u32(80..1200)))
+        }
+        6..9 => ("post.liked", format!(r#"{{"post":{}}}"#, random.u32(1..400))),
+        _ => {
+            ("post.edited", format!(r#"{{"post":{},"words":{}}}"#, random.u32(1..400), random.u32(80..1200)))
+        }
+    };
+    event(event_type, one(&PEOPLE, random), None, &data)
+}
 
 fn billing(random: &mut fastrand::Rng) -> NewEvent {
     let types = ["invoice.issued", "invoice.paid", "usage.metered", "usage.metered", "refund.made"];
     let amount = format!("{}.{:02}", random.u32(1..900), random.u32(..100));
     let data = format!(r#"{{"amount":{amount},"currency":"EUR","invoice":{}}}"#, random.u32(10_000..99_999));
     event(one(&types, random), one(&ACCOUNTS, random), None, &data)
+}
+
+fn deploy(random: &mut fastrand::Rng) -> NewEvent {
+    let types = ["deploy.started", "deploy.finished", "deploy.finished", "deploy.rolled-back"];
+    let version = format!("1.{}.{}", random.u8(..40), random.u8(..10));
+    let data = format!(r#"{{"version":"{version}","seconds":{}}}"#, random.u32(20..400));
+    let subject = Some(one(&REPOS, random));
+    event(one(&types, random), one(&PEOPLE, random), subject, &data)
 }
 
 /// The part of the demo that the table has.
@@ -131,9 +117,9 @@ pub(crate) async fn create_topics(store: &Store) -> Result<DemoState, Failure> {
             Err(TopicError::Table(error)) => Err(error.into()),
         };
     }
-    for demo in &DEMOS {
-        let settings = TopicChange::parse(demo.settings.as_bytes()).expect("the demo's own settings");
-        store.op().topic(&topic(demo.topic)).put(&settings).await?;
+    for (name, settings, ..) in DEMOS {
+        let settings = TopicChange::parse(settings.as_bytes()).expect("the demo's own settings");
+        store.op().topic(&topic(name)).put(&settings).await?;
     }
     Ok(DemoState::New)
 }
@@ -142,17 +128,17 @@ pub(crate) async fn create_topics(store: &Store) -> Result<DemoState, Failure> {
 pub(crate) async fn write_events(store: &Store) -> Result<(), Failure> {
     let mut random = fastrand::Rng::with_seed(SEED);
     let now = store.now();
-    for demo in DEMOS {
-        let mut events: Vec<NewEvent> = (0..DAYS * demo.events_a_day)
+    for (name, _, events_a_day, event) in DEMOS {
+        let mut events: Vec<NewEvent> = (0..DAYS * events_a_day)
             .map(|_| {
                 let ago = random.u64(60_000..DAYS * DAY_MILLIS);
-                NewEvent { at: Some(now.saturating_sub(ago)), ..(demo.event)(&mut random) }
+                NewEvent { at: Some(now.saturating_sub(ago)), ..event(&mut random) }
             })
             .collect();
         events.sort_by_key(|event| event.at);
         for batch in events.chunks(BATCH_EVENTS) {
             let submission = Submission { may_import: true, ..Submission::new(batch.to_vec()) };
-            store.op().topic(&topic(demo.topic)).write(submission).await?;
+            store.op().topic(&topic(name)).write(submission).await?;
         }
     }
     Ok(())

@@ -5,6 +5,7 @@
 //! header. Both are refused, because the literal tokens are published. `--allow-origin` lets in pages of the origins
 //! that it names. Without literal tokens any `Host` is allowed: such a page knows no token.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,34 +18,15 @@ use axum::response::{IntoResponse, Response};
 use lately_kit::code::Code;
 use lately_kit::log::RequestId;
 use lately_kit::problem::Problem;
+use serde_json::Value;
 use tower_http::cors::CorsLayer;
 
 use crate::serve::options::ServeOptions;
+use crate::serve::system::{BUILT_IN, DEPLOYED};
 
-/// The methods of the API, and the headers of requests and responses, for pages of allowed origins. They are the
-/// template's, with HEAD.
+/// The methods of the API for pages of allowed origins: the template's, with HEAD.
 const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-const REQUEST_HEADERS: [&str; 7] = [
-    "authorization",
-    "content-type",
-    "idempotency-key",
-    "if-match",
-    "if-none-match",
-    // The headers of live streams, which on AWS have a URL of their own.
-    "last-event-id",
-    "cache-control",
-];
-const RESPONSE_HEADERS: [&str; 8] = [
-    "apigw-requestid",
-    "etag",
-    "idempotent-replayed",
-    "lately-cost",
-    "location",
-    "ratelimit",
-    "ratelimit-policy",
-    "retry-after",
-];
 
 /// The time for which a browser need not ask again.
 const PREFLIGHT: Duration = Duration::from_secs(3600);
@@ -137,6 +119,15 @@ pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Ne
     RequestId::fresh().during(async { problem.into_response() }).await
 }
 
+/// The headers in a list of the template, for pages of allowed origins. On AWS, live streams have a URL of their own.
+fn headers(list: &str) -> Vec<HeaderName> {
+    let api = &DEPLOYED.resources["Api"].properties["CorsConfiguration"];
+    let live = &DEPLOYED.resources["LiveFunction"].properties["FunctionUrlConfig"]["Cors"];
+    let names = [api, live].into_iter().filter_map(|cors| cors[list].as_array()).flatten();
+    let names: BTreeSet<_> = names.filter_map(Value::as_str).collect();
+    names.into_iter().map(|name| name.parse().expect(BUILT_IN)).collect()
+}
+
 /// The layer that answers the preflight requests of the allowed origins, as the gateway does. `None` without origins.
 pub(crate) fn cors(options: &ServeOptions) -> Option<CorsLayer> {
     let origins = options.allowed_origins.iter();
@@ -146,8 +137,8 @@ pub(crate) fn cors(options: &ServeOptions) -> Option<CorsLayer> {
         CorsLayer::new()
             .allow_origin(origins)
             .allow_methods(METHODS)
-            .allow_headers(REQUEST_HEADERS.map(HeaderName::from_static))
-            .expose_headers(RESPONSE_HEADERS.map(HeaderName::from_static))
+            .allow_headers(headers("AllowHeaders"))
+            .expose_headers(headers("ExposeHeaders"))
             .allow_private_network(true)
             .max_age(PREFLIGHT)
     })
@@ -220,15 +211,14 @@ mod tests {
         let methods: Vec<_> = METHODS.iter().map(Method::as_str).filter(|method| *method != "HEAD").collect();
         assert_eq!(configured["AllowMethods"], serde_json::json!(methods));
         let live = &template.resources["LiveFunction"].properties["FunctionUrlConfig"]["Cors"];
-        let of = |cors: &serde_json::Value| cors["AllowHeaders"].as_array().cloned().unwrap_or_default();
-        let mut allowed = of(configured);
-        let others = of(live).into_iter().filter(|header| header != "authorization");
-        allowed.extend(others);
-        assert_eq!(serde_json::json!(allowed), serde_json::json!(REQUEST_HEADERS));
-        assert_eq!(configured["ExposeHeaders"], serde_json::json!(RESPONSE_HEADERS));
-        let of_live = live["ExposeHeaders"].as_array().cloned().unwrap_or_default();
-        assert!(of_live.contains(&"retry-after".into()));
-        assert!(of_live.iter().all(|header| RESPONSE_HEADERS.iter().any(|known| header == known)));
+        let has_all = |list: &str| {
+            let headers = headers(list);
+            let declared = [configured, live].map(|cors| cors[list].as_array().expect("a list")).into_iter();
+            declared.flatten().all(|name| headers.iter().any(|header| name == header.as_str()))
+        };
+        assert!(has_all("AllowHeaders") && has_all("ExposeHeaders"));
+        assert_eq!((headers("AllowHeaders").len(), headers("ExposeHeaders").len()), (7, 8));
+        assert!(live["ExposeHeaders"].as_array().expect("a list").contains(&"retry-after".into()));
         assert_eq!(configured["MaxAge"], PREFLIGHT.as_secs());
     }
 }

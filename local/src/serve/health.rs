@@ -4,7 +4,8 @@
 //! on this machine's disk, so `/health` answers 503 and names the part that does not work.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::Method;
@@ -12,21 +13,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
-use lately_pump::PumpHandle;
+
+use crate::serve::console::ConsoleParts;
 
 /// The bytes that must fit into the folder of the data.
 const ROOM_BYTES: usize = 256 * 1024;
 
-/// The parts of the program whose health is checked.
-#[derive(Clone, Debug, Default)]
-pub struct Health {
-    /// The stream's mappings, each with the name of its function.
-    pub pumps: Vec<(&'static str, PumpHandle)>,
-    /// The folder of the data. `None`: the data are in memory.
-    pub data: Option<PathBuf>,
-}
-
-impl Health {
+impl ConsoleParts {
     /// The parts that do not work now, in one sentence. Empty if all parts work.
     pub(crate) fn trouble(&self) -> String {
         let pumps = self.pumps.iter().filter_map(|(name, pump)| {
@@ -50,10 +43,10 @@ fn room(folder: &Path) -> io::Result<()> {
 }
 
 /// Answers `GET /health` with 503 while a part does not work. All other requests are passed on.
-pub(crate) async fn check(State(health): State<Health>, request: Request, next: Next) -> Response {
+pub(crate) async fn check(State(parts): State<Arc<ConsoleParts>>, request: Request, next: Next) -> Response {
     let is_check =
         [Method::GET, Method::HEAD].contains(request.method()) && request.uri().path() == "/health";
-    let trouble = if is_check { health.trouble() } else { String::new() };
+    let trouble = if is_check { parts.trouble() } else { String::new() };
     if trouble.is_empty() {
         return next.run(request).await;
     }

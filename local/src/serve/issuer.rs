@@ -101,10 +101,7 @@ impl LocalIssuer {
     fn token(&self, new: &NewSession, now: UnixMillis) -> Option<Value> {
         let now = now.get() / 1000;
         let end = now + u64::from(new.ttl_seconds.get());
-        let topics = match &new.topics {
-            Some(topics) => json!(topics),
-            None => json!(ALL_TOPICS),
-        };
+        let topics = new.topics.as_ref().map_or_else(|| json!(ALL_TOPICS), |topics| json!(topics));
         let header = json!({"typ": "JWT", "alg": "EdDSA", "kid": self.key_id()});
         let claims = json!({
             "iss": self.name, "aud": AUDIENCE, "sub": new.user.as_ref()?, "scope": new.scopes.to_string(),

@@ -4,7 +4,7 @@ pub mod console;
 mod demo;
 mod folders;
 mod guard;
-pub mod health;
+mod health;
 pub mod issuer;
 pub mod literal_tokens;
 mod measurements;
@@ -15,7 +15,6 @@ mod welcome;
 
 use std::future::Future;
 use std::io::{self, Write};
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -36,7 +35,6 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::MissedTickBehavior;
 use tower::util::option_layer;
 use tower_http::timeout::RequestBodyTimeout;
 
@@ -45,11 +43,10 @@ use crate::serve::console::ConsoleParts;
 use crate::serve::demo::DemoState;
 use crate::serve::folders::Folders;
 use crate::serve::guard::{Guard, cors, guard};
-use crate::serve::health::Health;
 use crate::serve::issuer::LocalIssuer;
-use crate::serve::options::ServeOptions;
+use crate::serve::options::{Host, ServeOptions};
 use crate::serve::report_function::ReportFunction;
-use crate::serve::system::{REPORT_CHECKPOINTS, System, TABLE, report_input, reported};
+use crate::serve::system::{REPORT_CHECKPOINTS, System, TABLE};
 use crate::terminal::Terminal;
 
 /// The time between two removals of expired items, and the most items that one removal deletes.
@@ -104,7 +101,8 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
     let addresses = (api.local_addr()?, dynamodb.local_addr()?);
 
     let (stop, stopped) = watch::channel(());
-    let dynamodb = serve_dynamodb(system.engine.clone(), dynamodb, stopped.clone());
+    let (engine, stop_dynamodb) = (system.engine.clone(), wait_for_stop(stopped.clone()));
+    let dynamodb = tokio::spawn(async move { engine.serve(dynamodb, stop_dynamodb).await });
     let every = options.report_every.0.filter(|_| demo != DemoState::Absent);
     let mut endless = start_endless(mappings.clone(), demo, report_function, every, sender);
     let parts = ConsoleParts {
@@ -113,8 +111,9 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
         pump,
         failures,
         reports: folders.reports.clone(),
-        report: every.map(|every| (reported(), every)),
-        health: Health { pumps: mappings.clone().into(), data: options.data.clone() },
+        report_every: every,
+        pumps: mappings.clone().into(),
+        data: options.data.clone(),
     };
     let api = serve_api(api, parts, &options, stopped)?;
     // If the output is closed, there is still an API to serve.
@@ -133,10 +132,9 @@ async fn bind_and_open(
     options: &ServeOptions,
     err: &mut dyn Write,
 ) -> Result<(TcpListener, TcpListener, LocalIssuer, System), Failure> {
-    let api = listen(options.host.address()?, options.port, "the API", "--port").await?;
+    let api = listen(options.host, options.port, "the API", "--port").await?;
     let dynamodb =
-        listen(options.dynamodb_host.address()?, options.dynamodb_port, "DynamoDB", "--dynamodb-port")
-            .await?;
+        listen(options.dynamodb_host, options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
     let issuer =
         LocalIssuer::new(api.local_addr()?).map_err(Failure::of("the program's issuer of tokens"))?;
     let issuers = Issuers::parse(&options.issuers, Scheme::HttpNearby)?.and(issuer.issuers()?);
@@ -154,7 +152,7 @@ async fn open(data: Option<PathBuf>, err: &mut dyn Write) -> Result<System, Fail
     let progress = OpenProgress::default();
     let (runtime, counted) = (Handle::current(), progress.clone());
     // It reads files for seconds without a pause, so it has a thread of its own.
-    let open = move || runtime.block_on(System::open_and_count(data.as_deref(), counted));
+    let open = move || runtime.block_on(System::open(data.as_deref(), counted));
     let mut opening = tokio::task::spawn_blocking(open);
     loop {
         match tokio::time::timeout(OPENING, &mut opening).await {
@@ -206,10 +204,6 @@ async fn wait_for_stop(mut stopped: watch::Receiver<()>) {
     drop(stopped.changed().await);
 }
 
-fn serve_dynamodb(engine: Engine, listener: TcpListener, stopped: watch::Receiver<()>) -> JoinHandle<()> {
-    tokio::spawn(async move { engine.serve(listener, wait_for_stop(stopped)).await })
-}
-
 fn serve_api(
     listener: TcpListener,
     parts: ConsoleParts,
@@ -235,9 +229,8 @@ fn start_endless(
 ) -> JoinSet<()> {
     let System { engine, store, .. } = report_function.system.clone();
     let mut endless = JoinSet::new();
-    endless.spawn(expire(engine.clone()));
     let [(_, fan_out), _] = mappings.clone();
-    endless.spawn(forget(engine, mappings));
+    endless.spawn(tidy(engine, mappings));
     if demo == DemoState::Absent {
         return endless;
     }
@@ -248,7 +241,7 @@ fn start_endless(
             drop(sender.send(line.map_err(|error| format!("the demo data is incomplete: {error}"))));
         }
         // The first report has all events of the demo, because they are complete.
-        let reports = every.map(|every| Box::pin(report_function.run(every, report_input())));
+        let reports = every.map(|every| Box::pin(report_function.run(every)));
         join(demo::go_on(store), OptionFuture::from(reports)).await;
     });
     endless
@@ -299,39 +292,33 @@ fn print_reports(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
 }
 
 async fn listen(
-    host: IpAddr,
+    host: Host,
     port: u16,
     what: &'static str,
     option: &'static str,
 ) -> Result<TcpListener, Failure> {
-    TcpListener::bind((host, port)).await.map_err(|error| {
+    TcpListener::bind((host.address()?, port)).await.map_err(|error| {
         let text = format!("port {port} cannot be used for {what} ({error})");
         Failure::new(1, format!("{text}: choose another with {option} PORT"))
     })
 }
 
-/// Removes expired items, as DynamoDB's time-to-live does, until it is stopped.
-async fn expire(engine: Engine) {
+/// Removes expired items, as DynamoDB's time-to-live does, and drops the stream's records that all functions have done,
+/// except the newest, until it is stopped. So neither the memory nor the time of the next start grows with the changes of
+/// a day.
+async fn tidy(engine: Engine, mappings: [RunningMapping; 2]) {
     let (period, at_once) = EXPIRY;
-    let mut ticks = tokio::time::interval(period);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
         if let Err(error) = engine.expire(at_once) {
             tracing::error!(%error, "expired items could not be removed");
         }
-    }
-}
-
-/// Drops the stream's records that all functions have done, except the newest, until it is stopped. So neither the memory
-/// nor the time of the next start grows with the changes of a day.
-async fn forget(engine: Engine, mappings: [RunningMapping; 2]) {
-    let Some(stream) = engine.stream(TABLE) else { return };
-    loop {
-        tokio::time::sleep(EXPIRY.0).await;
-        let settled = mappings.iter().map(|(_, pump)| pump.settled_shards());
-        let by_all = settled.reduce(|one, other| one.into_iter().zip(other).map(|(a, b)| a.min(b)).collect());
-        stream.forget(&by_all.unwrap_or_default(), RECORDS_KEPT);
+        if let Some(stream) = engine.stream(TABLE) {
+            let settled = mappings.iter().map(|(_, pump)| pump.settled_shards());
+            let by_all =
+                settled.reduce(|one, other| one.into_iter().zip(other).map(|(a, b)| a.min(b)).collect());
+            stream.forget(&by_all.unwrap_or_default(), RECORDS_KEPT);
+        }
+        tokio::time::sleep(period).await;
     }
 }
 

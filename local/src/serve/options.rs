@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lately_pump::PumpFaults;
+use reqwest::Url;
 
 use crate::failure::Failure;
 use crate::seconds;
@@ -149,12 +150,9 @@ fn is_private(host: IpAddr) -> bool {
 
 /// Parses an origin as browsers write it in the header `Origin`.
 fn parse_origin(text: &str) -> Result<String, String> {
-    let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    let is_host = |host: &str| {
-        let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:[]".contains(c);
-        !host.is_empty() && host.chars().all(known)
-    };
-    host.is_some_and(is_host).then(|| text.to_owned()).ok_or_else(|| {
+    let is_own_origin =
+        |url: Url| ["http", "https"].contains(&url.scheme()) && url.origin().ascii_serialization() == text;
+    Url::parse(text).is_ok_and(is_own_origin).then(|| text.to_owned()).ok_or_else(|| {
         "must be a scheme and a host, in small letters and without a path, such as http://localhost:5173"
             .to_owned()
     })

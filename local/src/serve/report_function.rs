@@ -7,7 +7,7 @@ use lately_report::{Answer, Output};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use crate::serve::system::{System, refused, time_of};
+use crate::serve::system::{System, refused, report_input, time_of};
 
 /// The report function. It sends its answers to a channel, from which the program prints the reports.
 #[derive(Clone, Debug)]
@@ -39,8 +39,8 @@ impl ReportFunction {
     }
 
     /// Invokes the function with the schedule's input, at once and then at each interval, until it is stopped.
-    pub(crate) async fn run(self, every: Duration, input: String) {
-        let mut ticks = tokio::time::interval(every);
+    pub(crate) async fn run(self, every: Duration) {
+        let (input, mut ticks) = (report_input(), tokio::time::interval(every));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
@@ -53,6 +53,7 @@ impl ReportFunction {
 
 #[cfg(test)]
 mod tests {
+    use lately_engine::OpenProgress;
     use lately_items::ConsumerKey;
     use lately_model::{NewEvent, RunSpec, TopicChange};
     use lately_pump::PumpFaults;
@@ -64,7 +65,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_stream_continues_an_unfinished_run() {
-        let system = System::open(None).await.expect("it is in memory");
+        let system = System::open(None, OpenProgress::default()).await.expect("it is in memory");
         let store = &system.store;
         let topic: lately_keys::Topic = "billing".parse().expect("a topic's name");
         store.op().topic(&topic).put(&TopicChange::default()).await.expect("it is new");

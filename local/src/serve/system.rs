@@ -12,12 +12,12 @@ use lately_authorize::{Authorizer, Issuers};
 use lately_engine::fault::FaultyClient;
 use lately_engine::{Clock, Engine, OpenProgress};
 use lately_items::ConsumerKey;
+use lately_kit::clock;
 use lately_kit::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
 use lately_kit::metrics::Measured;
 use lately_kit::route::Routes;
 use lately_kit::settings::Settings;
 use lately_kit::world::World;
-use lately_kit::{clock, edge};
 use lately_live::Live;
 use lately_pump::{Checkpoints, Destination, Handler, HandlerError, Mapping, Pump, PumpFaults, PumpOptions};
 use lately_store::Store;
@@ -42,7 +42,7 @@ pub(crate) static DEPLOYED: LazyLock<Template> = LazyLock::new(|| {
 });
 
 /// Why the template has everything that the program reads in it.
-const BUILT_IN: &str = "the template is built in, and the tests start the program with it";
+pub(crate) const BUILT_IN: &str = "the template is built in, and the tests start the program with it";
 
 /// The table's name in the local program.
 pub(crate) const TABLE: &str = "lately";
@@ -75,16 +75,11 @@ pub struct System {
 }
 
 impl System {
-    /// Opens a system in memory, or in a folder.
+    /// Opens a system in memory, or in a folder. Counts the work.
     ///
     /// # Errors
     /// If the folder cannot be used.
-    pub async fn open(data: Option<&Path>) -> Result<Self, Failure> {
-        Self::open_and_count(data, OpenProgress::default()).await
-    }
-
-    /// Like [`System::open`], and counts the work.
-    pub(crate) async fn open_and_count(data: Option<&Path>, progress: OpenProgress) -> Result<Self, Failure> {
+    pub async fn open(data: Option<&Path>, progress: OpenProgress) -> Result<Self, Failure> {
         const STOPPED: &str = "DynamoDB cannot start";
         let clock = Clock::from_fn(clock::unix_now);
         let options = lately_engine::Options { clock, progress, ..Default::default() };
@@ -118,6 +113,7 @@ impl System {
     /// The routes of all functions.
     pub fn routes(&self) -> Routes {
         let bodies = |function| settings(function).body_bytes;
+        let live = Live::new(self.store.clone(), self.authorizer()).ending_with(Arc::clone(&self.end_streams));
         lately_write_event::routes()
             .with_bodies_of(bodies("WriteEventFunction"))
             .and(lately_query_latest::routes().with_bodies_of(bodies("QueryLatestFunction")))
@@ -125,11 +121,7 @@ impl System {
             .and(lately_records::routes().with_bodies_of(bodies("RecordsFunction")))
             .and(lately_consume::routes().with_bodies_of(bodies("ConsumeFunction")))
             .with_store(&self.store)
-            .and(lately_live::routes(&self.live()))
-    }
-
-    fn live(&self) -> Live {
-        Live::new(self.store.clone(), self.authorizer()).ending_with(Arc::clone(&self.end_streams))
+            .and(lately_live::routes(&live))
     }
 
     fn authorizer(&self) -> Authorizer {
@@ -141,13 +133,8 @@ impl System {
         self.end_streams.send_replace(());
     }
 
-    /// The API: the functions' routes behind the authorizer and the gateway's layers.
-    pub fn api(&self) -> Router {
-        edge::around(self.authorized(self.routes().into_router()))
-    }
-
     /// Puts routes behind the authorizer.
-    pub(crate) fn authorized(&self, routes: Router) -> Router {
+    pub fn authorized(&self, routes: Router) -> Router {
         let authorizer = from_fn_with_state(self.authorizer(), lately_authorize::authorize);
         // Only known routes: the gateway answers unknown ones with 404 for every caller.
         routes.route_layer(authorizer)
@@ -216,7 +203,7 @@ pub(crate) fn report_input() -> String {
 }
 
 /// The consumer of the scheduled reports.
-pub fn reported() -> ConsumerKey {
+pub(crate) fn reported() -> ConsumerKey {
     let event: Value = report_input().parse().expect(BUILT_IN);
     let named = |field: &str| event["detail"][field].as_str().expect(BUILT_IN).to_owned();
     ConsumerKey {

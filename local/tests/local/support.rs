@@ -18,6 +18,7 @@ use axum::http::request::Builder;
 use axum::middleware::from_fn_with_state;
 use lately::System;
 use lately_authorize::{Authorizer, Issuers};
+use lately_engine::OpenProgress;
 use lately_keys::UnixMillis;
 use lately_kit::caller::{Caller, Identity};
 use lately_kit::code::Code;
@@ -83,11 +84,16 @@ pub(crate) struct Answer {
     pub(crate) text: String,
 }
 
+/// The functions' routes behind the authorizer and the gateway's layers.
+pub(crate) fn api(system: &System) -> Router {
+    edge::around(system.authorized(system.routes().into_router()))
+}
+
 impl Api {
     /// An API without topics.
     pub(crate) async fn empty() -> Self {
-        let system = System::open(None).await.unwrap();
-        let router = system.api();
+        let system = System::open(None, OpenProgress::default()).await.unwrap();
+        let router = api(&system);
         Self { system, router }
     }
 
@@ -114,7 +120,7 @@ impl Api {
         let connection = Connection::new(client, "lately", Skew::by(seconds), OPERATION_BUDGET);
         let mut system = self.system.clone();
         system.store = Store::new(connection);
-        let router = system.api();
+        let router = api(&system);
         Self { system, router }
     }
 

@@ -24,9 +24,8 @@ pub(super) fn compare(expected: &Value, actual: &Value, path: &str) -> Result<()
             .try_for_each(|(name, wanted)| compare(wanted, &actual[name], &format!("{path}.{name}"))),
         (Value::Array(wanted), Value::Array(found)) if wanted.len() == found.len() => {
             let pairs = wanted.iter().zip(found).enumerate();
-            pairs
-                .into_iter()
-                .try_for_each(|(index, (wanted, found))| compare(wanted, found, &format!("{path}.{index}")))
+            let mut pairs = pairs.map(|(index, pair)| (format!("{path}.{index}"), pair));
+            pairs.try_for_each(|(path, (wanted, found))| compare(wanted, found, &path))
         }
         (Value::Number(wanted), Value::Number(found)) if wanted.as_f64() == found.as_f64() => Ok(()),
         _ if expected == actual => Ok(()),

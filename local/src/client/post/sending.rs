@@ -67,7 +67,7 @@ pub(super) async fn run(
         }
     }
     drop((sent, running));
-    progress.end(Instant::now(), session.stderr)?;
+    progress.end(Instant::now(), session.terminal.stderr)?;
     match why {
         Some(why) => {
             let accepted = counted(progress.events, "event");
@@ -75,7 +75,7 @@ pub(super) async fn run(
             let hint = format!("to continue, run again with {options} (no event is written twice)");
             Err(Failure::new(why.code(), format!("{why}\n{accepted} accepted; {hint}")))
         }
-        None if progress.events == 0 => session.log("there was no line to post"),
+        None if progress.events == 0 => session.terminal.log("there was no line to post"),
         None => Ok(()),
     }
 }
@@ -99,9 +99,9 @@ fn note(sent: Sent, progress: &mut Progress, session: &mut Session<'_>) -> Resul
         progress.is_cut |= batch.is_cut;
     })?;
     let events = u64::try_from(batch.numbers.len()).expect("some hundreds");
-    progress.add(events, answer.replayed, Instant::now(), session.stderr)?;
+    progress.add(events, answer.replayed, Instant::now(), session.terminal.stderr)?;
     if session.json {
-        answer.value.events.iter().try_for_each(|event| session.print_json(event.get()))?;
+        answer.value.events.iter().try_for_each(|event| session.terminal.print_json(event.get()))?;
     }
     session.log_cost(&answer.response)
 }

@@ -40,6 +40,9 @@ pub(super) async fn end_faults(State(shared): State<ConsoleState>) -> Result<Jso
     shared.inject(shared.chosen_faults(), PumpFaults::default(), ChosenFaults::default())
 }
 
+/// The range of a chance.
+const CHANCE: RangeInclusive<f64> = 0.0..=1.0;
+
 /// Reads a body, and collects every fault in it.
 struct FaultsReader {
     /// The time, by the engine's clock.
@@ -55,8 +58,7 @@ impl FaultsReader {
                 "stream" => self.stream(&path, value, stream),
                 "throttles" => chosen.throttles = self.throttles(&path, value),
                 "index_delay_seconds" => {
-                    let delay = self.seconds(&path, value, 0.0..=INDEX_DELAY_SECONDS);
-                    chosen.index_delay = delay.unwrap_or_default();
+                    chosen.index_delay = self.seconds(&path, value, 0.0..=INDEX_DELAY_SECONDS);
                 }
                 _ => self.refuse(path, "is unknown"),
             }
@@ -77,16 +79,17 @@ impl FaultsReader {
         fields.map(|(name, value)| (child(path, name), name.as_str(), value)).collect()
     }
 
-    fn number(&mut self, path: &str, value: &Value, range: RangeInclusive<f64>) -> Option<f64> {
+    /// A number in a range. A number that is refused does not matter, because its body has no effect.
+    fn number(&mut self, path: &str, value: &Value, range: RangeInclusive<f64>) -> f64 {
         let number = value.as_f64().filter(|number| range.contains(number));
         if number.is_none() {
             self.refuse(path, format!("must be a number from {} to {}", range.start(), range.end()));
         }
-        number
+        number.unwrap_or_default()
     }
 
-    fn seconds(&mut self, path: &str, value: &Value, range: RangeInclusive<f64>) -> Option<Duration> {
-        self.number(path, value, range).map(Duration::from_secs_f64)
+    fn seconds(&mut self, path: &str, value: &Value, range: RangeInclusive<f64>) -> Duration {
+        Duration::from_secs_f64(self.number(path, value, range))
     }
 
     fn stream(&mut self, path: &str, value: &Value, faults: &mut PumpFaults) {
@@ -95,19 +98,14 @@ impl FaultsReader {
                 ("paused", Some(paused)) => faults.paused = paused,
                 ("paused", None) => self.refuse(path, "must be true or false"),
                 ("delay_seconds", _) => {
-                    let delay = self.seconds(&path, value, 0.0..=STREAM_DELAY_SECONDS);
-                    faults.delay = delay.unwrap_or_default();
+                    faults.delay = self.seconds(&path, value, 0.0..=STREAM_DELAY_SECONDS);
                 }
-                ("duplicate", _) => faults.duplicate = self.chance(&path, value),
-                ("crash_before", _) => faults.crash_before = self.chance(&path, value),
-                ("crash_after", _) => faults.crash_after = self.chance(&path, value),
+                ("duplicate", _) => faults.duplicate = self.number(&path, value, CHANCE),
+                ("crash_before", _) => faults.crash_before = self.number(&path, value, CHANCE),
+                ("crash_after", _) => faults.crash_after = self.number(&path, value, CHANCE),
                 _ => self.refuse(path, "is unknown"),
             }
         }
-    }
-
-    fn chance(&mut self, path: &str, value: &Value) -> f64 {
-        self.number(path, value, 0.0..=1.0).unwrap_or_default()
     }
 
     fn throttles(&mut self, path: &str, value: &Value) -> Vec<ThrottledPartition> {
@@ -116,10 +114,10 @@ impl FaultsReader {
             return Vec::new();
         };
         let throttle = |(index, value)| self.throttle(&format!("{path}/{index}"), value);
-        list.iter().enumerate().filter_map(throttle).collect()
+        list.iter().enumerate().map(throttle).collect()
     }
 
-    fn throttle(&mut self, path: &str, value: &Value) -> Option<ThrottledPartition> {
+    fn throttle(&mut self, path: &str, value: &Value) -> ThrottledPartition {
         for (path, name, _) in self.fields(path, value) {
             if !["partition", "chance", "seconds"].contains(&name) {
                 self.refuse(path, "is unknown");
@@ -129,12 +127,9 @@ impl FaultsReader {
         if partition.is_none() {
             self.refuse(format!("{path}/partition"), "must be the beginning of a partition's key");
         }
-        let chance = self.number(&format!("{path}/chance"), &value["chance"], 0.0..=1.0);
+        let chance = self.number(&format!("{path}/chance"), &value["chance"], CHANCE);
         let time = self.seconds(&format!("{path}/seconds"), &value["seconds"], 1.0..=THROTTLE_SECONDS);
-        Some(ThrottledPartition {
-            partition: partition?.to_owned(),
-            chance: chance?,
-            until: self.now + time?,
-        })
+        let partition = partition.unwrap_or_default().to_owned();
+        ThrottledPartition { partition, chance, until: self.now + time }
     }
 }

@@ -80,9 +80,8 @@ impl ConsoleState {
             lagging.map_err(|error| Problem::unavailable(&error))?;
         }
         if faults.throttles != current.throttles {
-            system
-                .faults
-                .set_faults(&faults.throttles.iter().fold(Rules::default(), ThrottledPartition::add_to));
+            let rules = faults.throttles.iter().fold(Rules::default(), ThrottledPartition::add_to);
+            system.faults.set_faults(&rules);
         }
         *current = faults;
         self.parts.pump.set_faults(stream);
@@ -98,12 +97,8 @@ impl ThrottledPartition {
         let Self { ref partition, chance, until } = *throttled;
         let target = || Target::writes().partition(partition);
         let throttle = Injectable::Throttle(Throttle::TableKeyRange);
-        rules.rule_until(until, target(), When::Always, Injectable::Unprocessed(chance)).rule_until(
-            until,
-            target(),
-            When::Chance(chance),
-            throttle,
-        )
+        let rules = rules.rule_until(until, target(), When::Always, Injectable::Unprocessed(chance));
+        rules.rule_until(until, target(), When::Chance(chance), throttle)
     }
 }
 

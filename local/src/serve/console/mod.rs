@@ -42,7 +42,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get};
-use lately_items::ConsumerKey;
 use lately_kit::answer::Json;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
@@ -57,7 +56,6 @@ use lately_store::Store;
 use lately_table::Connection;
 
 use crate::serve::console::injection::ChosenFaults;
-use crate::serve::health::Health;
 use crate::serve::issuer::LocalIssuer;
 use crate::serve::system::{System, TABLE};
 use crate::serve::{health, issuer};
@@ -75,10 +73,12 @@ pub struct ConsoleParts {
     pub failures: Destination,
     /// The folder that reports go to.
     pub reports: PathBuf,
-    /// The consumer that the schedule reports for, and the time between two reports, if there is a schedule.
-    pub report: Option<(ConsumerKey, Duration)>,
-    /// The parts that `/health` checks.
-    pub health: Health,
+    /// The time between two scheduled reports, if there are any.
+    pub report_every: Option<Duration>,
+    /// The stream's mappings, each with the name of its function.
+    pub pumps: Vec<(&'static str, PumpHandle)>,
+    /// The folder of the data. `None`: the data are in memory.
+    pub data: Option<PathBuf>,
 }
 
 /// The state that the handlers share.
@@ -97,7 +97,7 @@ impl ConsoleParts {
         let parts = Arc::new(self);
         let system = &parts.system;
         let served = system.routes().into_router().merge(parts.local());
-        let check = from_fn_with_state(parts.health.clone(), health::check);
+        let check = from_fn_with_state(Arc::clone(&parts), health::check);
         let open = files::routes().merge(parts.issuer.documents());
         let routes = system.authorized(served).merge(open).layer(check);
         let routes = routes.route("/health/live", get(async || Json(Map::from_iter([("status", "ok")]))));
@@ -132,9 +132,9 @@ impl ConsoleParts {
 
 /// The metrics, in Prometheus' text format.
 async fn get_metrics(State(shared): State<ConsoleState>) -> impl IntoResponse {
-    let ConsoleParts { system, health, .. } = &*shared.parts;
-    let is_healthy = health.trouble().is_empty();
-    let text = system.measurements.text(system.store.take_tally(), &health.pumps, is_healthy);
+    let ConsoleParts { system, pumps, .. } = &*shared.parts;
+    let is_healthy = shared.parts.trouble().is_empty();
+    let text = system.measurements.text(system.store.take_tally(), pumps, is_healthy);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }
 

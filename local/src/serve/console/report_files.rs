@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::{Component, Path as FilePath};
 
 use axum::extract::{Path, State};
+use axum::http::HeaderName;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use lately_kit::code::Code;
 use lately_kit::problem::Problem;
@@ -32,12 +32,8 @@ pub(super) async fn get_report(
             }
             _ => Problem::unavailable(&error),
         })?;
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    if !is_whole {
-        headers.insert(TRUNCATED, HeaderValue::from_static("true"));
-    }
-    Ok((headers, text).into_response())
+    let truncated = (!is_whole).then_some([(TRUNCATED, "true")]);
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], truncated, text).into_response())
 }
 
 /// True if a name stays inside the folder. Names that begin with a dot are private to attempts.

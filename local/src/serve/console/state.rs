@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 
 use crate::seconds;
 use crate::serve::console::{ConsoleParts, ConsoleState};
-use crate::serve::system::TABLE;
+use crate::serve::system::{TABLE, reported};
 
 pub(super) async fn get_state(State(shared): State<ConsoleState>) -> Result<Json<Value>, Problem> {
-    let ConsoleParts { system, pump, failures, report, .. } = &*shared.parts;
+    let ConsoleParts { system, pump, failures, report_every, .. } = &*shared.parts;
     let failures = failures.list().map_err(|error| Problem::unavailable(&error))?;
     // The consumer that the schedule reports for.
-    let report = report.as_ref().map(|(ConsumerKey { topic, name }, every)| {
+    let report = report_every.map(|every| {
+        let ConsumerKey { topic, name } = reported();
         json!({ "topic": topic, "consumer": name, "every_seconds": every.as_secs() })
     });
     Ok(Json(json!({

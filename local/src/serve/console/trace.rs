@@ -5,12 +5,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aws_sdk_dynamodb::config::interceptors::{
-    BeforeDeserializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
 };
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::error::BoxError;
-use aws_smithy_types::config_bag::{Storable, StoreReplace};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -22,7 +20,7 @@ use lately_kit::log::COST_HEADER;
 use lately_kit::problem::Problem;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tower::ServiceExt;
 
 use crate::serve::console::ConsoleState;
@@ -37,66 +35,41 @@ pub(super) struct Trace {
     body: Option<Box<RawValue>>,
 }
 
-/// Records the calls of a client. Clones share the record.
-#[derive(Clone, Debug, Default)]
-struct Witness(Arc<Mutex<Vec<Value>>>);
+/// Calls, as the page shows them. Clones share the record.
+type CallRecord = Arc<Mutex<Vec<Value>>>;
 
-/// A request under way. The response's hook does not get the request, so it is stored here.
+/// Passes requests on to the engine, and records the calls that get a response.
 #[derive(Debug)]
-struct PendingRequest {
-    operation: String,
-    request: Value,
-}
-
-impl Storable for PendingRequest {
-    type Storer = StoreReplace<Self>;
+struct Witness {
+    engine: SharedHttpConnector,
+    calls: CallRecord,
 }
 
 fn parsed(bytes: Option<&[u8]>) -> Value {
     serde_json::from_slice(bytes.unwrap_or_default()).unwrap_or_default()
 }
 
-impl Intercept for Witness {
-    fn name(&self) -> &'static str {
-        "Witness"
-    }
-
-    fn read_before_transmit(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        call: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let request = context.request();
+impl HttpConnector for Witness {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
-        let request = parsed(request.body().bytes());
-        call.interceptor_state().store_put(PendingRequest { operation, request });
-        Ok(())
-    }
-
-    fn read_before_deserialization(
-        &self,
-        context: &BeforeDeserializationInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        call: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let response = parsed(context.response().body().bytes());
-        if let Some(sent) = call.load::<PendingRequest>() {
-            let call = view_call(&sent.operation, &sent.request, &response);
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(call);
-        }
-        Ok(())
+        let sent = parsed(request.body().bytes());
+        let (calls, answered) = (Arc::clone(&self.calls), self.engine.call(request));
+        HttpConnectorFuture::new(async move {
+            let response = answered.await?;
+            let call = view_call(&operation, &sent, &parsed(response.body().bytes()));
+            calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+            Ok(response)
+        })
     }
 }
 
 /// A call to DynamoDB, as the page shows it.
 fn view_call(operation: &str, request: &Value, response: &Value) -> Value {
-    let of_tables = |name: &str, inner: &str| -> Vec<Value> {
-        let tables = request[name].as_object().into_iter().flat_map(|tables| tables.values());
-        tables.flat_map(|table| table[inner].as_array().cloned().unwrap_or_default()).collect()
-    };
-    let mut keys = of_tables("RequestItems", "Keys").into_iter().map(|key| key["pk"]["S"].clone());
+    // The tables of a batch; none of another call.
+    let tables = || request["RequestItems"].as_object().into_iter().flat_map(Map::values);
+    let keys = tables().filter_map(|table| table["Keys"].as_array()).flatten();
+    let mut keys = keys.map(|key| key["pk"]["S"].clone());
     let own = ["Key", "Item"].map(|name| request[name]["pk"]["S"].clone());
     let own = own.into_iter().chain([queried(request)]).find(Value::is_string);
     let partition = own.or_else(|| keys.next());
@@ -104,7 +77,6 @@ fn view_call(operation: &str, request: &Value, response: &Value) -> Value {
     let capacities = capacity.as_array().map_or(std::slice::from_ref(capacity), Vec::as_slice);
     let is_read = ["Query", "GetItem", "BatchGetItem"].contains(&operation);
     let units = capacities.iter().filter(|_| is_read).filter_map(|it| it["CapacityUnits"].as_f64());
-    let of_table = request["RequestItems"].as_object().and_then(|tables| tables.values().next());
     json!({
         "operation": operation,
         "index": request["IndexName"],
@@ -113,7 +85,7 @@ fn view_call(operation: &str, request: &Value, response: &Value) -> Value {
         "others": keys.count(),
         "items": items(response),
         "read_units": units.sum::<f64>(),
-        "consistent": of_table.unwrap_or(request)["ConsistentRead"] == true,
+        "consistent": tables().next().unwrap_or(request)["ConsistentRead"] == true,
     })
 }
 
@@ -127,7 +99,7 @@ fn queried(request: &Value) -> Value {
 
 /// The number of items in a response.
 fn items(response: &Value) -> usize {
-    let found = response["Responses"].as_object().into_iter().flat_map(|tables| tables.values());
+    let found = response["Responses"].as_object().into_iter().flat_map(Map::values);
     let found: usize = found.filter_map(Value::as_array).map(Vec::len).sum();
     let counted = response["Count"].as_u64().and_then(|count| usize::try_from(count).ok());
     counted.unwrap_or_default() + found + usize::from(response["Item"].is_object())
@@ -144,9 +116,15 @@ pub(super) async fn trace(
 ) -> Result<Json<Trace>, Problem> {
     let request = Request::get(target(&body)?).extension(Identity::Known(caller)).body(Body::empty());
     let request = request.map_err(|_| not_a_route())?;
-    let witness = Witness::default();
-    let config = shared.parts.system.faults.client().config().to_builder().interceptor(witness.clone());
-    let system = shared.parts.system.through(aws_sdk_dynamodb::Client::from_conf(config.build()));
+    let (calls, client) = (CallRecord::default(), shared.parts.system.faults.client());
+    let engine = client.config().http_client().expect("the engine is the client's HTTP client");
+    let record = Arc::clone(&calls);
+    let http = http_client_fn(move |settings, components| {
+        let engine = engine.http_connector(settings, components);
+        SharedHttpConnector::new(Witness { engine, calls: Arc::clone(&record) })
+    });
+    let config = client.config().to_builder().http_client(http).build();
+    let system = shared.parts.system.through(aws_sdk_dynamodb::Client::from_conf(config));
     let router = system.routes().into_router().fallback(async || Extension(Unrouted));
     let answered = router.oneshot(request).await.unwrap_or_else(|never| match never {});
     let is_unrouted = answered.extensions().get::<Unrouted>().is_some();
@@ -155,7 +133,7 @@ pub(super) async fn trace(
     }
     let (parts, body) = answered.into_parts();
     let body = to_bytes(body, TRACED_BYTES).await.map_err(|error| Problem::unavailable(&error))?;
-    let calls = std::mem::take(&mut *witness.0.lock().unwrap_or_else(PoisonError::into_inner));
+    let calls = std::mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
     let cost = parts.headers.get(COST_HEADER).and_then(|cost| cost.to_str().ok()).map(str::to_owned);
     let body = serde_json::from_slice(&body).ok();
     Ok(Json(Trace { status: parts.status.as_u16(), cost, calls, body }))

@@ -13,9 +13,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use lately::serve::console::ConsoleParts;
-use lately::serve::health::Health;
 use lately::serve::issuer::LocalIssuer;
-use lately::serve::system::reported;
 use lately_pump::{Destination, PumpHandle};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -47,8 +45,9 @@ impl Running {
             pump: pump.clone(),
             failures: failures.clone(),
             reports: reports.clone(),
-            report: Some((reported(), Duration::from_secs(60))),
-            health: Health { pumps: vec![("fan-out", pump.clone())], data: None },
+            report_every: Some(Duration::from_secs(60)),
+            pumps: vec![("fan-out", pump.clone())],
+            data: None,
         };
         Self { api, router: console.router(), pump, failures, reports, _folder: folder }
     }

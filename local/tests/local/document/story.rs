@@ -185,7 +185,7 @@ impl Story {
         let fan_out = pump.handle();
         let mut running = Some(tokio::spawn(pump.run()));
         api.system.store = store(requests.clone());
-        let router = api.system.api();
+        let router = crate::support::api(&api.system);
         let (mut exchanges, mut known) = (Vec::new(), BTreeMap::new());
         for (token, line, header, body) in STORY {
             let [token, line, header, body] = [token, line, header, body].map(|text| filled(text, &known));
