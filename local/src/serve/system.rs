@@ -113,7 +113,8 @@ impl System {
     /// The routes of all functions.
     pub fn routes(&self) -> Routes {
         let bodies = |function| settings(function).body_bytes;
-        let live = Live::new(self.store.clone(), self.authorizer()).ending_with(Arc::clone(&self.end_streams));
+        let live =
+            Live::new(self.store.clone(), self.authorizer()).ending_with(Arc::clone(&self.end_streams));
         lately_write_event::routes()
             .with_bodies_of(bodies("WriteEventFunction"))
             .and(lately_query_latest::routes().with_bodies_of(bodies("QueryLatestFunction")))
