@@ -1,27 +1,18 @@
 //! The actors that the list of erasures names. Pure.
 
-use std::collections::HashMap;
-
 use lately_items::ErasureEntry;
 use lately_keys::{Actor, UnixMillis};
 
-/// The actors whose events are erased, each with the end of the erasure.
+/// The actors whose events are erased, as the list of erasures names them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ErasedActors(HashMap<Actor, UnixMillis>);
+pub(crate) struct ErasedActors(pub(super) Vec<ErasureEntry>);
 
 impl ErasedActors {
-    pub(super) fn of(entries: Vec<ErasureEntry>) -> Self {
-        let mut actors = HashMap::new();
-        for ErasureEntry { actor, until, .. } in entries {
-            let Some(actor) = actor else { continue };
-            let end = actors.entry(actor).or_insert(UnixMillis::MIN);
-            *end = until.unwrap_or(UnixMillis::MAX).max(*end);
-        }
-        Self(actors)
-    }
-
     /// True if an event of this actor and time is erased, or must not be written.
     pub(crate) fn cover(&self, actor: &Actor, at: UnixMillis) -> bool {
-        self.0.get(actor).is_some_and(|end| at < *end)
+        let covers = |entry: &ErasureEntry| {
+            entry.actor.as_ref() == Some(actor) && at < entry.until.unwrap_or(UnixMillis::MAX)
+        };
+        self.0.iter().any(covers)
     }
 }

@@ -59,7 +59,7 @@ impl ErasuresHandle<'_> {
 
     /// The actors whose events are erased. The read is consistent.
     pub(crate) async fn erased_actors(self) -> Result<ErasedActors, TableError> {
-        Ok(ErasedActors::of(self.entries().await?))
+        Ok(ErasedActors(self.entries().await?))
     }
 
     /// The actors whose events must not be written, as this process last read them, at most [`TOPIC_AGE`] ago.

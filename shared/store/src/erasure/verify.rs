@@ -87,19 +87,22 @@ impl ErasuresHandle<'_> {
             check.items += page.read as u64;
             let mut found = Vec::new();
             for item in &page.items {
-                let Some(mut finding) = person.trace(item)? else { continue };
-                if let Some(since) = followed_since(&op, receipt, item).await? {
-                    finding.trace = unless_before(receipt.erasure.started_at, since);
+                let key = item.key()?;
+                let Some(known) = AnyKey::decode(&key.pk, &key.sk) else { continue };
+                if !person.is_named(&known, item)? {
+                    continue;
                 }
-                found.push(finding);
-            }
-            for finding in &found {
-                match finding.trace {
+                let trace = match followed_since(&op, receipt, &known, item).await? {
+                    Some(since) => unless_before(receipt.erasure.started_at, since),
+                    None => person.trace(known, item)?,
+                };
+                match trace {
                     ErasureTrace::Left => check.left += 1,
                     ErasureTrace::New => check.new += 1,
                     ErasureTrace::Expires => check.expiring += 1,
                     ErasureTrace::Kept => check.kept += 1,
                 }
+                found.push(ErasureFinding { key, trace });
             }
             progress(&check, &found);
         }
@@ -128,19 +131,14 @@ impl ErasuresHandle<'_> {
 struct Person<'a>(&'a ErasureReceipt);
 
 impl Person<'_> {
-    /// Why an item of the person is there; `None` if the item is not the person's.
-    fn trace(self, item: &Item) -> Result<Option<ErasureFinding>, Corrupt> {
-        let key = item.key()?;
-        let Some(known) = AnyKey::decode(&key.pk, &key.sk) else { return Ok(None) };
-        if !self.is_named(&known, item)? {
-            return Ok(None);
-        }
+    /// Why an item of the person is there.
+    fn trace(self, key: AnyKey, item: &Item) -> Result<ErasureTrace, Corrupt> {
         let expires = || if item.has(EXPIRES_AT) { ErasureTrace::Expires } else { ErasureTrace::Left };
         let Erasure { started_at, finished_at, .. } = self.0.erasure;
         // Records and follows that are younger than the erasure may stay, and so may events that are younger than its end.
         let by_time = |at: UnixMillis| unless_before(started_at, at);
         let by_end = |at: UnixMillis| unless_before(finished_at.unwrap_or(UnixMillis::MAX), at);
-        let trace = match known {
+        Ok(match key {
             AnyKey::Event(key) => by_end(key.id().at()),
             AnyKey::SourceEntry(key) => by_end(key.id.at()),
             // A pointer that was put for the author before fan-out had the event. It shows nothing without the event.
@@ -168,8 +166,7 @@ impl Person<'_> {
             AnyKey::ErasureStep(_) => ErasureTrace::Kept,
             AnyKey::ErasureEntry(_) if !item.has(EXPIRES_AT) => ErasureTrace::Kept,
             _ => expires(),
-        };
-        Ok(Some(ErasureFinding { key, trace }))
+        })
     }
 
     /// True if the key of an item names the person, or if the item holds an event of the actor.
@@ -236,14 +233,12 @@ impl Person<'_> {
 async fn followed_since(
     op: &Op,
     receipt: &ErasureReceipt,
+    key: &AnyKey,
     item: &Item,
 ) -> Result<Option<UnixMillis>, TableError> {
-    let key = item.key()?;
-    match AnyKey::decode(&key.pk, &key.sk) {
-        Some(AnyKey::PullMarker(key)) => {
-            Ok(op.user(&key.user).edge(&key.source).await?.map(|edge| edge.since))
-        }
-        Some(AnyKey::FeedEntry(key)) => {
+    match key {
+        AnyKey::PullMarker(key) => Ok(op.user(&key.user).edge(&key.source).await?.map(|edge| edge.since)),
+        AnyKey::FeedEntry(key) => {
             let entry = TimelineEntry::decode(item)?;
             if receipt.actor.as_ref() == Some(&entry.actor) {
                 return Ok(None);
