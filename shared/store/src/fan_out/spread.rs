@@ -7,7 +7,7 @@
 //! Imports do not grow a timeline: their times lie apart, and each would need a spread of its own.
 
 use lately_items::{SourceEntryKey, TimelineEntry};
-use lately_keys::{EventId, Key, ShardCount, Source, TableKey};
+use lately_keys::{Key, ShardCount, TableKey};
 use lately_table::{Item, TableError, Write};
 
 use crate::fan_out::batch::FanOut;
@@ -16,8 +16,8 @@ use crate::op::Op;
 /// An entry that is written to a source's timeline.
 #[derive(Debug)]
 pub(super) struct ListedEntry {
-    source: Source,
-    id: EventId,
+    /// Its key as it was given, in the timeline's first shard.
+    key: SourceEntryKey,
     item: Item,
     /// The number of shards by which the entry was placed.
     shards: ShardCount,
@@ -27,11 +27,11 @@ pub(super) struct ListedEntry {
 /// are.
 pub(super) fn listed(op: &Op, write: &mut Write) -> Option<ListedEntry> {
     let Write::Put(item) = write else { return None };
-    let SourceEntryKey { source, id, .. } = item.key_as().ok()?;
-    let shards = op.source(&source).known_coverage().shards_at(id.at());
-    *item = placed(item, &source, id, shards);
+    let key: SourceEntryKey = item.key_as().ok()?;
+    let shards = op.source(&key.source).known_coverage().shards_at(key.id.at());
+    *item = placed(item, &key, shards);
     let is_import = item.flag(TimelineEntry::IMPORT);
-    (!is_import).then(|| ListedEntry { item: item.clone(), source, id, shards })
+    (!is_import).then(|| ListedEntry { item: item.clone(), key, shards })
 }
 
 /// Writes refused entries to timelines that have more shards by now. Returns the keys of the other entries.
@@ -42,15 +42,15 @@ pub(super) async fn spread(
     let FanOut { op, writer, .. } = fan_out;
     let (mut deferred, mut writes) = (Vec::new(), Vec::new());
     for (key, entry) in refused {
-        let ListedEntry { source, id, item, shards } = entry;
-        let Some(wider) = op.source(&source).grow(id, shards).await else {
+        let ListedEntry { key: SourceEntryKey { source, id, .. }, .. } = &entry;
+        let Some(wider) = op.source(source).grow(*id, entry.shards).await else {
             deferred.push(key);
             continue;
         };
         // The shard takes only a part of the entries from now on.
         op.memory().busy.forget(&key.pk);
         writer.forgive(&key.pk);
-        writes.push(Write::Put(placed(&item, &source, id, wider.shards_at(id.at()))));
+        writes.push(Write::Put(placed(&entry.item, &entry.key, wider.shards_at(id.at()))));
     }
     for key in writer.write_or_refuse(writes).await? {
         op.memory().busy.note(key.pk.clone(), op.ambient());
@@ -60,7 +60,7 @@ pub(super) async fn spread(
 }
 
 /// An entry in the shard that follows from its time.
-fn placed(item: &Item, source: &Source, id: EventId, shards: ShardCount) -> Item {
-    let key = SourceEntryKey { source: source.clone(), shard: shards.shard_at(id.tick()), id };
+fn placed(item: &Item, key: &SourceEntryKey, shards: ShardCount) -> Item {
+    let key = SourceEntryKey { shard: shards.shard_at(key.id.tick()), ..key.clone() };
     item.clone().with("pk", key.encode().pk)
 }

@@ -246,10 +246,8 @@ impl State {
         if let Some(busy) = busy
             && batch.iter().any(|(_, queued)| queued.attempts + 1 >= BUSY_ATTEMPTS)
         {
-            let refusable = self.queue.iter();
-            let refusable = refusable.filter(|(_, queued)| queued.may_refuse && queued.key.pk == busy);
-            let places: Vec<_> = refusable.map(|(place, _)| *place).collect();
-            let waiting = places.into_iter().filter_map(|place| self.take_out(place)).collect();
+            let is_refused = |_: &u64, queued: &mut Queued| queued.may_refuse && queued.key.pk == busy;
+            let waiting = self.queue.extract_if(.., is_refused).collect();
             self.busy.insert(busy);
             self.end(waiting, &End::Refused);
         }
@@ -293,12 +291,8 @@ impl State {
         if places.is_empty() || !is_due {
             return None;
         }
-        Some(places.into_iter().filter_map(|place| self.take_out(place)).collect())
-    }
-
-    fn take_out(&mut self, place: u64) -> Option<(u64, Queued)> {
-        let queued = self.queue.remove(&place)?;
-        self.in_flight.insert(queued.key.clone());
-        Some((place, queued))
+        let taken: Vec<_> = places.iter().filter_map(|place| self.queue.remove_entry(place)).collect();
+        self.in_flight.extend(taken.iter().map(|(_, queued)| queued.key.clone()));
+        Some(taken)
     }
 }

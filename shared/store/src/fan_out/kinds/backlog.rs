@@ -13,7 +13,7 @@ use std::time::Duration;
 use lately_items::{
     Backlog, BacklogItem, DeferredEvent, DeferredTopic, EventKey, Timeline, TimelineEntry, place_in_feed,
 };
-use lately_keys::{Actor, BucketWidth, EventId, Source, TableKey, Topic, User};
+use lately_keys::{Actor, EventId, Source, TableKey, User};
 use lately_table::{TableError, Write};
 
 use crate::at_once::run_each;
@@ -117,14 +117,9 @@ impl BacklogStep<'_> {
     async fn correct_feed(self, user: &User, items: &[BacklogItem]) -> Result<(), TableError> {
         for BacklogItem { written, events, .. } in items {
             for events in events.chunks(BACKLOG_EVENTS_AT_ONCE) {
-                if self.defers(written, events) {
-                    continue;
+                if !self.defers(written, events) {
+                    self.correct(user, written, events).await?;
                 }
-                let entries = match written {
-                    Some((topic, width)) => self.followed(user, topic, *width, events).await?,
-                    None => Vec::new(),
-                };
-                self.correct(user, written, events, entries).await?;
             }
         }
         Ok(())
@@ -134,12 +129,12 @@ impl BacklogStep<'_> {
     async fn followed(
         self,
         user: &User,
-        topic: &Topic,
-        width: BucketWidth,
+        written: &DeferredTopic,
         events: &[DeferredEvent],
     ) -> Result<Vec<TimelineEntry>, TableError> {
+        let Some((topic, width)) = written else { return Ok(Vec::new()) };
         let op = self.fan_out.op;
-        let keys = events.iter().map(|event| EventKey::new(topic.clone(), width, event.id).encode());
+        let keys = events.iter().map(|event| EventKey::new(topic.clone(), *width, event.id).encode());
         let mut entries = Vec::new();
         for item in op.table.get_many(&keys.collect::<Vec<_>>(), true).await? {
             let entry = TimelineEntry::of(&item.key_as()?, &item)?;
@@ -154,8 +149,8 @@ impl BacklogStep<'_> {
         user: &User,
         written: &DeferredTopic,
         events: &[DeferredEvent],
-        mut entries: Vec<TimelineEntry>,
     ) -> Result<(), TableError> {
+        let mut entries = self.followed(user, written, events).await?;
         let (fan_out, feed) = (self.fan_out, self.fan_out.op.feed(user));
         let shown: BTreeSet<EventId> = entries.iter().map(|entry| entry.id).collect();
         let others = events.iter().filter(|event| !shown.contains(&event.id));
