@@ -133,21 +133,14 @@ impl Incarnation<'_> {
     pub(crate) async fn settled_shards(self, shards: Vec<u8>) -> Result<Vec<u8>, TableError> {
         let mut settled = Vec::new();
         for shard in shards {
-            if self.is_settled(shard).await? {
+            let mut page = self.unsettled(shard, None, EventId::MAX).await?;
+            while page.ids.is_empty() && page.last.is_some() {
+                page = self.unsettled(shard, page.last, EventId::MAX).await?;
+            }
+            if page.ids.is_empty() {
                 settled.push(shard);
             }
         }
         Ok(settled)
-    }
-
-    async fn is_settled(self, shard: u8) -> Result<bool, TableError> {
-        let mut after = None;
-        loop {
-            let page = self.unsettled(shard, after, EventId::MAX).await?;
-            if !page.ids.is_empty() || page.last.is_none() {
-                return Ok(page.ids.is_empty());
-            }
-            after = page.last;
-        }
     }
 }

@@ -13,15 +13,6 @@ impl ConsumerHandle<'_> {
     pub async fn commit(self, batch: BatchToken) -> Result<(), ConsumerError> {
         self.op.topic(&self.consumer.topic).stored().await?;
         let checkpoint = existing(self.checkpoint().await?, self.consumer)?;
-        if checkpoint.last == Some(batch) {
-            return Ok(());
-        }
-        let outstanding = checkpoint.outstanding.clone().filter(|outstanding| outstanding.batch == batch);
-        let outstanding = outstanding.ok_or(ConsumerError::StaleBatch)?;
-        // A batch that was cut short no longer holds the events after its end.
-        let noted = outstanding.noted.iter().filter(|id| **id <= outstanding.upto);
-        let given: Vec<_> = outstanding.late.iter().chain(noted).copied().collect();
-        Incarnation::of(self.op, &checkpoint).settle(&given, &batch.to_string()).await?;
         let commit = |found: &Checkpoint| match &found.outstanding {
             _ if found.last == Some(batch) => Ok(None),
             Some(outstanding) if outstanding.batch == batch => Ok(Some(Checkpoint {
@@ -33,6 +24,13 @@ impl ConsumerHandle<'_> {
             })),
             _ => Err(ConsumerError::StaleBatch),
         };
+        let (Some(_), Some(outstanding)) = (commit(&checkpoint)?, &checkpoint.outstanding) else {
+            return Ok(());
+        };
+        // A batch that was cut short no longer holds the events after its end.
+        let noted = outstanding.noted.iter().filter(|id| **id <= outstanding.upto);
+        let given: Vec<_> = outstanding.late.iter().chain(noted).copied().collect();
+        Incarnation::of(self.op, &checkpoint).settle(&given, &batch.to_string()).await?;
         existing(self.change(Some(checkpoint), commit).await?, self.consumer)?;
         Ok(())
     }

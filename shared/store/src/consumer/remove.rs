@@ -57,12 +57,11 @@ impl ConsumerHandle<'_> {
                 .delete_if(self.consumer.encode(), is_up_to(marked.incarnation))
                 .delete_if(Announcement::key(self.consumer).encode(), is_up_to(marked.incarnation));
             match transaction.commit(&self.op.table).await? {
-                Transacted::Done => return Ok(true),
-                // A later consumer has this name.
-                Transacted::Cancelled { faults, .. } if faults.iter().any(Fault::is_condition) => {
-                    return Ok(true);
+                Transacted::Cancelled { faults, .. } if !faults.iter().any(Fault::is_condition) => {
+                    rounds.lose_and_pause().await?;
                 }
-                Transacted::Cancelled { .. } => rounds.lose_and_pause().await?,
+                // Both are gone, or a later consumer has this name.
+                _ => return Ok(true),
             }
         }
     }

@@ -11,7 +11,7 @@ use lately_keys::{EventId, Fingerprint, Order, Source, Topic};
 use lately_model::{Event, EventQuery, TimelineEvent};
 use lately_table::TableError;
 
-use crate::latest::page::{DraftEnd, PageDraft, PageEnd};
+use crate::latest::page::{DraftEnd, PageDraft};
 use crate::latest::span::{IdRange, Span};
 use crate::limits::PAGE_BYTES;
 use crate::op::Op;
@@ -56,6 +56,7 @@ impl Reader {
         ids: IdRange,
         limit: usize,
     ) -> Result<(Vec<TimelineEvent>, Option<EventId>), TableError> {
+        self.refresh_marks(op).await?;
         let DraftEnd { events, position, has_more } = match (&self.timeline, &self.stored) {
             (Timeline::Topic(topic), Some(stored)) => {
                 let query = EventQuery { event_type: filter.event_type.clone(), ..EventQuery::default() };
@@ -67,31 +68,19 @@ impl Reader {
                 let (order, now) = (Order::OldestFirst, op.now());
                 let span = Span { order, ids: Some(ids), position: None, now };
                 let mut draft = PageDraft::new(0, limit, Fingerprint::of("live").finish(), &span);
-                let ending = self.fill(op, filter, ids, &mut draft).await?;
+                let mut reading = TimelineReading::new(op, filter, order, false);
+                let marks = self.marks.as_ref().map(|(marks, _)| marks.clone());
+                let mut wave = match &self.timeline {
+                    Timeline::Feed(user) => reading.feed_wave(user, ids, marks),
+                    Timeline::Source(source) => reading.source_wave(source, ids),
+                    Timeline::Topic(_) => return Ok((Vec::new(), None)),
+                };
+                let ending = reading.fill(&mut wave, &mut draft).await?;
                 draft.end(ending)
             }
         };
         let start = || ids.oldest.just_before().unwrap_or(EventId::MIN);
         Ok((events, has_more.then(|| position.unwrap_or_else(start))))
-    }
-
-    /// Fills a draft with the events of a source's timeline or a feed.
-    async fn fill(
-        &mut self,
-        op: &Op,
-        filter: &Filter,
-        ids: IdRange,
-        draft: &mut PageDraft<TimelineEvent>,
-    ) -> Result<PageEnd, TableError> {
-        self.refresh_marks(op).await?;
-        let mut reading = TimelineReading::new(op, filter, Order::OldestFirst, false);
-        let marks = self.marks.as_ref().map(|(marks, _)| marks.clone());
-        let mut wave = match &self.timeline {
-            Timeline::Feed(user) => reading.feed_wave(user, ids, marks),
-            Timeline::Source(source) => reading.source_wave(source, ids),
-            Timeline::Topic(_) => return Ok(PageEnd::default()),
-        };
-        reading.fill(&mut wave, draft).await
     }
 
     /// Reads the feed's marks, unless they are young enough.

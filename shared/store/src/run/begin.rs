@@ -7,7 +7,7 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::{RunSpec, SettleSeconds};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update, entropy_u64};
 
-use crate::consumer::ConsumerNotFound;
+use crate::consumer::existing;
 use crate::handle::{Incarnation, RunHandle, RunsHandle};
 use crate::run::RunError;
 
@@ -48,9 +48,7 @@ impl RunsHandle<'_> {
                 rounds.lose()?;
                 continue;
             };
-            if checkpoint.deleting {
-                return Err(ConsumerNotFound { consumer: self.consumer.clone() }.into());
-            }
+            let checkpoint = existing(Some(checkpoint), self.consumer)?;
             let begun = match (checkpoint.mode, checkpoint.running) {
                 (Some(ConsumerMode::Polls), _) => return Err(RunError::HasPolls),
                 (_, Some(_)) => self.take_over(&checkpoint, lease).await?,
