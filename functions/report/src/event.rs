@@ -20,7 +20,14 @@ use lately_keys::{Consumer, TableKey, Topic};
 use lately_model::RunSpec;
 use serde::{Deserialize, Serialize};
 
-use crate::run::Report;
+/// A report to make: its consumer and its counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The consumer. It is created if it does not exist, and starts with the topic's first event.
+    pub consumer: ConsumerKey,
+    /// The counts of a run that begins now. A run that is already under way has its own.
+    pub spec: RunSpec,
+}
 
 /// A parsed event.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 //! | for | see |
 //! | --- | --- |
 //! | the events that invoke it | `event.rs` |
+//! | why a run could not continue | `error.rs` |
 //! | a run, from its beginning to its end | `run.rs`; the table's part is the store's `run/` |
 //! | the objects of an attempt | `attempt.rs`, `segment.rs`, `summary.rs`, `decimal.rs` |
 //! | final names | `publish.rs`, `names.rs` |
@@ -22,6 +23,7 @@ use serde::Serialize;
 mod attempt;
 pub mod bucket;
 mod decimal;
+mod error;
 mod event;
 mod https;
 mod ids;
@@ -36,9 +38,10 @@ mod summary;
 mod upload;
 
 pub use decimal::Decimal;
-pub use event::EventError;
+pub use error::ReportError;
+pub use event::{EventError, Report};
 pub use output::{OpenError, Output, OutputError, OutputUrl, OutputUrlError};
-pub use run::{Outcome, Report, ReportError, go_on, run};
+pub use run::{Outcome, go_on, run};
 pub use summary::{Counted, Group, Summary, SummaryHead};
 
 use event::Event;

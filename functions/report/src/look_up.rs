@@ -9,6 +9,7 @@ use lately_store::{CommittedRun, LookUp, Run};
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
+use crate::error::ReportError;
 use crate::ids::{Table, parse_ids};
 use crate::limits::{BLOCKS_AT_ONCE, BLOCKS_CACHED};
 use crate::names::Names;
@@ -38,9 +39,9 @@ impl<'a> IdFiles<'a> {
 }
 
 impl LookUp for IdFiles<'_> {
-    type Error = OutputError;
+    type Error = ReportError;
 
-    async fn look_up(&mut self, run: &Run, wanted: &[EventId]) -> Result<Vec<bool>, OutputError> {
+    async fn look_up(&mut self, run: &Run, wanted: &[EventId]) -> Result<Vec<bool>, ReportError> {
         let mut found = vec![false; wanted.len()];
         let Some(CommittedRun { events: ids @ 1.., .. }) = run.committed else { return Ok(found) };
         let name = Names::of(self.output.prefix(), run).file(RunFiles::ids);

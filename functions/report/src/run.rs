@@ -15,28 +15,17 @@ use std::time::Duration;
 
 use lately_items::ConsumerKey;
 use lately_keys::{EventId, UnixMillis};
-use lately_model::RunSpec;
-use lately_store::{
-    Ambient, Begun, CommittedRun, LateError, Op, Progress, Run, RunError, Store, TableError, TopicError,
-};
+use lately_store::{Ambient, Begun, CommittedRun, Op, Progress, Run, Store};
 use serde::Serialize;
 
 use crate::attempt::Attempt;
-use crate::event::EventError;
+use crate::error::ReportError;
+use crate::event::Report;
 use crate::limits::{ASSEMBLED_BYTES_PER_SECOND, LATE_EVENTS_AT_ONCE, LEASE_MARGIN, SAVE_RESERVE};
 use crate::look_up::IdFiles;
 use crate::names::Names;
 use crate::output::{Output, OutputError};
 use crate::publish::publish;
-
-/// A report to make: its consumer and its counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The consumer. It is created if it does not exist, and starts with the topic's first event.
-    pub consumer: ConsumerKey,
-    /// The counts of a run that begins now. A run that is already under way has its own.
-    pub spec: RunSpec,
-}
 
 /// The outcome of an invocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -65,26 +54,6 @@ pub enum Outcome {
         /// Its files for readers: the events and the summary.
         files: [String; 2],
     },
-}
-
-/// The reason why a run could not continue. The next invocation continues it.
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    /// The event that names the run is not one of ours.
-    #[error(transparent)]
-    Event(#[from] EventError),
-    /// The topic could not be read, or does not exist.
-    #[error(transparent)]
-    Topic(#[from] TopicError),
-    /// The run could not be begun, committed or finished.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// A call to the output failed.
-    #[error("the output: {0}")]
-    Output(#[from] OutputError),
-    /// A call to the table failed.
-    #[error("the table: {0}")]
-    Table(#[from] TableError),
 }
 
 /// Begins a consumer's next run, or continues an unfinished run.
@@ -237,14 +206,5 @@ impl<'a> Work<'a> {
     async fn leave(&self, run: &Run, progress: Progress) -> Result<Option<Run>, ReportError> {
         self.op.step().run(run).save_progress(&progress).await?;
         Ok(None)
-    }
-}
-
-impl From<LateError<OutputError>> for ReportError {
-    fn from(error: LateError<OutputError>) -> Self {
-        match error {
-            LateError::LookUp(error) => Self::Output(error),
-            LateError::Table(error) => Self::Table(error),
-        }
     }
 }

@@ -100,7 +100,7 @@ pub use op::{Op, Waiter};
 pub use quota::QuotaError;
 pub use range::Range;
 pub use record::{DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, WriteDocumentError};
-pub use run::{Begun, LateError, LookUp, RunError};
+pub use run::{Begun, LookUp, RunError};
 pub use session::{SessionError, SessionNotFound};
 pub use settings::FeedSettings;
 pub use store::Store;

@@ -27,23 +27,12 @@ const LATE_PER_PAGE: usize = 2_000;
 // 16 bytes for each id, and room for a key.
 const _: () = assert!(LATE_PER_PAGE * 16 + 1024 <= 400 * 1000);
 
-/// Why a run's late events could not be listed.
-#[derive(Debug, thiserror::Error)]
-pub enum LateError<E> {
-    /// A run's file could not be read.
-    #[error("a run's file could not be looked into")]
-    LookUp(#[source] E),
-    /// The table could not be read or written.
-    #[error(transparent)]
-    Table(#[from] TableError),
-}
-
 /// Looks into the files of runs.
 ///
 /// This is a trait, so that its future can be sent between threads and can borrow.
 pub trait LookUp: Send {
-    /// Why a file could not be read.
-    type Error: Send;
+    /// Why a file, or the table, could not be read.
+    type Error: From<TableError> + Send;
 
     /// For each of some ascending ids, whether the file of a committed run contains it.
     fn look_up(
@@ -87,7 +76,7 @@ impl RunHandle<'_> {
     /// files of the consumer's earlier runs.
     ///
     /// Each step has the time of one operation.
-    pub async fn late_ids<L: LookUp>(self, files: &mut L) -> Result<Vec<EventId>, LateError<L::Error>> {
+    pub async fn late_ids<L: LookUp>(self, files: &mut L) -> Result<Vec<EventId>, L::Error> {
         let run = self.run;
         let mut pages = self.late_pages().await?;
         let mut covering = Covering::default();
@@ -104,7 +93,7 @@ impl RunHandle<'_> {
                         pending.extend(ids);
                         continue;
                     };
-                    let known = files.look_up(&covering, &ids).await.map_err(LateError::LookUp)?;
+                    let known = files.look_up(&covering, &ids).await?;
                     let mut reported = Vec::new();
                     for (id, known) in ids.into_iter().zip(known) {
                         if known { reported.push(id) } else { pending.push(id) }

@@ -27,7 +27,7 @@ use crate::consumer::ConsumerNotFound;
 use crate::topic::error::TopicError;
 
 pub use begin::Begun;
-pub use late::{LateError, LookUp};
+pub use late::LookUp;
 
 /// Why a run could not go on.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,6 @@
 //! The rig of the tests of consumers and reports: a topic, its table's stream, and the reported events of each run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::time::Duration;
 
 use lately_engine::stream::SequenceNumber;
@@ -9,7 +8,7 @@ use lately_engine::{Engine, Options};
 use lately_items::{AnyKey, ConsumerKey, LateEventKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{NewConsumer, NewEvent, RunSpec};
-use lately_store::{Begun, CommittedRun, FanOutOutcome, LookUp, Run, Store};
+use lately_store::{Begun, CommittedRun, FanOutOutcome, LookUp, Run, Store, TableError};
 
 use crate::scene::{fan_out, key};
 use crate::support::{Item, TABLE, World, change, event, ids, items, pass, post, start_with, topic};
@@ -125,9 +124,9 @@ pub(crate) struct Files {
 }
 
 impl LookUp for Files {
-    type Error = Infallible;
+    type Error = TableError;
 
-    async fn look_up(&mut self, run: &Run, ids: &[EventId]) -> Result<Vec<bool>, Infallible> {
+    async fn look_up(&mut self, run: &Run, ids: &[EventId]) -> Result<Vec<bool>, TableError> {
         assert!(run.committed.is_some() && ids.is_sorted());
         self.looks += 1;
         tokio::task::yield_now().await;
