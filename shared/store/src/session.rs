@@ -126,10 +126,7 @@ impl SessionsHandle<'_> {
             Some(user) => Fingerprint::of("sessions of a user").text(user.as_str()).finish(),
         };
         let pager = Pager { list, order: Order::NewestFirst };
-        let after = pager.after(query.cursor.as_deref(), |position| match position {
-            Position::Session(id) => Some(id),
-            _ => None,
-        })?;
+        let after = pager.after(query.cursor.as_deref())?;
         let (sessions, next) = match &query.user {
             None => {
                 let all = Query::of(Place::Gsi1, SessionListKey::partition());

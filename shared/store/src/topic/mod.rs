@@ -157,10 +157,7 @@ impl TopicsHandle<'_> {
     /// own topics are read. So nothing in the response depends on other topics.
     pub async fn list(self, query: &ListQuery) -> Result<TopicList, ListError> {
         let pager = Pager { list: Fingerprint::of("topics").finish(), order: Order::OldestFirst };
-        let after = pager.after(query.cursor.as_deref(), |position| match position {
-            Position::Topic(topic) => Some(topic),
-            _ => None,
-        })?;
+        let after = pager.after(query.cursor.as_deref())?;
         let (topics, more) = match self.op.topics.as_deref() {
             None => self.all(after, query.limit).await?,
             Some(own) => self.own(own, after, query.limit).await?,
