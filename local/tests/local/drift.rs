@@ -298,8 +298,10 @@ fn has_form(path: &str, route: &str) -> bool {
 #[test]
 fn the_tables_key_attributes_are_those_that_keys_use() {
     let table = Template::parse(TEMPLATE).unwrap().table().unwrap();
-    let names =
-        |place: Place| KeyNames { partition: place.pk().to_owned(), sort: Some(place.sk().to_owned()) };
+    let names = |place: Place| {
+        let [pk, sk] = place.attributes();
+        KeyNames { partition: pk.to_owned(), sort: Some(sk.to_owned()) }
+    };
     assert_eq!(table.key, names(Place::Table));
     let indexes: BTreeMap<_, _> =
         table.indexes.iter().map(|index| (index.name.as_str(), &index.key)).collect();
@@ -310,7 +312,7 @@ fn the_tables_key_attributes_are_those_that_keys_use() {
     let declared: BTreeSet<_> =
         table.attributes.iter().map(|it| (it.name.as_str(), it.kind.as_str())).collect();
     let keys = [Place::Table, Place::Gsi1, Place::Gsi2].into_iter();
-    assert_eq!(declared, keys.flat_map(|place| [(place.pk(), "S"), (place.sk(), "S")]).collect());
+    assert_eq!(declared, keys.flat_map(Place::attributes).map(|name| (name, "S")).collect());
     assert_eq!(table.ttl_attribute.as_deref(), Some("expires_at"));
     assert_eq!(table.stream, Some(StreamView::NewAndOldImages));
 }

@@ -183,29 +183,14 @@ sets! {
 pub struct Value(pub(crate) AttributeValue);
 
 impl Value {
-    /// A set of texts, which must not be empty.
-    pub fn texts(texts: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self(AttributeValue::Ss(texts.into_iter().map(Into::into).collect()))
-    }
-
     /// A set of numbers, which must not be empty.
     pub fn numbers(numbers: impl IntoIterator<Item = impl Display>) -> Self {
         Self(AttributeValue::Ns(numbers.into_iter().map(|number| number.to_string()).collect()))
     }
 
-    /// A list.
-    pub fn list(values: impl IntoIterator<Item = impl Into<Self>>) -> Self {
-        Self(AttributeValue::L(values.into_iter().map(|value| value.into().0).collect()))
-    }
-
     /// A list, in the form that lists of this type have.
     pub(crate) fn of_list<T: Attribute>(list: &[T]) -> Self {
         Self(T::write_list(list))
-    }
-
-    /// Bytes.
-    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(AttributeValue::B(Blob::new(bytes)))
     }
 
     /// The value as a type; `None` if it has another form.

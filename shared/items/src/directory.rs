@@ -14,7 +14,6 @@ use std::sync::Arc;
 use lately_keys::{Bucket, Coverage, EventType, Shard, Topic, UnixMillis};
 use lately_model::RetentionDays;
 
-use crate::attribute::Value;
 use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::key::key;
 use crate::topic::oldest_kept;
@@ -63,11 +62,6 @@ pub enum BucketTypes {
 pub const SPREADS: &str = "spreads";
 
 impl BucketTypes {
-    /// Types as a part of the attribute `types`.
-    pub fn set<'a>(types: impl IntoIterator<Item = &'a EventType>) -> Value {
-        Value::texts(types.into_iter().map(EventType::as_str))
-    }
-
     /// True if events are listed by type in the bucket.
     pub const fn are_kept(&self) -> bool {
         !matches!(self, Self::NotKept)
@@ -129,7 +123,7 @@ impl DirectoryEntry {
             .with_some(SPREADS, self.coverage.spreads_text());
         let item = match &self.types {
             BucketTypes::NotKept => item,
-            BucketTypes::Listed(types) => item.with(Self::TYPES, BucketTypes::set(types)),
+            BucketTypes::Listed(types) => item.with(Self::TYPES, types),
             BucketTypes::Any => item.with(Self::ANY_TYPE, true),
         };
         let Some(days) = self.retention else { return item };
@@ -160,6 +154,7 @@ pub(crate) fn spread(coverage: Coverage, item: &Item) -> Result<Coverage, Corrup
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::Value;
 
     #[test]
     fn golden_bytes() {

@@ -31,10 +31,9 @@ pub fn upgraded(item: &Item) -> Result<Item, Corrupt> {
 
 /// The schema of an item.
 pub fn schema_of(item: &Item) -> Result<u32, Corrupt> {
-    match item.optional("schema")? {
-        None => Ok(1),
-        Some(0) => Err(item.corrupt("schema")),
-        Some(schema) => Ok(schema),
+    match item.optional("schema")?.unwrap_or(1) {
+        0 => Err(item.corrupt("schema")),
+        schema => Ok(schema),
     }
 }
 

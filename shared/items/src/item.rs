@@ -74,7 +74,8 @@ impl Item {
     }
 
     fn with_key(self, place: Place, Key { pk, sk }: Key) -> Self {
-        self.with(place.pk(), pk).with(place.sk(), sk)
+        let [pk_name, sk_name] = place.attributes();
+        self.with(pk_name, pk).with(sk_name, sk)
     }
 
     /// The item with one more attribute.
@@ -167,7 +168,7 @@ impl Item {
     /// # Errors
     /// If the key's attributes are missing, no texts, or not of that family.
     pub fn key_as<K: TableKey>(&self) -> Result<K, Corrupt> {
-        let (pk, sk) = (K::PLACE.pk(), K::PLACE.sk());
+        let [pk, sk] = K::PLACE.attributes();
         K::decode(self.text(pk)?, self.text(sk)?).ok_or_else(|| self.corrupt(sk))
     }
 

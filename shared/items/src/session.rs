@@ -123,11 +123,6 @@ pub fn keys_of_listed(item: &Item) -> Result<[Key; 3], Corrupt> {
     Ok([item.key()?, SessionKey { hash: decode_hash(item)? }.encode(), SessionNameKey { id }.encode()])
 }
 
-/// The hash of the token of a session's item.
-pub fn stored_hash(item: &Item) -> Result<TokenHash, Corrupt> {
-    Ok(item.key_as::<SessionKey>()?.hash)
-}
-
 /// The items that a session's id is looked up by, and that list the session under its user.
 pub fn encode_names(session: &Session, hash: TokenHash) -> impl Iterator<Item = Item> {
     let id = session.id;
@@ -208,7 +203,7 @@ mod tests {
             .with("writes_per_minute", 600_u64);
         assert_eq!(encode(&session(), hash), stored);
         assert_eq!(Session::decode(&stored), Ok(session()));
-        assert_eq!(stored_hash(&stored), Ok(hash));
+        assert_eq!(stored.key_as(), Ok(SessionKey { hash }));
         Session::decode(&stored.with("reads_per_minute", 0_u64))
             .expect_err("an invalid limit is not read as none");
 

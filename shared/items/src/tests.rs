@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use aws_sdk_dynamodb::primitives::Blob;
 use proptest::prelude::*;
 
 use crate::any_key::claims;
+use crate::attribute::AttributeValue;
 use crate::*;
 use lately_keys::limits::{LATE_SHARDS, SORT_KEY_BYTES};
 use lately_keys::{
@@ -21,6 +23,23 @@ mod arbitrary;
 
 const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
 const INVERTED: &str = "fe6f5b32-2c18-8ddd-6066-0248b01118ad";
+
+impl Value {
+    /// A set of texts.
+    pub(crate) fn texts(texts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self(AttributeValue::Ss(texts.into_iter().map(Into::into).collect()))
+    }
+
+    /// A list.
+    pub(crate) fn list(values: impl IntoIterator<Item = impl Into<Self>>) -> Self {
+        Self(AttributeValue::L(values.into_iter().map(|value| value.into().0).collect()))
+    }
+
+    /// Bytes.
+    pub(crate) fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(AttributeValue::B(Blob::new(bytes)))
+    }
+}
 
 fn parse<T: std::str::FromStr<Err: Debug>>(text: &str) -> T {
     text.parse().unwrap()

@@ -178,9 +178,8 @@ impl Coverage {
 
     /// The shards in which a writer may place an event of this time: by the base, and by each spread of the time.
     pub fn places_at(&self, tick: Tick) -> BTreeSet<Shard> {
-        let spreads = self.spreads.iter().filter(|spread| spread.contains(tick.at()));
-        let counts = spreads.map(|spread| spread.shards).chain([self.base]);
-        counts.map(|shards| shards.shard_at(tick)).collect()
+        let spreads = self.all().filter(|spread| spread.contains(tick.at()));
+        spreads.map(|spread| spread.shards.shard_at(tick)).collect()
     }
 
     /// Adds a spread, cut to the bucket.
@@ -276,12 +275,10 @@ impl ShardCount {
         1 << self.slice_bits()
     }
 
-    /// The slice that lies `back` slices before a tick's own slice: its shard, its first tick and its last tick. None
-    /// before 1970.
-    pub fn slice_before(self, tick: Tick, back: u64) -> Option<(Shard, Tick, Tick)> {
+    /// The slice that lies `back` slices before a tick's own slice: its shard and its ticks. None before 1970.
+    pub fn slice_before(self, tick: Tick, back: u64) -> Option<(Shard, Stretch)> {
         let number = (tick.get() >> self.slice_bits()).checked_sub(back)?;
-        let Stretch { start, end } = self.slice(number)?;
-        Some((self.pick(number), start, end))
+        Some((self.pick(number), self.slice(number)?))
     }
 
     const fn slice_bits(self) -> u32 {

@@ -212,6 +212,32 @@ impl Position {
     }
 }
 
+/// Declares the types of the positions of walks and lists: each is in one kind of position.
+macro_rules! position_types {
+    ($($type:ty = $kind:ident($($value:ident),*);)*) => {$(
+        impl TryFrom<Position> for $type {
+            type Error = CursorError;
+
+            fn try_from(position: Position) -> Result<Self, CursorError> {
+                match position {
+                    Position::$kind($($value),*) => Ok(($($value),*)),
+                    _ => Err(CursorError::Foreign),
+                }
+            }
+        }
+    )*};
+}
+
+position_types! {
+    EventId = Event(id);
+    Topic = Topic(topic);
+    Source = Source(source);
+    (Shard, User) = Follower(shard, user);
+    IssueNumber = Issue(number);
+    SessionId = Session(id);
+    ErasureId = Erasure(id);
+}
+
 fn parse<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
     str::from_utf8(bytes).ok()?.parse().ok()
 }

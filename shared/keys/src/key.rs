@@ -14,7 +14,8 @@ pub struct Key {
 /// ```
 /// use lately_keys::Place;
 ///
-/// assert_eq!((Place::Gsi1.index(), Place::Gsi1.pk()), (Some("gsi1"), "gsi1pk"));
+/// assert_eq!(Place::Gsi1.index(), Some("gsi1"));
+/// assert_eq!(Place::Gsi1.attributes(), ["gsi1pk", "gsi1sk"]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
@@ -36,21 +37,12 @@ impl Place {
         }
     }
 
-    /// The attribute that holds the partition key.
-    pub const fn pk(self) -> &'static str {
+    /// The attributes that hold the partition key and the sort key.
+    pub const fn attributes(self) -> [&'static str; 2] {
         match self {
-            Self::Table => "pk",
-            Self::Gsi1 => "gsi1pk",
-            Self::Gsi2 => "gsi2pk",
-        }
-    }
-
-    /// The attribute that holds the sort key.
-    pub const fn sk(self) -> &'static str {
-        match self {
-            Self::Table => "sk",
-            Self::Gsi1 => "gsi1sk",
-            Self::Gsi2 => "gsi2sk",
+            Self::Table => ["pk", "sk"],
+            Self::Gsi1 => ["gsi1pk", "gsi1sk"],
+            Self::Gsi2 => ["gsi2pk", "gsi2sk"],
         }
     }
 }

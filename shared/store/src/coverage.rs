@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use lately_items::SPREADS;
-use lately_keys::{Coverage, EventId, Order, Shard, ShardCount, Spread, Tick, UnixMillis};
+use lately_keys::{Coverage, EventId, Order, Shard, ShardCount, Spread, Stretch, Tick, UnixMillis};
 use lately_table::{Condition, TableError, entropy_u64};
 
 use crate::lane::LaneRange;
@@ -185,8 +185,8 @@ async fn needed<K: CoverageKeeper>(
     // The slices lie far apart, so that one burst does not fill all of them.
     let apart = u64::from(shards.get()).div_ceil(COUNTED_SLICES) + 1;
     let slices = (0..COUNTED_SLICES).filter_map(|n| shards.slice_before(newest, 1 + n * apart));
-    let counts = slices.map(|(shard, first, last)| {
-        let ids = IdRange { oldest: EventId::first_at(first), newest: EventId::last_at(last) };
+    let counts = slices.map(|(shard, Stretch { start, end })| {
+        let ids = IdRange { oldest: EventId::first_at(start), newest: EventId::last_at(end) };
         count(keeper, shard, ids, u64::MAX)
     });
     let events: u64 = try_join_all(counts).await?.into_iter().sum();

@@ -11,7 +11,7 @@ pub const COMPARED_ENTRIES: u32 = 100;
 
 /// Pointers of a page that are followed first. That many events of the largest size fit a page, so no event is read in
 /// vain. The size of their events decides how many pointers are followed next.
-pub const POINTERS_AT_FIRST: usize = 9;
+pub const POINTERS_AT_FIRST: usize = PAGE_BYTES / lately_model::limits::EVENT_BYTES;
 
 /// Queries of one page that run at the same time. A bucket of up to 64 shards is read in one round.
 pub const QUERIES_AT_ONCE: usize = 64;
@@ -280,7 +280,6 @@ const _: () = {
     assert!(WAVE_BUCKETS <= QUERIES_AT_ONCE);
     assert!(COMPARED_ENTRIES as usize <= lately_table::limits::BATCH_KEYS);
     assert!(POINTERS_AT_FIRST <= lately_table::limits::BATCH_KEYS);
-    assert!(POINTERS_AT_FIRST == PAGE_BYTES / lately_model::limits::EVENT_BYTES);
     assert!(QUERIES_PER_PAGE as usize >= 2 * lately_keys::limits::SHARDS as usize);
     assert!(SOURCE_SHARDS.get() == 64 && SHARDS_AT_WILL.get() == 32);
     assert!(SOURCE_SHARDS.get() <= 100, "the longest key of an entry has two digits for its shard");

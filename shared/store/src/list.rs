@@ -15,13 +15,11 @@ pub enum ListError {
 }
 
 /// The order of a page, and the item after which it begins; no item at the start of a list. A cursor's order must be the
-/// one that was asked for; without a cursor, newest first is the default. `item` reads a position of this list, and
-/// returns `None` for any other.
-pub(crate) fn start<T>(
+/// one that was asked for; without a cursor, newest first is the default.
+pub(crate) fn start<T: TryFrom<Position, Error = CursorError>>(
     cursor: Option<&str>,
     list: Fingerprint,
     asked: Option<Order>,
-    item: impl FnOnce(Position) -> Option<T>,
 ) -> Result<(Order, Option<T>), CursorError> {
     let Some(text) = cursor else { return Ok((asked.unwrap_or(Order::NewestFirst), None)) };
     let Cursor { order, position, .. } = Cursor::decode(text, list)?;
@@ -30,7 +28,7 @@ pub(crate) fn start<T>(
     }
     match position {
         Position::Start => Ok((order, None)),
-        position => Ok((order, Some(item(position).ok_or(CursorError::Foreign)?))),
+        position => Ok((order, Some(position.try_into()?))),
     }
 }
 
@@ -43,13 +41,12 @@ pub(crate) struct Pager {
 }
 
 impl Pager {
-    /// The item after which the wanted page begins; `None` for the first page. `item` is as in [`start`].
-    pub(crate) fn after<T>(
+    /// The item after which the wanted page begins; `None` for the first page.
+    pub(crate) fn after<T: TryFrom<Position, Error = CursorError>>(
         self,
         cursor: Option<&str>,
-        item: impl FnOnce(Position) -> Option<T>,
     ) -> Result<Option<T>, CursorError> {
-        Ok(start(cursor, self.list, Some(self.order), item)?.1)
+        Ok(start(cursor, self.list, Some(self.order))?.1)
     }
 
     /// The cursor of the page that begins after a position.

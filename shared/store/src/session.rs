@@ -66,7 +66,7 @@ impl SessionsHandle<'_> {
     pub async fn find(self, hash: TokenHash) -> Result<Option<Session>, TableError> {
         let Some(item) = self.op.table.get(SessionKey { hash }.encode()).await? else { return Ok(None) };
         // The item's key must be the requested one. It is compared once more, in constant time.
-        if session::stored_hash(&item)? != hash || item.is_over(self.op.now())? {
+        if item.key_as::<SessionKey>()?.hash != hash || item.is_over(self.op.now())? {
             return Ok(None);
         }
         Ok(Some(Session::decode(&item)?))
@@ -106,7 +106,7 @@ impl SessionsHandle<'_> {
             let now = self.op.now();
             for stored in &sessions {
                 if Session::decode(stored)?.expires_at > now
-                    && self.end(session::stored_hash(stored)?).await?
+                    && self.end(stored.key_as::<SessionKey>()?.hash).await?
                 {
                     revoked += 1;
                 }
@@ -126,10 +126,7 @@ impl SessionsHandle<'_> {
             Some(user) => Fingerprint::of("sessions of a user").text(user.as_str()).finish(),
         };
         let pager = Pager { list, order: Order::NewestFirst };
-        let after = pager.after(query.cursor.as_deref(), |position| match position {
-            Position::Session(id) => Some(id),
-            _ => None,
-        })?;
+        let after = pager.after(query.cursor.as_deref())?;
         let (sessions, next) = match &query.user {
             None => {
                 let all = Query::of(Place::Gsi1, SessionListKey::partition());

@@ -27,7 +27,7 @@ impl Connection {
         let table = Table {
             client,
             name: name.into().into(),
-            key_names: [Place::Table.pk().into(), Place::Table.sk().into()],
+            key_names: Place::Table.attributes().map(Into::into),
             meter: Arc::default(),
             ambient: Arc::new(ambient),
             deadline: Duration::MAX,

@@ -115,7 +115,7 @@ impl Query {
     fn key_condition(&self, table: &Table, placeholders: &mut Placeholders) -> String {
         let [pk, sk] = match self.place.index() {
             None => table.key_names.each_ref().map(|name| &**name),
-            Some(_) => [self.place.pk(), self.place.sk()],
+            Some(_) => self.place.attributes(),
         };
         let is_pk = format!("{} = {}", placeholders.name(pk), placeholders.value(&self.pk));
         let Some((form, values)) = self.range.clone() else { return is_pk };
@@ -211,7 +211,8 @@ impl Table {
         limit: u32,
         start: Option<Item>,
     ) -> Result<Page, TableError> {
-        let filter = Condition::between(Place::Table.sk(), least, greatest);
+        let [_, sk] = Place::Table.attributes();
+        let filter = Condition::between(sk, least, greatest);
         let Expression { condition, names, values } = Placeholders::default().expression(Some(&filter));
         let send = || {
             self.client

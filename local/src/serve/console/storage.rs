@@ -72,7 +72,7 @@ pub(super) async fn get_event(
 /// An item or its entry in an index, without its key there. Its place says what it is for an event: the event itself, an
 /// entry in the timeline of one of its sources, in a user's feed, or in an index.
 fn view(place: &str, at: Place, key: &Key, item: &Item) -> Value {
-    let attributes = item.attributes().iter().filter(|(name, _)| *name != at.pk() && *name != at.sk());
+    let attributes = item.attributes().iter().filter(|(name, _)| !at.attributes().contains(&name.as_str()));
     let attributes = attributes.map(|(name, value)| (name, AttributeValue::from(value.clone())));
     json!({
         "place": place,

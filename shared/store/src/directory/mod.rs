@@ -178,7 +178,8 @@ impl DirectoryHandle<'_> {
         types: &BTreeSet<EventType>,
     ) -> Result<Option<Arc<DirectoryEntry>>, TableError> {
         const TYPES: &str = DirectoryEntry::TYPES;
-        let missing: Vec<_> = types.iter().filter(|event_type| !entry.types.may_hold(event_type)).collect();
+        let missing = types.iter().filter(|event_type| !entry.types.may_hold(event_type));
+        let missing: BTreeSet<_> = missing.cloned().collect();
         let listed = match &entry.types {
             BucketTypes::Listed(listed) => listed.len(),
             BucketTypes::NotKept | BucketTypes::Any => 0,
@@ -187,9 +188,9 @@ impl DirectoryHandle<'_> {
         // that this process does not know. So the condition looks at the stored entry.
         let (update, is_kept) = (Update::of(&entry.key(self.topic)), Condition::exists(TYPES));
         let update = match TYPES_PER_BUCKET.checked_sub(missing.len()) {
-            Some(room) if listed <= room => update
-                .add(TYPES, BucketTypes::set(missing))
-                .only_if(is_kept.and(Condition::size_at_most(TYPES, room as u64))),
+            Some(room) if listed <= room => {
+                update.add(TYPES, &missing).only_if(is_kept.and(Condition::size_at_most(TYPES, room as u64)))
+            }
             _ => update.set(DirectoryEntry::ANY_TYPE, true).only_if(is_kept),
         };
         self.update_entry(&update).await

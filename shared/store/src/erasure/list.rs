@@ -25,10 +25,7 @@ impl ErasuresHandle<'_> {
     /// A page of the erasures that run, or that were done within two days: newest first.
     pub async fn list(self, query: &ListQuery) -> Result<ErasureList, ListError> {
         let pager = Pager { list: Fingerprint::of("erasures").finish(), order: Order::NewestFirst };
-        let after = pager.after(query.cursor.as_deref(), |position| match position {
-            Position::Erasure(id) => Some(id),
-            _ => None,
-        })?;
+        let after = pager.after(query.cursor.as_deref())?;
         let entries = self.entries().await?.into_iter().rev().map(|entry| entry.erasure);
         let mut ids: Vec<_> = entries.filter(|id| after.is_none_or(|after| *id < after)).collect();
         let limit = usize::from(query.limit.get());

@@ -1,7 +1,7 @@
 //! Lists: the sources that a user follows, the followers of a source, and their number.
 
 use lately_items::{FollowEdge, FollowKey, Follower, ProfileKey, PushMode};
-use lately_keys::{Fingerprint, Order, Position, Shard};
+use lately_keys::{Fingerprint, Order, Position, Shard, Source, User};
 use lately_model::{
     FollowView, FollowerList, FollowerView, FollowingList, ListQuery, SourceMode, SourceView,
 };
@@ -16,13 +16,10 @@ impl UserHandle<'_> {
         let user = self.user;
         let list = Fingerprint::of("following").text(user.as_str()).finish();
         let pager = Pager { list, order: Order::OldestFirst };
-        let after = pager.after(query.cursor.as_deref(), |position| match position {
-            Position::Source(source) => Some(Item::under(FollowEdge::key(user, &source))),
-            _ => None,
-        })?;
+        let after: Option<Source> = pager.after(query.cursor.as_deref())?;
         let edges = Query::partition(ProfileKey::partition(user))
             .begins_with(FollowKey::PREFIX)
-            .start(after)
+            .start(after.map(|source| Item::under(FollowEdge::key(user, &source))))
             .limit(query.limit.get());
         let page = self.op.table.query_items(&edges).await?;
         self.op.table.meter().round();
@@ -41,12 +38,8 @@ impl SourceHandle<'_> {
         let source = self.source;
         let list = Fingerprint::of("followers").text(&source.to_string()).finish();
         let pager = Pager { list, order: Order::OldestFirst };
-        let (first, after) = pager
-            .after(query.cursor.as_deref(), |position| match position {
-                Position::Follower(shard, user) => Some((shard, Some(user))),
-                _ => None,
-            })?
-            .unwrap_or((Shard::from(0), None));
+        let after: Option<(Shard, User)> = pager.after(query.cursor.as_deref())?;
+        let (first, after) = after.map_or((Shard::from(0), None), |(shard, user)| (shard, Some(user)));
         let shards = self.stored().await?.shards;
         let counts = self.counts(shards).await?;
         let limit = usize::from(query.limit.get());

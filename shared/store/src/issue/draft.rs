@@ -28,11 +28,7 @@ pub(super) struct IssueDraft {
 impl IssueDraft {
     pub(super) fn new(repository: &RepositoryKey, query: &IssueQuery) -> Result<Self, CursorError> {
         let list = fingerprint(repository, query);
-        let (order, position) =
-            start(query.cursor.as_deref(), list, query.order, |position| match position {
-                Position::Issue(number) => Some(number),
-                _ => None,
-            })?;
+        let (order, position) = start(query.cursor.as_deref(), list, query.order)?;
         let all = (query.from.unwrap_or(IssueNumber::MIN), query.to.unwrap_or(IssueNumber::MAX));
         let mut draft = Self {
             pager: Pager { list, order },

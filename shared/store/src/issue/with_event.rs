@@ -10,7 +10,7 @@ use lately_table::{Fault, Item, TableError, Transaction};
 
 use crate::erasure::ActorIsBeingErased;
 use crate::handle::IssuesHandle;
-use crate::topic::error::{PutTopicError, TopicError};
+use crate::topic::error::PutTopicError;
 use crate::write::error::WriteError;
 
 /// The event's place in the transaction, after the write of the issue.
@@ -29,10 +29,8 @@ impl IssuesHandle<'_> {
     /// The topic of the events that report issues. It is created at first use; an existing topic keeps its settings.
     pub(super) async fn topic(self) -> Result<StoredTopic, TableError> {
         let topic = issues_topic();
-        match self.op.topic(&topic).stored().await {
-            Ok(stored) => return Ok(stored),
-            Err(TopicError::NotFound(_)) => {}
-            Err(TopicError::Table(error)) => return Err(error),
+        if let Some(stored) = self.op.topic(&topic).stored_if_any().await? {
+            return Ok(stored);
         }
         match self.op.topic(&topic).ensure(&TopicChange::default()).await {
             Ok((stored, _)) => Ok(stored),

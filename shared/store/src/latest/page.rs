@@ -170,7 +170,7 @@ impl<T: PageItem> PageDraft<T> {
         let DraftEnd { events, position, has_more } = self.end(ending);
         let cursor = |order, position: Option<EventId>| {
             let position = position.map_or(Position::Start, Position::Event);
-            Some(Cursor { query, order, position }.to_string())
+            Cursor { query, order, position }.to_string()
         };
         // Events that are older than an event newer than `settled` may still land, so `newer` starts at `settled` at
         // the latest.
@@ -178,10 +178,9 @@ impl<T: PageItem> PageDraft<T> {
         let newer = events.first().map(|first| first.id().min(settled));
         let (next, newer) = match order {
             Order::NewestFirst => {
-                let next = has_more.then(|| cursor(Order::NewestFirst, position)).flatten();
-                (next, cursor(Order::OldestFirst, newer))
+                (has_more.then(|| cursor(order, position)), Some(cursor(Order::OldestFirst, newer)))
             }
-            Order::OldestFirst => (cursor(Order::OldestFirst, position), None),
+            Order::OldestFirst => (Some(cursor(order, position)), None),
         };
         Page { events, next, newer, has_more }
     }

@@ -1,6 +1,6 @@
 //! The ids that a page may hold, and the direction in which the page goes through them. Pure.
 
-use lately_keys::{Coverage, EventId, Fingerprint, Order, Position, Tick, UnixMillis};
+use lately_keys::{Coverage, EventId, Fingerprint, Order, Tick, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, WaitSeconds};
 
@@ -80,11 +80,7 @@ impl Span {
         fingerprint: Fingerprint,
         now: UnixMillis,
     ) -> Result<Self, TimelineError> {
-        let (order, position) =
-            start(query.cursor.as_deref(), fingerprint, query.order, |position| match position {
-                Position::Event(id) => Some(id),
-                _ => None,
-            })?;
+        let (order, position) = start(query.cursor.as_deref(), fingerprint, query.order)?;
         if order == Order::NewestFirst && query.wait != WaitSeconds::default() {
             return Err(TimelineError::NewestFirstWait);
         }

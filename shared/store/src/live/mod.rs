@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lately_items::Timeline;
-use lately_keys::{EventId, Order, Position, Topic, UnixMillis};
+use lately_keys::{EventId, Order, Topic, UnixMillis};
 use lately_model::{EventQuery, LiveQuery};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -93,10 +93,7 @@ impl Op {
             Timeline::Feed(user) => (None, crate::feed::fingerprint(user, &page)),
         };
         let cursor = query.cursor.as_deref();
-        let (_, start) = start(cursor, fingerprint, Some(Order::OldestFirst), |position| match position {
-            Position::Event(id) => Some(id),
-            _ => None,
-        })?;
+        let (_, start) = start(cursor, fingerprint, Some(Order::OldestFirst))?;
         let shared = Loop::of(&self.store, &timeline, stored).await?;
         let (snapshot, news) = shared.join()?;
         let now = self.now();

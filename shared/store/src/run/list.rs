@@ -30,10 +30,7 @@ impl RunsHandle<'_> {
     pub async fn list(self, query: &ListQuery) -> Result<RunList, ConsumerError> {
         let list = Fingerprint::of("runs").text(&self.consumer.to_string()).finish();
         let pager = Pager { list, order: Order::NewestFirst };
-        let after = pager.after(query.cursor.as_deref(), |position| match position {
-            Position::Event(to) => Some(Item::at(&self.key(to))),
-            _ => None,
-        })?;
+        let after = pager.after(query.cursor.as_deref())?.map(|to| Item::at(&self.key(to)));
         self.op.topic(&self.consumer.topic).stored().await?;
         let checkpoint = self.op.consumer(self.consumer).checkpoint().await?;
         existing(checkpoint, self.consumer)?;

@@ -23,7 +23,6 @@ use crate::latest::page::PageItem;
 use crate::latest::round::WaveReader;
 use crate::limits::POINTERS_AT_FIRST;
 use crate::timeline::reading::TimelineReading;
-use crate::topic::error::TopicError;
 
 /// For each topic, the first millisecond whose events are kept.
 type OldestKept = BTreeMap<Topic, UnixMillis>;
@@ -37,12 +36,9 @@ impl TimelineReading<'_> {
             if kept.contains_key(topic) {
                 continue;
             }
-            let oldest = match self.op.topic(topic).stored().await {
-                Ok(stored) => stored.oldest_kept(self.now),
-                // A topic that was deleted keeps nothing.
-                Err(TopicError::NotFound(_)) => UnixMillis::MAX,
-                Err(TopicError::Table(error)) => return Err(error),
-            };
+            let stored = self.op.topic(topic).stored_if_any().await?;
+            // A topic that was deleted keeps nothing.
+            let oldest = stored.map_or(UnixMillis::MAX, |stored| stored.oldest_kept(self.now));
             kept.insert(topic.clone(), oldest);
         }
         Ok(kept)

@@ -103,6 +103,15 @@ impl TopicHandle<'_> {
         Ok(stored)
     }
 
+    /// The topic, which may be some seconds old; `None` if it does not exist.
+    pub(crate) async fn stored_if_any(self) -> Result<Option<StoredTopic>, TableError> {
+        match self.stored().await {
+            Ok(stored) => Ok(Some(stored)),
+            Err(TopicError::NotFound(_)) => Ok(None),
+            Err(TopicError::Table(error)) => Err(error),
+        }
+    }
+
     fn remember(self, value: StoredTopic, sent: Sent) {
         let known = self.op.memory().topics.get(self.topic);
         if !known.is_some_and(|known| value.continues(&known.value)) {
@@ -143,11 +152,7 @@ impl TopicHandle<'_> {
         if let Some(key) = entry.pointer() {
             return Ok(Some(key.encode()));
         }
-        let stored = match self.stored().await {
-            Ok(stored) => stored,
-            Err(TopicError::NotFound(_)) => return Ok(None),
-            Err(TopicError::Table(error)) => return Err(error),
-        };
+        let Some(stored) = self.stored_if_any().await? else { return Ok(None) };
         Ok(Some(EventKey::new(self.topic.clone(), stored.settings.bucket, entry.id).encode()))
     }
 }
@@ -157,10 +162,7 @@ impl TopicsHandle<'_> {
     /// own topics are read. So nothing in the response depends on other topics.
     pub async fn list(self, query: &ListQuery) -> Result<TopicList, ListError> {
         let pager = Pager { list: Fingerprint::of("topics").finish(), order: Order::OldestFirst };
-        let after = pager.after(query.cursor.as_deref(), |position| match position {
-            Position::Topic(topic) => Some(topic),
-            _ => None,
-        })?;
+        let after = pager.after(query.cursor.as_deref())?;
         let (topics, more) = match self.op.topics.as_deref() {
             None => self.all(after, query.limit).await?,
             Some(own) => self.own(own, after, query.limit).await?,
