@@ -1,8 +1,8 @@
 //! `lately post`: one event, or the lines of a file or of standard input.
 //!
-//! Each line is written once, whatever fails on the way, and the lines are written in order unless several requests are
-//! under way at once. So each batch has an `Idempotency-Key` that is made of the run's key and the number of the
-//! batch's first line. A run that ends early prints the options with which the next run continues.
+//! Each line is written once, whatever fails on the way, and the lines are written in order. So each batch has an
+//! `Idempotency-Key` that is made of the run's key and the number of the batch's first line. A run that ends early prints
+//! the options with which the next run continues.
 
 mod batch;
 mod lines;
@@ -55,10 +55,6 @@ struct LineArguments {
     /// Stop after this line
     #[arg(long, value_name = "N", requires = "file")]
     to_line: Option<u64>,
-
-    /// Send this many requests at once, 1 to 4: faster, but batches may be written out of order
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "file", value_parser = clap::value_parser!(u8).range(1..=4))]
-    parallel: u8,
 
     /// Print no progress
     #[arg(long, requires = "file")]

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use tokio::time::Instant;
 
+use crate::client::post::batch::LineBatch;
 use crate::client::status_line::StatusLine;
 use crate::counted::counted;
 
@@ -16,32 +17,39 @@ pub(super) struct Progress {
     requests: u64,
     /// The events that an earlier run has written.
     replayed: u64,
-    /// The first and the last line of each batch that was sent, and is not known to be accepted.
-    pub(super) open: Vec<(u64, u64)>,
-    /// True if a pause has ended one of these. To be the same batch again, it needs its own last line.
-    pub(super) is_cut: bool,
-    /// The first line that was not sent.
-    pub(super) rest: u64,
+    /// The first line that is not known to be accepted.
+    next: u64,
+    /// The last line of the batch that begins there, if a pause has ended it. To be the same batch again, it needs that
+    /// line.
+    cut: Option<u64>,
     line: StatusLine,
     quiet: bool,
 }
 
 impl Progress {
     /// The progress of a post that begins at this line.
-    pub(super) fn begun(now: Instant, quiet: bool, rest: u64) -> Self {
-        let (line, open) = (StatusLine::begun(now), Vec::new());
-        Self { begun: now, events: 0, requests: 0, replayed: 0, open, is_cut: false, rest, line, quiet }
+    pub(super) fn begun(now: Instant, quiet: bool, next: u64) -> Self {
+        let line = StatusLine::begun(now);
+        Self { begun: now, events: 0, requests: 0, replayed: 0, next, cut: None, line, quiet }
     }
 
-    /// Counts a request's events, which an earlier run has written if they are `replayed`. Prints the progress if an update
-    /// is due.
+    /// Notes a batch that is sent.
+    pub(super) fn begin(&mut self, batch: &LineBatch) {
+        let (first, last) = batch.span();
+        (self.next, self.cut) = (first, batch.is_cut.then_some(last));
+    }
+
+    /// Counts the events of an accepted batch, which an earlier run has written if they are `replayed`. Prints the progress
+    /// if an update is due.
     pub(super) fn add(
         &mut self,
-        events: u64,
+        batch: &LineBatch,
         replayed: bool,
         now: Instant,
         stderr: &mut dyn Write,
     ) -> io::Result<()> {
+        let events = u64::try_from(batch.numbers.len()).expect("some hundreds");
+        (self.next, self.cut) = (batch.span().1 + 1, None);
         self.events += events;
         self.requests += 1;
         self.replayed += if replayed { events } else { 0 };
@@ -58,25 +66,19 @@ impl Progress {
         if self.quiet { Ok(()) } else { writeln!(stderr, "{}", self.text(now)) }
     }
 
-    /// The options of the commands that post the lines which are not known to be accepted: the open batches, and all lines
-    /// that were not sent, up to the run's last line.
+    /// The options of the commands that post the lines which are not known to be accepted, up to the run's last line.
     pub(super) fn continuation(&self, key: &str, to_line: Option<u64>) -> String {
-        let (open, rest, key) = (&*self.open, self.rest, key.replace('\'', r"'\''"));
-        // Several batches may have been under way: a batch after the first open one is accepted unless it is open too.
-        let next = open.iter().skip(1).map(|(first, _)| *first).chain([rest]);
-        let is_all_open = open.iter().zip(next).all(|((_, last), next)| last + 1 == next);
-        let (open, rest) = match open {
-            [(first, _), ..] if is_all_open && !self.is_cut => (&[][..], *first),
-            _ => (open, rest),
+        let key = key.replace('\'', r"'\''");
+        let options = |from: u64, to: Option<u64>| match to {
+            Some(to) => format!("--from-line {from} --to-line {to} --idempotency-key '{key}'"),
+            None => format!("--from-line {from} --idempotency-key '{key}'"),
         };
-        let rest = (rest, to_line.unwrap_or(u64::MAX));
-        let has_rest = rest.0 <= rest.1 || open.is_empty();
-        let spans = open.iter().copied().chain(has_rest.then_some(rest));
-        let options = spans.map(|(from, to)| match to {
-            u64::MAX => format!("--from-line {from} --idempotency-key '{key}'"),
-            to => format!("--from-line {from} --to-line {to} --idempotency-key '{key}'"),
-        });
-        options.collect::<Vec<_>>().join(", then with ")
+        match self.cut {
+            Some(last) if to_line.is_none_or(|to| last < to) => {
+                format!("{}, then with {}", options(self.next, Some(last)), options(last + 1, to_line))
+            }
+            _ => options(self.next, to_line),
+        }
     }
 
     fn text(&self, now: Instant) -> String {
@@ -98,6 +100,10 @@ mod tests {
     use super::*;
     use crate::client::status_line::REDRAW;
 
+    fn batch(lines: u64) -> LineBatch {
+        LineBatch { numbers: (1..=lines).collect(), ..LineBatch::default() }
+    }
+
     #[test]
     fn progress_is_printed_every_few_seconds_and_never_with_quiet() {
         let begun = Instant::now();
@@ -107,7 +113,7 @@ mod tests {
             (progress.line.terminal, progress.line.due) = (false, at(5));
             let mut stderr = Vec::new();
             for seconds in 1..=7 {
-                progress.add(500, false, at(seconds), &mut stderr).expect("memory takes it");
+                progress.add(&batch(500), false, at(seconds), &mut stderr).expect("memory takes it");
             }
             progress.end(at(8), &mut stderr).expect("memory takes it");
             String::from_utf8(stderr).expect("text")
@@ -122,46 +128,29 @@ mod tests {
         let mut progress = Progress::begun(begun, false, 1);
         (progress.line.terminal, progress.line.due) = (true, begun);
         let mut stderr = Vec::new();
-        progress.add(1, false, begun, &mut stderr).expect("memory takes it");
+        progress.add(&batch(1), false, begun, &mut stderr).expect("memory takes it");
         progress.end(begun, &mut stderr).expect("memory takes it");
         let line = "1 event in 1 request, 0.0 s, 1000 a second";
         assert_eq!(String::from_utf8(stderr).expect("text"), format!("{REDRAW}{line}{REDRAW}{line}\n"));
     }
 
     #[test]
-    fn a_continuation_names_the_lines_to_send_again_and_no_accepted_ones() {
-        let continuation = |open: &[(u64, u64)], rest, key| {
-            let mut progress = Progress::begun(Instant::now(), true, rest);
-            progress.open = open.to_vec();
-            progress.continuation(key, None)
-        };
-        let options = |open: &[(u64, u64)], rest| {
-            let options = continuation(open, rest, "k");
-            options.strip_suffix(" --idempotency-key 'k'").expect("the key").to_owned()
-        };
-        assert_eq!(options(&[(501, 1_000)], 1_001), "--from-line 501");
-        assert_eq!(options(&[], 501), "--from-line 501");
-        assert_eq!(continuation(&[], 1, "it's"), r"--from-line 1 --idempotency-key 'it'\''s'");
-        assert_eq!(options(&[(501, 1_000), (1_001, 1_500)], 1_501), "--from-line 501");
-        assert_eq!(
-            options(&[(501, 1_000), (1_501, 2_000)], 2_501),
-            "--from-line 501 --to-line 1000 --idempotency-key 'k', \
-             then with --from-line 1501 --to-line 2000 --idempotency-key 'k', then with --from-line 2501"
-        );
-    }
-
-    #[test]
-    fn a_continuation_ends_where_the_run_did_and_repeats_a_batch_that_a_pause_has_ended_alone() {
-        let continuation = |open, rest, is_cut, to_line| {
-            let mut progress = Progress::begun(Instant::now(), true, rest);
-            (progress.open, progress.is_cut) = (vec![open], is_cut);
+    fn a_continuation_names_the_lines_that_are_not_accepted_and_repeats_a_batch_that_a_pause_has_ended() {
+        let continuation = |next, cut, to_line| {
+            let mut progress = Progress::begun(Instant::now(), true, next);
+            progress.cut = cut;
             progress.continuation("k", to_line).replace(" --idempotency-key 'k'", "")
         };
-        assert_eq!(continuation((501, 1_000), 1_001, false, Some(1_200)), "--from-line 501 --to-line 1200");
+        assert_eq!(continuation(501, None, None), "--from-line 501");
+        assert_eq!(continuation(501, None, Some(1_200)), "--from-line 501 --to-line 1200");
+        let cut = "--from-line 501 --to-line 510";
+        assert_eq!(continuation(501, Some(510), None), format!("{cut}, then with --from-line 511"));
         assert_eq!(
-            continuation((501, 510), 511, true, None),
-            "--from-line 501 --to-line 510, then with --from-line 511"
+            continuation(501, Some(510), Some(600)),
+            format!("{cut}, then with --from-line 511 --to-line 600")
         );
-        assert_eq!(continuation((501, 510), 511, true, Some(510)), "--from-line 501 --to-line 510");
+        assert_eq!(continuation(501, Some(510), Some(510)), cut);
+        let progress = Progress::begun(Instant::now(), true, 1);
+        assert_eq!(progress.continuation("it's", None), r"--from-line 1 --idempotency-key 'it'\''s'");
     }
 }

@@ -30,27 +30,14 @@ fn thousands_of_lines_are_posted_once_and_in_order() {
     assert_eq!(proxy.asked.load(Ordering::SeqCst), 3);
     assert_eq!(numbers(&events(api, "posts")), (1..=1_500).collect::<Vec<_>>());
 
-    // --json prints the written events and --quiet no progress. Here a part of a file is sent, several requests at
-    // once.
+    // --json prints the written events and --quiet no progress. Here a part of a file is sent.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("events.ndjson");
     std::fs::write(&file, lines(1..=2_000)).unwrap();
     run(api, &["topic", "create", "some"]).fine();
     let file = file.to_str().unwrap();
-    let arguments = [
-        "post",
-        "some",
-        "--file",
-        file,
-        "--from-line",
-        "101",
-        "--to-line",
-        "1900",
-        "--parallel",
-        "4",
-        "--quiet",
-        "--json",
-    ];
+    let arguments =
+        ["post", "some", "--file", file, "--from-line", "101", "--to-line", "1900", "--quiet", "--json"];
     let done = run(api, &arguments);
     assert_eq!(done.err, "");
     let out = done.fine();
@@ -59,15 +46,12 @@ fn thousands_of_lines_are_posted_once_and_in_order() {
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(written.len(), 1_800);
-    let mut posted = numbers(&events(api, "some"));
-    posted.sort_unstable();
-    assert_eq!(posted, (101..=1_900).collect::<Vec<_>>());
+    assert_eq!(numbers(&events(api, "some")), (101..=1_900).collect::<Vec<_>>());
     run(api, &["post", "some", "--file", "/nowhere"]).failed(2, &["/nowhere cannot be read"]);
     run(api, &["post", "some", "--file", folder.path().to_str().unwrap()])
         .failed(2, &[" cannot be read: is a directory"]);
     let empty = run_with(api, &["post", "some", "--file", "-"], "");
     assert!(empty.code == 0 && empty.err.ends_with("there was no line to post\n"), "{empty:?}");
-    run(api, &["post", "some", "--file", file, "--parallel", "5"]).failed(2, &["--parallel"]);
     run(api, &["post", "some", "--from-line", "2"]).failed(2, &["--file"]);
     run(api, &["post", "nowhere", "--file", file])
         .failed(4, &["topic-not-found", "0 events accepted; to continue, run again with --from-line 1 "]);
@@ -78,41 +62,24 @@ fn lines_are_written_once_when_requests_or_responses_are_lost() {
     let program = Program::started(&["--no-demo"]);
     let api = program.api();
     let host = format!("Host: {api}");
-    for (topic, parallel) in [("one", "1"), ("four", "4")] {
-        run(api, &["topic", "create", topic]).fine();
-        let faults = [
-            // After a first response, the command retries for a minute.
-            Fault::Busy(503),
-            Fault::AnswerLost,
-            Fault::Lost,
-            Fault::None,
-            Fault::AnswerLost,
-            Fault::AnswerLost,
-            Fault::None,
-            Fault::Lost,
-        ];
-        let proxy = Proxy::before(api, &faults);
-        let arguments = [
-            "post",
-            topic,
-            "--file",
-            "-",
-            "--parallel",
-            parallel,
-            "--header",
-            &host,
-            "--idempotency-key",
-            "k",
-        ];
-        let done = run_with(&proxy.address, &arguments, &lines(1..=2_000));
-        assert!(done.code == 0 && done.last().starts_with("2000 events in 4 requests, "), "{done:?}");
-        assert_eq!(proxy.asked.load(Ordering::SeqCst), 4 + 6, "one request for each fault and each batch");
-        let mut posted = numbers(&events(api, topic));
-        if parallel == "4" {
-            posted.sort_unstable();
-        }
-        assert_eq!(posted, (1..=2_000).collect::<Vec<_>>());
-    }
+    run(api, &["topic", "create", "one"]).fine();
+    let faults = [
+        // After a first response, the command retries for a minute.
+        Fault::Busy(503),
+        Fault::AnswerLost,
+        Fault::Lost,
+        Fault::None,
+        Fault::AnswerLost,
+        Fault::AnswerLost,
+        Fault::None,
+        Fault::Lost,
+    ];
+    let proxy = Proxy::before(api, &faults);
+    let arguments = ["post", "one", "--file", "-", "--header", &host, "--idempotency-key", "k"];
+    let done = run_with(&proxy.address, &arguments, &lines(1..=2_000));
+    assert!(done.code == 0 && done.last().starts_with("2000 events in 4 requests, "), "{done:?}");
+    assert_eq!(proxy.asked.load(Ordering::SeqCst), 4 + 6, "one request for each fault and each batch");
+    assert_eq!(numbers(&events(api, "one")), (1..=2_000).collect::<Vec<_>>());
     // A single event without a key is not retried if it could be written twice.
     let event = ["post", "one", "--type", "a", "--actor", "ada", "--data", "0", "--header", &host];
     let proxy = Proxy::before(api, &[Fault::AnswerLost]);
@@ -208,7 +175,7 @@ fn a_pause_of_slow_input_posts_the_lines_so_far() {
     assert!(posting.wait().unwrap().success());
     assert_eq!(numbers(&events(api, "posts")), [1, 2, 3, 4]);
     // A refusal is reported, although the input has not ended.
-    let arguments = ["post", "nowhere", "--file", "-", "--quiet", "--parallel", "2"];
+    let arguments = ["post", "nowhere", "--file", "-", "--quiet"];
     let mut posting = lately(api, &arguments).spawn().unwrap();
     let mut stdin = posting.stdin.take().unwrap();
     stdin.write_all(lines(1..=500).as_bytes()).unwrap();
