@@ -28,10 +28,7 @@ commands! {
 
     /// Report the events since the last report, now
     Run(
-        table: TableArguments, reports: Reports;
-        /// The location of the reports: s3://bucket/prefix, or a folder
-        #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
-        output: OutputUrl,
+        table: TableArguments, reports: Reports, files: ReportFiles;
         /// Group the summary by this field
         #[arg(long, value_name = "FIELD", default_value_t, value_parser = one_of(&GroupBy::ALL, GroupBy::as_str))]
         group_by: GroupBy,
@@ -39,7 +36,7 @@ commands! {
         #[arg(long, value_name = "FIELD")]
         sum: Option<SumField>
     )
-        make(table, output, Report { consumer: reports.key(), spec: RunSpec { group_by, sum } }, terminal);
+        make(table, files.output, Report { consumer: reports.key(), spec: RunSpec { group_by, sum } }, terminal);
 
     /// List the runs, newest first
     List(table: TableArguments, reports: Reports)
@@ -58,15 +55,12 @@ commands! {
 
     /// Show the summary of a run
     Show(
-        table: TableArguments, reports: Reports;
-        /// The location of the reports: s3://bucket/prefix, or a folder
-        #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
-        output: OutputUrl,
+        table: TableArguments, reports: Reports, files: ReportFiles;
         /// The run's id, as `lately report list` prints it
         #[arg(value_name = "RUN")]
         run: EventId
     )
-        show(table, reports.key(), output, run, terminal);
+        show(table, reports.key(), files.output, run, terminal);
 }
 
 /// The consumer of the reports.
@@ -79,6 +73,14 @@ pub struct Reports {
     /// The consumer of the reports
     #[arg(long, value_name = "NAME", default_value = "report")]
     consumer: Consumer,
+}
+
+/// The files of the reports.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ReportFiles {
+    /// The location of the reports: s3://bucket/prefix, or a folder
+    #[arg(long, env = "LATELY_REPORTS", value_name = "PLACE")]
+    output: OutputUrl,
 }
 
 impl Reports {
