@@ -270,25 +270,22 @@ async fn assert_undisturbed(kind: &'static str, trouble: Trouble) {
 
 #[test]
 fn every_kind_ends_the_same_whatever_disturbs_it() {
-    for_each_seed(10, async |seed| {
+    for_each_seed(50, async |seed| {
         let mut random = fastrand::Rng::with_seed(seed);
-        let kinds = KINDS.len() as u64;
-        let kind = KINDS[usize::try_from(seed % kinds).unwrap()];
-        // In the fixed seeds, each kind meets each trouble once, and half of them meet deaths before the calls. The first
-        // calls are drawn most often, because only long work has late ones.
+        // Of the fixed seeds, each kind meets each trouble once, and half of the kinds meet deaths before the calls. The
+        // first calls are drawn most often, because only long work has late ones.
+        let number = usize::try_from(seed).unwrap();
+        let (round, kind) = (number / KINDS.len(), number % KINDS.len());
         let moments = [Moment::Before, Moment::After];
-        let moment = moments[usize::try_from((seed / kinds + seed) % 2).unwrap()];
         let last = [16, 64, 256][random.usize(..3)];
         let troubles = [
             Trouble::Disorder(seed),
             Trouble::Together(seed),
             Trouble::Faults(seed),
-            Trouble::Deaths(random.u64(1..=3), moment),
+            Trouble::Deaths(random.u64(1..=3), moments[(round + kind) % 2]),
             Trouble::Death(random.u64(1..last), moments[random.usize(..2)]),
         ];
-        for trouble in troubles {
-            assert_undisturbed(kind, trouble).await;
-        }
+        assert_undisturbed(KINDS[kind], troubles[round % troubles.len()]).await;
     });
 }
 
@@ -296,7 +293,7 @@ fn every_kind_ends_the_same_whatever_disturbs_it() {
 async fn steps(scene: &Scene) -> Vec<WaitingStep> {
     let mut steps = Vec::new();
     let all = NonZeroU32::new(1_000_000).unwrap();
-    scene.store.op_within(MINUTE).steps().list(all, |step| steps.push(step.clone())).await.unwrap();
+    scene.store.op_within(MINUTE).steps().list(all, |step| steps.push(step.unwrap())).await.unwrap();
     steps
 }
 
