@@ -42,9 +42,9 @@ export const tokenUser = () => connection.user;
  * Connects to another API, if it is a Lately that accepts the token. The API says for which user the token acts. Until it has
  * answered, the page keeps its connection. `live` is the address of its streams, if they have one of their own.
  */
-export async function connect(url, token, live = "") {
+export async function connect(url, token, live = "", signal) {
   const to = addressed(url, token, live);
-  const { data } = await call("GET", "/sessions/self", { to });
+  const { data } = await call("GET", "/sessions/self", { to, signal });
   if (!Array.isArray(data?.scopes)) throw notLately(to);
   adopt({ ...to, user: data.user, ...(isLocal(to) && { admin: data.scopes.includes("admin") ? token : connection.admin }) });
   reached = true;

@@ -66,7 +66,7 @@ function fromAnotherTab(wanted) {
 }
 
 /** Connects. Says why if the page cannot send a request there at all; a browser tells a page only that it failed. */
-async function connectTo(url, token, live) {
+async function connectTo(url, token, live, signal) {
   const refuse = (detail) => {
     throw new LatelyProblem({ status: 0, code: "no-connection", title: "Cannot connect", detail });
   };
@@ -78,7 +78,7 @@ async function connectTo(url, token, live) {
   }
   if (!/^[\x20-\x7e]+$/.test(token)) refuse("A token has only ASCII characters.");
   try {
-    await connect(url, token, live);
+    await connect(url, token, live, signal);
   } catch (error) {
     if (error.code !== "unreachable") throw error;
     if (!(await succeeds(fetch(url, { mode: "no-cors", credentials: "omit" })))) throw error;
@@ -94,9 +94,11 @@ function connectionDialog(changed) {
   const live = plainInput({ type: "url", placeholder: "https://….lambda-url.eu-west-1.on.aws" });
   const said = el("div", {});
   const go = el("button", { type: "submit", class: "primary" }, "Connect");
+  let asked = new AbortController();
   const submit = async () => {
     const values = [url, token, live].map((input) => input.value.trim());
-    if (!(await pressed(go, said, () => connectTo(...values)))) return;
+    asked = new AbortController();
+    if (!(await pressed(go, said, () => connectTo(...values, asked.signal)))) return;
     dialog.close();
     changed();
   };
@@ -131,5 +133,7 @@ function connectionDialog(changed) {
       ),
     ),
   );
+  // A later response does not replace the connection that the user has chosen meanwhile.
+  dialog.addEventListener("close", () => asked.abort());
   return { dialog, url };
 }

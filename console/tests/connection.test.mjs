@@ -50,6 +50,20 @@ test("a connection that the page cannot make is refused with its reason", async 
   await (await connect(page, silent)).getByText(/responds, but does not allow requests from http:\/\/127.0.0.1.*--allow-origin http:\/\/127.0.0.1/).waitFor();
 });
 
+test("an API that has not answered is no longer asked when the user closes the dialog", async (t) => {
+  const other = "http://localhost:3999";
+  const page = await open(t, "", { origins: [other] });
+  await page.route(`${other}/**`, () => {});
+  for (const end of ["Use the local program", "Cancel"]) {
+    const asked = page.waitForRequest(`${other}/sessions/self`);
+    const dialog = await connect(page, other);
+    await asked;
+    const [aborted] = await Promise.all([page.waitForEvent("requestfailed"), dialog.getByRole("button", { name: end }).click()]);
+    assert.equal(aborted.url(), `${other}/sessions/self`);
+    assert.equal(await page.locator(".where").innerText(), "local");
+  }
+});
+
 test("while another API has not answered, the page uses the old one, also after the failure", async (t) => {
   const other = "http://localhost:3999";
   const page = await open(t, "#system", { origins: [other], expected: [/ERR_/] });

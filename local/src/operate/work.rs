@@ -18,7 +18,7 @@ commands! {
     ///
     /// Reads every item of the table. Prints the kind and the name of the work, the number of the step, when the work
     /// began, and what the step waits for: since when for entries that fan-out must remove first, and until when the work
-    /// is given up.
+    /// is given up. A step whose item is corrupt is named in a line of its own, and the command fails after the others.
     List(
         table: TableArguments;
         /// The number of items to read per second [default: 1000; 10000 in the local program's table]
@@ -28,15 +28,23 @@ commands! {
         async {
             let rate = table.rate(rate, READ_RATE)?;
             let op = table.store().await?.op();
-            let mut printed = Ok(());
-            let show = |step: &WaitingStep| {
+            let (mut printed, mut corrupt) = (Ok(()), 0);
+            let show = |step: Result<_, _>| {
+                corrupt += u64::from(step.is_err());
                 if printed.is_ok() {
-                    printed = print(terminal, step);
+                    printed = match step {
+                        Ok(step) => print(terminal, &step),
+                        Err(error) => terminal.log(error),
+                    };
                 }
             };
             op.steps().list(rate, show).await?;
             printed?;
-            terminal.log_cost(op.cost())
+            terminal.log_cost(op.cost())?;
+            if corrupt > 0 {
+                return Err(Failure::new(1, format!("{corrupt} of the steps cannot be read")));
+            }
+            Ok(())
         };
 
     /// Make fan-out run the waiting steps of some work

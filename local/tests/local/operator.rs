@@ -102,6 +102,12 @@ fn an_operator_lists_and_resumes_background_work() {
     assert_eq!((fine, out.as_str()), (true, shown), "{err}");
     let (fine, out, err) = command(&program, &["work", "resume", "--table", "lately", "retention", "posts"]);
     assert_eq!((fine, out.as_str()), (true, shown), "{err}");
+    let job = "JOB#PUSH#0190a4cd-d3e7-7222-9f99-fdb74feee752#actor:ada#0";
+    let corrupt = json!({"pk": {"S": job}, "sk": {"S": "00000000"}});
+    call_dynamodb(&program, "PutItem", &json!({"TableName": "lately", "Item": corrupt}));
+    let (fine, out, err) = command(&program, &["work", "list"]);
+    assert_eq!((fine, out.as_str()), (false, shown), "{err}");
+    assert!(err.contains(&format!("the item under {job} / 00000000 is corrupt")), "{err}");
     let (fine, _, err) = command(&program, &["work", "resume", "deletion", "posts"]);
     assert!(!fine && err.contains("no step of the deletion posts waits"), "{err}");
     program.stop("-TERM");

@@ -41,6 +41,11 @@ impl Corrupt {
     pub fn named(key: impl Display, what: &'static str) -> Self {
         Self { item: format!("the item under {key}"), what }
     }
+
+    /// The same error, with the item's key.
+    pub(crate) fn under(self, key: &Key) -> Self {
+        Self::named(format!("{} / {}", key.pk, key.sk), self.what)
+    }
 }
 
 /// An item, or a part of one.

@@ -72,9 +72,13 @@ impl WaitingStep {
     /// The step of an item; `None` if the item is no step, or the work is done.
     ///
     /// # Errors
-    /// If the item has another form.
+    /// If the item has another form. The error names the item's key, for the operator.
     pub fn of(item: &Item) -> Result<Option<Self>, Corrupt> {
         let key = item.key()?;
+        Self::found(item, key.clone()).map_err(|error| error.under(&key))
+    }
+
+    fn found(item: &Item, key: Key) -> Result<Option<Self>, Corrupt> {
         let expires_at = item.optional::<u64>(EXPIRES_AT)?;
         let named = |waits: Option<UnixMillis>| {
             let name = StepName::found(item)?;

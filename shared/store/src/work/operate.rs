@@ -23,16 +23,17 @@ pub struct UnknownWork {
 }
 
 impl StepsHandle<'_> {
-    /// Finds all steps. Reads the whole table, at most so many items in a second, and calls `found` for each step.
+    /// Finds all steps. Reads the whole table, at most so many items in a second, and calls `found` for each step, also for
+    /// one whose item is corrupt.
     pub async fn list(
         self,
         items_per_second: NonZeroU32,
-        mut found: impl FnMut(&WaitingStep),
+        mut found: impl FnMut(Result<WaitingStep, Corrupt>),
     ) -> Result<(), TableError> {
         // The sort key of a step is a number, an id or `STEP`.
         let mut scan = PacedScan::new(self.op, ["0".to_owned(), "~".to_owned()], items_per_second);
         while let Some((_, page)) = scan.next().await? {
-            steps_of(&page.items)?.iter().for_each(&mut found);
+            steps_of(&page.items).for_each(&mut found);
         }
         Ok(())
     }
@@ -41,7 +42,8 @@ impl StepsHandle<'_> {
     /// item of a backlog. A step that was run meanwhile is not run again. Returns the steps.
     pub async fn resume(self, kind: &str, name: &str) -> Result<Vec<WaitingStep>, FindError<UnknownWork>> {
         let query = Query::partition(WaitingStep::partition(kind, name)).consistent(true);
-        let mut steps = steps_of(&self.op.table.query_all(query).await?).map_err(TableError::from)?;
+        let items = self.op.table.query_all(query).await?;
+        let mut steps: Vec<_> = steps_of(&items).collect::<Result<_, _>>().map_err(TableError::from)?;
         if kind == WaitingStep::BACKLOG {
             steps.truncate(1);
         }
@@ -56,6 +58,6 @@ impl StepsHandle<'_> {
     }
 }
 
-fn steps_of(items: &[Item]) -> Result<Vec<WaitingStep>, Corrupt> {
-    items.iter().filter_map(|item| WaitingStep::of(item).transpose()).collect()
+fn steps_of(items: &[Item]) -> impl Iterator<Item = Result<WaitingStep, Corrupt>> {
+    items.iter().filter_map(|item| WaitingStep::of(item).transpose())
 }
