@@ -5,6 +5,7 @@ use lately_items::ConsumerKey;
 use lately_keys::{Consumer, Topic};
 use lately_kit::answer::Json;
 use lately_kit::body::Body;
+use lately_kit::document::Description;
 use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
@@ -14,7 +15,7 @@ use lately_kit::routes;
 use lately_model::{Commit, ConsumerView, ListQuery, NewConsumer, PollRequest, Polled, RunList, Seek};
 
 /// The routes of this function.
-pub fn routes() -> Routes {
+pub fn routes<D: Description>() -> Routes<D> {
     routes! { "Consumers"
         /// Create or change a consumer
         ///

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use lately_keys::{Source, User};
 use lately_kit::answer::Json;
 use lately_kit::body::Body;
+use lately_kit::document::Description;
 use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
@@ -14,7 +15,7 @@ use lately_model::{Follow, FollowView, FollowerList, FollowingList, ListQuery, S
 use lately_store::Followed;
 
 /// The routes of this function.
-pub fn routes() -> Routes {
+pub fn routes<D: Description>() -> Routes<D> {
     routes! { "Feeds"
         /// Follow a source
         ///

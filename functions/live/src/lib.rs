@@ -27,6 +27,7 @@ use lately_keys::{Actor, Source, Subject, Topic, User};
 use lately_kit::answer::EventStream;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
+use lately_kit::document::Description;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
 use lately_kit::query::Query;
@@ -111,7 +112,7 @@ fn last_event_id(parts: &Parts) -> Result<Option<String>, Problem> {
 }
 
 /// The routes of this function.
-pub fn routes(live: &Live) -> Routes {
+pub fn routes<D: Description>(live: &Live) -> Routes<D> {
     let of = || live.clone();
     let (topics, actors, subjects, feeds) = (of(), of(), of(), of());
     let stream_topic_events =
@@ -167,5 +168,5 @@ pub fn routes(live: &Live) -> Routes {
 pub fn router(live: Live) -> Router {
     let authorizer = from_fn_with_state(live.authorizer.clone(), authorize);
     // Only known routes, as behind the gateway.
-    routes(&live).into_router().route_layer(authorizer)
+    routes::<()>(&live).into_router().route_layer(authorizer)
 }

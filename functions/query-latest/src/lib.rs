@@ -2,6 +2,7 @@
 
 use lately_keys::{Actor, EventId, Source, Subject, Topic, User};
 use lately_kit::answer::Json;
+use lately_kit::document::Description;
 use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
@@ -11,7 +12,7 @@ use lately_kit::routes;
 use lately_model::{Event, EventQuery, FeedPage, FeedQuery, Page, SourceQuery, TimelineEvent, Unread};
 
 /// The routes of this function.
-pub fn routes() -> Routes {
+pub fn routes<D: Description>() -> Routes<D> {
     let events = routes! { "Events"
         /// Get a page of a topic's events, newest first or oldest first
         ///

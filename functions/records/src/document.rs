@@ -5,6 +5,7 @@ use lately_items::{ProfileKey, SettingsKey};
 use lately_keys::{App, User};
 use lately_kit::answer::Json;
 use lately_kit::body::Body;
+use lately_kit::document::Description;
 use lately_kit::op::Op;
 use lately_kit::path::{Part, PathPart};
 use lately_kit::precondition::{ETag, Under};
@@ -16,7 +17,7 @@ use lately_model::{Document, RecordQuery};
 use lately_store::DocumentKey;
 
 /// The routes of this file.
-pub(crate) fn routes() -> Routes {
+pub(crate) fn routes<D: Description>() -> Routes<D> {
     let (get_profile, get_settings) = (get::<User, ProfileKey>, get::<App, SettingsKey>);
     let (put_profile, put_settings) = (put::<User, ProfileKey>, put::<App, SettingsKey>);
     let (delete_profile, delete_settings) = (delete::<User, ProfileKey>, delete::<App, SettingsKey>);

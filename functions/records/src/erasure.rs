@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use lately_keys::ErasureId;
 use lately_kit::answer::{Json, Location};
 use lately_kit::body::Body;
+use lately_kit::document::Description;
 use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
@@ -13,7 +14,7 @@ use lately_kit::routes;
 use lately_model::{Erasure, ErasureList, ListQuery, NewErasure};
 
 /// The routes of this file.
-pub(crate) fn routes() -> Routes {
+pub(crate) fn routes<D: Description>() -> Routes<D> {
     routes! { "Erasures"
         /// Erase an actor, a user, or both
         ///

@@ -6,6 +6,7 @@ use lately_keys::{IssueNumber, Owner, Repo};
 use lately_kit::answer::{Json, Location};
 use lately_kit::body::Body;
 use lately_kit::caller::Caller;
+use lately_kit::document::Description;
 use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::precondition::{ETag, Under};
@@ -16,7 +17,7 @@ use lately_kit::routes;
 use lately_model::{Issue, IssueChange, IssueList, IssueQuery, NewIssue, RecordQuery};
 
 /// The routes of this file.
-pub(crate) fn routes() -> Routes {
+pub(crate) fn routes<D: Description>() -> Routes<D> {
     routes! { "Records"
         /// List a repository's issues, by number
         ///

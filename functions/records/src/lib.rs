@@ -7,12 +7,13 @@ mod service;
 mod session;
 mod topic;
 
+use lately_kit::document::Description;
 use lately_kit::route::Routes;
 
 pub use service::openapi;
 
 /// The routes of this function.
-pub fn routes() -> Routes {
+pub fn routes<D: Description>() -> Routes<D> {
     let routes = topic::routes().and(document::routes()).and(issue::routes()).and(session::routes());
     routes.and(erasure::routes()).and(service::routes())
 }

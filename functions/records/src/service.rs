@@ -5,6 +5,7 @@ use std::io::Read;
 use axum::response::Response;
 use flate2::read::DeflateDecoder;
 use lately_kit::answer::{self, Json};
+use lately_kit::document::Description;
 use lately_kit::route::Routes;
 use lately_kit::routes;
 use lately_model::Health;
@@ -23,7 +24,7 @@ pub fn openapi() -> String {
 }
 
 /// The routes of this file.
-pub(crate) fn routes() -> Routes {
+pub(crate) fn routes<D: Description>() -> Routes<D> {
     routes! { "Other"
         /// Check that the service runs
         ///

@@ -5,6 +5,7 @@ use lately_keys::SessionId;
 use lately_kit::answer::Json;
 use lately_kit::body::Body;
 use lately_kit::caller::Caller;
+use lately_kit::document::Description;
 use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
@@ -18,7 +19,7 @@ use lately_model::{
 };
 
 /// The routes of this file.
-pub(crate) fn routes() -> Routes {
+pub(crate) fn routes<D: Description>() -> Routes<D> {
     routes! { "Sessions"
         /// Create a session
         ///

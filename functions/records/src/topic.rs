@@ -6,6 +6,7 @@ use lately_keys::Topic;
 use lately_kit::answer::{Json, Location};
 use lately_kit::body::Body;
 use lately_kit::code::Code;
+use lately_kit::document::Description;
 use lately_kit::op::Op;
 use lately_kit::path::Part;
 use lately_kit::problem::Problem;
@@ -15,7 +16,7 @@ use lately_kit::routes;
 use lately_model::{DeletionQuery, ListQuery, TopicChange, TopicDeletion, TopicList, TopicView};
 
 /// The routes of this file.
-pub(crate) fn routes() -> Routes {
+pub(crate) fn routes<D: Description>() -> Routes<D> {
     routes! { "Topics"
         /// List all topics, by name
         GET "/topics" Holds(Read) Read list_topics { 200 "A page of the list."; }

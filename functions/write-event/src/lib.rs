@@ -6,6 +6,7 @@ use lately_keys::{Actor, EventId, Topic};
 use lately_kit::answer::{Json, Location, Replayed};
 use lately_kit::body::Whole;
 use lately_kit::caller::Caller;
+use lately_kit::document::Description;
 use lately_kit::idempotency::Idempotency;
 use lately_kit::op::Op;
 use lately_kit::path::Part;
@@ -18,7 +19,7 @@ use lately_store::{Submission, Written};
 use sha2::{Digest, Sha256};
 
 /// The routes of this function.
-pub fn routes() -> Routes {
+pub fn routes<D: Description>() -> Routes<D> {
     routes! { "Events"
         /// Write one event, or a batch
         ///

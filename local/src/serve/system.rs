@@ -13,6 +13,7 @@ use lately_engine::fault::FaultyClient;
 use lately_engine::{Clock, Engine, OpenProgress};
 use lately_items::ConsumerKey;
 use lately_kit::clock;
+use lately_kit::document::Description;
 use lately_kit::limits::{OPERATION_BUDGET, TIME_TO_ANSWER};
 use lately_kit::metrics::Measured;
 use lately_kit::route::Routes;
@@ -112,6 +113,11 @@ impl System {
 
     /// The routes of all functions.
     pub fn routes(&self) -> Routes {
+        self.listed()
+    }
+
+    /// The routes of all functions, with or without their description.
+    pub fn listed<D: Description>(&self) -> Routes<D> {
         let bodies = |function| settings(function).body_bytes;
         let live =
             Live::new(self.store.clone(), self.authorizer()).ending_with(Arc::clone(&self.end_streams));

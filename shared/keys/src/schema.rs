@@ -3,13 +3,13 @@
 //! A schema is declared beside the code that parses the type, and takes its bounds from the same constants.
 
 /// Gives a type its schema. `inline` schemas have no name in the document.
+#[cfg(feature = "document")]
 #[macro_export]
 macro_rules! schema {
     ($type:ty, inline, $schema:expr) => {
         $crate::schema!($type, concat!("inline.", stringify!($type)), $schema);
     };
     ($type:ty, $name:expr, $schema:expr) => {
-        #[cfg(feature = "document")]
         impl utoipa::PartialSchema for $type {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
                 use $crate::schema::*;
@@ -17,13 +17,19 @@ macro_rules! schema {
             }
         }
 
-        #[cfg(feature = "document")]
         impl utoipa::ToSchema for $type {
             fn name() -> std::borrow::Cow<'static, str> {
                 $name.into()
             }
         }
     };
+}
+
+/// Without the feature `document`, types have no schemas.
+#[cfg(not(feature = "document"))]
+#[macro_export]
+macro_rules! schema {
+    ($($schema:tt)*) => {};
 }
 
 #[cfg(feature = "document")]

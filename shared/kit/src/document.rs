@@ -1,7 +1,7 @@
 //! The routes as the OpenAPI document describes them: by the text of a route's line, and by the types of its handler's
 //! arguments and answer. From the arguments follow the parameters, the body and most of the problems.
 //!
-//! Only the tests have this module: it needs the schemas of all types.
+//! Only the test that makes the document uses this module, so the linker leaves it out of the functions.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode};
@@ -27,6 +27,30 @@ use crate::query::Query;
 use crate::quota::Permission;
 use crate::reads::each_arity;
 
+/// The part of a list of routes that is for readers.
+pub trait Description: Default {
+    /// Adds a route.
+    fn add(&mut self, operation: impl FnOnce() -> Operation);
+    /// Adds other routes.
+    fn append(&mut self, others: Self);
+}
+
+/// Nothing: the routes are served.
+impl Description for () {
+    fn add(&mut self, _: impl FnOnce() -> Operation) {}
+    fn append(&mut self, (): Self) {}
+}
+
+impl Description for Vec<Operation> {
+    fn add(&mut self, operation: impl FnOnce() -> Operation) {
+        self.push(operation());
+    }
+
+    fn append(&mut self, others: Self) {
+        self.extend(others);
+    }
+}
+
 /// The text of a route's line.
 #[derive(Clone, Debug)]
 pub struct RouteText {
@@ -51,7 +75,7 @@ macro_rules! route_text {
         $tag:literal $handler:ident [$($doc:literal)*]
         $($status:literal $(($answer:ty))? $text:literal;)* $(else $($code:ident),+)?
     ) => {
-        $crate::route::RouteText {
+        $crate::document::RouteText {
             tag: $tag,
             handler: stringify!($handler),
             doc: &[$($doc),*],

@@ -22,14 +22,14 @@
 //! use axum::{body::Body, extract::Request, http::StatusCode};
 //! use lately_keys::Topic;
 //! use lately_kit::caller::{Caller, Identity};
-//! use lately_kit::{answer::Json, edge, path::Part, routes};
+//! use lately_kit::{answer::Json, edge, path::Part, route::Routes, routes};
 //!
 //! // Runs only if the caller may read the topic: the route's line requires it.
 //! async fn get_topic(Part(topic): Part<Topic>) -> Json<Topic> {
 //!     Json(topic)
 //! }
 //!
-//! let routes = routes! { "Topics" GET "/topics/{topic}" OnTopic(Read) Read get_topic {} };
+//! let routes: Routes = routes! { "Topics" GET "/topics/{topic}" OnTopic(Read) Read get_topic {} };
 //! let router = edge::around(routes.into_router());
 //! # use tower::ServiceExt;
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -46,7 +46,6 @@ pub mod aws;
 pub mod body;
 pub mod caller;
 pub mod code;
-#[cfg(feature = "document")]
 pub mod document;
 pub mod edge;
 pub mod entropy;

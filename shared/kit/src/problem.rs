@@ -53,23 +53,23 @@ pub struct Problem(Box<ProblemParts>);
 /// The reason why a request failed (RFC 9457). `code` is stable.
 ///
 /// Boxed, since a problem is the rare half of most results.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "document", derive(utoipa::ToSchema), schema(as = Problem))]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = Problem)]
 pub(crate) struct ProblemParts {
     #[serde(rename = "type", serialize_with = "as_type")]
-    #[cfg_attr(feature = "document", schema(value_type = String, pattern = "^urn:lately:problem:[a-z-]+$"))]
+    #[schema(value_type = String, pattern = "^urn:lately:problem:[a-z-]+$")]
     kind: Code,
     title: &'static str,
-    #[cfg_attr(feature = "document", schema(minimum = 400, maximum = 599))]
+    #[schema(minimum = 400, maximum = 599)]
     status: u16,
     /// The kind of problem. A published code never changes.
-    #[cfg_attr(feature = "document", schema(value_type = Code))]
+    #[schema(value_type = Code)]
     code: &'static str,
-    #[cfg_attr(feature = "document", schema(value_type = String))]
+    #[schema(value_type = String)]
     detail: Cow<'static, str>,
     /// Every fault, with its position in the request.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "document", schema(value_type = Option<Vec<lately_model::Fault>>, min_items = 1))]
+    #[schema(value_type = Option<Vec<lately_model::Fault>>, min_items = 1)]
     errors: Option<Faults>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     partly: Option<PartlyAccepted>,

@@ -137,7 +137,6 @@ macro_rules! each_arity {
         $implement!(A B C D E F G);
     };
 }
-#[cfg(feature = "document")]
 pub(crate) use each_arity;
 
 /// axum describes a handler's arguments by a tuple that begins with a marker.

@@ -16,37 +16,24 @@ use lately_store::Store;
 
 use crate::access::{self, Rule};
 use crate::body::Cap;
+use crate::document::{Describes, Description, Operation, RouteText};
 use crate::edge::method_not_allowed;
 use crate::op::Price;
 use crate::reads::{PartsRead, Reads};
 
 pub use axum::http::Method;
 
-#[cfg(feature = "document")]
-pub use crate::document::{Describes, RouteText};
-
-/// The text of a route's line, for readers of the OpenAPI document. Functions do not contain it.
-#[cfg(not(feature = "document"))]
-pub type RouteText = ();
-
-/// A handler whose types describe its route in the OpenAPI document.
-#[cfg(not(feature = "document"))]
-pub trait Describes<T> {}
-
-#[cfg(not(feature = "document"))]
-impl<H, T> Describes<T> for H {}
-
 /// Lists routes under a heading of the OpenAPI document. The handler's name becomes the name of the operation.
 ///
 /// ```
 /// use lately_keys::Topic;
-/// use lately_kit::{answer::Json, path::Part, routes};
+/// use lately_kit::{answer::Json, path::Part, route::Routes, routes};
 ///
 /// async fn get_topic(Part(topic): Part<Topic>) -> Json<Topic> {
 ///     Json(topic)
 /// }
 ///
-/// let routes = routes! { "Topics"
+/// let routes: Routes = routes! { "Topics"
 ///     /// Get a topic
 ///     ///
 ///     /// The response is its name.
@@ -66,28 +53,17 @@ macro_rules! routes {
             $crate::access::Rule::$rule$(($crate::access::Scope::$scope))?,
             $crate::op::Price::$price,
             $handler,
-            $crate::route_text!($tag $handler [$($doc)*] $($answers)*),
+            || $crate::route_text!($tag $handler [$($doc)*] $($answers)*),
         ))*
     };
 }
 
-/// The text of a route's line.
-#[cfg(not(feature = "document"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! route_text {
-    ($($text:tt)*) => {
-        ()
-    };
-}
-
-/// The routes of one function, and the store that their handlers use.
+/// The routes of one function, and the store that their handlers use. Routes that are served have no description.
 #[derive(Debug, Default)]
-pub struct Routes {
+pub struct Routes<D = ()> {
     served: Vec<Served>,
-    /// The routes as the OpenAPI document describes them.
-    #[cfg(feature = "document")]
-    pub operations: Vec<crate::document::Operation>,
+    /// The routes for readers.
+    pub description: D,
 }
 
 /// The handlers of a path, and the gate before them.
@@ -116,7 +92,7 @@ impl Gate {
     }
 }
 
-impl Routes {
+impl<D: Description> Routes<D> {
     /// An empty list of routes.
     pub fn new() -> Self {
         Self::default()
@@ -126,7 +102,6 @@ impl Routes {
     ///
     /// # Panics
     /// If the route is there already: a bug.
-    #[cfg_attr(not(feature = "document"), expect(unused_variables, reason = "no function contains the text"))]
     pub fn on<H, T>(
         mut self,
         method: Method,
@@ -134,14 +109,13 @@ impl Routes {
         rule: Rule,
         price: Price,
         handler: H,
-        text: RouteText,
+        text: impl FnOnce() -> RouteText,
     ) -> Self
     where
         H: Handler<T, ()> + Describes<T>,
         T: Reads + 'static,
     {
-        #[cfg(feature = "document")]
-        self.operations.push(crate::document::Operation::new::<H, T>(&method, path, rule, price, text));
+        self.description.add(|| Operation::new::<H, T>(&method, path, rule, price, text()));
         let filter = MethodFilter::try_from(method.clone()).expect("routes have common methods");
         let served = match self.served.iter().position(|served| served.path == path) {
             Some(index) => &mut self.served[index],
@@ -173,8 +147,7 @@ impl Routes {
     /// Adds other routes.
     pub fn and(mut self, others: Self) -> Self {
         self.served.extend(others.served);
-        #[cfg(feature = "document")]
-        self.operations.extend(others.operations);
+        self.description.append(others.description);
         self
     }
 
@@ -208,13 +181,17 @@ impl Routes {
 mod tests {
     use axum::http::StatusCode;
 
+    use super::Routes;
+
     #[test]
     #[should_panic(expected = "Overlapping method route")]
     fn a_route_cannot_be_served_twice() {
         async fn health() -> StatusCode {
             StatusCode::NO_CONTENT
         }
-        let health = || routes! { "Other" GET "/health" Open Free health {} };
+        let health = || -> Routes {
+            routes! { "Other" GET "/health" Open Free health {} }
+        };
         drop(health().and(health()).into_router());
     }
 }

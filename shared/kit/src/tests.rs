@@ -19,6 +19,7 @@ use crate::body::Whole;
 use crate::caller::{Caller, Identity};
 use crate::edge;
 use crate::lambda::HttpEvent;
+use crate::route::Routes;
 use crate::routes;
 
 const SESSION: &str = "00000000-0000-4000-8000-000000000000";
@@ -91,7 +92,8 @@ async fn a_lower_cap_on_bodies_applies() {
     async fn length(Whole(body): Whole) -> Json<usize> {
         Json(body.len())
     }
-    let routes = routes! { "Sessions" POST "/sessions" Unlimited(Admin) Write length {} }.with_bodies_of(10);
+    let routes: Routes =
+        routes! { "Sessions" POST "/sessions" Unlimited(Admin) Write length {} }.with_bodies_of(10);
     let router = edge::around(routes.into_router());
     for (bytes, status) in [(10, 200), (11, 413)] {
         assert_eq!(router.clone().oneshot(post(bytes)).await.unwrap().status(), status);

@@ -20,6 +20,7 @@ use lately::Terminal;
 use lately::command_line::Lately;
 use lately_authorize::{Authorizer, Issuers, Scheme};
 use lately_kit::edge;
+use lately_kit::route::Routes;
 use lately_live::Live;
 use lately_pump::{Destination, PumpFaults, PumpHandle};
 use lately_report::Output;
@@ -67,7 +68,7 @@ impl WitnessedSystem {
         let pump = pumped.pump(Destination::memory(), PumpFaults::default(), None).unwrap();
         let handle = pump.handle();
         tokio::spawn(pump.run());
-        let routes = lately_write_event::routes()
+        let routes: Routes = lately_write_event::routes()
             .with_store(&write_event.store(&client))
             .and(lately_query_latest::routes().with_store(&query_latest.store(&client)))
             .and(lately_follow::routes().with_store(&follow.store(&client)))

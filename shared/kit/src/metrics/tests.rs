@@ -13,6 +13,7 @@ use super::*;
 use crate::body::Whole;
 use crate::code::Code;
 use crate::problem::Problem;
+use crate::route::Routes;
 use crate::routes;
 use crate::{edge, world::World};
 
@@ -132,7 +133,7 @@ async fn clients_cannot_choose_the_dimensions_of_a_line() {
     let meters = Meters::new("Lately", "records", store, |line| LINES.lock().unwrap().push(line.to_owned()));
     let working = async |_: Whole| StatusCode::NO_CONTENT;
     let failing = async |_: Whole| Problem::new(Code::Unavailable, "").into_response();
-    let routes = routes! { "Other"
+    let routes: Routes = routes! { "Other"
         GET "/health" Open Free working {}
         GET "/openapi.json" Open Free failing {}
     };
