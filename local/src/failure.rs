@@ -69,7 +69,9 @@ fn describe(problem: &Problem, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if problem.is_lately() {
         write!(f, " {}", plain(code))?;
     }
-    let reason = creation(target, code).unwrap_or_else(|| plain(detail).into_owned());
+    // The name of a topic that is being deleted is not free yet.
+    let creation = creation(target, code).filter(|_| detail.contains("does not exist"));
+    let reason = creation.unwrap_or_else(|| plain(detail).into_owned());
     if !reason.is_empty() {
         write!(f, ": {reason}")?;
     }
@@ -155,7 +157,7 @@ impl Failure {
         self.problem().is_some_and(|problem| problem.status == status.as_u16())
     }
 
-    fn problem(&self) -> Option<&Problem> {
+    pub(crate) fn problem(&self) -> Option<&Problem> {
         self.error.downcast_ref::<Box<Problem>>().map(Box::as_ref)
     }
 }

@@ -156,6 +156,8 @@ async fn ill_formed_streams_are_refused() {
     ] {
         api.call("ada", &format!("GET {target}"), "").await.is(status, code);
     }
+    let refused = api.call("ada", "GET /topics/none/live", "").await;
+    assert!(refused.header("lately-cost").unwrap().starts_with("read_units="), "{refused:?}");
     let request = request("GET /topics/posts/live").header("authorization", "Bearer ada");
     api.send(request.header("last-event-id", "nonsense"), "").await.is(400, "invalid-cursor");
     api.send(crate::support::request("GET /topics/posts/live?token=ada"), "").await.is(401, "missing-token");

@@ -54,6 +54,7 @@ fn checkpoints_that_cannot_be_written_are_reported_at_once_and_stop_nothing() {
     assert_eq!((status, &problem["code"]), (503, &"unavailable".into()));
     assert!(problem["detail"].as_str().unwrap().contains("fan-out"), "{problem}");
     assert_eq!(get(program.api(), "/health/live").0, 200);
+    assert_eq!(get(program.api(), "/health/live?x=1").0, 400);
 
     let ask = |method: &str, target: &str, body: &str| http(program.api(), method, target, &[DEV], body).0;
     assert_eq!(ask("PUT", "/topics/posts", "{}"), 201);

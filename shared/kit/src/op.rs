@@ -19,7 +19,8 @@ pub type Op = Extension<lately_store::Op>;
 pub enum Price {
     /// None: the route does not use the table.
     Free,
-    /// None, because the response begins before its cost is known. Opening a stream counts as a read.
+    /// None, because the response begins before its cost is known; if no stream begins, the figures of a read. Opening a
+    /// stream counts as a read.
     Stream,
     /// The figures of a read.
     Read,
@@ -34,9 +35,10 @@ impl Price {
     /// Adds the cost to the response, with the route's figures.
     pub(crate) fn add_header(self, response: &mut Response, op: &lately_store::Op, is_limited: bool) {
         let cost = match self {
-            Self::Free | Self::Stream => return,
-            Self::ReadShared if is_limited => format!("items={}", op.shown()),
-            Self::Read | Self::ReadShared => op.cost().of_read(),
+            Self::Free => return,
+            Self::Stream if response.status().is_success() => return,
+            Self::ReadShared | Self::Stream if is_limited => format!("items={}", op.shown()),
+            Self::Read | Self::ReadShared | Self::Stream => op.cost().of_read(),
             Self::Write => op.cost().of_write(),
         };
         let cost = HeaderValue::from_str(&cost).expect("a cost is digits and words");

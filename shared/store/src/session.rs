@@ -18,8 +18,10 @@ use lately_keys::{Fingerprint, Order, Place, Position, SessionId, TableKey, Unix
 use lately_model::{NewSession, PageSize, Session, SessionList, SessionQuery};
 use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
 
+use crate::at_once::collect_all;
 use crate::error::FindError;
 use crate::handle::SessionsHandle;
+use crate::limits::WRITES_AT_ONCE;
 use crate::list::{ListError, Pager};
 
 /// The session does not exist: nobody created it, it was revoked, or it has expired.
@@ -100,16 +102,22 @@ impl SessionsHandle<'_> {
     /// sessions that have ended.
     pub async fn revoke_all_of(self, user: &User) -> Result<u64, TableError> {
         let (mut revoked, mut after) = (0, None);
-        // Each page has a session, and the operation's time bounds their number.
         loop {
             let (sessions, next) = self.of_user(user, after, PageSize::MAX).await?;
             let now = self.op.now();
+            let mut live = Vec::new();
             for stored in &sessions {
-                if Session::decode(stored)?.expires_at > now
-                    && self.end(stored.key_as::<SessionKey>()?.hash).await?
-                {
-                    revoked += 1;
+                if Session::decode(stored)?.expires_at > now {
+                    live.push(stored.key_as::<SessionKey>()?.hash);
                 }
+            }
+            for hashes in live.chunks(WRITES_AT_ONCE) {
+                if self.op.table.time_left().is_zero() {
+                    return Err(TableError::unavailable("there are more sessions to end"));
+                }
+                let ends = hashes.iter().map(|hash| self.end(*hash));
+                let ended = collect_all(WRITES_AT_ONCE, ends).await?;
+                revoked += ended.into_iter().filter(|is_new| *is_new).count() as u64;
             }
             after = next;
             if after.is_none() {

@@ -46,8 +46,15 @@ pub(super) async fn run(
     match sent {
         Err(why) => {
             let accepted = counted(progress.events, "event");
-            let options = progress.continuation(&key, arguments.to_line);
-            let hint = format!("to continue, run again with {options} (no event is written twice)");
+            let hint = match why.problem() {
+                Some(problem) if problem.code == "idempotency-key-reused" => {
+                    "the lines have changed since the run with this key".to_owned()
+                }
+                _ => {
+                    let options = progress.continuation(&key, arguments.to_line);
+                    format!("to continue, run again with {options} (no event is written twice)")
+                }
+            };
             Err(Failure::new(why.code(), format!("{why}\n{accepted} accepted; {hint}")))
         }
         Ok(()) if progress.events == 0 => session.terminal.log("there was no line to post"),

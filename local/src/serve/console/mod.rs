@@ -41,7 +41,7 @@ use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, get};
+use axum::routing::MethodFilter;
 use lately_kit::answer::Json;
 use lately_kit::caller::Caller;
 use lately_kit::code::Code;
@@ -100,7 +100,8 @@ impl ConsoleParts {
         let check = from_fn_with_state(Arc::clone(&parts), health::check);
         let open = files::routes().merge(parts.issuer.documents());
         let routes = system.authorized(served).merge(open).layer(check);
-        let routes = routes.route("/health/live", get(async || Json(Map::from_iter([("status", "ok")]))));
+        let live = checked(MethodFilter::GET, async || Json(Map::from_iter([("status", "ok")])));
+        let routes = routes.route("/health/live", live);
         let measurements = system.measurements.clone();
         edge::around_with(routes, move |answered| measurements.answered(answered))
     }

@@ -34,6 +34,8 @@ fn a_topic_is_deleted_under_its_name_and_shows_its_progress() {
     until("the event is deleted", || deletion()["events"] == 1);
     assert_eq!(deletion()["state"], json!("deleting"));
     run(api, &["topic", "create", "posts"]).failed(5, &["409", "topic-is-being-deleted"]);
+    run(api, &["latest", "posts"])
+        .failed(4, &["topic-not-found: The topic posts is being deleted. See GET "]);
 }
 
 #[test]

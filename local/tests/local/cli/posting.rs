@@ -153,8 +153,10 @@ fn a_faulty_line_is_named_and_the_post_can_be_continued() {
         assert!(done.code == 0 && done.err.ends_with(end), "{done:?}");
     }
     assert_eq!(events(api, "again").len(), 1_200);
-    post("again", &lines(2..=900), &["--idempotency-key", "night"])
-        .failed(3, &["idempotency-key-reused", "0 events accepted"]);
+    post("again", &lines(2..=900), &["--idempotency-key", "night"]).failed(
+        3,
+        &["idempotency-key-reused", "0 events accepted; the lines have changed since the run with this key"],
+    );
 }
 
 #[test]

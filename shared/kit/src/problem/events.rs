@@ -51,7 +51,7 @@ fn being_deleted(topic: &Topic) -> Problem {
 impl From<ActorIsBeingErased> for Problem {
     fn from(ActorIsBeingErased { actor }: ActorIsBeingErased) -> Self {
         let detail = format!(
-            "The actor {actor} is being erased. New events are accepted when GET /erasures says that the state is done."
+            "The actor {actor} is being erased, or was erased less than two days ago. When GET /erasures says that the state is done, events with a time after the erasure's end are accepted."
         );
         Self::new(Code::ActorIsBeingErased, detail)
     }

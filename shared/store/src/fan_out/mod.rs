@@ -37,7 +37,8 @@
 //! fails stops its own rail and no other. Late events are noted after the rails, for the whole batch.
 //!
 //! Fan-out gives up nothing while the stream keeps its record: a call is retried until the invocation's deadline, and a
-//! record until it is too old. Writes to a busy partition are deferred to its backlog, so all other records of the batch go
+//! record until it is too old. After the deadline it begins neither a record nor a write, so the invocation ends with an
+//! answer, and only what is left comes again. Writes to a busy partition are deferred to its backlog, so all other records of the batch go
 //! on.
 
 mod audience;
@@ -57,7 +58,7 @@ mod shared;
 mod spread;
 mod writer;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lately_items::{EventKey, TimelineEntry};
 use lately_keys::{EventId, UnixMillis};
@@ -75,7 +76,7 @@ use crate::fan_out::record::{Change, What};
 use crate::fan_out::removal::Removal;
 use crate::fan_out::restamp::restamp_entries;
 use crate::fan_out::shared::SharedReads;
-use crate::fan_out::writer::Writer;
+use crate::fan_out::writer::{Writer, in_time};
 use crate::limits::RAILS_AT_ONCE;
 use crate::op::Op;
 
@@ -85,6 +86,14 @@ pub use record::{NoBatch, Record};
 /// Rails of one batch that work on a page of a job, a backfill or a cleanup at the same time. Each may hold two megabytes
 /// of entries.
 const PAGES_AT_ONCE: usize = 32;
+
+/// Why a rail stops at a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    Failed,
+    /// The invocation's time is over. This is no failure: the record comes again.
+    OutOfTime,
+}
 
 /// An older record may be redriven, so records of later changes were handled before it. A lane that is behind for less
 /// pays for no further read.
@@ -116,11 +125,13 @@ impl Op {
         let (stopped, unnoted) = writer.during(work).await;
         let not_deferred = deferred.put(op, &done).await;
         Box::pin(op.live_notes().put_entries(&done.late_entries)).await;
-        let failures: BTreeSet<usize> =
-            stopped.into_iter().flatten().chain(unnoted).chain(not_deferred).collect();
+        let stopped: BTreeMap<usize, Stop> = stopped.into_iter().flatten().collect();
+        let failing = stopped.iter().filter(|(_, stop)| **stop == Stop::Failed).map(|(index, _)| *index);
+        let failures: BTreeSet<usize> = failing.chain(unnoted).chain(not_deferred).collect();
+        let first = stopped.into_keys().chain(failures.first().copied()).min();
         let done = done.into_outcome();
         FanOutOutcome {
-            failed: failures.first().map(|first| records[*first].sequence().to_owned()),
+            failed: first.map(|first| records[first].sequence().to_owned()),
             failures: failures.len(),
             oldest: records.iter().filter_map(|record| record.at).chain(done.oldest).min(),
             cost: self.cost(),
@@ -130,9 +141,9 @@ impl Op {
 }
 
 impl FanOut<'_> {
-    /// Handles the records of a rail, which are given by their indexes in the batch. Returns the index of the first
-    /// record that fails.
-    async fn run(self, records: &[Record], rail: Vec<usize>) -> Option<usize> {
+    /// Handles the records of a rail, which are given by their indexes in the batch. Returns the index of the record at
+    /// which it stops.
+    async fn run(self, records: &[Record], rail: Vec<usize>) -> Option<(usize, Stop)> {
         let items: BTreeSet<EventId> =
             rail.iter().filter_map(|index| records[*index].backlog()).map(|item| item.id).collect();
         // One step of a backlog is for all records of the rail.
@@ -142,13 +153,14 @@ impl FanOut<'_> {
                 Ok(None) => continue,
                 Ok(Some(change)) => match (Self { record: index, ..self }).handle(change, &items).await {
                     Ok(()) => continue,
+                    Err(_) if self.op.table.time_left().is_zero() => return Some((index, Stop::OutOfTime)),
                     Err(error) => error.to_string(),
                 },
                 Err(poison) => poison.to_string(),
             };
             let sequence = records[index].sequence();
             tracing::warn!(sequence, %failure, "a stream record was not handled");
-            return Some(index);
+            return Some((index, Stop::Failed));
         }
         None
     }
@@ -158,6 +170,7 @@ impl FanOut<'_> {
         let Change { at, id, .. } = *change;
         let is_page = matches!(change.what, What::Followed(..) | What::Unfollowed(..) | What::Page(_));
         let _one_of_few = if is_page { self.pages.acquire().await.ok() } else { None };
+        in_time(&self.op.table)?;
         match &change.what {
             What::Posted(key, entry) => {
                 let stored = self.stored_since(key, at).await?;

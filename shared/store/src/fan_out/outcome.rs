@@ -14,7 +14,7 @@ pub struct FanOutOutcome {
     /// The sequence number of the first record that was not handled. This record and all later ones must be delivered
     /// again.
     pub failed: Option<String>,
-    /// The number of records that were not handled.
+    /// The number of records that failed, without those for which there was no time.
     pub failures: usize,
     /// The time of the oldest change of the batch, those in backlogs included: in whole seconds, rounded down.
     pub oldest: Option<UnixMillis>,

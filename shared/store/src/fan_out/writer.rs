@@ -173,6 +173,9 @@ impl<'a> Writer<'a> {
     }
 
     async fn call(&self, batch: Vec<(u64, Queued)>) {
+        if let Err(error) = in_time(self.table) {
+            return self.state().end(batch, &End::Failed(error));
+        }
         self.done.add(|all| all.write_calls += 1);
         let writes: Vec<_> = batch.iter().map(|(_, queued)| &queued.write).collect();
         let (open, refusal) = match self.table.batch_write(&writes).await {
@@ -207,6 +210,14 @@ impl<'a> Writer<'a> {
                 self.state().again(open, false);
             }
         }
+    }
+}
+
+/// Fails if the invocation's time is over. Lambda would end the process in the middle of its work, without an answer.
+pub(super) fn in_time(table: &Table) -> Result<(), TableError> {
+    match table.time_left().is_zero() {
+        true => Err(TableError::unavailable("the invocation's time is over")),
+        false => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lately_engine::Operation;
-use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
+use lately_engine::fault::{Fault, Faults, Network, Target, Throttle, When};
 use lately_model::{Backfill, NewEvent, RetentionDays, SourceMode};
 use lately_store::{Cost, FeedSettings, Record};
 
@@ -149,6 +149,32 @@ async fn a_bad_record_does_not_stop_the_others_of_its_batch() {
     assert_eq!(scene.listed("actor:ada").await.len(), posted.len() - 1);
     assert_eq!(scene.feed("ada").await.len(), posted.len() - 1);
     assert!(Record::batch(b"{}").is_err() && Record::batch(b"[1").is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_needs_more_time_than_there_is_ends_with_an_answer() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let posted = scene.write(vec![event("note", None); 3]).await;
+    scene.settle().await;
+    // Only 32 of the backfills run at the same time.
+    let users: Vec<_> = (0..90).map(|n| format!("u{n}")).collect();
+    for user in &users {
+        scene.follow(user, "actor:ada", 5).await;
+    }
+    let news = scene.news();
+    let network = Network { seed: 1, longest: Duration::from_secs(1), stall: None };
+    let slow = store(scene.engine.client_with(Faults::default()).over(network), &scene.world);
+    let (begun, time) = (scene.world.now().get(), Duration::from_secs(12));
+    let outcome = slow.op_within(time).fan_out(&Record::batch(news.as_bytes()).unwrap()).await;
+    let took = scene.world.now().get() - begun;
+    assert!(took < 20_000, "{took} ms");
+    assert!(outcome.failed.is_some() && outcome.deliveries > 0, "{outcome:?}");
+    assert_eq!(outcome.failures, 0, "a record for which there is no time has not failed");
+    // The records come again.
+    assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+    for user in &users {
+        assert_eq!(scene.shown(user).await.len(), posted.len(), "{user}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lately_engine::fault::{Fault, Faults, Moment, Target, Throttle};
+use lately_engine::fault::{Fault, Faults, Moment, Network, Target, Throttle};
 use lately_engine::{Lag, Operation, Options};
 use lately_items::TokenHash;
 use lately_keys::SessionId;
@@ -123,6 +123,24 @@ async fn all_sessions_of_a_user_are_revoked_even_if_the_index_is_behind() {
         assert_eq!(found(&store, [number; 32]).await, None);
     }
     assert_eq!(found(&store, [9; 32]).await, Some(bobs), "no other user's session is revoked");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_user_with_many_sessions_loses_them_in_several_calls() {
+    let (world, engine, quick) = start(1);
+    for number in 0..=255 {
+        quick.op().sessions().create(&hour(), [number; 32].into()).await.unwrap();
+    }
+    let network = Network { seed: 1, longest: Duration::from_secs(1), stall: None };
+    let slow = store(engine.client_with(Faults::default()).over(network), &world);
+    let mut calls = 1;
+    while slow.op_within(Duration::from_secs(10)).sessions().revoke_all_of(&user("ada")).await.is_err() {
+        calls += 1;
+    }
+    assert!((2..10).contains(&calls), "{calls} calls");
+    for number in 0..=255 {
+        assert_eq!(found(&quick, [number; 32]).await, None);
+    }
 }
 
 #[tokio::test(start_paused = true)]
