@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+// Tests begin in the order of their names. This one mostly waits, for a minute, so its name is the first.
+mod actions;
 mod check;
 mod cli;
 mod console;
@@ -19,7 +21,6 @@ mod methods;
 mod operations;
 mod operator;
 mod plan;
-mod policies;
 mod program;
 mod robustness;
 mod support;

@@ -38,8 +38,8 @@
 //!
 //! Fan-out gives up nothing while the stream keeps its record: a call is retried until the invocation's deadline, and a
 //! record until it is too old. After the deadline it begins neither a record nor a write, so the invocation ends with an
-//! answer, and only what is left comes again. Writes to a busy partition are deferred to its backlog, so all other records of the batch go
-//! on.
+//! answer, and only what is left comes again. Writes to a busy partition are deferred to its backlog, so all other records
+//! of the batch go on.
 
 mod audience;
 mod batch;
@@ -87,6 +87,10 @@ pub use record::{NoBatch, Record};
 /// of entries.
 const PAGES_AT_ONCE: usize = 32;
 
+/// An older record may be redriven, so records of later changes were handled before it. A lane that is behind for less
+/// pays for no further read.
+const REDRIVEN_MILLIS: u64 = 60 * 60 * 1000;
+
 /// Why a rail stops at a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
@@ -94,10 +98,6 @@ enum Stop {
     /// The invocation's time is over. This is no failure: the record comes again.
     OutOfTime,
 }
-
-/// An older record may be redriven, so records of later changes were handled before it. A lane that is behind for less
-/// pays for no further read.
-const REDRIVEN_MILLIS: u64 = 60 * 60 * 1000;
 
 impl Op {
     /// Handles records of one shard of the table's stream, given in their order. Calls that fail are repeated until the

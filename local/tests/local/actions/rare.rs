@@ -21,7 +21,7 @@ use lately_store::{Idempotency, LiveFollower, LiveMessage, Store, Submission};
 use lately_table::Connection;
 use serde_json::{Value, json};
 
-use crate::policies::{WitnessedSystem, live_of};
+use crate::actions::{WitnessedSystem, live_of};
 use crate::support::{Api, PATIENCE, Skew, ago, event, event_ago, if_written, old_issue, put_item, request};
 
 /// The time of an invocation of the report function.

@@ -30,8 +30,8 @@ use object_store::path::Path;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::policies::objects::{Objects, PREFIX};
-use crate::policies::witness::Witness;
+use crate::actions::objects::{Objects, PREFIX};
+use crate::actions::witness::Witness;
 use crate::support::Api;
 
 /// A system in which each function has a witness.

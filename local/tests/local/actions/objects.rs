@@ -15,7 +15,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 
-use crate::policies::witness::Witness;
+use crate::actions::witness::Witness;
 
 /// The prefix of all report files here, instead of the template's parameter.
 pub(super) const PREFIX: &str = "reports";
