@@ -272,8 +272,8 @@ async fn assert_undisturbed(kind: &'static str, trouble: Trouble) {
 fn every_kind_ends_the_same_whatever_disturbs_it() {
     for_each_seed(50, async |seed| {
         let mut random = fastrand::Rng::with_seed(seed);
-        // Of the fixed seeds, each kind meets each trouble once, and half of the kinds meet deaths before the calls. The
-        // first calls are drawn most often, because only long work has late ones.
+        // With the fixed seeds, each kind meets each trouble once, and processes die before their calls for half of the
+        // kinds. The first calls are drawn most often, because only long work has late ones.
         let number = usize::try_from(seed).unwrap();
         let (round, kind) = (number / KINDS.len(), number % KINDS.len());
         let moments = [Moment::Before, Moment::After];
