@@ -370,7 +370,7 @@ async fn an_import_that_dies_at_any_call_is_finished_by_the_next() {
 #[tokio::test(start_paused = true)]
 async fn an_import_that_dies_between_pages_is_finished_by_the_next() {
     let design = Design::ReverseTicks { user: user() };
-    Box::pin(survives_crashes(design, 510, "--until 2026-03-03T00:00:00Z", 3)).await;
+    Box::pin(survives_crashes(design, 510, "--until 2026-03-03T00:00:00Z", 8)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -179,7 +179,7 @@ impl Steady {
         let mut random = fastrand::Rng::with_seed(11);
         let gap = 4_096_000.0 / f64::from(self.per_second);
         let mut total = Price::default();
-        let pages = 200;
+        let pages = 60;
         for _ in 0..pages {
             let now = Tick::first_of(at(random.u64(1_500..2_900))).after(random.u64(0..4096));
             shelves.landed = EventId::last_at(now.before(self.lag_micros * 4096 / 1000));
