@@ -58,7 +58,7 @@ async fn a_new_table_takes_4000_writes_at_once_however_many_keys_it_has() {
 #[tokio::test]
 async fn a_hot_partition_splits_after_minutes_and_the_table_takes_twice_its_peak() {
     let engine = new_table(5);
-    let first = rush(&engine, 60, 4).await;
+    let first = rush(&engine, 40, 4).await;
     assert!((19..=20).contains(&first), "four partitions of 5 units: {first}");
     // After its fifth hot minute a partition splits.
     let split = rush(&engine, 60, 2).await;

@@ -243,7 +243,7 @@ async fn under_random_faults_no_event_is_lost_or_written_twice() {
                     Err(WriteError::Partly { accepted, .. }) => {
                         acknowledged.extend(accepted.iter().map(|(index, _)| first + index));
                     }
-                    Err(WriteError::Table(_) | WriteError::Topic(TopicError::NotFound(_))) => {}
+                    Err(WriteError::Table(_) | WriteError::Topic(TopicError::Table(_))) => {}
                     Err(error) => panic!("{error}"),
                 }
             }
