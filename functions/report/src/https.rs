@@ -178,7 +178,7 @@ mod tests {
             connections
         });
         // The time is long enough for the bytes that do come.
-        let answer = call(Duration::from_secs(2)).await.unwrap();
+        let answer = call(Duration::from_secs(5)).await.unwrap();
         assert_eq!(answer.into_body().bytes().await.unwrap_err().kind(), HttpErrorKind::Timeout);
         drop(half.join().unwrap());
     }
