@@ -49,6 +49,7 @@ pub mod code;
 pub mod document;
 pub mod edge;
 pub mod entropy;
+mod handler;
 pub mod idempotency;
 #[cfg(any(feature = "lambda", test))]
 pub mod lambda;

@@ -10,13 +10,15 @@ use axum::handler::Handler;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_ENCODING;
 use axum::http::request::Parts;
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use lately_model::{Faults, NoQuery, QueryString};
 
 use crate::body::{self, Body, Whole};
 use crate::caller::Caller;
 use crate::code::Code;
+use crate::handler::AnyHandler;
 use crate::idempotency::{Idempotency, KEY};
 use crate::op::Op;
 use crate::path::Part;
@@ -117,11 +119,13 @@ where
     T: Reads + 'static,
     S: Clone + Send + Sync + 'static,
 {
-    on(method, handler).layer(from_fn(async |request: Request, next: Next| {
-        let (parts, body) = request.into_parts();
-        let body = T::PARTS.check(&parts, body).await?;
-        Ok::<_, Problem>(next.run(Request::from_parts(parts, body)).await)
-    }))
+    on(method, AnyHandler::new(handler)).layer(from_fn_with_state(T::PARTS, check))
+}
+
+async fn check(State(read): State<PartsRead>, request: Request, next: Next) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let body = read.check(&parts, body).await?;
+    Ok(next.run(Request::from_parts(parts, body)).await)
 }
 
 /// Implements a trait for handlers with up to seven arguments.

@@ -18,6 +18,7 @@ use crate::access::{self, Rule};
 use crate::body::Cap;
 use crate::document::{Describes, Description, Operation, RouteText};
 use crate::edge::method_not_allowed;
+use crate::handler::AnyHandler;
 use crate::op::Price;
 use crate::reads::{PartsRead, Reads};
 
@@ -123,7 +124,7 @@ impl<D: Description> Routes<D> {
                 self.served.push_mut(Served { path, methods: MethodRouter::new(), gate: Gate::default() })
             }
         };
-        served.methods = std::mem::take(&mut served.methods).on(filter, handler);
+        served.methods = std::mem::take(&mut served.methods).on(filter, AnyHandler::new(handler));
         served.gate.rules.push((method, rule, price, T::PARTS));
         self
     }
