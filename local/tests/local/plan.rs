@@ -149,7 +149,7 @@ fn compare(what: &str, planned: f64, measured: f64) {
 }
 
 /// The time of a load.
-const SECONDS: u32 = 8;
+const SECONDS: u32 = 5;
 
 /// The loads run one after another: a small machine cannot keep up with three.
 static ONE_LOAD: Mutex<()> = Mutex::const_new(());
