@@ -8,15 +8,16 @@ use axum::extract::Request;
 use axum::handler::Handler;
 use axum::response::Response;
 
-type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+/// The future of a handler that is a function: axum boxes it.
+pub(crate) type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// A handler of a router with the state `S`.
 #[derive(Clone)]
 pub(crate) struct AnyHandler<S>(Arc<dyn Fn(Request, S) -> Answering + Send + Sync>);
 
 impl<S> AnyHandler<S> {
-    pub(crate) fn new<T>(handler: impl Handler<T, S>) -> Self {
-        Self(Arc::new(move |request, state| Box::pin(handler.clone().call(request, state))))
+    pub(crate) fn new<T>(handler: impl Handler<T, S, Future = Answering>) -> Self {
+        Self(Arc::new(move |request, state| handler.clone().call(request, state)))
     }
 }
 

@@ -18,7 +18,7 @@ use lately_model::{Faults, NoQuery, QueryString};
 use crate::body::{self, Body, Whole};
 use crate::caller::Caller;
 use crate::code::Code;
-use crate::handler::AnyHandler;
+use crate::handler::{Answering, AnyHandler};
 use crate::idempotency::{Idempotency, KEY};
 use crate::op::Op;
 use crate::path::Part;
@@ -115,7 +115,7 @@ impl<T> Reads for State<T> {}
 /// A handler of a route that is not in the table of routes, behind the same check.
 pub fn checked<H, T, S>(method: MethodFilter, handler: H) -> MethodRouter<S>
 where
-    H: Handler<T, S>,
+    H: Handler<T, S, Future = Answering>,
     T: Reads + 'static,
     S: Clone + Send + Sync + 'static,
 {

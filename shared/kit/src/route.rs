@@ -18,7 +18,7 @@ use crate::access::{self, Rule};
 use crate::body::Cap;
 use crate::document::{Describes, Description, Operation, RouteText};
 use crate::edge::method_not_allowed;
-use crate::handler::AnyHandler;
+use crate::handler::{Answering, AnyHandler};
 use crate::op::Price;
 use crate::reads::{PartsRead, Reads};
 
@@ -113,7 +113,7 @@ impl<D: Description> Routes<D> {
         text: impl FnOnce() -> RouteText,
     ) -> Self
     where
-        H: Handler<T, ()> + Describes<T>,
+        H: Handler<T, (), Future = Answering> + Describes<T>,
         T: Reads + 'static,
     {
         self.description.add(|| Operation::new::<H, T>(&method, path, rule, price, text()));

@@ -79,7 +79,7 @@ pub(super) async fn redrive(
 ) -> Result<Json<Value>, Problem> {
     let failure = read(&shared, &name)?;
     let (store, time) = (&shared.parts.system.store, time_of("FanOutFunction"));
-    let answer = Box::pin(lately_fan_out::handle(store, failure.payload.as_bytes(), time)).await;
+    let answer = lately_fan_out::handle(store, failure.payload.as_bytes(), time).await;
     let answer = answer.map_err(|error| Problem::unavailable(&error))?;
     if !answer.handled().is_complete() {
         let reason = if answer.is_done() {
