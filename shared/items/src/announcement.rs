@@ -100,26 +100,24 @@ mod tests {
     use lately_model::SettleSeconds;
 
     use super::*;
+    use crate::tests::{ID, millis, nightly};
 
     #[test]
     fn golden_bytes() {
-        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
-        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-        let start: EventId = id.parse().unwrap();
-        let checkpoint = Checkpoint::new(&consumer, start, SettleSeconds::default(), Revision::new(7));
+        let start: EventId = ID.parse().unwrap();
+        let checkpoint = Checkpoint::new(&nightly(), start, SettleSeconds::default(), Revision::new(7));
         let item = Announcement::first(&checkpoint);
         let expected =
-            Item::from([("pk", "ANNOUNCED#billing"), ("sk", "nightly"), ("start", id), ("to", id)])
+            Item::from([("pk", "ANNOUNCED#billing"), ("sk", "nightly"), ("start", ID), ("to", ID)])
                 .with("incarnation", 7_u64);
         assert_eq!(item, expected);
-        let incarnation = checkpoint.incarnation;
-        let counters = LedgerCounters::default();
-        let first = Announcement { consumer, incarnation, start, to: start, run: None, counters };
+        let (incarnation, counters) = (checkpoint.incarnation, LedgerCounters::default());
+        let first = Announcement { consumer: nightly(), incarnation, start, to: start, run: None, counters };
         assert_eq!(Announcement::decode(&item).as_ref(), Ok(&first));
 
-        let item = item.with("mode", "runs").with("from", id).with("at", 8_u64).with("l15", 3_u64);
+        let item = item.with("mode", "runs").with("from", ID).with("at", 8_u64).with("l15", 3_u64);
         let announced = Announcement::decode(&item).unwrap();
-        assert_eq!(announced.run, Some((start, UnixMillis::new(8).unwrap())));
+        assert_eq!(announced.run, Some((start, millis(8))));
         assert_eq!(announced.counters.risen_since(&counters), [15]);
         assert_eq!(Announcement::decode(&item.with("mode", "polls")).unwrap().run, None);
     }

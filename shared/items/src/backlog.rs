@@ -129,8 +129,7 @@ fn deferred_event(bytes: &[u8; EVENT_BYTES]) -> Option<DeferredEvent> {
 mod tests {
     use super::*;
     use crate::attribute::Value;
-
-    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+    use crate::tests::ID;
 
     fn item(written: DeferredTopic) -> BacklogItem {
         let id = ID.parse().unwrap();

@@ -140,12 +140,10 @@ mod tests {
     use super::*;
     use crate::attribute::Value;
     use crate::item::Item;
-
-    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+    use crate::tests::{ID, nightly};
 
     fn checkpoint() -> Checkpoint {
-        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
-        Checkpoint::new(&consumer, EventId::MIN, SettleSeconds::default(), Revision::new(7))
+        Checkpoint::new(&nightly(), EventId::MIN, SettleSeconds::default(), Revision::new(7))
     }
 
     /// Asserts that a checkpoint is stored as an item, and read back.

@@ -224,12 +224,7 @@ stored_as! {
 mod tests {
     use super::*;
     use crate::attribute::Value;
-
-    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-
-    fn millis(millis: u64) -> UnixMillis {
-        UnixMillis::new(millis).unwrap()
-    }
+    use crate::tests::{ID, millis};
 
     #[test]
     fn golden_bytes_of_a_deletion() {

@@ -128,17 +128,17 @@ impl ErasureEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::ID;
 
     #[test]
     fn golden_bytes() {
-        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
         let entry = ErasureEntry {
-            erasure: id.parse().unwrap(),
+            erasure: ID.parse().unwrap(),
             actor: "ada".parse().ok(),
             user: "bob".parse().ok(),
             until: None,
         };
-        let running = Item::from([("pk", "ERASURES"), ("sk", id), ("actor", "ada"), ("user", "bob")]);
+        let running = Item::from([("pk", "ERASURES"), ("sk", ID), ("actor", "ada"), ("user", "bob")]);
         assert_eq!(entry.encode(), running);
         let until = UnixMillis::new(1_000_500).ok();
         let done = ErasureEntry { until, ..entry.clone() };

@@ -227,12 +227,7 @@ mod tests {
     use super::*;
     use crate::attribute::Value;
     use crate::item::Item;
-
-    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-
-    fn millis(millis: u64) -> UnixMillis {
-        UnixMillis::new(millis).unwrap()
-    }
+    use crate::tests::{ID, millis};
 
     fn first() -> ErasureStep {
         let (actor, user) = ("ada".parse().ok(), "bob".parse().ok());

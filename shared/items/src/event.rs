@@ -216,10 +216,11 @@ mod tests {
 
     use super::*;
     use crate::directory::BucketTypes;
+    use crate::tests::{ID, INVERTED};
 
     #[test]
     fn golden_bytes() {
-        let id: EventId = "0190a4cd-d3e7-7222-9f99-fdb74feee752".parse().unwrap();
+        let id: EventId = ID.parse().unwrap();
         let event = Event {
             id,
             event_type: "note".parse().unwrap(),
@@ -227,14 +228,9 @@ mod tests {
             subject: "x".parse().ok(),
             data: Some(Data::from_stored("1.10".to_owned()).unwrap()),
         };
-        let settings = TopicSettings {
-            bucket: BucketWidth::Day,
-            retention_days: Some(RetentionDays::new(1).unwrap()),
-            min_shards: 1.try_into().unwrap(),
-            max_shards: 1.try_into().unwrap(),
-            fan_out: true,
-            views: Views { actor: true, subject: true, event_type: true },
-        };
+        let views = Views { actor: true, subject: true, event_type: true };
+        let retention_days = RetentionDays::new(1).ok();
+        let settings = TopicSettings { retention_days, views, ..TopicSettings::default() };
         let key = EventKey::new("posts".parse().unwrap(), BucketWidth::Day, id);
         let bucket = key.partition().bucket;
         let entry = DirectoryEntry {
@@ -243,10 +239,9 @@ mod tests {
             types: BucketTypes::Any,
             retention: settings.retention_days,
         };
-        let inverted = "fe6f5b32-2c18-8ddd-6066-0248b01118ad";
-        let item = Item::from([("pk", "EVENTS#posts#2024-07-12#SHARD126"), ("sk", inverted)])
+        let item = Item::from([("pk", "EVENTS#posts#2024-07-12#SHARD126"), ("sk", INVERTED)])
             .with("gsi1pk", "TYPE#posts#2024-07-12#note#SHARD126")
-            .with("gsi1sk", inverted)
+            .with("gsi1sk", INVERTED)
             .with("t", "note")
             .with("a", "ada")
             .with("s", "x")
@@ -263,7 +258,7 @@ mod tests {
         let event = Event { subject: None, data: None, ..event };
         let views = Views { actor: false, subject: false, event_type: false };
         let settings = TopicSettings { retention_days: None, fan_out: false, views, ..settings };
-        let item = Item::from([("pk", "EVENTS#posts#2024-07-12#SHARD126"), ("sk", inverted)])
+        let item = Item::from([("pk", "EVENTS#posts#2024-07-12#SHARD126"), ("sk", INVERTED)])
             .with("t", "note")
             .with("a", "ada")
             .with("v", "p");

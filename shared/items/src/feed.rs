@@ -116,15 +116,15 @@ impl FeedMarks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::ID;
 
     #[test]
     fn golden_bytes() {
-        let since = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-        let marker = PullMarker { source: "actor:ada".parse().unwrap(), since: since.parse().unwrap() };
-        let stored = Item::from([("pk", "FEED#bob"), ("sk", "#PULL#actor:ada"), ("since", since)]);
+        let marker = PullMarker { source: "actor:ada".parse().unwrap(), since: ID.parse().unwrap() };
+        let stored = Item::from([("pk", "FEED#bob"), ("sk", "#PULL#actor:ada"), ("since", ID)]);
         assert_eq!(marker.encode(&"bob".parse().unwrap()), stored);
         assert_eq!(PullMarker::decode(&stored).as_ref(), Ok(&marker));
-        let seen = Item::from([("pk", "FEED#bob"), ("sk", "#SEEN"), ("id", since)]);
+        let seen = Item::from([("pk", "FEED#bob"), ("sk", "#SEEN"), ("id", ID)]);
         assert_eq!(SeenMarkKey { user: "bob".parse().unwrap() }.item(marker.since), seen);
         let marks = FeedMarks { seen: Some(marker.since), pulls: vec![marker] };
         assert_eq!(FeedMarks::decode(&[stored, seen]), Ok(marks));

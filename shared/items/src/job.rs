@@ -209,8 +209,7 @@ record! {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+    use crate::tests::{ID, millis};
 
     fn first(task: JobKind, at: UnixMillis) -> JobStep {
         JobStep::first(task, ID.parse().unwrap(), "actor:ada".parse().unwrap(), at).in_shard(7.into())
@@ -225,7 +224,7 @@ mod tests {
     }
 
     fn backfill() -> Option<BackfillRest> {
-        let since = UnixMillis::new(1_720_799_999_000).unwrap();
+        let since = millis(1_720_799_999_000);
         Some(BackfillRest { since, wanted: 30, looked_at: 1_000 })
     }
 
@@ -237,7 +236,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let at = UnixMillis::new(1_720_800_000_999).unwrap();
+        let at = millis(1_720_800_000_999);
         let item = first(walk(backfill()), at).next().next().encode();
         let expected = stored("BACKFILL", "00000002")
             .with("user", "bob")

@@ -73,14 +73,13 @@ impl TableKey for LateEventKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{ID, nightly};
 
     #[test]
     fn golden_bytes() {
-        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
-        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-        let expected = Item::from([("pk", "LATE#billing#nightly#2"), ("sk", id)]).with("incarnation", 7_u64);
-        assert_eq!(LateEventKey::partition(&consumer, 2), "LATE#billing#nightly#2");
-        let key = LateEventKey { consumer, id: id.parse().unwrap() };
+        let expected = Item::from([("pk", "LATE#billing#nightly#2"), ("sk", ID)]).with("incarnation", 7_u64);
+        assert_eq!(LateEventKey::partition(&nightly(), 2), "LATE#billing#nightly#2");
+        let key = LateEventKey { consumer: nightly(), id: ID.parse().unwrap() };
         assert_eq!(key.item(Revision::new(7)), expected);
     }
 

@@ -110,11 +110,11 @@ record! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{ID, millis};
 
     #[test]
     fn golden_bytes() {
         let timeline = Timeline::Topic("posts".parse().unwrap());
-        let millis = |millis| UnixMillis::new(millis).unwrap();
         let item = WatchKey { timeline: timeline.clone() }.item(millis(1_120_500));
         let expected = Item::from([("pk", "ANNOUNCED#posts"), ("sk", "#WATCH")])
             .with("until", 1_120_500_u64)
@@ -123,12 +123,11 @@ mod tests {
         let at = |now| WatchKey::is_watched(&item, millis(now));
         assert_eq!((at(1_120_500), at(1_120_501)), (Ok(true), Ok(false)));
 
-        let text = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-        let id: EventId = text.parse().unwrap();
+        let id: EventId = ID.parse().unwrap();
         let events = vec![id, EventId::first_of(millis(5))];
         let item = LateNoteKey { timeline, id }.item(&events, 4_600);
         let bytes = [*events[0].as_uuid().as_bytes(), *events[1].as_uuid().as_bytes()].concat();
-        let expected = Item::from([("pk", "LIVE#TOPIC#posts"), ("sk", text)])
+        let expected = Item::from([("pk", "LIVE#TOPIC#posts"), ("sk", ID)])
             .with("e", Value::bytes(bytes))
             .with("expires_at", 4_600_u64);
         assert_eq!(item, expected);

@@ -85,19 +85,19 @@ impl QuotaKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{ID, millis};
 
     #[test]
     fn golden_bytes_of_a_stream() {
-        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
         let key = QuotaKey {
-            holder: QuotaHolder::Session(id.parse().unwrap()),
+            holder: QuotaHolder::Session(ID.parse().unwrap()),
             kind: QuotaKind::Streams,
             number: 3,
         };
-        let item = Item::from([("pk", format!("QUOTA#session:{id}#streams")), ("sk", "3".to_owned())])
+        let item = Item::from([("pk", format!("QUOTA#session:{ID}#streams")), ("sk", "3".to_owned())])
             .with("until", 5_500_u64)
             .with("expires_at", 6_u64);
-        assert_eq!(key.stream(UnixMillis::new(5_500).unwrap()), item);
+        assert_eq!(key.stream(millis(5_500)), item);
         assert_eq!(item.get(QuotaKey::UNTIL), Ok(5_500_u64));
     }
 }

@@ -191,20 +191,19 @@ mod tests {
 
     use super::*;
     use crate::attribute::Value;
-
-    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+    use crate::tests::{ID, millis, nightly};
 
     fn run() -> Run {
         Run {
-            consumer: ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() },
+            consumer: nightly(),
             incarnation: Revision::new(7),
             from: EventId::MIN,
             to: ID.parse().unwrap(),
-            announced_at: UnixMillis::new(8).unwrap(),
+            announced_at: millis(8),
             spec: RunSpec { group_by: GroupBy::Type, sum: Some("amount".parse().unwrap()) },
             progress: None,
             committed: None,
-            lease: UnixMillis::new(9).unwrap(),
+            lease: millis(9),
             holder: u64::MAX,
             seen: LedgerCounters::default(),
             known: LedgerCounters::default(),
@@ -241,7 +240,7 @@ mod tests {
             .with("bytes", 99_u64)
             .with("committed_at", 10_u64);
         let progress = Progress { object: "a/b".to_owned(), position: ID.parse().unwrap(), events: 5 };
-        let committed_at = UnixMillis::new(10).unwrap();
+        let committed_at = millis(10);
         let committed =
             CommittedRun { attempt: "0123".to_owned(), events: 6, late: 2, bytes: 99, committed_at };
         let expected = Run { progress: Some(progress), committed: Some(committed), ..run() };
@@ -252,17 +251,15 @@ mod tests {
 
     #[test]
     fn golden_bytes_of_late_pages() {
-        let id = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
-        let key = |page| LatePageKey { consumer: consumer.clone(), to: id.parse().unwrap(), page };
+        let key = |page| LatePageKey { consumer: nightly(), to: ID.parse().unwrap(), page };
         let stored = |page: &str| {
-            Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", format!("LATE#{id}#{page}").as_str())])
+            Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", format!("LATE#{ID}#{page}").as_str())])
                 .with("incarnation", 7_u64)
         };
         let bytes =
             [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
         let full = stored("00000003").with("ids", Value::bytes(bytes));
-        let ids = vec![id.parse().unwrap()];
+        let ids = vec![ID.parse().unwrap()];
         assert_eq!(key(3).item(Revision::new(7), &ids, false), full);
         assert_eq!(LatePage::decode(&full), Ok(LatePage { page: 3, ids, last: false }));
         let last = stored("00000000").with("last", true);

@@ -168,12 +168,10 @@ record! {
 
 #[cfg(test)]
 mod tests {
-    use lately_keys::UnixMillis;
     use lately_model::RequestsPerMinute;
 
     use super::*;
-
-    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+    use crate::tests::{ID, millis};
 
     fn session() -> Session {
         Session {
@@ -181,8 +179,8 @@ mod tests {
             user: "ada".parse().ok(),
             scopes: "read write".parse().unwrap(),
             topics: Some(["billing".parse().unwrap(), "posts".parse().unwrap()].into_iter().collect()),
-            created_at: UnixMillis::new(5).unwrap(),
-            expires_at: UnixMillis::new(1_720_900_000_000).unwrap(),
+            created_at: millis(5),
+            expires_at: millis(1_720_900_000_000),
             limits: RateLimits {
                 writes_per_minute: RequestsPerMinute::new(600).ok(),
                 reads_per_minute: None,

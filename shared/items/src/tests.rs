@@ -21,8 +21,8 @@ use self::arbitrary::{NAME, bucket_width, id, matching, session_id, shard, sourc
 #[path = "../../keys/src/tests/arbitrary.rs"]
 mod arbitrary;
 
-const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-const INVERTED: &str = "fe6f5b32-2c18-8ddd-6066-0248b01118ad";
+pub(crate) const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
+pub(crate) const INVERTED: &str = "fe6f5b32-2c18-8ddd-6066-0248b01118ad";
 
 impl Value {
     /// A set of texts.
@@ -39,6 +39,14 @@ impl Value {
     pub(crate) fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self(AttributeValue::B(Blob::new(bytes)))
     }
+}
+
+pub(crate) fn millis(millis: u64) -> UnixMillis {
+    UnixMillis::new(millis).unwrap()
+}
+
+pub(crate) fn nightly() -> ConsumerKey {
+    ConsumerKey { topic: parse("billing"), name: parse("nightly") }
 }
 
 fn parse<T: std::str::FromStr<Err: Debug>>(text: &str) -> T {
@@ -119,7 +127,7 @@ fn golden_bytes_of_keys() {
 #[test]
 fn public_ids_sort_by_the_time_of_their_creation() {
     let at: UnixMillis = parse("2026-11-20T09:30:00Z");
-    let later = UnixMillis::new(at.get() + 1).unwrap();
+    let later = millis(at.get() + 1);
     assert_eq!(SessionId::new(at, 7).made_at(), Some(at));
     assert!(SessionId::new(at, u128::MAX) < SessionId::new(later, 0));
     assert!(ErasureId::new(at, u128::MAX) < ErasureId::new(later, 0));
@@ -142,20 +150,18 @@ fn queries_use_the_texts_of_the_keys() {
     assert_eq!(IssueStatusKey::sort_key(IssueStatus::Open, number), "ISSUE#OPEN#00000042");
     let leaver = LeaverKey { source, shard: 7.into(), at: parse("2024-07-12T10:16:15Z"), user: parse("bob") };
     assert!(leaver.encode().sk.starts_with(&LeaverKey::since(leaver.at)));
-    let consumer = ConsumerKey { topic: parse("billing"), name: parse("nightly") };
-    let page = LatePageKey { consumer, to: parse(ID), page: 7 }.encode();
+    let page = LatePageKey { consumer: nightly(), to: parse(ID), page: 7 }.encode();
     assert!(page.sk.starts_with(&LatePageKey::prefix_of(parse(ID))));
 }
 
 #[test]
 fn every_late_event_lies_in_a_listed_partition() {
-    let consumer = ConsumerKey { topic: parse("billing"), name: parse("nightly") };
-    let listed: Vec<_> = (0..LATE_SHARDS).map(|shard| LateEventKey::partition(&consumer, shard)).collect();
+    let listed: Vec<_> = (0..LATE_SHARDS).map(|shard| LateEventKey::partition(&nightly(), shard)).collect();
     assert_eq!(listed.len(), 16);
     assert_eq!((&*listed[0], &*listed[15]), ("LATE#billing#nightly#0", "LATE#billing#nightly#15"));
     for low in 0..16 {
         let id = EventId::new(parse::<EventId>(ID).tick(), 0.into(), low);
-        let key = LateEventKey { consumer: consumer.clone(), id }.encode();
+        let key = LateEventKey { consumer: nightly(), id }.encode();
         assert_eq!(Some(&key.pk), listed.get(usize::try_from(low).unwrap()));
         assert_eq!(u64::from(LateEventKey::shard(id)), low);
     }

@@ -206,9 +206,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    const ID: &str = "0190a4cd-d3e7-7222-9f99-fdb74feee752";
-    const SK: &str = "fe6f5b32-2c18-8ddd-6066-0248b01118ad";
+    use crate::tests::{ID, INVERTED as SK};
 
     fn key(topic: &str, width: BucketWidth) -> EventKey {
         EventKey::new(topic.parse().unwrap(), width, ID.parse().unwrap())

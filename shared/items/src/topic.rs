@@ -131,6 +131,7 @@ mod tests {
     use lately_model::View;
 
     use super::*;
+    use crate::tests::millis;
 
     #[test]
     fn golden_bytes() {
@@ -143,7 +144,6 @@ mod tests {
             fan_out: true,
             views: [View::Actor, View::Subject].into_iter().collect(),
         };
-        let millis = |millis| UnixMillis::new(millis).unwrap();
         let stored = StoredTopic {
             settings,
             created_at: millis(5),

@@ -10,8 +10,8 @@ use lately_table::Item;
 use lately_table::TableError;
 
 use crate::support::{
-    all, at, designs, engine, entropy, inverted_uuid, later, limit, numbered, numbers, reverse_ticks, scene,
-    table, walk,
+    DESIGNS, all, at, design_of, designs, engine, entropy, inverted_uuid, later, limit, numbered, numbers,
+    reverse_ticks, scene, table, walk,
 };
 use lately_rig::{World, seeds};
 
@@ -70,40 +70,38 @@ async fn an_operation_throttled_until_its_deadline_is_unavailable() {
 
 #[tokio::test(start_paused = true)]
 async fn unprocessed_items_and_failed_batches_are_written_again() {
-    for seed in seeds(2) {
-        for design in designs() {
-            let world = World::new(seed.0);
-            let engine = engine(&world, &design, Options::default());
-            let faults = Faults::seeded(seed.0)
-                .sometimes(0.2, Target::any(), Fault::Throttle(Throttle::Account))
-                .sometimes(0.1, Target::any(), Fault::Timeout(Moment::After))
-                .sometimes(0.8, Target::any(), Fault::Unprocessed(0.4));
-            let client = engine.client_with(faults);
-            let cost = table(client.client(), &world, &design).write(events(&design, 240)).await.unwrap();
-            assert!(cost.calls > 10, "{cost:?}");
-            assert!(!client.injected().is_empty());
-            let calm = table(engine.client(), &world, &design);
-            let (found, _) = all(&calm, &walk(Order::OldestFirst, begin(), end(), 1_000)).await;
-            assert!(numbers(&found).into_iter().eq(0..240), "{design:?}");
-        }
+    for seed in seeds(2 * DESIGNS) {
+        let design = design_of(&seed);
+        let world = World::new(seed.0);
+        let engine = engine(&world, &design, Options::default());
+        let faults = Faults::seeded(seed.0)
+            .sometimes(0.2, Target::any(), Fault::Throttle(Throttle::Account))
+            .sometimes(0.1, Target::any(), Fault::Timeout(Moment::After))
+            .sometimes(0.8, Target::any(), Fault::Unprocessed(0.4));
+        let client = engine.client_with(faults);
+        let cost = table(client.client(), &world, &design).write(events(&design, 240)).await.unwrap();
+        assert!(cost.calls > 10, "{cost:?}");
+        assert!(!client.injected().is_empty());
+        let calm = table(engine.client(), &world, &design);
+        let (found, _) = all(&calm, &walk(Order::OldestFirst, begin(), end(), 1_000)).await;
+        assert!(numbers(&found).into_iter().eq(0..240), "{design:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_walk_under_many_faults_returns_each_event_once() {
-    for seed in seeds(2) {
-        for design in designs() {
-            let (world, engine, calm) = scene(&design);
-            calm.write(events(&design, 200)).await.unwrap();
-            let storm = Faults::seeded(seed.0)
-                .sometimes(0.1, Target::reads(), Fault::Throttle(Throttle::TableKeyRange))
-                .sometimes(0.1, Target::reads(), Fault::Timeout(Moment::Before))
-                .sometimes(0.1, Target::reads(), Fault::ServiceUnavailable);
-            let client = engine.client_with(storm);
-            let stormy = table(client.client(), &world, &design);
-            let (found, _) = all(&stormy, &walk(Order::NewestFirst, begin(), end(), 23)).await;
-            assert!(numbers(&found).into_iter().eq((0..200).rev()), "{design:?}");
-        }
+    for seed in seeds(2 * DESIGNS) {
+        let design = design_of(&seed);
+        let (world, engine, calm) = scene(&design);
+        calm.write(events(&design, 200)).await.unwrap();
+        let storm = Faults::seeded(seed.0)
+            .sometimes(0.1, Target::reads(), Fault::Throttle(Throttle::TableKeyRange))
+            .sometimes(0.1, Target::reads(), Fault::Timeout(Moment::Before))
+            .sometimes(0.1, Target::reads(), Fault::ServiceUnavailable);
+        let client = engine.client_with(storm);
+        let stormy = table(client.client(), &world, &design);
+        let (found, _) = all(&stormy, &walk(Order::NewestFirst, begin(), end(), 23)).await;
+        assert!(numbers(&found).into_iter().eq((0..200).rev()), "{design:?}");
     }
 }
 

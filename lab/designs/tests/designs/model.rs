@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use lately_designs::{Design, DesignTable, Walk};
 use lately_designs::{KeyValue, WriteKey};
+use lately_engine::{Engine, Options};
 use lately_keys::Order;
 use lately_table::Item;
 
-use crate::support::{at, designs, engine, limit, number, numbered, numbers, table};
-use lately_rig::{World, seeds};
+use crate::support::{DESIGNS, at, design_of, engine, limit, number, numbered, numbers, table};
+use lately_rig::{Seed, World, seeds};
 
 /// The position of an event in its timeline, oldest first: its tick, then its sort key, then its shard.
 type Position = (Timestamp, SortKey, Reverse<String>);
@@ -124,23 +125,26 @@ fn text(WriteKey { pk, sk }: &WriteKey) -> (String, String) {
     (text(pk), text(sk))
 }
 
+/// The beginning of a seed's story: an empty table of the seed's design.
+fn story(seed: &Seed) -> (fastrand::Rng, Engine, DesignTable, Model) {
+    let (world, design) = (World::new(seed.0), design_of(seed));
+    let engine = engine(&world, &design, Options::default());
+    let table = table(engine.client(), &world, &design);
+    let model = Model { design, events: BTreeMap::new(), written: 0 };
+    (fastrand::Rng::with_seed(seed.0), engine, table, model)
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_walk_returns_the_events_of_a_map_in_order() {
-    for seed in seeds(3) {
-        for design in designs() {
-            let mut random = fastrand::Rng::with_seed(seed.0);
-            let world = World::new(seed.0);
-            let engine = engine(&world, &design, lately_engine::Options::default());
-            let table = table(engine.client(), &world, &design);
-            let mut model = Model { design, events: BTreeMap::new(), written: 0 };
-            for _ in 0..4 {
-                let count = random.usize(1..120);
-                table.write(model.invent(&mut random, count)).await.unwrap();
-                for _ in 0..3 {
-                    let walk = some_walk(&mut random);
-                    let found = walked(&table, &walk, async || {}).await;
-                    assert_eq!(found, model.walked(&walk), "{:?} {walk:?}", model.design);
-                }
+    for seed in seeds(3 * DESIGNS) {
+        let (mut random, _engine, table, mut model) = story(&seed);
+        for _ in 0..4 {
+            let count = random.usize(1..120);
+            table.write(model.invent(&mut random, count)).await.unwrap();
+            for _ in 0..3 {
+                let walk = some_walk(&mut random);
+                let found = walked(&table, &walk, async || {}).await;
+                assert_eq!(found, model.walked(&walk), "{:?} {walk:?}", model.design);
             }
         }
     }
@@ -148,58 +152,46 @@ async fn every_walk_returns_the_events_of_a_map_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn a_walk_during_writes_returns_each_earlier_event_once() {
-    for seed in seeds(2) {
-        for design in designs() {
-            let mut random = fastrand::Rng::with_seed(seed.0);
-            let world = World::new(seed.0);
-            let engine = engine(&world, &design, lately_engine::Options::default());
-            let table = table(engine.client(), &world, &design);
-            let mut model = Model { design, events: BTreeMap::new(), written: 0 };
-            table.write(model.invent(&mut random, 150)).await.unwrap();
-            let walk = some_walk(&mut random);
-            let mut missing: BTreeSet<usize> = model.walked(&walk).into_iter().collect();
-            let found = walked(&table, &walk, async || {
-                table.write(model.invent(&mut random, 3)).await.unwrap();
-            })
-            .await;
-            // An event that is replaced meanwhile may have been read before or after its replacement.
-            let still_there: BTreeSet<usize> = model.walked(&walk).into_iter().collect();
-            missing.retain(|number| still_there.contains(number) && !found.contains(number));
-            assert!(missing.is_empty(), "{:?} {walk:?} missed {missing:?}", model.design);
-        }
+    for seed in seeds(2 * DESIGNS) {
+        let (mut random, _engine, table, mut model) = story(&seed);
+        table.write(model.invent(&mut random, 150)).await.unwrap();
+        let walk = some_walk(&mut random);
+        let mut missing: BTreeSet<usize> = model.walked(&walk).into_iter().collect();
+        let found = walked(&table, &walk, async || {
+            table.write(model.invent(&mut random, 3)).await.unwrap();
+        })
+        .await;
+        // An event that is replaced meanwhile may have been read before or after its replacement.
+        let still_there: BTreeSet<usize> = model.walked(&walk).into_iter().collect();
+        missing.retain(|number| still_there.contains(number) && !found.contains(number));
+        assert!(missing.is_empty(), "{:?} {walk:?} missed {missing:?}", model.design);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn consecutive_reports_contain_each_timely_event_once() {
-    for seed in seeds(2) {
-        for design in designs() {
-            let mut random = fastrand::Rng::with_seed(seed.0);
-            let world = World::new(seed.0);
-            let engine = engine(&world, &design, lately_engine::Options::default());
-            let table = table(engine.client(), &world, &design);
-            let mut model = Model { design, events: BTreeMap::new(), written: 0 };
-            let mut ends: Vec<Timestamp> = (0..4).map(|_| some_time(&mut random)).collect();
-            ends.sort();
-            let begin = at("2026-02-28T05:00:00Z");
-            let mut report = Walk::oldest_first(begin, begin, limit(random.u32(1..50)));
-            let mut expected = Vec::new();
-            let mut reported = Vec::new();
-            for to in ends {
-                let checkpoint = report.to;
-                table.write(model.invent(&mut random, 40)).await.unwrap();
-                report.to = to;
-                expected.extend(model.walked(&Walk { after: checkpoint, ..report.clone() }));
-                loop {
-                    let (page, _) = table.read(&report).await.unwrap();
-                    reported.extend(page.events.iter().map(number));
-                    report.position = Some(page.position);
-                    if !page.has_more {
-                        break;
-                    }
+    for seed in seeds(2 * DESIGNS) {
+        let (mut random, _engine, table, mut model) = story(&seed);
+        let mut ends: Vec<Timestamp> = (0..4).map(|_| some_time(&mut random)).collect();
+        ends.sort();
+        let begin = at("2026-02-28T05:00:00Z");
+        let mut report = Walk::oldest_first(begin, begin, limit(random.u32(1..50)));
+        let mut expected = Vec::new();
+        let mut reported = Vec::new();
+        for to in ends {
+            let checkpoint = report.to;
+            table.write(model.invent(&mut random, 40)).await.unwrap();
+            report.to = to;
+            expected.extend(model.walked(&Walk { after: checkpoint, ..report.clone() }));
+            loop {
+                let (page, _) = table.read(&report).await.unwrap();
+                reported.extend(page.events.iter().map(number));
+                report.position = Some(page.position);
+                if !page.has_more {
+                    break;
                 }
             }
-            assert_eq!(reported, expected, "{:?}", model.design);
         }
+        assert_eq!(reported, expected, "{:?}", model.design);
     }
 }

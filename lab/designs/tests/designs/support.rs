@@ -10,7 +10,7 @@ use lately_designs::{
 };
 use lately_engine::{Attribute, Engine, KeyNames, Options, TableDefinition};
 use lately_keys::{Order, ShardCount};
-use lately_rig::{BUDGET, World, engine_of};
+use lately_rig::{BUDGET, Seed, World, engine_of};
 use lately_table::{Connection, Cost, Item};
 
 const TABLE: &str = "elsewhere";
@@ -47,6 +47,14 @@ pub(crate) fn user_month() -> Design {
 /// Inverted UUIDs, with days that begin in Tokyo.
 pub(crate) fn inverted_uuid() -> Design {
     Design::InvertedUuid { offset: Offset::constant(9) }
+}
+
+/// The number of designs and variants.
+pub(crate) const DESIGNS: u64 = 7;
+
+/// The design of a seed's story. As many seeds in a row as there are designs tell of each design once.
+pub(crate) fn design_of(seed: &Seed) -> Design {
+    designs()[usize::try_from(seed.0 % DESIGNS).unwrap()].clone()
 }
 
 /// The five designs and their variants.

@@ -12,8 +12,8 @@ use lately_store::{FeedSettings, Submission, WriteError};
 
 use crate::faults::keyed;
 use crate::listed::{feed_of, user};
-use crate::scene::{MINUTE, Scene};
-use crate::support::{event, ids, in_two_shards, pass, post, store, stored, submission};
+use crate::scene::Scene;
+use crate::support::{MINUTE, event, ids, in_two_shards, pass, post, store, stored, submission};
 
 /// Events of these ages, in milliseconds. `None` is an event without a time from the client.
 fn aged(scene: &Scene, ages: &[Option<u64>]) -> Vec<NewEvent> {

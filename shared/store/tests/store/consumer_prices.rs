@@ -8,9 +8,7 @@ use lately_model::{PollRequest, RunSpec};
 use lately_store::{Begun, Cost, Run, Store};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, nightly, report, report_later};
-use crate::support::{event, pass, post, topic};
-
-const DAY: Duration = Duration::from_secs(86_400);
+use crate::support::{DAY, event, pass, post, topic};
 
 /// Calls, read units, and write units.
 fn price(cost: Cost) -> (u64, u64, u64) {

@@ -10,8 +10,8 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::{NewConsumer, NewEvent, RunSpec};
 use lately_store::{Begun, CommittedRun, FanOutOutcome, LookUp, Run, Store, TableError};
 
-use crate::scene::{fan_out, key};
-use crate::support::{Item, TABLE, World, change, event, ids, items, pass, post, start_with, topic};
+use crate::scene::{key, news, tell};
+use crate::support::{Item, World, change, event, ids, items, pass, post, start_with, topic};
 
 /// The length of a run's lease.
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
@@ -75,18 +75,13 @@ impl Rig {
 
     /// The stream's new records, in the form in which Lambda gets them.
     pub(crate) fn news(&mut self) -> String {
-        let stream = self.engine.stream(TABLE).unwrap();
-        let batch = stream.read(0, self.told, usize::MAX, u64::MAX);
-        self.told = batch.next;
-        stream.lambda_event(&batch.records)
+        news(&self.engine, &mut self.told)
     }
 
     /// Hands the new records to fan-out.
     pub(crate) async fn tell(&mut self) -> FanOutOutcome {
         let news = self.news();
-        let outcome = fan_out(&self.store, &news).await;
-        assert_eq!(outcome.failed, None);
-        outcome
+        tell(&self.store, &news).await
     }
 
     /// The entries of the late ledger.

@@ -12,11 +12,11 @@ use lately_store::{DeletionError, FeedSettings, GetEventError, PutTopicError, St
 
 use crate::faults::keyed;
 use crate::listed::{feed_of, put, source, timeline_of, user};
-use crate::scene::{Scene, about, fan_out, key};
-use crate::support::{Item, change, event, ids, items, pass, post, query, store, submission, topic};
+use crate::scene::{Scene, about, key, tell};
+use crate::support::{
+    DAY, HOUR, Item, change, event, ids, items, pass, post, query, store, submission, topic,
+};
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-const HOUR: Duration = Duration::from_secs(60 * 60);
 const SECOND: Duration = Duration::from_secs(1);
 const SETTLED: Duration = Duration::from_secs(60);
 
@@ -304,7 +304,7 @@ async fn a_record_that_is_redriven_gives_entries_the_expiry_that_its_event_has_n
     pass(2 * HOUR).await;
     retain(&scene, r#"{"retention_days":30}"#).await;
     scene.settle().await;
-    assert_eq!(fan_out(&scene.store, &written).await.failed, None);
+    tell(&scene.store, &written).await;
     assert_eq!(scene.shown("bob").await.len(), 1);
     assert_eq!(expiries(&scene).await, BTreeSet::from([Some(30)]));
 
@@ -314,7 +314,7 @@ async fn a_record_that_is_redriven_gives_entries_the_expiry_that_its_event_has_n
     pass(2 * HOUR).await;
     retain(&scene, r#"{"retention_days":90}"#).await;
     scene.settle().await;
-    assert_eq!(fan_out(&scene.store, &stamped).await.failed, None);
+    tell(&scene.store, &stamped).await;
     assert_eq!(expiries(&scene).await, BTreeSet::from([Some(90)]));
 }
 
@@ -364,7 +364,7 @@ async fn the_steps_of_an_ending_may_be_two_days_apart() {
             let news = scene.news();
             pass(2 * DAY + DAY / 12).await;
             scene.engine.expire(10_000).unwrap();
-            assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+            tell(&scene.store, &news).await;
         }
         if is_deletion {
             pass(SETTLED).await;

@@ -19,8 +19,8 @@ use self::proof::{assert_proven, countable, sha256, text, verified};
 use crate::faults::keyed;
 use crate::issues::support as issues;
 use crate::listed::{source, user};
-use crate::scene::{MINUTE, Scene, fan_out, key, of_keys, small_jobs};
-use crate::support::{Item, TABLE, change, items, pages, pass, store, submission, table, topic};
+use crate::scene::{Scene, fan_out, key, of_keys, small_jobs, tell};
+use crate::support::{Item, MINUTE, TABLE, change, items, pages, pass, store, submission, table, topic};
 
 /// Delivers all records, and waits until the erasure's end has passed.
 async fn finish(scene: &mut Scene, id: ErasureId) -> Erasure {
@@ -177,7 +177,7 @@ async fn writers_refuse_an_erased_actors_events_and_a_stale_writers_event_is_era
     assert!(matches!(refused, Err(WriteError::ActorIsBeingErased(_))));
     let all = scene.all_news();
     scene.settle().await;
-    assert_eq!(fan_out(&scene.store, &all).await.failed, None);
+    tell(&scene.store, &all).await;
     scene.settle().await;
     assert_eq!(scene.store.op().event(&scene.posts, later).get().await.unwrap().id, later);
     assert_eq!(scene.shown("dee").await.first(), Some(&later));
@@ -201,7 +201,7 @@ async fn an_event_whose_record_comes_after_the_end_is_erased() {
     // The stream holds a record for a day.
     pass(Duration::from_secs(24 * 60 * 60)).await;
     for _ in 0..2 {
-        assert_eq!(fan_out(&scene.store, &held).await.failed, None);
+        tell(&scene.store, &held).await;
         scene.settle().await;
     }
     assert_eq!(scene.store.op().erasures().get(erasure.id).await.unwrap(), erasure);
@@ -217,12 +217,12 @@ async fn an_erasure_is_not_done_while_fan_out_is_behind() {
     while scene.world.now() < now.saturating_add(30_000) {
         let news = scene.news();
         held.push(of_keys(&news, |pk, sk| !is_step(pk, sk)));
-        assert_eq!(fan_out(&scene.store, &of_keys(&news, is_step)).await.failed, None);
+        tell(&scene.store, &of_keys(&news, is_step)).await;
         pass(Duration::from_millis(100)).await;
     }
     assert_eq!(scene.store.op().erasures().get(begun.id).await.unwrap().state, ErasureState::Erasing);
     for held in held {
-        assert_eq!(fan_out(&scene.store, &held).await.failed, None);
+        tell(&scene.store, &held).await;
     }
     let erasure = finish(&mut scene, begun.id).await;
     assert_proven(&scene, &of_ada(), &erasure).await;

@@ -8,8 +8,8 @@ use lately_model::{Backfill, NewEvent, RetentionDays, SourceMode};
 use lately_store::{Cost, FeedSettings, Record};
 
 use crate::listed::{source, user};
-use crate::scene::{MINUTE, Scene, about, fan_out, markers};
-use crate::support::{Item, change, event, pass, post, store, topic};
+use crate::scene::{Scene, about, fan_out, markers, tell};
+use crate::support::{Item, MINUTE, change, event, pass, post, store, topic};
 
 #[tokio::test(start_paused = true)]
 async fn a_single_post_is_in_its_authors_feed_at_once() {
@@ -101,18 +101,22 @@ async fn a_follow_backfills_the_latest_events_that_fan_out() {
     assert_eq!(scene.shown("far").await, posted[..2]);
 }
 
+/// Users follow ada. The first follow is refused once, so that their entries lie in two shards.
+pub(crate) async fn follow_in_two_shards(scene: &Scene, users: std::ops::Range<u8>) {
+    let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
+    let faults = Faults::default().nth(1, busy, Fault::Throttle(Throttle::TableKeyRange));
+    let store = store(scene.engine.client_with(faults).client(), &scene.world);
+    for n in users {
+        let who = user(&format!("u{n}"));
+        store.op().user(&who).follow(&source("actor:ada"), Backfill::default()).await.unwrap();
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_source_is_pulled_only_when_every_feed_has_its_marker() {
     let settings = FeedSettings { fan_out_limit: 3, followers_per_job: 1, ..FeedSettings::default() };
     let mut scene = Scene::new(settings).await;
-    // The first follow is refused once, so that there are two shards.
-    let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
-    let faults = Faults::default().nth(1, busy, Fault::Throttle(Throttle::TableKeyRange));
-    let store = store(scene.engine.client_with(faults).client(), &scene.world);
-    for n in 0..8 {
-        let who = user(&format!("u{n}"));
-        store.op().user(&who).follow(&source("actor:ada"), Backfill::default()).await.unwrap();
-    }
+    follow_in_two_shards(&scene, 0..8).await;
     let mut jobs = 0;
     while scene.has_news() {
         let news: serde_json::Value = serde_json::from_str(&scene.news()).unwrap();
@@ -125,8 +129,7 @@ async fn a_source_is_pulled_only_when_every_feed_has_its_marker() {
             );
             let pk = record["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap();
             jobs += usize::from(pk.starts_with("JOB#PROMOTE#") && record["eventName"] == "INSERT");
-            let outcome = fan_out(&scene.store, &serde_json::json!({"Records": [record]}).to_string()).await;
-            assert_eq!(outcome.failed, None);
+            tell(&scene.store, &serde_json::json!({"Records": [record]}).to_string()).await;
         }
     }
     assert_eq!(scene.store.op().source(&source("actor:ada")).view().await.unwrap().mode, SourceMode::Pull);
@@ -171,7 +174,7 @@ async fn a_batch_that_needs_more_time_than_there_is_ends_with_an_answer() {
     assert!(outcome.failed.is_some() && outcome.deliveries > 0, "{outcome:?}");
     assert_eq!(outcome.failures, 0, "a record for which there is no time has not failed");
     // The records come again.
-    assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+    tell(&scene.store, &news).await;
     for user in &users {
         assert_eq!(scene.shown(user).await.len(), posted.len(), "{user}");
     }
@@ -196,7 +199,7 @@ async fn only_records_of_the_same_item_wait_for_each_other() {
     });
     let begun = scene.world.now().get();
     let slow = store(scene.engine.client_with(faults).client(), &scene.world);
-    assert_eq!(fan_out(&slow, &news).await.failed, None);
+    tell(&slow, &news).await;
     assert!(scene.world.now().get() - begun < 400);
 
     // One event cannot be handled. Its deletion comes later, and is not begun.

@@ -9,8 +9,9 @@ use lately_keys::EventId;
 use lately_model::{Backfill, SourceMode};
 use lately_store::{FeedSettings, Store};
 
+use crate::fan_out::follow_in_two_shards;
 use crate::listed::{source, user};
-use crate::scene::{Scene, fan_out, markers, of_keys, small_jobs};
+use crate::scene::{Scene, fan_out, markers, of_keys, small_jobs, tell};
 use crate::support::{event, pass, store};
 
 /// The n-th batch write to bob's feed.
@@ -44,11 +45,10 @@ async fn hindered(
     };
     let (outcome, ()) = futures_util::future::join(client.run(fan_out(&slow, news)), meanwhile).await;
     assert_eq!(outcome.is_none(), dies);
-    let outcome = match outcome {
-        Some(outcome) => outcome,
-        None => fan_out(&scene.store, news).await,
-    };
-    assert_eq!(outcome.failed, None);
+    match outcome {
+        Some(outcome) => assert_eq!(outcome.failed, None),
+        None => drop(tell(&scene.store, news).await),
+    }
     scene.settle().await;
 }
 
@@ -209,9 +209,9 @@ async fn an_event_deleted_between_two_follows_leaves_the_feed() {
     scene.store.op().event(&scene.posts, posted[0]).delete(None).await.unwrap();
     // Another shard of the stream is ahead, so the deletion is handled while bob follows nothing.
     let deleted = scene.news();
-    assert_eq!(fan_out(&scene.store, &deleted).await.failed, None);
+    tell(&scene.store, &deleted).await;
     scene.follow("bob", "actor:ada", 1).await;
-    assert_eq!(fan_out(&scene.store, &unfollowed).await.failed, None);
+    tell(&scene.store, &unfollowed).await;
     scene.settle().await;
     assert_eq!(scene.shown("bob").await, []);
 }
@@ -247,13 +247,7 @@ async fn a_follow_in_a_new_shard_during_a_promotion_pulls() {
     let news = scene.news();
     let begins = Target::operation(Operation::UpdateItem).partition("SOURCE#");
     hindered(&mut scene, (begins, 1), false, &news, async |scene| {
-        let busy = Target::operation(Operation::TransactWriteItems).partition("FOLLOWERS#");
-        let faults = Faults::default().nth(1, busy, Fault::Throttle(Throttle::TableKeyRange));
-        let store = store(scene.engine.client_with(faults).client(), &scene.world);
-        for n in 2..8 {
-            let who = user(&format!("u{n}"));
-            store.op().user(&who).follow(&source("actor:ada"), Backfill::default()).await.unwrap();
-        }
+        follow_in_two_shards(scene, 2..8).await;
         // The backfills of the new followers run before the promotion; the records of their counts come later.
         let news = scene.news();
         let is_follower = |pk: &str, sk: &str| pk.starts_with("FOLLOWERS#") && sk != "#COUNT";

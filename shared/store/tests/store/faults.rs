@@ -11,12 +11,9 @@ use lately_model::NewEvent;
 use lately_store::{Idempotency, Store, Submission, TopicError, WriteError, Written};
 
 use crate::support::{
-    Item, World, assert_directory_held, change, event, ids, items, pass, query, seeds, start, store, stored,
-    submission, topic, with_a_death_at_each_call,
+    HOUR, Item, MINUTE, World, assert_directory_held, change, event, ids, items, pass, query, seeds, start,
+    store, stored, submission, topic, with_a_death_at_each_call,
 };
-
-const MINUTE: Duration = Duration::from_secs(60);
-const HOUR: Duration = Duration::from_secs(60 * 60);
 
 const NOTES: &str = r#"{"bucket":"quarter-hour","min_shards":2,"views":["actor","subject","type"]}"#;
 

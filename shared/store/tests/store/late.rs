@@ -7,11 +7,10 @@ use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Thrott
 use lately_store::Record;
 
 use crate::consumers::{Files, Rig, nightly, report, report_later};
-use crate::scene::fan_out;
-use crate::support::{pass, store, with_a_death_at_each_call};
+use crate::scene::{fan_out, tell};
+use crate::support::{HOUR, pass, store, with_a_death_at_each_call};
 
 const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_secs(3_600);
 
 /// A rig whose consumer has reported twice, up to ten seconds ago, and whose stream fan-out has handled.
 async fn reported() -> (Rig, Files) {
@@ -163,7 +162,7 @@ async fn an_entry_for_a_deleted_consumer_expires() {
         let (outcome, ()) = futures_util::future::join(op.fan_out(&records), deletion).await;
         assert_eq!(outcome.failed, None);
         if repeated {
-            assert_eq!(fan_out(&rig.store, &news).await.failed, None);
+            tell(&rig.store, &news).await;
         }
         for entry in rig.ledger().await.into_values() {
             assert!(entry.contains_key("expires_at"), "{late} stays for ever: {entry:?}");

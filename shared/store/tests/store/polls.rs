@@ -11,9 +11,7 @@ use lately_store::limits::CONSUMERS;
 use lately_store::{Begun, ConsumerError, Cost, RunError, Store};
 
 use crate::consumers::{LEASE, Rig, SETTLED, nightly};
-use crate::support::{World, event, ids, pass, post, store, topic, with_a_death_at_each_call};
-
-const HOUR: Duration = Duration::from_secs(3_600);
+use crate::support::{HOUR, World, event, ids, pass, post, store, topic, with_a_death_at_each_call};
 
 fn body(json: &str) -> NewConsumer {
     NewConsumer::parse(json.as_bytes()).unwrap()

@@ -158,10 +158,8 @@ struct Steady {
 
 impl Steady {
     async fn new(shards: u16, per_second: usize) -> Self {
-        let (_, _, store) = start(u64::from(shards));
-        let topic = topic("posts");
         let settings = format!(r#"{{"min_shards":{shards},"fan_out":false}}"#);
-        store.op().topic(&topic).put(&change(&settings)).await.unwrap();
+        let (_, _, store, topic) = with_posts(&settings).await;
         // Every shard holds events of the last cycle of slices.
         write_steadily(&store, &topic, per_second, 520).await;
         Self { store, topic, per_second }

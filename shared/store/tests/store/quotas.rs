@@ -12,9 +12,7 @@ use lately_model::{Event, Page, RequestsPerMinute, WaitSeconds};
 use lately_rig::{connection, simulate};
 use lately_store::{Cost, OpenStream, QuotaError, Store, TimelineError, Waiter};
 
-use crate::support::{World, change, items, pass, query, seeds, start, store, topic};
-
-const MINUTE: Duration = Duration::from_secs(60);
+use crate::support::{MINUTE, World, change, items, pass, query, seeds, start, store, topic};
 
 /// Simulated callers.
 const SEEDS: u64 = 8;

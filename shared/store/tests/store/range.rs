@@ -67,15 +67,21 @@ async fn a_continued_range_has_each_event_once_in_order() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn shards_with_full_pages_are_read_to_their_end() {
-    let (world, engine, store, posts) = with_posts(r#"{"min_shards":4}"#).await;
+/// The price of all events of a topic: four batches of `events` events of `bytes` bytes.
+async fn cost_of_all(shards: u16, events: u64, bytes: usize) -> Cost {
+    let settings = format!(r#"{{"min_shards":{shards},"max_shards":256}}"#);
+    let (world, engine, store, posts) = with_posts(&settings).await;
     for _ in 0..4 {
-        let batch = (0..10).map(|n| past(&world, 200_000, n));
-        post(&store, &posts, batch.collect()).await;
+        post(&store, &posts, (0..events).map(|n| past(&world, bytes, n)).collect()).await;
     }
     let (events, cost) = read(&store, &posts, EventId::MIN, EventId::MAX).await;
     assert_eq!(ids(&events), stored(&engine, &posts).await);
+    cost
+}
+
+#[tokio::test(start_paused = true)]
+async fn shards_with_full_pages_are_read_to_their_end() {
+    let cost = cost_of_all(4, 10, 200_000).await;
     // 8 MB in pages of 1 MB: no page is read twice.
     assert!(cost.rounds > 2 && cost.calls < 20, "{cost:?}");
     assert!(cost.read_units.halves / 2 <= 40 * 200_200 / UNIT + cost.calls, "{cost:?}");
@@ -83,13 +89,7 @@ async fn shards_with_full_pages_are_read_to_their_end() {
 
 #[tokio::test(start_paused = true)]
 async fn many_shards_are_read_with_one_call_each() {
-    let (world, engine, store, posts) = with_posts(r#"{"min_shards":256,"max_shards":256}"#).await;
-    for _ in 0..4 {
-        let batch = (0..500).map(|n| past(&world, 3_000, n));
-        post(&store, &posts, batch.collect()).await;
-    }
-    let (events, cost) = read(&store, &posts, EventId::MIN, EventId::MAX).await;
-    assert_eq!(ids(&events), stored(&engine, &posts).await);
+    let cost = cost_of_all(256, 500, 3_000).await;
     // One call for the directory and one for each shard: eight events of 3,000 bytes fit into a shard's page of 128 KB.
     assert!(cost.calls <= 1 + 256 + 8, "{cost:?}");
 }

@@ -1,7 +1,6 @@
 //! The scene of the tests of fan-out: a table with two topics, and its stream, which a test hands to fan-out.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Options};
@@ -11,9 +10,7 @@ use lately_model::{Backfill, NewEvent};
 use lately_store::{FanOutOutcome, FeedSettings, Record, Store};
 
 use crate::listed::{source, user};
-use crate::support::{Item, TABLE, World, change, event, items, post, start_with, topic};
-
-pub(crate) const MINUTE: Duration = Duration::from_secs(60);
+use crate::support::{Item, MINUTE, TABLE, World, change, event, items, post, start_with, topic};
 
 /// A table with the topics `posts`, which fans out, and `logs`, which does not, and the place in its stream that
 /// fan-out has reached.
@@ -71,25 +68,18 @@ impl Scene {
 
     /// The stream's new records, in the form in which Lambda gets them.
     pub(crate) fn news(&mut self) -> String {
-        let stream = self.engine.stream(TABLE).unwrap();
-        let batch = stream.read(0, self.told, usize::MAX, u64::MAX);
-        self.told = batch.next;
-        stream.lambda_event(&batch.records)
+        news(&self.engine, &mut self.told)
     }
 
     /// All records that the stream ever had.
     pub(crate) fn all_news(&self) -> String {
-        let stream = self.engine.stream(TABLE).unwrap();
-        let batch = stream.read(0, SequenceNumber::START, usize::MAX, u64::MAX);
-        stream.lambda_event(&batch.records)
+        news(&self.engine, &mut { SequenceNumber::START })
     }
 
     /// Hands fan-out the new records.
     pub(crate) async fn tell(&mut self) -> FanOutOutcome {
         let news = self.news();
-        let outcome = fan_out(&self.store, &news).await;
-        assert_eq!(outcome.failed, None);
-        outcome
+        tell(&self.store, &news).await
     }
 
     /// Hands fan-out the new records, and the records that result from them, until there are none.
@@ -124,6 +114,21 @@ impl Scene {
         });
         entries.collect()
     }
+}
+
+/// The records behind a place in the stream's only shard, in the form in which Lambda gets them. The place moves on.
+pub(crate) fn news(engine: &Engine, told: &mut SequenceNumber) -> String {
+    let stream = engine.stream(TABLE).unwrap();
+    let batch = stream.read(0, *told, usize::MAX, u64::MAX);
+    *told = batch.next;
+    stream.lambda_event(&batch.records)
+}
+
+/// Hands fan-out records, none of which may fail.
+pub(crate) async fn tell(store: &Store, news: &str) -> FanOutOutcome {
+    let outcome = fan_out(store, news).await;
+    assert_eq!(outcome.failed, None);
+    outcome
 }
 
 /// The users whose feeds have a pull marker.

@@ -30,8 +30,9 @@ async fn spreads(scene: &Scene, what: &str) -> String {
 
 /// A scene in which ada's timeline has four shards.
 async fn spread_scene() -> Scene {
-    let scene = Scene::new(FeedSettings::default()).await;
+    let mut scene = Scene::new(FeedSettings::default()).await;
     put(&scene.engine.client(), [spread_item("actor:ada", scene.world.now())]).await;
+    scene.settle().await;
     scene
 }
 
@@ -121,7 +122,6 @@ async fn pages_show_the_entries_of_all_shards_in_order() {
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_knows_no_spread_writes_to_the_first_shard() {
     let mut scene = spread_scene().await;
-    scene.settle().await;
     let posted = scene.write(vec![about("s")]).await;
     let news = scene.news();
     for _ in 0..2 {
@@ -134,7 +134,6 @@ async fn a_writer_that_knows_no_spread_writes_to_the_first_shard() {
 #[tokio::test(start_paused = true)]
 async fn an_entry_in_two_shards_is_shown_once_and_deleted_from_both() {
     let mut scene = spread_scene().await;
-    scene.settle().await;
     // The store learns the spread. It writes an event of a time that belongs to another shard than the first.
     scene.write(vec![about("s")]).await;
     scene.settle().await;

@@ -38,6 +38,10 @@ pub(crate) fn with_a_death_at_each_call(story: impl AsyncFn(&str, Faults) -> boo
     calls
 }
 
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
+pub(crate) const HOUR: Duration = Duration::from_secs(60 * 60);
+pub(crate) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
 /// A world, an empty table, and a process that uses it.

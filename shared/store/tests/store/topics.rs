@@ -11,11 +11,9 @@ use lately_model::{EventQuery, NewEvent};
 use lately_store::{GetEventError, Store, WriteError};
 
 use crate::support::{
-    assert_directory_held, change, event, ids, items, pass, post, query, seeds, start, store, stored,
+    DAY, assert_directory_held, change, event, ids, items, pass, post, query, seeds, start, store, stored,
     submission, topic, with_posts,
 };
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[tokio::test(start_paused = true)]
 async fn a_change_that_changes_nothing_is_not_written() {

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use crate::backlog::{fan_out_while_busy, process};
 use crate::erasure::life::{lived_shortly, of_ada};
 use crate::listed::{source, user};
-use crate::scene::{MINUTE, Scene, about, fan_out, key, of_keys, small_jobs};
-use crate::support::{change, items, pass, store};
+use crate::scene::{Scene, about, fan_out, key, of_keys, small_jobs, tell};
+use crate::support::{MINUTE, change, items, pass, store};
 
 /// The kinds of work. `records` are records of all kinds with few followers, which need no second step.
 const KINDS: [&str; 10] = [
@@ -119,7 +119,7 @@ async fn deliver(scene: &mut Scene, trouble: Trouble) {
                 let news = scene.news();
                 is_dead = is_dead || client.run(fan_out(&victims, &news)).await.is_none();
                 if is_dead {
-                    assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+                    tell(&scene.store, &news).await;
                 }
             }
         }
@@ -165,10 +165,10 @@ async fn deliver(scene: &mut Scene, trouble: Trouble) {
                 let slow = store(scene.engine.client_with(faults).over(slow), &scene.world);
                 let slow = slow.with_feeds(scene.settings);
                 let behind = async {
-                    assert_eq!(fan_out(&slow, &news).await.failed, None);
+                    tell(&slow, &news).await;
                 };
                 let ahead = async {
-                    assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+                    tell(&scene.store, &news).await;
                     if random.bool() {
                         scene.settle().await;
                     }
@@ -204,7 +204,7 @@ async fn deliver_in_disorder(scene: &mut Scene, seed: u64) {
         }
         let again = earlier.iter().filter(|_| random.u8(..8) == 0).cloned();
         let batch = again.chain(records.iter().cloned()).collect::<Vec<_>>();
-        assert_eq!(fan_out(&scene.store, &json!({ "Records": batch }).to_string()).await.failed, None);
+        tell(&scene.store, &json!({ "Records": batch }).to_string()).await;
         earlier.extend(records);
         pass(Duration::from_millis(random.u64(..2_000))).await;
     }
@@ -306,7 +306,7 @@ async fn an_operator_sees_every_kind_and_resumes_lost_steps() {
         // Nobody gets the record of a step. All other records are delivered.
         for _ in 0..200 {
             let news = of_keys(&scene.news(), |pk, _| !pk.starts_with("JOB#"));
-            assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+            tell(&scene.store, &news).await;
             if !scene.has_news() {
                 break;
             }

@@ -1,7 +1,6 @@
 //! Processes that wake hours later, and work that was begun for a consumer that was deleted and created again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future;
@@ -13,9 +12,7 @@ use lately_store::{ConsumerError, Progress, Run, RunError, TableError};
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report, report_later};
 use crate::listed::put;
 use crate::scene::{fan_out, key};
-use crate::support::{Item, items, pass, seeds, store, table, with_a_death_at_each_call};
-
-const HOUR: Duration = Duration::from_secs(3_600);
+use crate::support::{HOUR, Item, items, pass, seeds, store, table, with_a_death_at_each_call};
 
 /// The table's items of consumers, without the times at which settled entries expire.
 async fn consumers(rig: &Rig) -> BTreeMap<[String; 2], Item> {

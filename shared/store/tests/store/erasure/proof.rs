@@ -9,8 +9,8 @@ use lately_model::{Erasure, ErasureCounts, ErasureReceipt, NewErasure};
 use lately_store::{ErasureCheck, ErasureTrace};
 
 use crate::listed::user;
-use crate::scene::{MINUTE, Scene, key};
-use crate::support::{Item, items};
+use crate::scene::{Scene, key};
+use crate::support::{Item, MINUTE, items};
 
 /// Compares a receipt with the table. Returns the items that are left, too.
 pub(super) async fn verified(
