@@ -6,12 +6,12 @@ use aws_sdk_dynamodb::Client;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
 use lately_designs::{
-    Design, DesignTable, Event, KeyAttributes, KeyType, NaturalOrder, Page, Walk, WriteKey,
+    Design, DesignTable, Event, KeyAttributes, KeyType, NaturalOrder, ReadError, Walk, WriteKey,
 };
 use lately_engine::{Attribute, Engine, KeyNames, Options, TableDefinition};
 use lately_keys::{Order, ShardCount};
 use lately_rig::{BUDGET, Seed, World, engine_of};
-use lately_table::{Connection, Cost, Item};
+use lately_table::{Connection, Cost, Item, TableError};
 
 const TABLE: &str = "elsewhere";
 
@@ -124,18 +124,22 @@ pub(crate) fn entropy(number: usize) -> u128 {
     random.u128(..) << 8 | u128::from(number % 256)
 }
 
-/// Reads a walk to its end.
+/// Reads a walk to its end. A page that DynamoDB refuses for as long as a request tries is read again, once.
 pub(crate) async fn all(table: &DesignTable, walk: &Walk) -> (Vec<Event>, Cost) {
-    let (page, mut cost) = table.read(walk).await.unwrap();
-    let Page { mut events, mut position, mut has_more } = page;
-    while has_more {
-        let (page, paid) = table.read(&Walk { position: Some(position), ..walk.clone() }).await.unwrap();
+    let (mut walk, mut events, mut cost) = (walk.clone(), Vec::new(), Cost::default());
+    loop {
+        let (page, paid) = match table.read(&walk).await {
+            Err(ReadError::Table(TableError::Unavailable(_))) => table.read(&walk).await.unwrap(),
+            read => read.unwrap(),
+        };
         assert!(page.events.len() <= usize::try_from(walk.limit.get()).unwrap());
         cost += paid;
         events.extend(page.events);
-        (position, has_more) = (page.position, page.has_more);
+        if !page.has_more {
+            return (events, cost);
+        }
+        walk.position = Some(page.position);
     }
-    (events, cost)
 }
 
 /// A walk in an order.
