@@ -5,7 +5,7 @@
 //! aws/lambda/{mapping id}/{shard}/YYYY/MM/DD/YYYY-MM-DDTHH.MM.SS-{id}
 //! ```
 
-use jiff::Timestamp;
+use lately_keys::UnixMillis;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
@@ -14,6 +14,10 @@ use crate::identity;
 use crate::mapping::Mapping;
 use crate::response::Cause;
 use lately_engine::stream::{REGION, Record, Stream, shard_id};
+
+/// The lengths of a moment's text up to its day, and up to its second.
+const DAY: usize = "2026-03-14".len();
+const SECOND: usize = "2026-03-14T12:00:00".len();
 
 /// A batch that was given up, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,18 +105,14 @@ impl Failure {
         let (first, last) = batch.ends()?;
         let shard = shard_id(shard);
         let start = first.sequence.to_string();
-        let now = timestamp(stream.now_micros());
+        let now = moment(stream.now_micros());
         let id = |kind, number| {
             identity::uuid(kind, &format!("{}/{}/{start}", mapping.id(), stream.arn()), number)
         };
-        let name = format!(
-            "aws/lambda/{}/{shard}/{}-{}",
-            mapping.id(),
-            now.strftime("%Y/%m/%d/%Y-%m-%dT%H.%M.%S"),
-            id(identity::OBJECT, 0),
-        );
-        let arrival =
-            |record: &Record| timestamp(record.at_micros).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let (day, second) = (now[..DAY].replace('-', "/"), now[..SECOND].replace(':', "."));
+        let object = id(identity::OBJECT, 0);
+        let name = format!("aws/lambda/{}/{shard}/{day}/{second}-{object}", mapping.id());
+        let arrival = |record: &Record| format!("{}Z", &moment(record.at_micros)[..SECOND]);
         let failure = Self {
             request_context: RequestContext {
                 request_id: id(identity::REQUEST, u64::from(batch.invocations)).to_string(),
@@ -127,7 +127,7 @@ impl Failure {
                 function_error: (cause == Cause::Error).then(|| UNHANDLED.to_owned()),
             }),
             version: "1.0".to_owned(),
-            timestamp: now.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
+            timestamp: now,
             batch: BatchInfo {
                 shard_id: shard,
                 approximate_arrival_of_first_record: arrival(first),
@@ -156,8 +156,7 @@ impl Failure {
     }
 }
 
-/// A time in microseconds as a timestamp. A time after the year 9999 becomes the last moment of that year.
-fn timestamp(micros: u64) -> Timestamp {
-    let micros = i64::try_from(micros).unwrap_or(i64::MAX);
-    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+/// The text of a time in microseconds: `2026-03-14T12:00:00.000Z`. A time after the year 9999 becomes its last moment.
+fn moment(micros: u64) -> String {
+    UnixMillis::new(micros / 1000).unwrap_or(UnixMillis::MAX).to_string()
 }

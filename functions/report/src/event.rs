@@ -13,7 +13,6 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use aws_lambda_events::dynamodb::{Event as Batch, EventRecord};
-use aws_lambda_events::eventbridge::EventBridgeEvent;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lately_items::{ConsumerKey, RunKey};
 use lately_keys::{Consumer, TableKey, Topic};
@@ -54,6 +53,12 @@ pub enum EventError {
     Foreign,
 }
 
+/// The part of the schedule's event that says what to report.
+#[derive(Deserialize)]
+struct Scheduled {
+    detail: Due,
+}
+
 /// The detail that the template gives the schedule. Empty text means the default, as in an environment.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -70,7 +75,7 @@ impl Event {
     pub(crate) fn parse(event: &[u8]) -> Result<Self, EventError> {
         match serde_json::from_slice(event) {
             Ok(Batch { records, .. }) => Self::unfinished(records),
-            Err(_) => Self::due(serde_json::from_slice::<EventBridgeEvent<Due>>(event)?.detail),
+            Err(_) => Self::due(serde_json::from_slice::<Scheduled>(event)?.detail),
         }
     }
 
