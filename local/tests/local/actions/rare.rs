@@ -32,9 +32,15 @@ fn hurt(api: &Api, target: Target, times: u64, fault: Fault) -> Client {
     api.system.engine.client_with(Faults::default().rule(target, When::First(times), fault)).client()
 }
 
+/// Posts an event, and waits until fan-out and all work in the background are done with everything.
 async fn post(watched: &WitnessedSystem, topic: &str, event: &Value) -> String {
-    let posted = watched.api.call("dev", &format!("POST /topics/{topic}/events"), event.to_string()).await;
+    let id = post_at_once(watched, topic, event).await;
     watched.pump.settled().await;
+    id
+}
+
+async fn post_at_once(watched: &WitnessedSystem, topic: &str, event: &Value) -> String {
+    let posted = watched.api.call("dev", &format!("POST /topics/{topic}/events"), event.to_string()).await;
     posted.is_ok(201).json()["id"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -149,17 +155,20 @@ pub(super) async fn follows_and_feeds(watched: &WitnessedSystem) {
     }
 }
 
+/// The record of the latest event of `posts`, as Lambda hands it over.
+fn latest_post(api: &Api) -> String {
+    let stream = api.system.engine.stream("lately").unwrap();
+    let is_post = |record: &Arc<Record>| record.keys()["pk"].as_s().unwrap().starts_with("EVENTS#posts#");
+    stream.lambda_event(&[stream.all().into_iter().rfind(is_post).unwrap()])
+}
+
 /// A timeline that is throttled for a moment.
 pub(super) async fn overload(watched: &WitnessedSystem) {
     let WitnessedSystem { api, pump, fan_out, .. } = watched;
     post(watched, "posts", &event()).await;
-    let stream = api.system.engine.stream("lately").unwrap();
-    let is_event = |record: &Arc<Record>| record.keys()["pk"].as_s().unwrap().starts_with("EVENTS#posts#");
-    let posted = stream.all().into_iter().rfind(is_event).unwrap();
     let entries = Target::operation(Operation::BatchWriteItem).partition("SOURCE#");
     let store = fan_out.store(&hurt(api, entries, 20, Fault::Throttle(Throttle::TableKeyRange)));
-    let batch = stream.lambda_event(&[posted]);
-    let answer = lately_fan_out::handle(&store, batch.as_bytes(), TIME).await.unwrap();
+    let answer = lately_fan_out::handle(&store, latest_post(api).as_bytes(), TIME).await.unwrap();
     assert!(answer.is_done() && answer.handled().deferred > 0, "{answer:?}");
     pump.settled().await;
 }
@@ -255,7 +264,7 @@ pub(super) async fn reports(watched: &WitnessedSystem) {
 
 /// Live streams: one for each kind of timeline, with late events and large ones.
 pub(super) async fn live(watched: &WitnessedSystem) {
-    let WitnessedSystem { api, pump, .. } = watched;
+    let WitnessedSystem { api, .. } = watched;
     let store = watched.live.store(&api.system.engine.client());
     // The function checks the token itself.
     let alone = api.through(edge::around(lately_live::router(live_of(store.clone(), &watched.issuers))));
@@ -276,7 +285,6 @@ pub(super) async fn live(watched: &WitnessedSystem) {
     let target = format!("GET /topics/issues/live?type=issue.opened&cursor={cursor}");
     alone.call("dev", &target, "").await.is_ok(200);
     api.call("dev", "PUT /users/lea/following/actor:nora", "").await.is_ok(201);
-    pump.settled().await;
     let mut posts = follow(&store, Timeline::Topic("posts".parse().unwrap())).await;
     let mut nora = follow(&store, Timeline::Source("actor:nora".parse().unwrap())).await;
     let typed = LiveQuery { cursor: Some(cursor.to_owned()), event_type: "issue.opened".parse().ok() };
@@ -287,21 +295,16 @@ pub(super) async fn live(watched: &WitnessedSystem) {
     let mut import = event_ago(3_600);
     import["actor"] = "nora".into();
     import["data"] = "x".repeat(5_000).into();
-    let import = post(watched, "posts", &import).await;
+    let import = post_at_once(watched, "posts", &import).await;
     wait_for_late(&mut posts, &import).await;
     wait_for_late(&mut nora, &import).await;
     // A post is late in a feed if fan-out handles it seconds later.
-    let stream = api.system.engine.stream("lately").unwrap();
-    let positions: Vec<_> = (0..stream.shards()).map(|shard| (shard, stream.latest(shard))).collect();
-    let posted = post(watched, "posts", &json!({"type": "post.created", "actor": "nora"})).await;
+    let posted = post_at_once(watched, "posts", &json!({"type": "post.created", "actor": "nora"})).await;
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     let mut feed = follow(&store, Timeline::Feed("lea".parse().unwrap())).await;
     let slow = watched.fan_out.store(&api.system.engine.client());
-    for (shard, position) in positions {
-        let batch = stream.read(shard, position, usize::MAX, u64::MAX);
-        let records = lately_store::Record::batch(stream.lambda_event(&batch.records).as_bytes()).unwrap();
-        assert_eq!(slow.op_within(TIME).fan_out(&records).await.failed, None);
-    }
+    let records = lately_store::Record::batch(latest_post(api).as_bytes()).unwrap();
+    assert_eq!(slow.op_within(TIME).fan_out(&records).await.failed, None);
     wait_for_late(&mut feed, &posted).await;
 }
 
@@ -406,11 +409,10 @@ pub(super) async fn erasures(watched: &WitnessedSystem) {
     let begun = call("POST /erasures", &names).await;
     let id = begun.is_ok(202).json()["id"].as_str().unwrap().to_owned();
     call("POST /erasures", &names).await.is_ok(202);
+    // Nora's timeline was followed live, with a late event.
+    call("POST /erasures", &json!({"actor": "nora", "confirm": "nora"})).await.is_ok(202);
     pump.settled().await;
     call("GET /erasures", &Value::Null).await.is_ok(200);
     let done = call(&format!("GET /erasures/{id}"), &Value::Null).await.is_ok(200).json();
     assert_eq!((&done["counts"]["events"], &done["counts"]["issues"]), (&json!(5), &json!(1)), "{done}");
-    // Nora's timeline was followed live, with a late event.
-    call("POST /erasures", &json!({"actor": "nora", "confirm": "nora"})).await.is_ok(202);
-    pump.settled().await;
 }
