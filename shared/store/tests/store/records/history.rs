@@ -21,7 +21,7 @@ use super::{document, profile};
 use crate::faults::storm;
 use crate::issues::support::{ada, changing, number as issue, open, told};
 use crate::scene::key;
-use crate::support::{TABLE, start, store};
+use crate::support::{TABLE, connection, start};
 
 /// A document or an issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -225,16 +225,18 @@ fn each_record_behaves_like_a_single_register() {
             open(&plain, r#"{"title":"0"}"#).await;
         }
         let chance = [0.0, 0.02, 0.06][usize::try_from(seed % 3).unwrap()];
-        let clock = Cell::new(0);
-        let tick = || clock.replace(clock.get() + 1);
+        let ticks = Cell::new(0);
+        let tick = || ticks.replace(ticks.get() + 1);
         let storm = |process: u64| storm(seed ^ process << 32, chance).interleaved(4);
         let clients: Vec<_> = (0..5_u64).map(|process| engine.client_with(storm(process))).collect();
         let histories = join_all((0_u64..).zip(&clients).map(async |(process, client)| {
-            let store = store(client.client(), &world);
+            // Simulated time has whole milliseconds. The clocks differ, so that no two creates have the same revision.
+            let clock = world.process().ahead(Duration::from_micros(150 * process));
+            let store = Store::new(connection(client.client(), clock));
             let mut random = fastrand::Rng::with_seed(seed << 8 ^ process);
             let (mut seen, mut history) = (BTreeMap::<Record, Revision>::new(), Vec::new());
             for operation in 1..=35 {
-                // A request takes time. If the clock stood still, two records would be created at the same moment.
+                // A request takes time. If the clock stood still, a process would create two records at the same moment.
                 tokio::time::sleep(Duration::from_micros(random.u64(1..=2_000))).await;
                 let record = RECORDS[random.usize(0..RECORDS.len())];
                 let known = seen.get(&record).copied();
