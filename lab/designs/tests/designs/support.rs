@@ -6,12 +6,12 @@ use aws_sdk_dynamodb::Client;
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
 use lately_designs::{
-    Design, DesignTable, Event, KeyAttributes, KeyType, NaturalOrder, ReadError, Walk, WriteKey,
+    Design, DesignTable, Event, KeyAttributes, KeyType, NaturalOrder, Page, Walk, WriteKey,
 };
 use lately_engine::{Attribute, Engine, KeyNames, Options, TableDefinition};
 use lately_keys::{Order, ShardCount};
 use lately_rig::{BUDGET, Seed, World, engine_of};
-use lately_table::{Connection, Cost, Item, TableError};
+use lately_table::{Connection, Cost, Item};
 
 const TABLE: &str = "elsewhere";
 
@@ -124,14 +124,16 @@ pub(crate) fn entropy(number: usize) -> u128 {
     random.u128(..) << 8 | u128::from(number % 256)
 }
 
-/// Reads a walk to its end. A page that DynamoDB refuses for as long as a request tries is read again, once.
+/// Reads a walk to its end.
 pub(crate) async fn all(table: &DesignTable, walk: &Walk) -> (Vec<Event>, Cost) {
+    all_by(walk, async |walk| table.read(walk).await.unwrap()).await
+}
+
+/// Reads a walk to its end. A function reads each page.
+pub(crate) async fn all_by(walk: &Walk, read: impl AsyncFn(&Walk) -> (Page, Cost)) -> (Vec<Event>, Cost) {
     let (mut walk, mut events, mut cost) = (walk.clone(), Vec::new(), Cost::default());
     loop {
-        let (page, paid) = match table.read(&walk).await {
-            Err(ReadError::Table(TableError::Unavailable(_))) => table.read(&walk).await.unwrap(),
-            read => read.unwrap(),
-        };
+        let (page, paid) = read(&walk).await;
         assert!(page.events.len() <= usize::try_from(walk.limit.get()).unwrap());
         cost += paid;
         events.extend(page.events);
