@@ -10,10 +10,10 @@ use lately_table::Item;
 use lately_table::TableError;
 
 use crate::support::{
-    DESIGNS, all, all_by, at, design_of, designs, engine, entropy, inverted_uuid, later, limit, numbered,
-    numbers, reverse_ticks, scene, table, walk,
+    all, all_by, at, designs, engine, entropy, inverted_uuid, later, limit, numbered, numbers, reverse_ticks,
+    scene, stories, table, walk,
 };
-use lately_rig::{World, seeds};
+use lately_rig::World;
 
 fn begin() -> Timestamp {
     at("2026-03-13T00:00:00Z")
@@ -70,8 +70,7 @@ async fn an_operation_throttled_until_its_deadline_is_unavailable() {
 
 #[tokio::test(start_paused = true)]
 async fn unprocessed_items_and_failed_batches_are_written_again() {
-    for seed in seeds(2 * DESIGNS) {
-        let design = design_of(&seed);
+    for (seed, design) in stories(2) {
         let world = World::new(seed.0);
         let engine = engine(&world, &design, Options::default());
         let faults = Faults::seeded(seed.0)
@@ -95,8 +94,7 @@ async fn unprocessed_items_and_failed_batches_are_written_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_walk_under_many_faults_returns_each_event_once() {
-    for seed in seeds(2 * DESIGNS) {
-        let design = design_of(&seed);
+    for (seed, design) in stories(2) {
         let (world, engine, calm) = scene(&design);
         calm.write(events(&design, 200)).await.unwrap();
         let storm = Faults::seeded(seed.0)

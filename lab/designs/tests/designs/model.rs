@@ -14,8 +14,8 @@ use lately_engine::{Engine, Options};
 use lately_keys::Order;
 use lately_table::Item;
 
-use crate::support::{DESIGNS, at, design_of, engine, limit, number, numbered, numbers, table};
-use lately_rig::{Seed, World, seeds};
+use crate::support::{at, engine, limit, number, numbered, numbers, stories, table};
+use lately_rig::{Seed, World};
 
 /// The position of an event in its timeline, oldest first: its tick, then its sort key, then its shard.
 type Position = (Timestamp, SortKey, Reverse<String>);
@@ -125,9 +125,9 @@ fn text(WriteKey { pk, sk }: &WriteKey) -> (String, String) {
     (text(pk), text(sk))
 }
 
-/// The beginning of a seed's story: an empty table of the seed's design.
-fn story(seed: &Seed) -> (fastrand::Rng, Engine, DesignTable, Model) {
-    let (world, design) = (World::new(seed.0), design_of(seed));
+/// The beginning of a seed's story: an empty table of a design.
+fn story(seed: &Seed, design: Design) -> (fastrand::Rng, Engine, DesignTable, Model) {
+    let world = World::new(seed.0);
     let engine = engine(&world, &design, Options::default());
     let table = table(engine.client(), &world, &design);
     let model = Model { design, events: BTreeMap::new(), written: 0 };
@@ -136,8 +136,8 @@ fn story(seed: &Seed) -> (fastrand::Rng, Engine, DesignTable, Model) {
 
 #[tokio::test(start_paused = true)]
 async fn every_walk_returns_the_events_of_a_map_in_order() {
-    for seed in seeds(3 * DESIGNS) {
-        let (mut random, _engine, table, mut model) = story(&seed);
+    for (seed, design) in stories(3) {
+        let (mut random, _engine, table, mut model) = story(&seed, design);
         for _ in 0..4 {
             let count = random.usize(1..120);
             table.write(model.invent(&mut random, count)).await.unwrap();
@@ -152,8 +152,8 @@ async fn every_walk_returns_the_events_of_a_map_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn a_walk_during_writes_returns_each_earlier_event_once() {
-    for seed in seeds(2 * DESIGNS) {
-        let (mut random, _engine, table, mut model) = story(&seed);
+    for (seed, design) in stories(2) {
+        let (mut random, _engine, table, mut model) = story(&seed, design);
         table.write(model.invent(&mut random, 150)).await.unwrap();
         let walk = some_walk(&mut random);
         let mut missing: BTreeSet<usize> = model.walked(&walk).into_iter().collect();
@@ -170,8 +170,8 @@ async fn a_walk_during_writes_returns_each_earlier_event_once() {
 
 #[tokio::test(start_paused = true)]
 async fn consecutive_reports_contain_each_timely_event_once() {
-    for seed in seeds(2 * DESIGNS) {
-        let (mut random, _engine, table, mut model) = story(&seed);
+    for (seed, design) in stories(2) {
+        let (mut random, _engine, table, mut model) = story(&seed, design);
         let mut ends: Vec<Timestamp> = (0..4).map(|_| some_time(&mut random)).collect();
         ends.sort();
         let begin = at("2026-02-28T05:00:00Z");

@@ -10,7 +10,7 @@ use lately_designs::{
 };
 use lately_engine::{Attribute, Engine, KeyNames, Options, TableDefinition};
 use lately_keys::{Order, ShardCount};
-use lately_rig::{BUDGET, Seed, World, engine_of};
+use lately_rig::{BUDGET, Seed, World, engine_of, seeds};
 use lately_table::{Connection, Cost, Item};
 
 const TABLE: &str = "elsewhere";
@@ -49,12 +49,14 @@ pub(crate) fn inverted_uuid() -> Design {
     Design::InvertedUuid { offset: Offset::constant(9) }
 }
 
-/// The number of designs and variants.
-pub(crate) const DESIGNS: u64 = 7;
-
-/// The design of a seed's story. As many seeds in a row as there are designs tell of each design once.
-pub(crate) fn design_of(seed: &Seed) -> Design {
-    designs()[usize::try_from(seed.0 % DESIGNS).unwrap()].clone()
+/// Seeds, each with the design of its story. As many seeds in a row as there are designs tell of each design once.
+pub(crate) fn stories(of_each: u64) -> impl Iterator<Item = (Seed, Design)> {
+    let designs = designs();
+    let count = u64::try_from(designs.len()).unwrap();
+    seeds(of_each * count).map(move |seed| {
+        let index = usize::try_from(seed.0 % count).unwrap();
+        (seed, designs[index].clone())
+    })
 }
 
 /// The five designs and their variants.
