@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::consumers::{Rig, SETTLED, nightly};
 use crate::listed::{Listed, id, item, number, pull, put, source, text, user};
 use crate::support::{
-    BUDGET, Item, World, change, event, ids, pages, pass, post, query, start, store, topic,
+    BUDGET, HOUR, Item, MINUTE, World, change, event, ids, pages, pass, post, query, start, store, topic,
 };
 
 /// The read units of a request, and of one full query more, because the last query begins before the units are spent. A
@@ -192,7 +192,7 @@ async fn a_long_ledger_is_read_in_steps_without_a_loss() {
 #[tokio::test(start_paused = true)]
 async fn late_events_do_not_wait_for_the_events_ahead() {
     let (mut rig, request) = polled().await;
-    pass(Duration::from_secs(3_600)).await;
+    pass(HOUR).await;
     assert!(rig.store.op().consumer(&nightly()).poll(request).await.unwrap().batch.is_none());
     rig.write_many(64, Duration::from_secs(300)).await;
     rig.tell().await;
@@ -235,7 +235,7 @@ async fn old_topic(world: &World, engine: &Engine) -> Store {
     }
     put(&engine.client(), entries).await;
     post(&store, &topic("billing"), vec![event("note", None)]).await;
-    pass(Duration::from_secs(60)).await;
+    pass(MINUTE).await;
     store
 }
 

@@ -8,7 +8,7 @@ use lately_model::{PollRequest, RunSpec};
 use lately_store::{Begun, Cost, Run, Store};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, nightly, report, report_later};
-use crate::support::{DAY, event, pass, post, topic};
+use crate::support::{DAY, HOUR, event, pass, post, topic};
 
 /// Calls, read units, and write units.
 fn price(cost: Cost) -> (u64, u64, u64) {
@@ -46,7 +46,7 @@ async fn a_run_costs_only_its_new_events() {
     for older in [400, 4_000] {
         let rig = Rig::with(r#"{"fan_out":false,"views":[],"min_shards":4,"bucket":"hour"}"#).await;
         for n in 0..10 {
-            rig.write_many(older / 10, DAY + n * Duration::from_secs(3_600)).await;
+            rig.write_many(older / 10, DAY + n * HOUR).await;
         }
         let mut files = Files::default();
         report_later(&rig, &mut files).await;

@@ -20,7 +20,7 @@ use crate::faults::keyed;
 use crate::issues::support as issues;
 use crate::listed::{source, user};
 use crate::scene::{Scene, fan_out, key, of_keys, small_jobs, tell};
-use crate::support::{Item, MINUTE, TABLE, change, items, pages, pass, store, submission, table, topic};
+use crate::support::{DAY, Item, MINUTE, TABLE, change, items, pages, pass, store, submission, table, topic};
 
 /// Delivers all records, and waits until the erasure's end has passed.
 async fn finish(scene: &mut Scene, id: ErasureId) -> Erasure {
@@ -199,7 +199,7 @@ async fn an_event_whose_record_comes_after_the_end_is_erased() {
     let (check, left) = verified(&scene, &of_ada(), &erasure).await;
     assert_eq!((check.left, left.len()), (2, 2));
     // The stream holds a record for a day.
-    pass(Duration::from_secs(24 * 60 * 60)).await;
+    pass(DAY).await;
     for _ in 0..2 {
         tell(&scene.store, &held).await;
         scene.settle().await;
@@ -371,7 +371,7 @@ async fn the_list_shows_the_erasures_of_two_days_newest_first() {
     let ids: Vec<_> = shown.iter().map(|erasure| erasure.id).collect();
     assert_eq!(ids, begun.iter().rev().copied().collect::<Vec<_>>());
     assert_eq!(shown.last(), Some(&done));
-    pass(Duration::from_secs(2 * 24 * 60 * 60)).await;
+    pass(2 * DAY).await;
     let page = scene.store.op().erasures().list(&ListQuery::default()).await.unwrap();
     assert_eq!((page.erasures, page.next), (Vec::new(), None));
 }

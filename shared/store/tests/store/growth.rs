@@ -13,8 +13,8 @@ use lately_store::Store;
 use tokio::task::JoinSet;
 
 use crate::support::{
-    Item, World, assert_directory_held, change, entry, event, items, pass, post, query, seeds, start_with,
-    store, submission, topic, with_posts,
+    Item, MINUTE, World, assert_directory_held, change, entry, event, items, pass, post, query, seeds,
+    start_with, store, submission, topic, with_posts,
 };
 
 /// The shards of a topic's buckets, newest first.
@@ -237,7 +237,7 @@ async fn a_new_bucket_begins_with_the_shards_of_the_end_of_the_last() {
     write(&plain, &topic).await;
     assert_eq!(shards(&engine, &world, &topic).await, [16, 16]);
     assert_eq!(newest(&engine, &world, &topic).await.shards_at(world.now()).get(), 16);
-    pass(Duration::from_secs(60)).await;
+    pass(MINUTE).await;
     assert_eq!(newest(&engine, &world, &topic).await.shards_at(world.now()).get(), 2);
     // The end of this bucket is quiet, so the next one begins with its base.
     pass(Duration::from_secs(14 * 60)).await;

@@ -6,7 +6,7 @@ use lately_keys::{EventId, Topic};
 use lately_model::{Event, NewEvent};
 use lately_store::{Cost, Store, TopicError};
 
-use crate::support::{World, event, ids, pass, post, seeds, stored, submission, topic, with_posts};
+use crate::support::{DAY, World, event, ids, pass, post, seeds, stored, submission, topic, with_posts};
 
 /// DynamoDB's unit of consistent reading, in bytes.
 const UNIT: u64 = 4 * 1024;
@@ -100,7 +100,7 @@ async fn a_range_has_no_event_past_its_retention() {
     for hours in 0..40 {
         post(&store, &posts, vec![past(&world, 1, hours * 3_600_000)]).await;
     }
-    pass(Duration::from_secs(86_400)).await;
+    pass(DAY).await;
     let (events, _) = read(&store, &posts, EventId::MIN, EventId::MAX).await;
     let oldest = world.now().saturating_sub(2 * 86_400_000);
     assert_eq!(events.len(), 24);

@@ -15,7 +15,7 @@ use lately_store::{Begun, Progress, Run, RunError, Store};
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report_later};
 use crate::listed::{item, number, put};
 use crate::scene::{fan_out, key};
-use crate::support::{TABLE, items, pass, seeds, store};
+use crate::support::{HOUR, TABLE, items, pass, seeds, store};
 
 #[tokio::test(start_paused = true)]
 async fn one_invocation_has_the_run_until_its_lease_ends() {
@@ -94,7 +94,7 @@ async fn only_late_events_are_reported_as_late_and_once() {
     // The stream is behind: fan-out gets these events after they were reported.
     let early = rig.write_many(20, Duration::ZERO).await;
     let first = report_later(&rig, &mut files).await;
-    let late = rig.write_many(20, Duration::from_secs(3_600)).await;
+    let late = rig.write_many(20, HOUR).await;
     rig.tell().await;
     assert_eq!(rig.unsettled().await.len(), 40);
     let second = report_later(&rig, &mut files).await;
@@ -114,14 +114,14 @@ async fn only_late_events_are_reported_as_late_and_once() {
 #[tokio::test(start_paused = true)]
 async fn events_landing_during_a_run_are_left_to_the_next() {
     let (mut rig, mut files) = Rig::reported().await;
-    let before = rig.write(Duration::from_secs(3_600)).await;
+    let before = rig.write(HOUR).await;
     rig.tell().await;
     pass(SETTLED).await;
     let run = begin(&rig.store).await;
     // One event lies in the range and lands after the range was read. Another one is late, and fan-out gets it now.
     let mut found = read(&rig.store, &run, &mut files).await;
     let within = rig.write(Duration::from_millis(10_500)).await;
-    let later = rig.write(Duration::from_secs(3_600)).await;
+    let later = rig.write(HOUR).await;
     rig.tell().await;
     assert!(within > run.from && within <= run.to);
     found.extend(read(&rig.store, &run, &mut files).await.into_iter().filter(|id| *id == within));
@@ -144,8 +144,7 @@ async fn overlapping_attempts_report_the_same_late_events() {
         let mut rig = Rig::new().await;
         let mut files = Files::default();
         let first = report_later(&rig, &mut files).await;
-        let mut late: BTreeSet<_> =
-            rig.write_many(60, Duration::from_secs(3_600)).await.into_iter().collect();
+        let mut late: BTreeSet<_> = rig.write_many(60, HOUR).await.into_iter().collect();
         rig.tell().await;
         // In every tenth story, the list has more than one page of 2,000 events.
         let is_long = seed.0.is_multiple_of(10);
@@ -164,7 +163,7 @@ async fn overlapping_attempts_report_the_same_late_events() {
             store(rig.engine.client_with(faults).client(), &rig.world)
         };
         let stores: Vec<_> = (0..3).map(process).collect();
-        let more = rig.write_many(100, Duration::from_secs(3_600)).await;
+        let more = rig.write_many(100, HOUR).await;
         late.extend(&more);
         let news = rig.news();
         let noting = rig.engine.client_with(Faults::seeded(seed.0).interleaved(3));
