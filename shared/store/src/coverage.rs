@@ -18,12 +18,12 @@ use lately_keys::{Coverage, EventId, Order, Shard, ShardCount, Spread, Stretch, 
 use lately_table::{Condition, TableError, entropy_u64};
 
 use crate::lane::LaneRange;
-use crate::latest::span::IdRange;
 use crate::limits::{
     HOT_SHARD_UNITS, RENEWAL_CHANCE, RENEWAL_DUE_MILLIS, SHARD_UNITS, SHARDS_AT_WILL, SPREAD_ATTEMPTS,
     SPREAD_MILLIS,
 };
 use crate::op::Op;
+use crate::span::IdRange;
 
 /// A writer renews a spread that ends within this time.
 const RENEWAL_MILLIS: u64 = 20_000;

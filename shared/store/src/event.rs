@@ -7,8 +7,8 @@ use lately_keys::{Actor, EventId, TableKey};
 use lately_model::Event;
 use lately_table::{Condition, Item, TableError};
 
+use crate::error::TopicError;
 use crate::handle::EventHandle;
-use crate::topic::error::TopicError;
 
 /// The topic has no such event: nobody wrote it, it was deleted, or it has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,8 +8,8 @@ use lately_items::{BEFORE_ENTRIES, id_of_sort_key};
 use lately_keys::{EventId, Order, Place};
 use lately_table::{Corrupt, Item, Query, TableError};
 
-use crate::latest::span::{IdRange, behind};
 use crate::op::Op;
+use crate::span::{IdRange, behind};
 
 /// A range of ids in a lane.
 #[derive(Clone, Copy, Debug)]

@@ -8,22 +8,23 @@
 //!
 //! | for | see |
 //! | --- | --- |
-//! | the store, one request, and its subjects | `store.rs`, `op.rs`, `handle.rs` |
-//! | the caches of a process | `memory.rs`, `moments.rs` |
+//! | the store, one request, and its subjects | `op/`, `handle.rs` |
+//! | the caches of a process | `op/memory.rs`, `moments.rs` |
 //! | errors that subjects share | `error.rs`, `list.rs` |
 //! | calls at the same time | `at_once.rs` |
-//! | topics | `topic/` |
+//! | topics | `topic.rs` |
 //! | the buckets that hold events | `directory/` |
 //! | more shards for a busy bucket or source | `coverage.rs` |
 //! | writing events | `write/`, `idempotency.rs` |
 //! | one event | `event.rs` |
+//! | a range of ids, and the direction of a walk | `span.rs` |
 //! | reading one sorted partition | `lane.rs` |
 //! | the buckets of a topic, one after another | `scan.rs` |
 //! | the latest events | `latest/` |
 //! | all events of a range | `range.rs` |
 //! | consumers, and reports of what is new | `consumer/`, `run/` |
 //! | sessions | `session.rs` |
-//! | the writes and reads a minute of a caller | `quota/` |
+//! | the writes and reads a minute of a caller, and its open streams | `quota/` |
 //! | profiles and settings | `record.rs` |
 //! | issues, and the upgrade of older ones | `issue/` |
 //! | following | `follow/`, `source/` |
@@ -57,7 +58,6 @@ mod latest;
 pub mod limits;
 mod list;
 mod live;
-mod memory;
 mod moments;
 mod op;
 mod paced_scan;
@@ -69,7 +69,7 @@ mod scan;
 mod session;
 mod settings;
 mod source;
-mod store;
+mod span;
 mod timeline;
 mod topic;
 mod wait;
@@ -81,7 +81,7 @@ pub use ending::{DeletionError, DeletionNotFound};
 pub use erasure::{
     ActorIsBeingErased, ErasureCheck, ErasureError, ErasureFinding, ErasureNotFound, ErasureTrace,
 };
-pub use error::FindError;
+pub use error::{FindError, TimelineError, TopicError, TopicNotFound};
 pub use event::{DeleteEventError, EventNotFound, GetEventError};
 pub use fan_out::{FanOutOutcome, NoBatch, Record};
 pub use feed::{FeedFinding, FeedReport, SeeError};
@@ -94,18 +94,17 @@ pub use issue::{
 pub use lately_items::{CommittedRun, Idempotency, Progress, Run, StoredDocument, StoredKeys, WaitingStep};
 pub use lately_table::{Ambient, Corrupt, Cost, Item, TableError, Tally, Units};
 pub use list::ListError;
-pub use live::open::OpenStream;
 pub use live::{LiveFollower, LiveMessage};
+pub use op::store::Store;
 pub use op::{Op, Waiter};
 pub use quota::QuotaError;
+pub use quota::streams::OpenStream;
 pub use range::Range;
 pub use record::{DocumentKey, DocumentNotFound, GetDocumentError, RecordHandle, WriteDocumentError};
 pub use run::{Begun, LookUp, RunError};
 pub use session::{SessionError, SessionNotFound};
 pub use settings::FeedSettings;
-pub use store::Store;
-pub use timeline::error::TimelineError;
-pub use topic::error::{PutTopicError, TopicError, TopicNotFound};
+pub use topic::PutTopicError;
 pub use work::UnknownWork;
 pub use write::error::{ImportError, WriteError};
 pub use write::{Submission, Written};

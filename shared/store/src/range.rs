@@ -20,15 +20,15 @@ use lately_model::Event;
 use lately_table::{Cost, TableError};
 
 use crate::at_once::collect_all;
+use crate::error::TopicError;
 use crate::handle::TopicHandle;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::pace::unit_of;
-use crate::latest::span::IdRange;
 use crate::latest::wave::{LaneAnswer, Wave, WaveLane};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::scan::{ScannedBucket, TopicScan};
-use crate::topic::error::TopicError;
+use crate::span::IdRange;
 
 /// Events of a range that are held in memory: 32 full queries, so 32 shards are read at the price of their bytes. A
 /// bucket of more shards is read in smaller pages, each as large as there is room for if the next events are as large

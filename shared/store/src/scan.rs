@@ -12,9 +12,8 @@ use lately_keys::{Bucket, Coverage, EventId, EventType, Order, Shard, Topic, Uni
 use lately_table::{Query, TableError};
 
 use crate::directory::range::DirectoryRange;
-use crate::latest::span::IdRange;
-use crate::latest::wave::bucket_end;
 use crate::op::Op;
+use crate::span::{IdRange, bucket_end};
 
 /// Directory queries of one page: 2,048 buckets looked at, even if most of them hold no wanted event.
 const DIRECTORY_QUERIES_PER_PAGE: u32 = 64;

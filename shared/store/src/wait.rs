@@ -11,11 +11,11 @@ use lately_keys::QuotaKind;
 use lately_model::{Page, WaitSeconds};
 use lately_table::{Ambient, entropy_u64};
 
+use crate::error::TimelineError;
 use crate::limits::{IDLE_LOOKS, LONGEST_VISIBILITY_WAIT, WAITED_READ, WAITING_LOOK_TIME};
-use crate::live::open::OpenStream;
 use crate::op::Op;
 use crate::quota::QuotaError;
-use crate::timeline::error::TimelineError;
+use crate::quota::streams::OpenStream;
 
 /// The pauses between the looks of a page that waits: each until it has waited for so long.
 const WAITING_LOOKS: [(Duration, Duration); 2] = [

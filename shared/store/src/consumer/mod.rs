@@ -42,10 +42,10 @@ use lately_keys::CursorError;
 use lately_model::Revision;
 use lately_table::{Condition, TableError};
 
+use crate::error::TopicError;
 use crate::handle::Incarnation;
 use crate::limits::CONSUMERS;
 use crate::op::Op;
-use crate::topic::error::TopicError;
 
 /// The topic has no such consumer, or the consumer is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

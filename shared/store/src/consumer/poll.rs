@@ -28,8 +28,8 @@ use lately_table::{Guarded, Rounds, TableError, put_revised};
 use crate::consumer::{ConsumerError, ConsumerNotFound, existing};
 use crate::handle::{ConsumerHandle, Incarnation, Polling};
 use crate::latest::page::{DraftEnd, PageItem};
-use crate::latest::span::IdRange;
 use crate::limits::{PAGE_BYTES, POINTERS_AT_FIRST};
+use crate::span::IdRange;
 
 /// A poll's response, and the checkpoint that must be written before the response is given.
 type PreparedPoll = (Polled, Option<Checkpoint>);

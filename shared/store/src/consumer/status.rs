@@ -7,10 +7,10 @@ use lately_table::{Condition, Guarded, Rounds, TableError, Transacted, Transacti
 
 use crate::consumer::position::before;
 use crate::consumer::{ConsumerError, existing};
+use crate::error::TopicError;
 use crate::handle::{ConsumerHandle, Incarnation};
-use crate::latest::span::IdRange;
 use crate::limits::CONSUMERS;
-use crate::topic::error::TopicError;
+use crate::span::IdRange;
 
 impl ConsumerHandle<'_> {
     /// Creates a consumer, or changes its settle time. The `bool` says whether the consumer was created.

@@ -6,8 +6,8 @@ use lately_model::{DeletionPreview, TopicDeletion};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction};
 
 use crate::error::FindError;
+use crate::error::{TopicError, TopicNotFound};
 use crate::handle::EndingHandle;
-use crate::topic::error::{TopicError, TopicNotFound};
 
 /// The entries of the directory that the preview of a deletion reads at once.
 const PREVIEW_ENTRIES: usize = 4_096;

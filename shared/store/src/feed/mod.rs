@@ -21,10 +21,10 @@ use lately_keys::{Actor, EventId, Fingerprint, Order, User};
 use lately_model::{EventQuery, FeedPage, FeedQuery, Page, PageUnread, TimelineEvent};
 use lately_table::{Item, Query, TableError};
 
+use crate::error::TimelineError;
 use crate::handle::FeedHandle;
 use crate::lane::{LanePage, LaneRange};
 use crate::op::Op;
-use crate::timeline::error::TimelineError;
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::TimelineReading;
 use crate::timeline::{read_page, wait_for_event, with_filters};

@@ -23,8 +23,8 @@ use lately_table::{Condition, TableError};
 use crate::at_once::collect_all;
 use crate::handle::FeedHandle;
 use crate::lane::{LanePage, LaneRange};
-use crate::latest::span::IdRange;
 use crate::limits::QUERIES_AT_ONCE;
+use crate::span::IdRange;
 use crate::timeline::filter::Filter;
 
 /// Why a feed could not be marked as seen.

@@ -24,10 +24,10 @@ use lately_table::TableError;
 use crate::feed::rebuild::{belonging_to, mend_entries, mend_pull, missing_pull};
 use crate::handle::FeedHandle;
 use crate::lane::{LanePage, LaneRange};
-use crate::latest::span::IdRange;
 use crate::limits::COMPARED_ENTRIES;
 use crate::list::ListError;
 use crate::op::Op;
+use crate::span::IdRange;
 use crate::timeline::filter::Filter;
 
 /// The first page of the sources that a user follows.

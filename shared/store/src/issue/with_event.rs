@@ -10,7 +10,7 @@ use lately_table::{Fault, Item, TableError, Transaction};
 
 use crate::erasure::ActorIsBeingErased;
 use crate::handle::IssuesHandle;
-use crate::topic::error::PutTopicError;
+use crate::topic::PutTopicError;
 use crate::write::error::WriteError;
 
 /// The event's place in the transaction, after the write of the issue.

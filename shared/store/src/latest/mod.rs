@@ -25,7 +25,6 @@ pub(crate) mod pace;
 pub(crate) mod page;
 pub(crate) mod round;
 mod run;
-pub(crate) mod span;
 pub(crate) mod wave;
 
 use lately_items::StoredTopic;
@@ -33,14 +32,14 @@ use lately_keys::{EventType, Fingerprint, Order, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, Page};
 use lately_table::TableError;
 
+use crate::error::TimelineError;
 use crate::handle::TopicHandle;
 use crate::latest::page::{DraftEnd, PageDraft, PageEnd};
 use crate::latest::round::WaveReader;
 use crate::latest::run::LatestReading;
-use crate::latest::span::{IdRange, Span};
 use crate::limits::WAVE_BUCKETS;
 use crate::op::Op;
-use crate::timeline::error::TimelineError;
+use crate::span::{IdRange, Span};
 use crate::wait::{is_empty, page_or_wait};
 
 impl TopicHandle<'_> {

@@ -4,10 +4,10 @@ use lately_items::TimelineEntry;
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::{Event, Page, TimelineEvent};
 
-use crate::latest::span::{Span, settled_before};
 use crate::limits::{
     ASCENDING_LAG_MILLIS, FILTERED_ITEMS_PER_PAGE, PAGE_BYTES, QUERIES_PER_PAGE, WRITE_MILLIS,
 };
+use crate::span::{Span, settled_before};
 
 /// The most bytes that an event's JSON has beyond its names and its data: id, time and punctuation.
 const ENVELOPE_BYTES: usize = 144;

@@ -12,11 +12,11 @@ use crate::lane::{LanePage, LaneRange};
 use crate::latest::pace::Pace;
 use crate::latest::page::Budget;
 use crate::latest::round::WaveReader;
-use crate::latest::span::Span;
-use crate::latest::wave::{Ask, LaneAnswer, Slices, Wave, WaveLane, bucket_end};
+use crate::latest::wave::{Ask, LaneAnswer, Slices, Wave, WaveLane};
 use crate::limits::{EXPECTED_EVENT_BYTES, QUERIES_AT_ONCE};
 use crate::op::Op;
 use crate::scan::{ScannedBucket, TopicScan};
+use crate::span::{Span, bucket_end};
 
 /// A page being read.
 pub(super) struct LatestReading<'a> {

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use lately_items::FeedMarks;
-use lately_keys::{Bucket, Coverage, EventId, Order, Shard, ShardCount, Stretch, Tick};
+use lately_keys::{Coverage, EventId, Order, Shard, ShardCount, Stretch, Tick};
 
 use crate::lane::LanePage;
 use crate::latest::pace::{Pace, PageState, Reach, later, unit_of};
 use crate::latest::page::{PageItem, WaveEdge};
-use crate::latest::span::{IdRange, ahead, behind, rank};
+use crate::span::{IdRange, ahead, behind, rank};
 
 /// Events that the first round of a filtering query looks at; each further round looks at twice as many.
 const FILTERED_ITEMS_AT_FIRST: u32 = 128;
@@ -311,11 +311,6 @@ impl<T: PageItem> Wave<T> {
     fn events_before(&self, id: EventId) -> usize {
         self.events.partition_point(|event| rank(event.id(), self.order) < rank(id, self.order))
     }
-}
-
-/// The last id that a walk comes to in a bucket.
-pub(crate) fn bucket_end(bucket: Bucket, order: Order) -> EventId {
-    order.pick(EventId::first_of(bucket.first()), EventId::last_of(bucket.last()))
 }
 
 #[cfg(test)]

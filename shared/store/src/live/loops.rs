@@ -10,10 +10,10 @@ use lately_table::TableError;
 use tokio::sync::{OnceCell, broadcast};
 
 use crate::at_once::lock;
+use crate::error::TimelineError;
+use crate::error::{TopicError, TopicNotFound};
 use crate::limits::NEWS_KEPT;
 use crate::live::window::SettledPosition;
-use crate::timeline::error::TimelineError;
-use crate::topic::error::{TopicError, TopicNotFound};
 
 /// A timeline; for a topic, also when the topic was created.
 type LoopName = (Timeline, Option<UnixMillis>);

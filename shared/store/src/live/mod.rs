@@ -24,7 +24,6 @@
 //! | the open streams of a caller | `open.rs` |
 
 pub(crate) mod loops;
-pub(crate) mod open;
 mod outbox;
 mod reader;
 mod recent;
@@ -43,6 +42,7 @@ use lately_model::{EventQuery, LiveQuery};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::error::TimelineError;
 use crate::limits::{NOTE_OVERLAP_MILLIS, PAGE_EVENTS, RESUMED_MILLIS, SETTLED_EVERY};
 use crate::list::start;
 use crate::live::loops::{Loop, News, Snapshot};
@@ -50,8 +50,7 @@ use crate::live::outbox::Outbox;
 use crate::live::reader::{LateQueue, Reader, remove_first};
 use crate::live::window::SettledPosition;
 use crate::op::Op;
-use crate::store::Store;
-use crate::timeline::error::TimelineError;
+use crate::op::store::Store;
 use crate::timeline::filter::Filter;
 
 /// The follower of a timeline, for one client.

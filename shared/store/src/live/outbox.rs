@@ -9,10 +9,10 @@ use std::sync::Arc;
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position};
 use lately_model::TimelineEvent;
 
-use crate::latest::span::IdRange;
 use crate::limits::FOLLOWER_TOLD_KEPT;
 use crate::live::recent::Recent;
 use crate::live::window::SettledPosition;
+use crate::span::IdRange;
 use crate::timeline::filter::Filter;
 
 /// A message of a follower.

@@ -11,13 +11,13 @@ use lately_keys::{EventId, Fingerprint, Order, Source, Topic};
 use lately_model::{Event, EventQuery, TimelineEvent};
 use lately_table::TableError;
 
+use crate::error::TopicNotFound;
 use crate::latest::page::{DraftEnd, PageDraft};
-use crate::latest::span::{IdRange, Span};
 use crate::limits::PAGE_BYTES;
 use crate::op::Op;
+use crate::span::{IdRange, Span};
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::TimelineReading;
-use crate::topic::error::TopicNotFound;
 
 /// Late events that one call reads: 6.4 MB at most.
 const LATE_PER_CALL: usize = 25;

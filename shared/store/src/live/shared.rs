@@ -22,7 +22,7 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_table::{Ambient, TableError, entropy_u64};
 
-use crate::latest::span::settled_before;
+use crate::error::TopicNotFound;
 use crate::limits::{
     ASCENDING_LAG_MILLIS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_LOOKS, NOTE_OVERLAP_MILLIS, NOTES_EVERY,
     REMEMBERED_IDS, WATCH_EVERY, WATCH_MILLIS, WINDOW_EVENTS,
@@ -32,9 +32,9 @@ use crate::live::reader::{LateQueue, Reader, remove_first};
 use crate::live::recent::Recent;
 use crate::live::window::LiveWindow;
 use crate::op::Op;
-use crate::store::Store;
+use crate::op::store::Store;
+use crate::span::settled_before;
 use crate::timeline::filter::Filter;
-use crate::topic::error::TopicNotFound;
 
 /// The pauses between the looks at a live timeline: each until nothing has come for so long.
 const BUSY_LOOKS: [(Duration, Duration); 3] = [

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use lately_keys::EventId;
 
 use crate::latest::page::PageItem;
-use crate::latest::span::IdRange;
 use crate::limits::{ASCENDING_LAG_MILLIS, WINDOW_EVENTS};
+use crate::span::IdRange;
 
 /// A position up to which all events are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

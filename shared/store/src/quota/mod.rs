@@ -6,6 +6,7 @@
 //! so that a refused batch takes nothing that others may still use. `docs/adr/0018-quotas.md` says more.
 
 pub(crate) mod block;
+pub(crate) mod streams;
 
 use std::convert::Infallible;
 use std::sync::Arc;

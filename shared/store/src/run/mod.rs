@@ -24,7 +24,7 @@ mod list;
 use lately_table::TableError;
 
 use crate::consumer::ConsumerNotFound;
-use crate::topic::error::TopicError;
+use crate::error::TopicError;
 
 pub use begin::Begun;
 pub use late::LookUp;

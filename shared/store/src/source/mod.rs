@@ -27,10 +27,10 @@ use lately_table::{Condition, Corrupt, Item, TableError, Update};
 
 use crate::handle::SourceHandle;
 use crate::lane::{LanePage, LaneRange};
-use crate::latest::span::IdRange;
 use crate::limits::{FOLLOWER_SHARDS, SOURCE_AGE};
 use crate::moments::{Aged, Sent};
 use crate::source::known::KnownSource;
+use crate::span::IdRange;
 
 impl SourceHandle<'_> {
     fn key(self) -> SourceItemKey {

@@ -8,7 +8,6 @@
 //! - **Reading** (`reading.rs`): sends the queries of a round together, until the page is exact and full.
 //! - **Pointer** (`pointer.rs`): turns entries into events.
 
-pub(crate) mod error;
 pub(crate) mod filter;
 mod pointer;
 pub(crate) mod reading;
@@ -19,13 +18,13 @@ use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, Page, SourceQuery, TimelineEvent};
 use lately_table::TableError;
 
+use crate::error::TimelineError;
 use crate::handle::TimelineHandle;
 use crate::latest::page::{PageDraft, PageEnd};
-use crate::latest::span::{IdRange, Span};
 use crate::latest::wave::Wave;
 use crate::limits::WAITED_FOR_SECONDS;
 use crate::op::Op;
-use crate::timeline::error::TimelineError;
+use crate::span::{IdRange, Span};
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::TimelineReading;
 use crate::wait::{is_empty, page_or_wait, wait_for};

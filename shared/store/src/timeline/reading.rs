@@ -19,9 +19,9 @@ use lately_table::TableError;
 use crate::lane::{LanePage, LaneRange};
 use crate::latest::page::{Budget, PageDraft, PageEnd};
 use crate::latest::round::WaveReader;
-use crate::latest::span::IdRange;
 use crate::latest::wave::{Ask, FurtherLanes, LaneAnswer, Slices, Wave, WaveLane};
 use crate::op::Op;
+use crate::span::IdRange;
 use crate::timeline::filter::Filter;
 
 /// The first lane: the page's own timeline. The other lanes are the timelines that the feed pulls.

@@ -4,7 +4,7 @@ use lately_keys::{EventId, ShardCount};
 use lately_table::TableError;
 
 use crate::erasure::ActorIsBeingErased;
-use crate::topic::error::TopicError;
+use crate::error::TopicError;
 
 /// Why some or all events were not written.
 #[derive(Debug, thiserror::Error)]

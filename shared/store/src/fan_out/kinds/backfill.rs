@@ -19,7 +19,7 @@ use lately_keys::{Coverage, EventId, Source, UnixMillis, User};
 use lately_table::TableError;
 
 use crate::fan_out::batch::FanOut;
-use crate::latest::span::IdRange;
+use crate::span::IdRange;
 use crate::work::{self, Next};
 
 /// Older entries of a source that a backfill looks at, to find entries of topics that fan out.

@@ -2,11 +2,12 @@
 
 mod sliced;
 
-use lately_keys::{BucketWidth, Shard, Tick, UnixMillis};
+use lately_keys::{Bucket, BucketWidth, Shard, Tick, UnixMillis};
 use lately_model::Event;
 use proptest::prelude::*;
 
 use super::*;
+use crate::span::bucket_end;
 
 /// 2026-03-14T12:00:00Z, the start of a quarter of an hour.
 const START: u64 = 1_773_489_600_000;

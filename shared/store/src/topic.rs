@@ -1,7 +1,5 @@
 //! Topics: created once, changed under a revision, cached for seconds.
 
-pub(crate) mod error;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,11 +11,25 @@ use lately_model::{
 use lately_table::{Guarded, Item, Query, Rounds, TableError, put_revised};
 
 use crate::directory::range::DirectoryRange;
+use crate::error::{TopicError, TopicNotFound};
 use crate::handle::{TopicHandle, TopicsHandle};
 use crate::limits::TOPIC_AGE;
 use crate::list::{ListError, Pager};
 use crate::moments::{Aged, Sent};
-use crate::topic::error::{PutTopicError, TopicError, TopicNotFound};
+
+/// Why a topic could not be created or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum PutTopicError {
+    /// The settings contradict each other, or the stored topic.
+    #[error(transparent)]
+    Refused(#[from] TopicFault),
+    /// The topic is being deleted.
+    #[error("the topic {0} is being deleted")]
+    BeingDeleted(Topic),
+    /// The table could not be read or written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
 
 impl TopicHandle<'_> {
     /// Creates the topic, or changes it. The `bool` says whether it was created.

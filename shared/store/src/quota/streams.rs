@@ -10,9 +10,9 @@ use lately_keys::{QuotaKind, TableKey, UnixMillis};
 use lately_table::{Condition, TableError, entropy_u64};
 use tokio::runtime::Handle;
 
+use crate::error::TimelineError;
 use crate::limits::OPEN_STREAMS;
 use crate::op::Op;
-use crate::timeline::error::TimelineError;
 
 /// One of a caller's open streams. When it is closed or dropped, the caller may open another one.
 #[derive(Debug)]

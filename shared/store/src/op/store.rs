@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lately_keys::{Generator, UnixMillis};
 use lately_table::{Ambient, Connection, Tally, now};
 
-use crate::memory::Memory;
+use crate::op::memory::Memory;
 use crate::settings::FeedSettings;
 
 /// Lately's table. A clone is cheap; one store serves a whole process.

@@ -18,6 +18,9 @@
 //! The meter also counts failed operations, so a failed request has a price too. A clone of an `Op` belongs to the same
 //! request: it shares the meter and the deadline.
 
+mod memory;
+pub(crate) mod store;
+
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -27,8 +30,8 @@ use lately_model::{RequestsPerMinute, Revision};
 use lately_table::{Ambient, Cost, Table, TableError, entropy_u64, tick};
 
 use crate::limits::DIRECTORY_AGE;
-use crate::memory::Memory;
-use crate::store::Store;
+use crate::op::memory::Memory;
+use crate::op::store::Store;
 
 /// The handle of one request on the table. [`Store::op`] makes one.
 #[derive(Clone, Debug)]

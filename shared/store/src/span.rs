@@ -1,12 +1,12 @@
 //! The ids that a page may hold, and the direction in which the page goes through them. Pure.
 
-use lately_keys::{Coverage, EventId, Fingerprint, Order, Tick, UnixMillis};
+use lately_keys::{Bucket, Coverage, EventId, Fingerprint, Order, Tick, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_model::{EventQuery, WaitSeconds};
 
+use crate::error::TimelineError;
 use crate::limits::ASCENDING_LAG_MILLIS;
 use crate::list::start;
-use crate::timeline::error::TimelineError;
 
 /// The place of an id in a walk: an id that the walk reaches earlier has a lower rank.
 pub(crate) fn rank(id: EventId, order: Order) -> u128 {
@@ -22,6 +22,11 @@ pub(crate) fn ahead(id: EventId, order: Order) -> Option<EventId> {
 /// The id just behind this one, in the order of a walk.
 pub(crate) fn behind(id: EventId, order: Order) -> Option<EventId> {
     order.pick(id.just_before(), id.just_after())
+}
+
+/// The last id that a walk comes to in a bucket.
+pub(crate) fn bucket_end(bucket: Bucket, order: Order) -> EventId {
+    order.pick(EventId::first_of(bucket.first()), EventId::last_of(bucket.last()))
 }
 
 /// The ids of a page.
