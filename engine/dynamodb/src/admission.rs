@@ -82,9 +82,7 @@ impl<'a> Admission<'a> {
     /// True if a partition that an item's read or write draws on is empty. The empty buckets are added to `refused`.
     fn refuses(&self, touched: Touched<'_>, kind: AccessKind, refused: &mut Refused) -> bool {
         // The database itself refuses a table or key that does not exist.
-        let Ok(Some(table)) = self.core.table(touched.table) else {
-            return false;
-        };
+        let Ok(Some(table)) = self.core.table(touched.table) else { return false };
         let mut buckets: BTreeSet<_> = bucket_of(&table, None, touched.item, kind).into_iter().collect();
         if kind == AccessKind::Write {
             let before = table.key.of(touched.item);
@@ -161,9 +159,7 @@ fn bucket_of(table: &Table, index: Option<&Index>, item: &Item, kind: AccessKind
 
 /// The partition that a query reads. A scan reads all of them and is not limited.
 fn queried(core: &Core, call: &Call) -> Option<BucketId> {
-    let ItemRequest::Query(query) = &call.request else {
-        return None;
-    };
+    let ItemRequest::Query(query) = &call.request else { return None };
     let table = core.table(&query.table_name).ok()??;
     let partition = table.queried_partition(query)?;
     Some(BucketId {

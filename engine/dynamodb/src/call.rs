@@ -254,28 +254,18 @@ pub(crate) fn parse<T: DeserializeOwned>(operation: Operation, body: &[u8]) -> R
 
 fn parse_error(operation: Operation, message: &str) -> ApiError {
     let message = message.rfind(" at line ").map_or(message, |end| &message[..end]);
-    if let Some(message) = message.strip_prefix("VALIDATION_REQUEST:") {
-        return if operation.is_single_write() {
+    let invalid = ["missing field", "unknown variant", "invalid type: null", "AttributeValue"];
+    match message.split_once(':') {
+        Some(("VALIDATION_REQUEST", message)) if operation.is_single_write() => {
             ApiError::validation(&format!("1 validation error detected: {message}"))
-        } else {
+        }
+        Some(("VALIDATION_REQUEST" | "VALIDATION" | "VALIDATION_AS_READ", message)) => {
             ApiError::validation(message)
-        };
-    }
-    for marker in ["VALIDATION:", "VALIDATION_AS_READ:"] {
-        if let Some(message) = message.strip_prefix(marker) {
-            return ApiError::validation(message);
         }
+        Some(("SERIALIZATION" | "SERIALIZATION_AS_READ", message)) => ApiError::serialization(message),
+        _ if invalid.iter().any(|part| message.contains(part)) => ApiError::validation(message),
+        _ => ApiError::serialization(message),
     }
-    for marker in ["SERIALIZATION:", "SERIALIZATION_AS_READ:"] {
-        if let Some(message) = message.strip_prefix(marker) {
-            return ApiError::serialization(message);
-        }
-    }
-    let invalid = ["missing field", "unknown variant", "invalid type: null"];
-    if invalid.iter().any(|start| message.contains(start)) || message.contains("AttributeValue") {
-        return ApiError::validation(message);
-    }
-    ApiError::serialization(message)
 }
 
 /// Renders a response as JSON.

@@ -14,7 +14,6 @@ pub struct Clock(Source);
 
 #[derive(Clone)]
 enum Source {
-    System,
     Manual(Arc<AtomicU64>),
     Function(Arc<dyn Fn() -> Duration + Send + Sync>),
 }
@@ -22,7 +21,7 @@ enum Source {
 impl Clock {
     /// The system's wall clock.
     pub fn system() -> Self {
-        Self(Source::System)
+        Self::from_fn(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
     }
 
     /// A clock that stands at `start` (since the Unix epoch) until [`Clock::advance`] moves it.
@@ -53,23 +52,15 @@ impl Clock {
 
     pub(crate) fn now_micros(&self) -> u64 {
         match &self.0 {
-            Source::System => micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             Source::Manual(time) => time.load(Ordering::SeqCst),
             Source::Function(now) => micros(now()),
         }
     }
 }
 
-impl Default for Clock {
-    fn default() -> Self {
-        Self::system()
-    }
-}
-
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Source::System => "Clock(system)",
             Source::Manual(_) => "Clock(manual)",
             Source::Function(_) => "Clock(function)",
         })

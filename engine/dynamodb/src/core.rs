@@ -215,9 +215,7 @@ impl Core {
     /// Removes an item that the index of expiry times lists. Item and index change under one lock, so the item is still
     /// expired.
     fn expire_item(&self, ledger: &mut Ledger, table: &str, key: &Item) -> Result<(), ApiError> {
-        let Some(table) = ledger.table(&self.db, table)? else {
-            return Ok(());
-        };
+        let Some(table) = ledger.table(&self.db, table)? else { return Ok(()) };
         let before = image(&self.db, &table, key)?;
         let change = Change { table, key: key.clone(), before, after: None, expired: true };
         ledger.intend([&change], self.clock.now_micros())?;
@@ -227,9 +225,7 @@ impl Core {
 
     /// Indexes the next page of items of a table that is not indexed yet.
     fn index_expiry(&self, ledger: &mut Ledger) -> Result<(), ApiError> {
-        let Some((name, exclusive_start_key)) = ledger.expiry.next_page() else {
-            return Ok(());
-        };
+        let Some((name, exclusive_start_key)) = ledger.expiry.next_page() else { return Ok(()) };
         let mut last = None;
         if let Some(table) = ledger.table(&self.db, &name)?
             && table.ttl_attribute.is_some()

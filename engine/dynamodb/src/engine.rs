@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use dynoxide::Database;
 
 use crate::client;
@@ -107,11 +106,6 @@ impl Engine {
     /// A client without faults at first, for a program that runs for days: it records only the latest faults.
     pub fn live_client(&self) -> FaultyClient {
         FaultyClient::new(Layer::faultless(Arc::clone(&self.core)))
-    }
-
-    /// The HTTP client that answers the SDK's requests, for SDK clients with other settings.
-    pub fn http_client(&self) -> SharedHttpClient {
-        client::shared(Layer::faultless(Arc::clone(&self.core)))
     }
 
     /// A table's stream, if the table exists and its stream is on.

@@ -27,9 +27,7 @@ impl Expiry {
         if before == after {
             return;
         }
-        let Some(id) = ItemId::of(table, key) else {
-            return;
-        };
+        let Some(id) = ItemId::of(table, key) else { return };
         let due = self.tables.entry(table.name.clone()).or_default();
         if let Some(at) = before {
             due.remove(&(at, id.clone()));

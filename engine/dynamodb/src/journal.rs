@@ -259,9 +259,7 @@ fn read_segment(
 impl JournalRest {
     /// Removes the items that have their records from the intent.
     fn forget_recorded(&mut self) {
-        let Some(intent) = &mut self.intent else {
-            return;
-        };
+        let Some(intent) = &mut self.intent else { return };
         for line in self.lines.iter().rev().take_while(|line| line.record.sequence > intent.after) {
             if let Ok(key) = serde_json::from_str::<Item>(line.record.keys.get()) {
                 intent.items.retain(|item| item.table != line.table || item.key != key);

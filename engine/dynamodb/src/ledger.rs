@@ -52,9 +52,7 @@ impl Ledger {
         if let Some(table) = self.tables.get(name) {
             return Ok(Some(Arc::clone(table)));
         }
-        let Some(table) = Table::load(db, name)? else {
-            return Ok(None);
-        };
+        let Some(table) = Table::load(db, name)? else { return Ok(None) };
         let table = Arc::new(table);
         self.tables.insert(name.to_owned(), Arc::clone(&table));
         Ok(Some(table))
@@ -108,9 +106,7 @@ impl Ledger {
         if let Some(replicas) = &mut self.replicas {
             replicas.observe(change, now_micros)?;
         }
-        let Some(stream) = &change.table.stream else {
-            return Ok(());
-        };
+        let Some(stream) = &change.table.stream else { return Ok(()) };
         let sequence = SequenceNumber(self.newest.0 + 1);
         let record = Arc::new(capture(change, stream.view, sequence, now_micros));
         let partition = change.table.partition_of(&change.key).unwrap_or_default();
@@ -133,9 +129,7 @@ impl Ledger {
         changes: impl IntoIterator<Item = &'a Change>,
         at_micros: u64,
     ) -> Result<(), ApiError> {
-        let Some(journal) = &mut self.journal else {
-            return Ok(());
-        };
+        let Some(journal) = &mut self.journal else { return Ok(()) };
         let mut intent = Intent { after: self.newest, at_micros, expired: false, items: Vec::new() };
         for change in changes {
             let Some(stream) = &change.table.stream else {

@@ -54,13 +54,9 @@ async fn answer(core: &Core, request: Request<Incoming>) -> Response<Full<Bytes>
     }
     let target = request.headers().get("x-amz-target");
     let operation = target.and_then(|target| target.to_str().ok()).and_then(Operation::from_target);
-    let Some(operation) = operation else {
-        return refuse(&ApiError::unknown_operation());
-    };
+    let Some(operation) = operation else { return refuse(&ApiError::unknown_operation()) };
     let body = Limited::new(request.into_body(), limits::REQUEST_BYTES);
-    let Ok(body) = body.collect().await else {
-        return respond(StatusCode::PAYLOAD_TOO_LARGE, String::new());
-    };
+    let Ok(body) = body.collect().await else { return respond(StatusCode::PAYLOAD_TOO_LARGE, String::new()) };
     match dispatch::answer(core, operation, &body.to_bytes()) {
         Ok(body) => respond(StatusCode::OK, body),
         Err(error) => refuse(&error),

@@ -117,9 +117,7 @@ pub(crate) struct Table {
 impl Table {
     /// Reads a table's description from the database. `None` if the table does not exist.
     pub(crate) fn load(db: &Database, name: &str) -> Result<Option<Self>, DynoxideError> {
-        let Some(meta) = db.get_table_metadata(name)? else {
-            return Ok(None);
-        };
+        let Some(meta) = db.get_table_metadata(name)? else { return Ok(None) };
         let resource_arn = Some(streams::table_arn(name));
         let tags = db.list_tags_of_resource(ListTagsOfResourceRequest { resource_arn })?.tags;
         let stream = tags.iter().find(|tag| tag.key == STREAM_TAG);
@@ -152,9 +150,7 @@ impl Table {
         let tokens = condition.replace('=', " = ").replace(['(', ')'], " ");
         let tokens: Vec<&str> = tokens.split_whitespace().collect();
         tokens.windows(3).find_map(|window| {
-            let [name, "=", value] = window else {
-                return None;
-            };
+            let [name, "=", value] = window else { return None };
             let name = names.and_then(|n| n.get(*name)).map_or(*name, |n| n);
             (name == names_of_key.partition).then(|| values.get(*value).map(key::text))?
         })

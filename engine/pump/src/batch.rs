@@ -110,9 +110,7 @@ impl Batch {
     /// others.
     pub(crate) fn after(mut self, verdict: Verdict, mapping: &Mapping) -> (usize, Next) {
         self.invocations = self.invocations.saturating_add(1);
-        let Verdict::Failure { from, cause } = verdict else {
-            return (self.len(), Next::Done);
-        };
+        let Verdict::Failure { from, cause } = verdict else { return (self.len(), Next::Done) };
         self.cause = Some(cause);
         let several = self.len() > 1;
         let mut remaining = self.split_off(from);

@@ -109,9 +109,7 @@ fn rule(field: &str, value: &Value) -> Result<ValueRule, FilterError> {
 
 fn operator(object: &Map<String, Value>) -> Option<ValueRule> {
     let mut entries = object.iter();
-    let (Some((name, operand)), None) = (entries.next(), entries.next()) else {
-        return None;
-    };
+    let (Some((name, operand)), None) = (entries.next(), entries.next()) else { return None };
     match name.as_str() {
         "prefix" => operand.as_str().map(|text| ValueRule::Prefix(text.to_owned())),
         "exists" => operand.as_bool().map(ValueRule::Exists),

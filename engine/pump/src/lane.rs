@@ -204,9 +204,7 @@ impl Lane {
             );
             self.settle(last.sequence);
         }
-        let Some(age) = self.shared.mapping.maximum_age else {
-            return Ok(());
-        };
+        let Some(age) = self.shared.mapping.maximum_age else { return Ok(()) };
         let expired = batch.split_off_older(stream.micros_ago(age));
         self.give_up(&expired, Condition::RecordAgeExceeded).await
     }

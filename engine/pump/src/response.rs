@@ -34,9 +34,7 @@ pub(crate) fn read(answer: &str, batch: &[SequenceNumber]) -> Verdict {
     if answer.is_empty() {
         return Verdict::Success;
     }
-    let Ok(answer) = serde_json::from_str::<Value>(answer) else {
-        return failed_from(0);
-    };
+    let Ok(answer) = serde_json::from_str::<Value>(answer) else { return failed_from(0) };
     let failures = match answer.get("batchItemFailures") {
         None | Some(Value::Null) => return Verdict::Success,
         Some(Value::Array(failures)) => failures,

@@ -184,9 +184,7 @@ impl Template {
 
     fn table_resource(&self) -> Result<(&str, &Resource), TemplateError> {
         let tables: Vec<_> = self.of_kind("AWS::DynamoDB::Table").collect();
-        let [table] = tables[..] else {
-            return Err(TemplateError::Tables(tables.len()));
-        };
+        let [table] = tables[..] else { return Err(TemplateError::Tables(tables.len())) };
         Ok(table)
     }
 

@@ -142,9 +142,7 @@ impl LayerState {
             Some(call) => dispatch::run(&self.core, call),
             None => dispatch::answer(&self.core, operation, body),
         };
-        let Some(Rule { target, fault, .. }) = decided else {
-            return Some(go(call));
-        };
+        let Some(Rule { target, fault, .. }) = decided else { return Some(go(call)) };
         let partition =
             touches.iter().find(|touch| target.covers(touch)).map(|touch| touch.partition.clone());
         self.record(Injected { call: number, operation, fault: fault.clone(), at: now, partition });
@@ -189,9 +187,7 @@ impl LayerState {
     /// The partitions that a call touches: those of the items that it names, in the call's order, or the one it
     /// queries.
     fn touches(&self, call: Option<&Call>) -> Vec<TouchedPartition> {
-        let Some(call) = call else {
-            return Vec::new();
-        };
+        let Some(call) = call else { return Vec::new() };
         if let ItemRequest::Query(query) = &call.request {
             let table = self.core.table(&query.table_name).ok().flatten();
             let partition = table.and_then(|table| table.queried_partition(query));

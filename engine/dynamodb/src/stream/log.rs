@@ -68,9 +68,7 @@ impl Log {
         now_micros: u64,
     ) -> ReadRecords {
         let horizon = self.horizon_micros(now_micros);
-        let Some(shard) = self.shards.get_mut(usize::from(shard)) else {
-            return ReadRecords::default();
-        };
+        let Some(shard) = self.shards.get_mut(usize::from(shard)) else { return ReadRecords::default() };
         shard.trim(horizon, limits::TRIMMED_PER_READ);
         let start = shard.records.partition_point(|r| r.sequence <= after);
         let mut remaining = bytes;
