@@ -12,7 +12,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use lately_keys::EventId;
 use lately_model::{Page, PageSize};
-use reqwest::header::HeaderValue;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -182,11 +181,10 @@ impl Follower {
 
 /// Opens a connection to the live route. It ends after some minutes, or when it is cut.
 async fn open(transport: Transport, live: Request, cursor: Option<String>) -> Result<Stream<Step>> {
-    let request = live.parameter("cursor", cursor.as_deref());
-    let url = transport.options.live_url.as_ref().unwrap_or(&transport.options.url);
     // A compressed stream may stay in a buffer.
-    let uncompressed = HeaderValue::from_static("identity");
-    let response = transport.open(&request, 1, url, Some(uncompressed)).await?;
+    let request = live.parameter("cursor", cursor.as_deref()).header("accept-encoding", "identity");
+    let url = transport.options.live_url.as_ref().unwrap_or(&transport.options.url);
+    let response = transport.open(&request, 1, url).await?;
     let (status, headers) = (response.status(), response.headers().clone());
     if !status.is_success() {
         let body = response.bytes().await.map_err(Problem::unreachable)?.into();

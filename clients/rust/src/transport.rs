@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT_ENCODING, HeaderValue};
 use serde::de::DeserializeOwned;
 
 use crate::Result;
@@ -94,20 +93,14 @@ impl Transport {
 
     /// One attempt. The response may have any status.
     pub(crate) async fn attempt(&self, request: &Request, attempt: u32) -> Result<Response> {
-        let response = self.open(request, attempt, &self.options.url, None).await?;
+        let response = self.open(request, attempt, &self.options.url).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = self.in_time(response.bytes()).await?.into();
         Ok(Response { status, headers, body })
     }
 
     /// Opens a response whose body is read by the caller.
-    pub(crate) async fn open(
-        &self,
-        request: &Request,
-        attempt: u32,
-        url: &str,
-        encoding: Option<HeaderValue>,
-    ) -> Result<reqwest::Response> {
+    pub(crate) async fn open(&self, request: &Request, attempt: u32, url: &str) -> Result<reqwest::Response> {
         let Request { method, target, headers, body, fault } = request;
         if let Some(problem) = fault {
             return Err(problem.clone());
@@ -120,9 +113,6 @@ impl Transport {
         };
         for (name, value) in headers {
             sent = sent.header(*name, value);
-        }
-        if let Some(encoding) = encoding {
-            sent = sent.header(ACCEPT_ENCODING, encoding);
         }
         if let Some(body) = body {
             sent = sent.body(body.clone());
