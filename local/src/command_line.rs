@@ -12,7 +12,7 @@ use crate::client::consume::{self, ConsumeOptions};
 use crate::client::erase::{self, EraseOptions};
 use crate::client::load::{self, LoadOptions};
 use crate::completions;
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::operate::dlq::DlqCommand;
 use crate::operate::migrate::{self, MigrateOptions};
 use crate::operate::report::ReportCommand;
@@ -104,7 +104,7 @@ impl Command {
     ///
     /// # Errors
     /// If the command cannot do its work.
-    pub async fn run(self, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+    pub async fn run(self, mut terminal: Terminal<'_>) -> Result<()> {
         match self {
             Self::Events(command) => Box::pin(command.run(terminal)).await,
             Self::Feed(FeedCommand::Read(command)) => Box::pin(command.run(terminal)).await,

@@ -38,7 +38,7 @@ macro_rules! commands {
         }
 
         impl $group {
-            pub(crate) async fn run(self, $given: $Given) -> Result<(), Failure> {
+            pub(crate) async fn run(self, $given: $Given) -> $crate::failure::Result<()> {
                 match self {
                     $(Self::$name { $($shared,)* $($($own,)*)? $($last)? } => {
                         commands!(@run $given, $run $(, $view)?)

@@ -23,6 +23,9 @@ use reqwest::header::CONTENT_TYPE;
 
 use crate::text::plain;
 
+/// The result of a command, or of a part of one.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
 /// Why a command failed. Nobody tells the errors of commands apart, so every error becomes a failure. Its exit code is 1,
 /// unless the error is a response of the API or has a code of its own.
 #[derive(Debug)]

@@ -26,6 +26,6 @@ mod text_table;
 mod time_argument;
 mod values;
 
-pub use failure::Failure;
+pub use failure::{Failure, Result};
 pub use serve::system::{System, TEMPLATE};
 pub use terminal::Terminal;

@@ -4,7 +4,7 @@ use lately_keys::{Topic, User};
 use lately_model::limits::SESSION_TOPICS;
 use lately_model::{NewSession, RateLimits, RequestsPerMinute, Scope, Scopes, TtlSeconds};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::seconds;
 use crate::values::one_of;
 
@@ -38,7 +38,7 @@ pub struct NewTokenArguments {
 
 impl NewTokenArguments {
     /// The session that the token opens.
-    pub(crate) fn session(self) -> Result<NewSession, Failure> {
+    pub(crate) fn session(self) -> Result<NewSession> {
         let Self { scopes, user, topics, ttl: ttl_seconds, writes_per_minute, reads_per_minute } = self;
         if topics.len() > SESSION_TOPICS {
             let refused = format!("a token may be limited to at most {SESSION_TOPICS} topics");

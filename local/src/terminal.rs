@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use lately_table::Cost;
 
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::text::{json_line, plain};
 use crate::text_table::TextTable;
 
@@ -37,17 +37,17 @@ impl<'a> Terminal<'a> {
     }
 
     /// Prints a message to standard error.
-    pub(crate) fn log(&mut self, line: impl Display) -> Result<(), Failure> {
+    pub(crate) fn log(&mut self, line: impl Display) -> Result<()> {
         Ok(writeln!(self.stderr, "{line}")?)
     }
 
     /// Prints a line of data.
-    pub(crate) fn print(&mut self, line: impl Display) -> Result<(), Failure> {
+    pub(crate) fn print(&mut self, line: impl Display) -> Result<()> {
         Ok(writeln!(self.stdout, "{line}")?)
     }
 
     /// Prints JSON as a line of data.
-    pub(crate) fn print_json(&mut self, json: &str) -> Result<(), Failure> {
+    pub(crate) fn print_json(&mut self, json: &str) -> Result<()> {
         self.print(json_line(json))
     }
 
@@ -55,17 +55,17 @@ impl<'a> Terminal<'a> {
         TextTable::new(titles, self.columns)
     }
 
-    pub(crate) fn rows(&mut self, table: &mut TextTable, rows: &[Vec<String>]) -> Result<(), Failure> {
+    pub(crate) fn rows(&mut self, table: &mut TextTable, rows: &[Vec<String>]) -> Result<()> {
         Ok(table.print(self.stdout, rows)?)
     }
 
     /// Prints the cost of an operator's command to standard error.
-    pub(crate) fn log_cost(&mut self, cost: Cost) -> Result<(), Failure> {
+    pub(crate) fn log_cost(&mut self, cost: Cost) -> Result<()> {
         self.log(format_args!("{}, {}", cost.of_read(), cost.of_write()))
     }
 
     /// Prints names and values, one pair per line.
-    pub(crate) fn pairs(&mut self, pairs: &[(&str, String)]) -> Result<(), Failure> {
+    pub(crate) fn pairs(&mut self, pairs: &[(&str, String)]) -> Result<()> {
         let widest = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
         let line = |(name, value): &(&str, String)| format!("{name:<widest$}  {}", plain(value));
         pairs.iter().map(line).try_for_each(|line| self.print(line.trim_end()))

@@ -1,8 +1,10 @@
 //! Times on the command line: in RFC 3339, or as the time since then, such as `1h`.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use lately_keys::UnixMillis;
 use lately_kit::clock;
-use lately_model::{SeekTo, Start};
 
 use crate::seconds;
 
@@ -22,38 +24,27 @@ fn ago(text: &str) -> Option<UnixMillis> {
     UnixMillis::new(now).ok().map(|now| now.saturating_sub(u64::from(seconds) * 1000))
 }
 
-fn or_ago<T, E: std::fmt::Display>(
-    text: &str,
-    of: impl FnOnce(UnixMillis) -> T,
-    parse: impl FnOnce(&str) -> Result<T, E>,
-) -> Result<T, String> {
-    match ago(text) {
-        Some(at) => Ok(of(at)),
-        None => {
-            parse(text).map_err(|error| format!("{error}; or the time since then, such as 30m, 1h or 2d"))
-        }
-    }
+/// The error of a text that is no time.
+fn expected(error: impl Display) -> String {
+    format!("{error}; or the time since then, such as 30m, 1h or 2d")
 }
 
 pub(crate) fn parse_bound(text: &str) -> Result<Bound, String> {
-    let given = |text: &str| Ok(Bound { at: UnixMillis::parse_bound(text)?, is_relative: false });
-    or_ago::<_, lately_keys::TimeError>(text, |at| Bound { at, is_relative: true }, given)
+    let relative = ago(text);
+    let at = relative.map_or_else(|| UnixMillis::parse_bound(text), Ok).map_err(expected)?;
+    Ok(Bound { at, is_relative: relative.is_some() })
 }
 
-pub(crate) fn parse_time(text: &str) -> Result<UnixMillis, String> {
-    or_ago(text, |at| at, str::parse)
-}
-
-pub(crate) fn parse_start(text: &str) -> Result<Start, String> {
-    or_ago(text, Start::Time, str::parse)
-}
-
-pub(crate) fn parse_seek(text: &str) -> Result<SeekTo, String> {
-    or_ago(text, |at| SeekTo::Start(Start::Time(at)), str::parse)
+/// Parses a time, or a position that may be a time.
+pub(crate) fn parse_time<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    let time = ago(text).map_or_else(|| text.to_owned(), |at| at.to_string());
+    time.parse().map_err(expected)
 }
 
 #[cfg(test)]
 mod tests {
+    use lately_model::{SeekTo, Start};
+
     use super::*;
 
     #[test]
@@ -66,18 +57,18 @@ mod tests {
                 bound.is_relative && (since <= seconds * 1000) && since + 5_000 > seconds * 1000,
                 "{text}"
             );
-            assert!(matches!(parse_start(text), Ok(Start::Time(_))));
-            assert!(matches!(parse_seek(text), Ok(SeekTo::Start(Start::Time(_)))));
-            assert!(parse_time(text).is_ok());
+            assert!(matches!(parse_time::<Start>(text), Ok(Start::Time(_))));
+            assert!(matches!(parse_time::<SeekTo>(text), Ok(SeekTo::Start(Start::Time(_)))));
+            assert!(parse_time::<UnixMillis>(text).is_ok());
         }
         let given = "2026-11-20T09:30:00Z";
         let bound = Bound { at: given.parse().expect("a time"), is_relative: false };
         assert_eq!((parse_bound(given), parse_time(given)), (Ok(bound), Ok(bound.at)));
-        assert_eq!(parse_start("latest"), Ok(Start::Latest));
+        assert_eq!(parse_time::<Start>("latest"), Ok(Start::Latest));
         for text in ["", "1", "1y", "-1h", "1.5h", "yesterday"] {
             let refused = parse_bound(text).expect_err(text);
             assert!(refused.ends_with("; or the time since then, such as 30m, 1h or 2d"), "{refused}");
-            assert!(parse_time(text).is_err() && parse_start(text).is_err());
+            assert!(parse_time::<UnixMillis>(text).is_err() && parse_time::<Start>(text).is_err());
         }
     }
 }

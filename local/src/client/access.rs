@@ -10,7 +10,7 @@ use lately_client::{Lately, Options, Token};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 
-use crate::failure::Failure;
+use crate::failure::Result;
 
 /// The attempts while a person waits: they take about a second.
 pub(crate) const FEW: u32 = 4;
@@ -76,7 +76,7 @@ pub struct Access {
 
 impl ApiAddress {
     /// A client of the API, which makes at most so many attempts of a request.
-    pub(crate) fn client(self, attempts: u32) -> Result<Lately, Failure> {
+    pub(crate) fn client(self, attempts: u32) -> Result<Lately> {
         // Installs the process's TLS provider, unless DynamoDB's client has installed it already.
         drop(rustls::crypto::ring::default_provider().install_default());
         let http = Client::builder().connect_timeout(CONNECT_TIMEOUT);

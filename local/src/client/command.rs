@@ -26,11 +26,10 @@ use crate::client::view::View::{Done, List, Pairs, Text, Token};
 use crate::client::view::{CONSUMER, ISSUE, TOPIC};
 use crate::commands::commands;
 use crate::counted::counted;
-use crate::failure::Failure;
 use crate::new_token::NewTokenArguments;
 use crate::operate::feed_repair::FeedRepairCommand;
 use crate::terminal::Terminal;
-use crate::time_argument::{parse_seek, parse_start};
+use crate::time_argument::parse_time;
 use crate::values::one_of;
 
 commands! {
@@ -277,7 +276,7 @@ commands! {
     Create(
         consumer: ConsumerArgument;
         /// The position at which a new consumer starts: earliest, latest, a time, or the time since then, such as 1h
-        #[arg(long, value_name = "START", default_value = "latest", value_parser = parse_start)]
+        #[arg(long, value_name = "START", default_value = "latest", value_parser = parse_time::<Start>)]
         from: Start,
         /// The seconds after which an event is returned: 0 to 3600 [default: 10]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).try_map(SettleSeconds::new))]
@@ -299,7 +298,7 @@ commands! {
     Seek(
         consumer: ConsumerArgument;
         /// The new position: earliest, latest, a time, the time since then, such as 1h, or the id of an event
-        #[arg(value_name = "POSITION", value_parser = parse_seek)]
+        #[arg(value_name = "POSITION", value_parser = parse_time::<SeekTo>)]
         to: SeekTo
     )
         consumer.of(session).seek(to) => CONSUMER;

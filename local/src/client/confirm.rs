@@ -2,10 +2,10 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 
 /// Fails with a hint if there is no terminal on which the user could be asked.
-pub(super) fn needs_terminal(hint: impl FnOnce() -> String) -> Result<(), Failure> {
+pub(super) fn needs_terminal(hint: impl FnOnce() -> String) -> Result<()> {
     match io::stdin().is_terminal() && io::stderr().is_terminal() {
         true => Ok(()),
         false => Err(Failure::usage(hint())),
@@ -13,12 +13,7 @@ pub(super) fn needs_terminal(hint: impl FnOnce() -> String) -> Result<(), Failur
 }
 
 /// Asks for a name, and fails with `otherwise` if the user types another one.
-pub(super) fn ask(
-    stderr: &mut dyn Write,
-    name: &str,
-    question: &str,
-    otherwise: &str,
-) -> Result<(), Failure> {
+pub(super) fn ask(stderr: &mut dyn Write, name: &str, question: &str, otherwise: &str) -> Result<()> {
     write!(stderr, "{question}: ")?;
     stderr.flush()?;
     let mut line = String::new();

@@ -14,9 +14,9 @@ use serde_json::value::RawValue;
 
 use crate::client::access::{ApiAddress, MANY};
 use crate::counted::counted;
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::terminal::Terminal;
-use crate::time_argument::parse_start;
+use crate::time_argument::parse_time;
 
 /// The pause between polls when nothing is new: each poll writes an item of the table, also when it finds nothing.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -38,7 +38,7 @@ pub struct ConsumeOptions {
     follow: bool,
 
     /// The position at which a new consumer starts: earliest, latest, a time, or the time since then, such as 1h
-    #[arg(long, value_name = "START", default_value = "earliest", value_parser = parse_start)]
+    #[arg(long, value_name = "START", default_value = "earliest", value_parser = parse_time::<Start>)]
     from: Start,
 }
 
@@ -55,7 +55,7 @@ struct PollResponse {
 }
 
 /// Prints events until there are no more, or for ever with `--follow`.
-pub(crate) async fn run(options: ConsumeOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+pub(crate) async fn run(options: ConsumeOptions, mut terminal: Terminal<'_>) -> Result<()> {
     let ConsumeOptions { topic, name, address, follow, from } = options;
     let api = address.client(MANY)?;
     let consumer = api.topic(&topic).consumer(&name);

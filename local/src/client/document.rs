@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::client::arguments::Revised;
 use crate::client::post::parse_json;
 use crate::client::session::Session;
-use crate::failure::Failure;
+use crate::failure::Result;
 
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum DocumentCommand<N: clap::Args> {
@@ -32,7 +32,7 @@ pub(super) async fn run<N: clap::Args>(
     command: DocumentCommand<N>,
     record: impl FnOnce(&Lately, N) -> Document,
     session: &mut Session<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let shown = match command {
         DocumentCommand::Show(name) => {
             session.ask(record(&session.api, name).get::<Box<RawValue>>(RecordQuery::default())).await?
@@ -62,7 +62,7 @@ async fn current(
     record: &Document,
     revision: Option<u64>,
     session: &mut Session<'_>,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>> {
     if let Some(revision) = revision {
         return Ok(Some(revision.to_string()));
     }

@@ -19,7 +19,7 @@ use crate::client::view;
 use crate::client::view::View::{self, List};
 use crate::commands::commands;
 use crate::counted::counted;
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::operate::erasure;
 use crate::operate::table::TableArguments;
 use crate::terminal::Terminal;
@@ -108,7 +108,7 @@ commands! {
         erasure::verify(table, &receipt, rate, terminal);
 }
 
-pub(crate) async fn run(options: EraseOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
+pub(crate) async fn run(options: EraseOptions, terminal: Terminal<'_>) -> Result<()> {
     let EraseOptions { command, actor, user, confirm, wait, access } = options;
     if let Some(command) = command {
         return command.run(terminal).await;
@@ -124,11 +124,7 @@ pub(crate) async fn run(options: EraseOptions, terminal: Terminal<'_>) -> Result
 }
 
 /// The name as the user types it, after the user has seen what the erasure covers.
-async fn asked(
-    session: &mut Session<'_>,
-    actor: Option<&Actor>,
-    user: Option<&User>,
-) -> Result<String, Failure> {
+async fn asked(session: &mut Session<'_>, actor: Option<&Actor>, user: Option<&User>) -> Result<String> {
     let name = actor.map(Actor::as_str).or(user.map(User::as_str)).unwrap_or_default().to_owned();
     confirm::needs_terminal(|| format!("add --confirm {name} to erase everything that names {name}"))?;
     if let Some(actor) = actor {
@@ -163,7 +159,7 @@ async fn print(
     user: Option<User>,
     wait: bool,
     session: &mut Session<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let again = |api: &Lately, begun: &Erasure| api.erasures().get(begun.id);
     let erasure = ask_for_work(session, operation, wait, again, progress).await?.value;
     let receipt = ErasureReceipt { actor, user, erasure };

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::client::arguments::{Revised, given};
 use crate::client::session::Session;
 use crate::client::view::ISSUE;
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::text::plain;
 use crate::values::one_of;
 
@@ -94,7 +94,7 @@ impl IssueChangeArguments {
 }
 
 impl Revised<IssueArgument> {
-    pub(super) async fn change(self, change: Value, session: &mut Session<'_>) -> Result<(), Failure> {
+    pub(super) async fn change(self, change: Value, session: &mut Session<'_>) -> Result<()> {
         let issue = self.name.of(session);
         let current = || issue.get(RecordQuery { consistent: Some(true) });
         let revision = match self.revision {

@@ -5,7 +5,7 @@ use lately_client::{Lately, Problem};
 use reqwest::Url;
 
 use crate::client::access::{ApiAddress, Credentials, FEW, parse_url};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::text::plain;
 
 /// The stack to test.
@@ -25,7 +25,7 @@ pub(super) struct StackArguments {
 
 impl StackArguments {
     /// A client of the stack, if its URL is an API's and its token an admin's: otherwise every call of `work` would fail.
-    pub(super) async fn open(&self, work: &str) -> Result<Lately, Failure> {
+    pub(super) async fn open(&self, work: &str) -> Result<Lately> {
         let Self { url, live_url, credentials } = self.clone();
         let api = ApiAddress { url, credentials }.client(FEW)?;
         let api = api.using(|options| options.live_url = live_url.map(String::from));

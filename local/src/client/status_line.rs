@@ -8,7 +8,7 @@ use lately_client::{Answer, Lately, Operation};
 use tokio::time::Instant;
 
 use crate::client::session::Session;
-use crate::failure::Failure;
+use crate::failure::Result;
 
 /// The time between two updates: elsewhere, and on a terminal.
 const EVERY: [Duration; 2] = [Duration::from_secs(5), Duration::from_millis(200)];
@@ -67,7 +67,7 @@ pub(super) async fn ask_for_work<T>(
     wait: bool,
     again: impl Fn(&Lately, &T) -> Operation<T>,
     progress: impl Fn(&T) -> Option<String>,
-) -> Result<Answer<T>, Failure> {
+) -> Result<Answer<T>> {
     let mut line = StatusLine::begun(Instant::now());
     let mut answer = session.ask(operation).await?;
     while wait && let Some(progress) = progress(&answer.value) {

@@ -23,7 +23,7 @@ use {std::os::fd::AsFd, tokio::io::Interest, tokio::net::unix::pipe::Sender};
 use crate::client::access::parse_url;
 use crate::client::session::Session;
 use crate::client::timeline::{EventTable, read};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::time_argument::{Bound, parse_bound};
 
 /// The most events of a page.
@@ -68,7 +68,7 @@ impl TailArguments {
         session: &mut Session<'_>,
         several_topics: bool,
         timeline: impl Fn(&Lately) -> Timeline<Box<RawValue>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let mut table = EventTable::new(&session.terminal, several_topics, self.ids);
         let (cursor, seen) = self.print_last(&timeline(&session.api), &mut table, session).await?;
         if !self.follow {
@@ -106,7 +106,7 @@ impl TailArguments {
         timeline: &Timeline<Box<RawValue>>,
         table: &mut EventTable,
         session: &mut Session<'_>,
-    ) -> Result<TailPosition, Failure> {
+    ) -> Result<TailPosition> {
         let event_type = self.event_type.as_ref().map(ToString::to_string);
         let mut query = PageQuery { limit: Some(self.last.max(1)), event_type, ..PageQuery::default() };
         let (mut newer, mut wanted, mut events) = (None, usize::from(self.last), Vec::new());
@@ -126,7 +126,7 @@ impl TailArguments {
                 break;
             }
         }
-        let seen = events.iter().map(|event| Ok(read::<Event>(event)?.id)).collect::<Result<_, Failure>>()?;
+        let seen = events.iter().map(|event| Ok(read::<Event>(event)?.id)).collect::<Result<_>>()?;
         events.truncate(wanted);
         events.reverse();
         table.print(&events, session)?;
@@ -142,7 +142,7 @@ async fn follow(
     mut lines: mpsc::UnboundedReceiver<String>,
     table: &mut EventTable,
     session: &mut Session<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let (mut interrupted, mut closed) = (pin!(tokio::signal::ctrl_c()), pin!(output_closed()));
     loop {
         tokio::select! {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::client::session::Session;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::terminal::Terminal;
 use crate::text::{json_line, plain};
 use crate::text_table::TextTable;
@@ -96,11 +96,7 @@ impl EventTable {
     }
 
     /// Prints events: with `--json` as they are, else as rows.
-    pub(super) fn print(
-        &mut self,
-        events: &[Box<RawValue>],
-        session: &mut Session<'_>,
-    ) -> Result<(), Failure> {
+    pub(super) fn print(&mut self, events: &[Box<RawValue>], session: &mut Session<'_>) -> Result<()> {
         if session.json {
             return events.iter().try_for_each(|event| session.terminal.print_json(event.get()));
         }
@@ -109,7 +105,7 @@ impl EventTable {
     }
 
     /// The data is printed as it was sent.
-    fn row(&self, event: &RawValue) -> Result<Vec<String>, Failure> {
+    fn row(&self, event: &RawValue) -> Result<Vec<String>> {
         let event: BTreeMap<String, Box<RawValue>> = read(event)?;
         let cell = |field: &&str| match (*field, event.get(*field)) {
             ("data", data) => Ok(data.map_or_else(String::new, |data| json_line(data.get()).into_owned())),
@@ -121,12 +117,12 @@ impl EventTable {
 }
 
 /// Reads a part of a response.
-pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Result<T, Failure> {
+pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Result<T> {
     serde_json::from_str(json.get()).map_err(Failure::foreign)
 }
 
 impl TimelineArguments {
-    pub(super) async fn print(self, page: PageArguments, session: &mut Session<'_>) -> Result<(), Failure> {
+    pub(super) async fn print(self, page: PageArguments, session: &mut Session<'_>) -> Result<()> {
         let Self { topic, actor, subject } = self;
         let (timeline, topic, several_topics) = match (actor, subject, topic) {
             (Some(actor), _, topic) => (session.api.actor(actor).entries(), topic, true),
@@ -146,7 +142,7 @@ impl PageArguments {
         topic: Option<Topic>,
         several_topics: bool,
         session: &mut Session<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let mut table = EventTable::new(&session.terminal, several_topics, self.ids);
         let mut cursor = self.cursor.clone();
         for _ in 0..self.pages {
@@ -197,7 +193,7 @@ impl PageArguments {
 }
 
 /// Sends an operation, and prints the event of its response.
-pub(super) async fn show_event<T>(operation: Operation<T>, session: &mut Session<'_>) -> Result<(), Failure> {
+pub(super) async fn show_event<T>(operation: Operation<T>, session: &mut Session<'_>) -> Result<()> {
     let event = session.ask(operation.reading()).await?.value;
     EventTable::new(&session.terminal, false, true).print(&[event], session)
 }

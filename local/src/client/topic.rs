@@ -13,7 +13,7 @@ use crate::client::session::Session;
 use crate::client::status_line::ask_for_work;
 use crate::client::view::{TOPIC, View};
 use crate::counted::counted;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 
 /// A deletion under way.
 const DELETION: View<'_> =
@@ -70,7 +70,7 @@ pub(super) async fn create(
     bucket: Option<BucketWidth>,
     settings: SettingsArguments,
     session: &mut Session<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     if session.find(session.api.topic(&topic).get()).await?.is_some() {
         let there = format!("the topic {topic} exists already; lately topic set changes it");
         return Err(Failure::new(5, there));
@@ -83,11 +83,7 @@ pub(super) async fn create(
 }
 
 /// Changes the settings of a topic. A PUT alone would create a topic that does not exist.
-pub(super) async fn set(
-    topic: Topic,
-    settings: SettingsArguments,
-    session: &mut Session<'_>,
-) -> Result<(), Failure> {
+pub(super) async fn set(topic: Topic, settings: SettingsArguments, session: &mut Session<'_>) -> Result<()> {
     if json!(settings) == json!({}) {
         return Err(Failure::usage("name at least one setting: see lately topic set --help"));
     }
@@ -103,7 +99,7 @@ pub(super) async fn delete(
     dry_run: bool,
     wait: bool,
     session: &mut Session<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     if dry_run {
         return session.show(session.api.topic(topic).preview_deletion(), PREVIEW).await;
     }
@@ -115,17 +111,13 @@ pub(super) async fn delete(
 }
 
 /// The topic's name as the user types it, after the user has seen the preview.
-async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic, Failure> {
+async fn asked(session: &mut Session<'_>, topic: &Topic) -> Result<Topic> {
     confirm::needs_terminal(|| format!("add --confirm {topic} to delete the topic and all of its events"))?;
     let found = session.ask(session.api.topic(topic).preview_deletion()).await?.value;
     let [buckets, consumers] = [counted(found.buckets, "bucket"), counted(found.consumers, "consumer")];
     session.terminal.log(format_args!("{topic} has events in {buckets}, and {consumers}"))?;
-    confirm::ask(
-        session.terminal.stderr,
-        topic.as_str(),
-        "type the topic's name to delete it",
-        "nothing is deleted",
-    )?;
+    let question = "type the topic's name to delete it";
+    confirm::ask(session.terminal.stderr, topic.as_str(), question, "nothing is deleted")?;
     Ok(topic.clone())
 }
 
@@ -143,7 +135,7 @@ pub(super) async fn show_deletion(
     topic: &Topic,
     wait: bool,
     session: &mut Session<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let again = |api: &Lately, _: &TopicDeletion| api.topic(topic).deletion();
     let answer = ask_for_work(session, operation, wait, again, progress).await?;
     session.print_response(&answer.response, DELETION)?;

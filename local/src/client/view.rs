@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::terminal::Terminal;
 use crate::text::plain;
 
@@ -42,7 +42,7 @@ pub(crate) const ISSUE: View<'static> = View::Below(
 
 impl View<'_> {
     /// Prints a response.
-    pub(crate) fn print(self, terminal: &mut Terminal<'_>, value: &Value) -> Result<(), Failure> {
+    pub(crate) fn print(self, terminal: &mut Terminal<'_>, value: &Value) -> Result<()> {
         match self {
             Self::Pairs(fields) => terminal.pairs(&pairs(fields, value)),
             Self::List(list, fields) => {

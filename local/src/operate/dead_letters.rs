@@ -10,7 +10,7 @@ use object_store::path::Path as Name;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::operate::table::environment;
 
 /// The failure of a bucket or a folder.
@@ -51,7 +51,7 @@ impl DeadLetters {
     ///
     /// # Errors
     /// If the folder does not exist, or the environment's settings for the bucket are invalid.
-    pub(crate) async fn open(location: &DeadLettersLocation) -> Result<Self, Failure> {
+    pub(crate) async fn open(location: &DeadLettersLocation) -> Result<Self> {
         Ok(Self(match (&location.bucket, &location.folder) {
             (_, Some(folder)) => {
                 Arc::new(LocalFileSystem::new_with_prefix(folder).map_err(Failure::of(UNREADABLE))?)
@@ -67,7 +67,7 @@ impl DeadLetters {
     ///
     /// # Errors
     /// If the bucket or the folder cannot be read.
-    pub(crate) async fn names(&self) -> Result<Vec<String>, Failure> {
+    pub(crate) async fn names(&self) -> Result<Vec<String>> {
         let objects: Vec<_> = self.0.list(None).try_collect().await.map_err(Failure::of(UNREADABLE))?;
         let mut names: Vec<_> = objects.into_iter().map(|object| object.location.to_string()).collect();
         names.sort();
@@ -78,7 +78,7 @@ impl DeadLetters {
     ///
     /// # Errors
     /// If it cannot be read, or is not a dead letter.
-    pub(crate) async fn read(&self, name: &str) -> Result<DeadLetter, Failure> {
+    pub(crate) async fn read(&self, name: &str) -> Result<DeadLetter> {
         let object = self.0.get(&Name::from(name)).await.map_err(Failure::of(UNREADABLE))?;
         let bytes = object.bytes().await.map_err(Failure::of(UNREADABLE))?;
         let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
@@ -99,7 +99,7 @@ impl DeadLetters {
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub(crate) async fn remove(&self, name: &str) -> Result<(), Failure> {
+    pub(crate) async fn remove(&self, name: &str) -> Result<()> {
         self.0.delete(&Name::from(name)).await.map_err(Failure::of(UNREADABLE))
     }
 }

@@ -10,7 +10,7 @@ use lately_fan_out::handle;
 
 use crate::commands::commands;
 use crate::counted::counted;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::operate::dead_letters::{DeadLetters, DeadLettersLocation};
 use crate::operate::table::TableArguments;
 use crate::terminal::Terminal;
@@ -49,7 +49,7 @@ async fn redrive(
     table: TableArguments,
     names: Vec<String>,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let failures = DeadLetters::open(&location).await?;
     let store = table.store().await?;
     let names = if names.is_empty() { failures.names().await? } else { names };

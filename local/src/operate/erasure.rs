@@ -13,7 +13,7 @@ use lately_model::{Erasure, ErasureReceipt, ErasureState};
 use lately_store::{ErasureCheck, ErasureFinding, ErasureTrace};
 
 use crate::counted::counted;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::operate::table::{READ_RATE, TableArguments};
 use crate::terminal::Terminal;
 
@@ -26,7 +26,7 @@ pub(crate) async fn verify(
     receipt: &Path,
     rate: Option<NonZeroU32>,
     mut terminal: Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let receipt = read(receipt)?;
     let rate = table.rate(rate, READ_RATE)?;
     let store = table.store().await?;
@@ -58,7 +58,7 @@ pub(crate) async fn verify(
     }
 }
 
-fn read(path: &Path) -> Result<ErasureReceipt, Failure> {
+fn read(path: &Path) -> Result<ErasureReceipt> {
     let text = if path.as_os_str() == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map(|_| text)
@@ -81,7 +81,7 @@ fn read(path: &Path) -> Result<ErasureReceipt, Failure> {
     }
 }
 
-fn print(terminal: &mut Terminal<'_>, check: &ErasureCheck) -> Result<(), Failure> {
+fn print(terminal: &mut Terminal<'_>, check: &ErasureCheck) -> Result<()> {
     let ErasureCheck { items, left, new, expiring, kept, receipt, ids } = check;
     let comparison = |is_same: &Option<bool>, gone: &str| match is_same {
         Some(true) => "as in the table".to_owned(),

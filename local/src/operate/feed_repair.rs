@@ -4,7 +4,7 @@ use lately_keys::User;
 use lately_store::{FeedFinding, FeedReport};
 
 use crate::commands::commands;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::operate::table::TableArguments;
 use crate::terminal::Terminal;
 
@@ -29,12 +29,7 @@ commands! {
         compare(table, user, true, terminal);
 }
 
-async fn compare(
-    table: TableArguments,
-    user: User,
-    mends: bool,
-    mut terminal: Terminal<'_>,
-) -> Result<(), Failure> {
+async fn compare(table: TableArguments, user: User, mends: bool, mut terminal: Terminal<'_>) -> Result<()> {
     let store = table.store().await?;
     let mut printed = Ok(());
     let progress = |_: &FeedReport, findings: &[FeedFinding]| {
@@ -58,7 +53,7 @@ async fn compare(
     Err(Failure::new(1, differs))
 }
 
-fn print(terminal: &mut Terminal<'_>, finding: &FeedFinding) -> Result<(), Failure> {
+fn print(terminal: &mut Terminal<'_>, finding: &FeedFinding) -> Result<()> {
     match finding {
         FeedFinding::Missing(id) => terminal.print(format_args!("missing  event {id}")),
         FeedFinding::MissingPull(source) => terminal.print(format_args!("missing  mark to pull {source}")),

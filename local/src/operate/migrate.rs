@@ -12,7 +12,7 @@ use lately_kit::clock;
 use lately_store::{MigrationPlan, MigrationReport};
 
 use crate::counted::counted;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::operate::table::{READ_RATE, TableArguments};
 use crate::terminal::Terminal;
 
@@ -45,7 +45,7 @@ pub struct MigrateOptions {
 }
 
 /// Runs a migration.
-pub(crate) async fn run(options: MigrateOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+pub(crate) async fn run(options: MigrateOptions, mut terminal: Terminal<'_>) -> Result<()> {
     let MigrateOptions { table, run, rate, .. } = options;
     let rate = table.rate(rate, if run { RUN_RATE } else { READ_RATE })?;
     let store = table.store().await?;

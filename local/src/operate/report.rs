@@ -13,7 +13,7 @@ use lately_report::{Counted, Group, Outcome, Output, OutputUrl, Report, Summary,
 
 use crate::commands::commands;
 use crate::counted::counted;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::operate::table::{TableArguments, environment};
 use crate::terminal::Terminal;
 use crate::values::one_of;
@@ -94,7 +94,7 @@ async fn make(
     output: OutputUrl,
     report: Report,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let store = table.store().await?;
     let output = Output::open(&output, environment()).await?;
     loop {
@@ -119,7 +119,7 @@ async fn show(
     output: OutputUrl,
     to: EventId,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let store = table.store().await?;
     let output = Output::open(&output, environment()).await?;
     let run = store.op().runs(&consumer).find(to).await?.ok_or_else(|| {
@@ -136,7 +136,7 @@ async fn show(
     print_summary(terminal, &summary)
 }
 
-fn print_run(terminal: &mut Terminal<'_>, run: &RunView) -> Result<(), Failure> {
+fn print_run(terminal: &mut Terminal<'_>, run: &RunView) -> Result<()> {
     let (id, from, to) = (run.to, run.from.at(), run.to.at());
     match (run.events, run.late, run.files.first()) {
         (Some(events), Some(late), Some(file)) => {
@@ -153,7 +153,7 @@ fn text(value: Option<&impl ToString>) -> String {
 }
 
 /// Prints a summary: its groups as a table of key, number of events and sum.
-fn print_summary(terminal: &mut Terminal<'_>, summary: &Summary) -> Result<(), Failure> {
+fn print_summary(terminal: &mut Terminal<'_>, summary: &Summary) -> Result<()> {
     let SummaryHead { topic, consumer, from, to, events, late, group_by, sum, not_summed } = &summary.head;
     let events = counted(*events, "event");
     terminal.print(format_args!("{topic} by {consumer}, {from} to {to}: {events}, {late} of them late\n"))?;

@@ -19,7 +19,7 @@ use reqwest::Url;
 use tokio::net::TcpStream;
 
 use crate::client::access::{is_here, parse_url};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::serve::system::TABLE;
 
 /// The local program's DynamoDB port.
@@ -54,7 +54,7 @@ pub(crate) enum TableTarget {
 
 impl TableArguments {
     /// A store of the table. The local program must answer.
-    pub(crate) async fn store(&self) -> Result<Store, Failure> {
+    pub(crate) async fn store(&self) -> Result<Store> {
         let (client, table) = match self.target()? {
             TableTarget::Stack(table) => (environment().await.client(), table),
             TableTarget::Local(url) => {
@@ -75,13 +75,13 @@ impl TableArguments {
     }
 
     /// The number of items to read per second, if the command reads the whole table: by default, `stack` of a stack's.
-    pub(crate) fn rate(&self, wanted: Option<NonZeroU32>, stack: NonZeroU32) -> Result<NonZeroU32, Failure> {
+    pub(crate) fn rate(&self, wanted: Option<NonZeroU32>, stack: NonZeroU32) -> Result<NonZeroU32> {
         let is_local = matches!(self.target()?, TableTarget::Local(_));
         Ok(wanted.unwrap_or(if is_local { LOCAL_RATE } else { stack }))
     }
 
     /// The table that the arguments and the environment name.
-    pub(crate) fn target(&self) -> Result<TableTarget, Failure> {
+    pub(crate) fn target(&self) -> Result<TableTarget> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         choose(self.local.clone(), self.table.clone(), variable)
     }
@@ -92,7 +92,7 @@ fn choose(
     local: Option<Url>,
     table: Option<String>,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<TableTarget, Failure> {
+) -> Result<TableTarget> {
     let url_of = |name| variable(name).and_then(|url| parse_url(&url).ok());
     if let Some(url) = local {
         return Ok(TableTarget::Local(url));

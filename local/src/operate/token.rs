@@ -16,7 +16,7 @@ use crate::client::access::Access;
 use crate::client::session::Session;
 use crate::client::view::View;
 use crate::commands::commands;
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::new_token::NewTokenArguments;
 use crate::operate::table::TableArguments;
 use crate::serve::issuer::TOKENS;
@@ -86,7 +86,7 @@ commands! {
         };
 }
 
-fn print(terminal: &mut Terminal<'_>, session: &lately_model::Session) -> Result<(), Failure> {
+fn print(terminal: &mut Terminal<'_>, session: &lately_model::Session) -> Result<()> {
     let lately_model::Session { id, user, scopes, topics, expires_at, .. } = session;
     let user = user.as_ref().map_or("-", User::as_str);
     let topics: Vec<_> = topics.iter().flatten().map(Topic::as_str).collect();

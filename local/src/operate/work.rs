@@ -6,7 +6,7 @@ use lately_keys::UnixMillis;
 use lately_store::{FindError, WaitingStep};
 
 use crate::commands::commands;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::operate::table::{READ_RATE, TableArguments};
 use crate::terminal::Terminal;
 
@@ -68,7 +68,7 @@ commands! {
         };
 }
 
-fn print(terminal: &mut Terminal<'_>, step: &WaitingStep) -> Result<(), Failure> {
+fn print(terminal: &mut Terminal<'_>, step: &WaitingStep) -> Result<()> {
     let WaitingStep { number, begun, waiting_since, expires_at, .. } = step;
     let mut line = format!("{}  {}  step {number}  began {begun}", step.kind(), step.name());
     if let Some(since) = waiting_since {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::plan::bill::{Line, MONTH_SECONDS, bill};
 use crate::plan::prices::{LISTED, Part, Prices};
 use crate::plan::workload::{Workload, WorkloadOptions};
@@ -46,7 +46,7 @@ pub struct PlanOptions {
 ///
 /// # Errors
 /// If a file or the Region is invalid.
-pub(crate) fn run(options: PlanOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+pub(crate) fn run(options: PlanOptions, mut terminal: Terminal<'_>) -> Result<()> {
     let PlanOptions { workload, file, region, prices, json } = options;
     let text = |path: &Path| {
         fs::read_to_string(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
@@ -90,10 +90,7 @@ pub(crate) fn of_run(workload: &Workload, seconds: f64) -> f64 {
 }
 
 /// Prints a line: its dollars, its amounts, and the assumption below them.
-fn print(
-    Line { line, dollars, parts, assumption }: &Line,
-    terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+fn print(Line { line, dollars, parts, assumption }: &Line, terminal: &mut Terminal<'_>) -> Result<()> {
     let paid = parts.iter().filter(|part| part.amount > 0.0).map(amount);
     let mut names = [format!("{line:<13}{:>11}", money(*dollars))].into_iter();
     paid.chain([assumption.clone()])

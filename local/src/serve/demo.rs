@@ -12,7 +12,7 @@ use lately_model::limits::BATCH_EVENTS;
 use lately_model::{Backfill, ListQuery, NewEvent, TopicChange};
 use lately_store::{Store, Submission, TopicError};
 
-use crate::failure::Failure;
+use crate::failure::Result;
 
 const SEED: u64 = 20_261_120;
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
@@ -107,7 +107,7 @@ pub(crate) enum DemoState {
 }
 
 /// Creates the demo topics, unless the table has any topic already.
-pub(crate) async fn create_topics(store: &Store) -> Result<DemoState, Failure> {
+pub(crate) async fn create_topics(store: &Store) -> Result<DemoState> {
     let known = store.op().topics().list(&ListQuery::default()).await?;
     if !known.topics.is_empty() {
         // A folder of an earlier run may have other topics only.
@@ -125,7 +125,7 @@ pub(crate) async fn create_topics(store: &Store) -> Result<DemoState, Failure> {
 }
 
 /// Writes the events of the demo topics.
-pub(crate) async fn write_events(store: &Store) -> Result<(), Failure> {
+pub(crate) async fn write_events(store: &Store) -> Result<()> {
     let mut random = fastrand::Rng::with_seed(SEED);
     let now = store.now();
     for (name, _, events_a_day, event) in DEMOS {
@@ -146,7 +146,7 @@ pub(crate) async fn write_events(store: &Store) -> Result<(), Failure> {
 
 /// Makes the demo's users follow each other. A follow adds a source's latest events to the feed, so this runs after
 /// fan-out has handled the created events.
-pub(crate) async fn follow(store: &Store) -> Result<(), Failure> {
+pub(crate) async fn follow(store: &Store) -> Result<()> {
     for (user, sources) in FOLLOWS {
         let user = user.parse().expect("a demo's user");
         for source in sources {

@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lately_keys::UnixMillis;
 use lately_kit::log::Answered;
 use lately_kit::metrics::{Measured, Measures, Metric};
-use lately_pump::PumpHandle;
 use lately_store::Tally;
+
+use crate::serve::RunningMapping;
 
 /// The upper bounds of a histogram's buckets, in seconds.
 const BUCKETS: [f64; 14] =
@@ -56,12 +57,7 @@ impl Measurements {
     }
 
     /// The text of all metrics. `tally` is the work at DynamoDB since the last text.
-    pub(crate) fn text(
-        &self,
-        tally: Tally,
-        pumps: &[(&'static str, PumpHandle)],
-        is_healthy: bool,
-    ) -> String {
+    pub(crate) fn text(&self, tally: Tally, pumps: &[RunningMapping], is_healthy: bool) -> String {
         self.add(&Measures::default().work(tally), "");
         let figures = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut text = String::new();
@@ -83,7 +79,7 @@ impl Measurements {
 }
 
 /// The figures that are true now.
-fn gauges(text: &mut String, pumps: &[(&'static str, PumpHandle)], is_healthy: bool) {
+fn gauges(text: &mut String, pumps: &[RunningMapping], is_healthy: bool) {
     line(text, format_args!("# TYPE lately_healthy gauge\nlately_healthy {}", u8::from(is_healthy)));
     line(text, format_args!("# TYPE lately_iterator_age_seconds gauge"));
     for (function, pump) in pumps {

@@ -38,7 +38,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tower::util::option_layer;
 use tower_http::timeout::RequestBodyTimeout;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::serve::console::ConsoleParts;
 use crate::serve::demo::DemoState;
 use crate::serve::folders::Folders;
@@ -70,7 +70,7 @@ const BODY_PAUSE: Duration = Duration::from_secs(30);
 
 /// Runs the whole system until the process gets Ctrl-C, SIGTERM or SIGHUP. Standard output gets what a user wants to read,
 /// and standard error the troubles of parts of the program. If nobody reads them, the program runs on.
-pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Failure> {
+pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<()> {
     let Terminal { stdout: out, stderr: err, .. } = terminal;
     options.check_strangers()?;
     if options.log {
@@ -131,7 +131,7 @@ pub async fn run(options: ServeOptions, terminal: Terminal<'_>) -> Result<(), Fa
 async fn bind_and_open(
     options: &ServeOptions,
     err: &mut dyn Write,
-) -> Result<(TcpListener, TcpListener, LocalIssuer, System), Failure> {
+) -> Result<(TcpListener, TcpListener, LocalIssuer, System)> {
     let api = listen(options.host, options.port, "the API", "--port").await?;
     let dynamodb =
         listen(options.dynamodb_host, options.dynamodb_port, "DynamoDB", "--dynamodb-port").await?;
@@ -148,7 +148,7 @@ async fn bind_and_open(
 }
 
 /// Opens the system, and prints the progress if that takes long.
-async fn open(data: Option<PathBuf>, err: &mut dyn Write) -> Result<System, Failure> {
+async fn open(data: Option<PathBuf>, err: &mut dyn Write) -> Result<System> {
     let progress = OpenProgress::default();
     let (runtime, counted) = (Handle::current(), progress.clone());
     // It reads files for seconds without a pause, so it has a thread of its own.
@@ -162,7 +162,7 @@ async fn open(data: Option<PathBuf>, err: &mut dyn Write) -> Result<System, Fail
     }
 }
 
-async fn create_demo(store: &Store) -> Result<DemoState, Failure> {
+async fn create_demo(store: &Store) -> Result<DemoState> {
     demo::create_topics(store).await.map_err(|error| {
         let text = format!("the demo topics cannot be created ({error}); --no-demo starts without them");
         Failure::new(1, text)
@@ -170,7 +170,7 @@ async fn create_demo(store: &Store) -> Result<DemoState, Failure> {
 }
 
 /// Writes the demo's events and follows.
-async fn fill_demo(store: &Store, fan_out: &PumpHandle) -> Result<(), Failure> {
+async fn fill_demo(store: &Store, fan_out: &PumpHandle) -> Result<()> {
     demo::write_events(store).await?;
     // With --stream-faults it may take longer. Then some events may be missing from the feeds, or come later.
     drop(tokio::time::timeout(DEMO_FAN_OUT, fan_out.settled()).await);
@@ -269,7 +269,7 @@ async fn print_messages(
 }
 
 /// Waits for the parts to end. A client that keeps its connection open does not keep the program running.
-async fn end(pumps: [JoinHandle<io::Result<()>>; 2], servers: [JoinHandle<()>; 2]) -> Result<(), Failure> {
+async fn end(pumps: [JoinHandle<io::Result<()>>; 2], servers: [JoinHandle<()>; 2]) -> Result<()> {
     let all = join(join_all(pumps), join_all(servers));
     let Ok((pumps, _)) = tokio::time::timeout(LAST_REQUESTS, all).await else { return Ok(()) };
     for pump in pumps {
@@ -291,12 +291,7 @@ fn print_reports(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
     out.flush()
 }
 
-async fn listen(
-    host: Host,
-    port: u16,
-    what: &'static str,
-    option: &'static str,
-) -> Result<TcpListener, Failure> {
+async fn listen(host: Host, port: u16, what: &'static str, option: &'static str) -> Result<TcpListener> {
     TcpListener::bind((host.address()?, port)).await.map_err(|error| {
         let text = format!("port {port} cannot be used for {what} ({error})");
         Failure::new(1, format!("{text}: choose another with {option} PORT"))

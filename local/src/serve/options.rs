@@ -7,7 +7,7 @@ use std::time::Duration;
 use lately_pump::PumpFaults;
 use reqwest::Url;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::seconds;
 
 /// The options for starting the system.
@@ -90,7 +90,7 @@ pub enum Host {
 
 impl Host {
     /// The address. `Private` is loopback if the machine has no network.
-    pub(crate) fn address(self) -> Result<IpAddr, Failure> {
+    pub(crate) fn address(self) -> Result<IpAddr> {
         // To connect a UDP socket sends nothing. It chooses the address that packets to the internet would come from.
         const OUTSIDE: (Ipv4Addr, u16) = (Ipv4Addr::new(192, 0, 2, 1), 9);
         if let Self::Address(host) = self {
@@ -115,7 +115,7 @@ impl Host {
 
 impl ServeOptions {
     /// Fails if not only this machine and its private network reach the API, and everybody knows a token.
-    pub(crate) fn check_strangers(&self) -> Result<(), Failure> {
+    pub(crate) fn check_strangers(&self) -> Result<()> {
         if self.no_literal_tokens || self.host.is_private() {
             return Ok(());
         }

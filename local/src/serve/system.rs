@@ -28,7 +28,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::serve::measurements::Measurements;
 use crate::serve::{demo, literal_tokens};
 
@@ -80,7 +80,7 @@ impl System {
     ///
     /// # Errors
     /// If the folder cannot be used.
-    pub async fn open(data: Option<&Path>, progress: OpenProgress) -> Result<Self, Failure> {
+    pub async fn open(data: Option<&Path>, progress: OpenProgress) -> Result<Self> {
         const STOPPED: &str = "DynamoDB cannot start";
         let clock = Clock::from_fn(clock::unix_now);
         let options = lately_engine::Options { clock, progress, ..Default::default() };
@@ -152,12 +152,7 @@ impl System {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn pump(
-        &self,
-        failures: Destination,
-        faults: PumpFaults,
-        data: Option<&Path>,
-    ) -> Result<Pump, Failure> {
+    pub fn pump(&self, failures: Destination, faults: PumpFaults, data: Option<&Path>) -> Result<Pump> {
         let (system, time) = (self.clone(), time_of("FanOutFunction"));
         let fan_out = Handler::new(move |event| {
             let system = system.clone();
@@ -177,7 +172,7 @@ impl System {
         failures: Option<Destination>,
         faults: PumpFaults,
         checkpoint_file: Option<PathBuf>,
-    ) -> Result<Pump, Failure> {
+    ) -> Result<Pump> {
         let mut mappings = DEPLOYED.mappings().expect(BUILT_IN).into_iter();
         let mapping = mappings.find(|mapping| mapping.function == function).expect(BUILT_IN);
         let maximum_retries = Some(mapping.maximum_retries.unwrap_or(RETRIES));

@@ -15,7 +15,7 @@ use reqwest::{Method, Url};
 
 use crate::client::check::case::{Case, CaseRun};
 use crate::client::stack::{StackArguments, is_of_server};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::seconds;
 use crate::terminal::Terminal;
 use crate::text::{plain, shortened};
@@ -42,7 +42,7 @@ pub struct CheckOptions {
 }
 
 /// Runs all cases and prints a line for each, and a table at the end.
-pub(crate) async fn run(options: CheckOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+pub(crate) async fn run(options: CheckOptions, mut terminal: Terminal<'_>) -> Result<()> {
     let CheckOptions { stack, report, patience } = options;
     let patience = Duration::from_secs(patience.into());
     let api = stack.open("the check").await?;
@@ -89,7 +89,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// Checks whether there are live routes. If the command line names their URL, there must be.
-async fn has_live(lately: &Lately, live_url: Option<&Url>, run: &str) -> Result<bool, Failure> {
+async fn has_live(lately: &Lately, live_url: Option<&Url>, run: &str) -> Result<bool> {
     let lately = lately.using(|options| options.url = live_url.map_or(options.url.clone(), Url::to_string));
     // No topic has this name, so no stream begins.
     let response = lately.send_once(&Request::to(Method::GET, ["topics", run, "live"])).await;

@@ -22,7 +22,7 @@ use crate::client::confirm;
 use crate::client::load::tally::{Delay, Delays, LoadTally};
 use crate::client::load::traffic::{POSTS_A_SECOND, Traffic};
 use crate::client::stack::StackArguments;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::plan::workload::Workload;
 use crate::plan::{self, grouped};
 use crate::seconds;
@@ -87,7 +87,7 @@ pub struct LoadOptions {
 }
 
 /// Runs the load.
-pub(crate) async fn run(options: LoadOptions, mut terminal: Terminal<'_>) -> Result<(), Failure> {
+pub(crate) async fn run(options: LoadOptions, mut terminal: Terminal<'_>) -> Result<()> {
     let LoadOptions { rate, bytes, actors, followers, .. } = options;
     let batch = rate.div_ceil(POSTS_A_SECOND);
     if batch as usize * (bytes as usize + FRAME_BYTES) > BODY_BYTES {
@@ -125,7 +125,7 @@ pub(crate) async fn run(options: LoadOptions, mut terminal: Terminal<'_>) -> Res
 }
 
 /// Names the price, and asks, if the API is on another machine.
-fn confirm_price(options: &LoadOptions, batch: u32, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn confirm_price(options: &LoadOptions, batch: u32, terminal: &mut Terminal<'_>) -> Result<()> {
     if is_here(&options.stack.url) {
         return Ok(());
     }
@@ -161,11 +161,7 @@ fn confirm_price(options: &LoadOptions, batch: u32, terminal: &mut Terminal<'_>)
 }
 
 /// Sends the load, and prints its figures each second and at the end.
-async fn send(
-    traffic: &Arc<Traffic>,
-    options: &LoadOptions,
-    terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+async fn send(traffic: &Arc<Traffic>, options: &LoadOptions, terminal: &mut Terminal<'_>) -> Result<()> {
     let mut beside = JoinSet::new();
     for reader in 0..options.readers {
         beside.spawn(Arc::clone(traffic).read(reader, options.readers));
@@ -219,7 +215,7 @@ async fn send(
 }
 
 /// Prints the figures of a second, or those at the end.
-fn print(tally: &LoadTally, json: bool, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn print(tally: &LoadTally, json: bool, terminal: &mut Terminal<'_>) -> Result<()> {
     let [offered, accepted, pages] = [tally.offered, tally.accepted, tally.pages].map(grouped);
     let (seconds, refused) = (tally.seconds, by_reason(&tally.refused));
     let delays = [&tally.fan_out, &tally.live].map(Delays::spread);

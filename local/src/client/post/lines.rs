@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::client::post::LineArguments;
 use crate::client::post::batch::{LineBatch, PostedLine};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 
 /// The number of lines read ahead.
 const AHEAD: usize = 64;
@@ -26,16 +26,16 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The lines that are not yet posted.
 #[derive(Debug)]
 pub(super) struct Lines {
-    lines: Receiver<Result<PostedLine, Failure>>,
+    lines: Receiver<Result<PostedLine>>,
     /// The line that had no room in the last batch, or the error that ended the reading behind it.
-    held: Option<Result<PostedLine, Failure>>,
+    held: Option<Result<PostedLine>>,
     /// True if a pause ends a batch.
     may_pause: bool,
 }
 
 impl Lines {
     /// Reads the lines of a file in batches, which depend on the lines alone, and not on pauses, if they are `repeatable`.
-    pub(super) fn open(arguments: &LineArguments, path: &Path, repeatable: bool) -> Result<Self, Failure> {
+    pub(super) fn open(arguments: &LineArguments, path: &Path, repeatable: bool) -> Result<Self> {
         let is_stdin = path == Path::new("-");
         let input = if is_stdin { Ok(Box::new(io::stdin()) as _) } else { open(path) };
         let input =
@@ -54,7 +54,7 @@ impl Lines {
     }
 
     /// The next batch, or the error that ended the reading; `None` at the end.
-    pub(super) async fn next(&mut self) -> Option<Result<LineBatch, Failure>> {
+    pub(super) async fn next(&mut self) -> Option<Result<LineBatch>> {
         let mut batch = LineBatch::default();
         loop {
             let is_empty = batch.numbers.is_empty();
@@ -87,7 +87,7 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
 }
 
 /// The lines that are not blank.
-fn read(mut input: impl BufRead, from: u64, to: u64) -> impl Iterator<Item = Result<PostedLine, Failure>> {
+fn read(mut input: impl BufRead, from: u64, to: u64) -> impl Iterator<Item = Result<PostedLine>> {
     for _ in 1..from {
         if !matches!(input.skip_until(b'\n'), Ok(1..)) {
             break;
@@ -101,7 +101,7 @@ fn read(mut input: impl BufRead, from: u64, to: u64) -> impl Iterator<Item = Res
 }
 
 /// The next line, without the blanks around it; `None` at the end.
-fn line(input: &mut impl BufRead, number: u64) -> Result<Option<Vec<u8>>, Failure> {
+fn line(input: &mut impl BufRead, number: u64) -> Result<Option<Vec<u8>>> {
     let longest = u64::try_from(BODY_BYTES).expect("a few MiB");
     let mut text = Vec::new();
     if input.take(longest).read_until(b'\n', &mut text)? == 0 {

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 
 use crate::client::session::Session;
 use crate::client::timeline::show_event;
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::time_argument::parse_time;
 
 /// Write one event, or one event for each line of a file or of standard input
@@ -85,7 +85,7 @@ struct EventArguments {
 
     /// The event's time, if it is not now, or the time since then, such as 1h; a time more than a minute ago needs the
     /// scope import
-    #[arg(long, value_name = "TIME", conflicts_with = "file", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", conflicts_with = "file", value_parser = parse_time::<UnixMillis>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<UnixMillis>,
 }
@@ -102,7 +102,7 @@ fn parse_key(text: &str) -> Result<String, String> {
     is_valid.then(|| text.to_owned()).ok_or_else(refused)
 }
 
-pub(super) async fn run(arguments: PostArguments, session: &mut Session<'_>) -> Result<(), Failure> {
+pub(super) async fn run(arguments: PostArguments, session: &mut Session<'_>) -> Result<()> {
     let PostArguments { topic, event, idempotency_key, lines } = arguments;
     if let Some(file) = &lines.file {
         return sending::run(&topic, file, &lines, idempotency_key, session).await;

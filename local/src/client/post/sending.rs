@@ -14,7 +14,7 @@ use crate::client::post::lines::Lines;
 use crate::client::post::progress::Progress;
 use crate::client::session::Session;
 use crate::counted::counted;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 
 /// The most bytes of a run's key: `@` and a line number are appended to it.
 const KEY_BYTES: usize = IDEMPOTENCY_KEY_BYTES - 1 - 20;
@@ -31,7 +31,7 @@ pub(super) async fn run(
     arguments: &LineArguments,
     key: Option<String>,
     session: &mut Session<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let mut lines = Lines::open(arguments, file, key.is_some())?;
     let key = key.unwrap_or_else(|| format!("{:032x}", fastrand::u128(..)));
     if key.len() > KEY_BYTES {
@@ -69,7 +69,7 @@ async fn send_all(
     key: &str,
     progress: &mut Progress,
     session: &mut Session<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     while let Some(batch) = lines.next().await.transpose()? {
         progress.begin(&batch);
         let key = PostKey::Given(format!("{key}@{}", batch.span().0));

@@ -2,7 +2,7 @@
 //! everything except topics.
 
 use axum::http::header::ETAG;
-use lately_model::Fault;
+use lately_model::{Fault, Revision};
 use lately_store::limits::OPEN_STREAMS;
 use lately_store::{
     ChangeIssueError, DocumentNotFound, ErasureNotFound, FindError, FollowError, IssueNotFound, IssuesError,
@@ -108,11 +108,7 @@ impl From<WriteDocumentError> for Problem {
                 Code::RevisionRequired,
                 "The record exists. Read it, then send its ETag in If-Match.",
             ),
-            WriteDocumentError::Mismatch(Some(revision)) => Self::new(
-                Code::RevisionMismatch,
-                "The record has another revision. Read it, then send its ETag in If-Match.",
-            )
-            .header(ETAG, etag(revision)),
+            WriteDocumentError::Mismatch(Some(revision)) => mismatch("record", revision),
             WriteDocumentError::Mismatch(None) => Self::new(
                 Code::RevisionMismatch,
                 "The record does not exist. PUT without If-Match creates it.",
@@ -120,6 +116,12 @@ impl From<WriteDocumentError> for Problem {
             WriteDocumentError::Table(error) => error.into(),
         }
     }
+}
+
+/// The problem of a revision that is not the stored one, which the header `ETag` has.
+fn mismatch(thing: &str, revision: Revision) -> Problem {
+    let detail = format!("The {thing} has another revision. Read it, then send its ETag in If-Match.");
+    Problem::new(Code::RevisionMismatch, detail).header(ETAG, etag(revision))
 }
 
 impl From<OpenIssueError> for Problem {
@@ -143,11 +145,7 @@ impl From<ChangeIssueError> for Problem {
                 Self::new(Code::RevisionRequired, "Send the issue's ETag in If-Match.")
                     .header(ETAG, etag(revision))
             }
-            ChangeIssueError::Mismatch(Some(revision)) => Self::new(
-                Code::RevisionMismatch,
-                "The issue has another revision. Read it, then send its ETag in If-Match.",
-            )
-            .header(ETAG, etag(revision)),
+            ChangeIssueError::Mismatch(Some(revision)) => mismatch("issue", revision),
             ChangeIssueError::Mismatch(None) => {
                 Self::new(Code::RevisionMismatch, "The repository has no issue with this number.")
             }
