@@ -18,15 +18,21 @@ use lately_keys::{Coverage, EventId, Order, Shard, ShardCount, Spread, Stretch, 
 use lately_table::{Condition, TableError, entropy_u64};
 
 use crate::lane::LaneRange;
-use crate::limits::{
-    HOT_SHARD_UNITS, RENEWAL_CHANCE, RENEWAL_DUE_MILLIS, SHARD_UNITS, SHARDS_AT_WILL, SPREAD_ATTEMPTS,
-    SPREAD_MILLIS,
-};
+use crate::limits::{HOT_SHARD_UNITS, SHARD_UNITS, SHARDS_AT_WILL, SPREAD_MILLIS};
 use crate::op::Op;
 use crate::span::IdRange;
 
 /// A writer renews a spread that ends within this time.
 const RENEWAL_MILLIS: u64 = 20_000;
+
+/// A writer certainly looks after a spread that ends within this time. Before, one request of [`RENEWAL_CHANCE`] does.
+const RENEWAL_DUE_MILLIS: u64 = 5_000;
+
+/// See [`RENEWAL_DUE_MILLIS`].
+const RENEWAL_CHANCE: u64 = 64;
+
+/// Attempts to add a spread, if other writers change the entry meanwhile. Their spreads mostly suffice.
+const SPREAD_ATTEMPTS: u32 = 3;
 
 /// A process looks after spreads at most once in this time.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(2);

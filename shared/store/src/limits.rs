@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use lately_keys::ShardCount;
-use lately_model::PageSize;
 
 /// Entries that the comparison of a feed looks at together: their keys are one `BatchGetItem`.
 pub const COMPARED_ENTRIES: u32 = 100;
@@ -34,10 +33,6 @@ pub const DIRECTORY_AGE: Duration = Duration::from_secs(1);
 /// A topic's settings are used for this long after they were read. After this time, every process sees a change.
 pub const TOPIC_AGE: Duration = Duration::from_secs(2);
 
-/// A process uses its knowledge of a source's shards for this long. An item of an erased actor lasts longer
-/// ([`ENDING_MARK_SECONDS`](lately_items::limits::ENDING_MARK_SECONDS)).
-pub const SOURCE_AGE: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// The most events that one step of a topic's deletion, or of a change of its retention, takes: a list of 64 KB.
 pub const ENDING_EVENTS_PER_STEP: usize = 4_000;
 
@@ -58,9 +53,6 @@ pub const ENDING_PAUSE: Duration = Duration::from_millis(100);
 /// DynamoDB documents no upper bound; in practice it is below a second.
 pub const ENDING_SETTLE_MILLIS: u64 = 10_000;
 
-/// The pause of a step that waits for this.
-pub const ENDING_SETTLE_PAUSE: Duration = Duration::from_secs(1);
-
 /// The name of a deleted topic is free this long after the deletion began, at the earliest. By then, no request is under
 /// way that has read the topic before.
 pub const DELETION_SETTLE_SECONDS: u64 = 60;
@@ -74,12 +66,6 @@ pub const ERASED_EVENTS_PER_STEP: u32 = 500;
 /// The most follows that one step of an erasure ends. Each is a transaction, and those of one source run one after
 /// another.
 pub const ERASED_FOLLOWS_PER_STEP: u32 = 25;
-
-/// Topics that one look of an erasure looks at.
-pub const ERASURE_TOPICS_AT_ONCE: PageSize = match PageSize::new(25) {
-    Ok(size) => size,
-    Err(_) => unreachable!(),
-};
 
 /// The pages of erased ids are kept for this long, so that a receipt can be checked against them.
 pub const ERASED_IDS_SECONDS: u64 = 30 * 24 * 60 * 60;
@@ -150,11 +136,6 @@ pub const WAITING_LOOK_TIME: Duration = Duration::from_secs(3);
 /// fan-out do so for just as long.
 pub const OWN_ENTRY_SECONDS: u64 = 24 * 60 * 60;
 
-/// Topics, directory entries and feeds that a process remembers. Each takes a few hundred bytes at
-/// most.
-pub const CACHED_TOPICS: usize = 1_024;
-/// See [`CACHED_TOPICS`].
-pub const CACHED_ENTRIES: usize = 4_096;
 /// Followers from which on a shard counts as crowded: a conflict there means load, and the source's shards are doubled.
 /// One shard takes about fifty follows a second, so a rush fills it to this number in a second or two.
 pub const CROWDED_SHARD: u64 = 64;
@@ -211,15 +192,6 @@ pub const CLOCKS_APART_MILLIS: u64 = 60_000;
 /// A spread lasts this long, from the time of the event that was refused, or from its last renewal.
 pub const SPREAD_MILLIS: u64 = 60_000;
 
-/// Attempts to add a spread, if other writers change the entry meanwhile. Their spreads mostly suffice.
-pub const SPREAD_ATTEMPTS: u32 = 3;
-
-/// A writer certainly looks after a spread that ends within this time. Before, one request of [`RENEWAL_CHANCE`] does.
-pub const RENEWAL_DUE_MILLIS: u64 = 5_000;
-
-/// See [`RENEWAL_DUE_MILLIS`].
-pub const RENEWAL_CHANCE: u64 = 64;
-
 /// Most shards of a source's timeline: some 64,000 events a second of one actor or subject.
 pub const SOURCE_SHARDS: ShardCount = ShardCount::MAX.halved().halved();
 
@@ -254,10 +226,6 @@ pub const LONGEST_VISIBILITY_WAIT: Duration = Duration::from_secs(5);
 
 /// Upgraded issues that one page writes back. The next read, or the migration in the background, writes back the rest.
 pub const WRITE_BACKS_PER_PAGE: usize = 24;
-
-/// Items that one call of the background migration looks at, whatever its permitted rate, so that it reports its
-/// progress.
-pub const MIGRATION_PAGE: u32 = 1_000;
 
 /// Streams that a caller may have open at once.
 pub const OPEN_STREAMS: u64 = 10;

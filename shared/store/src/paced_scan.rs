@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use lately_table::{Item, Page, TableError};
 
-use crate::limits::MIGRATION_PAGE;
 use crate::op::Op;
+
+/// Items that one call looks at, whatever the permitted rate, so that the command reports its progress.
+const PAGE: u32 = 1_000;
 
 /// A scan of all items whose sort keys lie in a range. It looks at so many items in a second at most.
 pub(crate) struct PacedScan<'a> {
@@ -30,7 +32,7 @@ impl<'a> PacedScan<'a> {
             return Ok(None);
         }
         tokio::time::sleep(self.due.saturating_sub(self.op.ambient().monotonic())).await;
-        let limit = self.items_per_second.get().min(MIGRATION_PAGE);
+        let limit = self.items_per_second.get().min(PAGE);
         let op = self.op.step();
         let mut page = op.table.scan(self.sort_keys.clone(), limit, self.next.take()).await?;
         // All items that were looked at count, in the range or not.

@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use crate::directory::range::{DirectoryPage, DirectoryRange, EntryName};
 use crate::erasure::actors::ErasedActors;
 use crate::latest::pace::{Pace, PaceName};
-use crate::limits::{CACHED_ENTRIES, CACHED_TOPICS, QUOTAS_REMEMBERED};
+use crate::limits::QUOTAS_REMEMBERED;
 use crate::live::loops::Loops;
 use crate::moments::{Aged, Moments};
 use crate::quota::block::Block;
@@ -18,6 +18,12 @@ use crate::source::known::KnownSource;
 
 /// Busy partitions that a process remembers. It tries a forgotten partition again.
 const BUSY_PARTITIONS: usize = 4_096;
+
+/// Topics, directory entries and feeds that a process remembers. Each takes a few hundred bytes at most.
+const CACHED_TOPICS: usize = 1_024;
+
+/// See [`CACHED_TOPICS`].
+const CACHED_ENTRIES: usize = 4_096;
 
 /// Directory pages that a process remembers: a few hundred bytes each.
 const CACHED_DIRECTORY_PAGES: usize = 512;

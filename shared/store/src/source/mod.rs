@@ -16,6 +16,7 @@ pub(crate) mod known;
 mod shards;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use lately_items::limits::ENDING_MARK_SECONDS;
@@ -27,10 +28,14 @@ use lately_table::{Condition, Corrupt, Item, TableError, Update};
 
 use crate::handle::SourceHandle;
 use crate::lane::{LanePage, LaneRange};
-use crate::limits::{FOLLOWER_SHARDS, SOURCE_AGE};
+use crate::limits::FOLLOWER_SHARDS;
 use crate::moments::{Aged, Sent};
 use crate::source::known::KnownSource;
 use crate::span::IdRange;
+
+/// A process uses its knowledge of a source's shards for this long. An item of an erased actor lasts longer
+/// ([`ENDING_MARK_SECONDS`]).
+const SOURCE_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl SourceHandle<'_> {
     fn key(self) -> SourceItemKey {

@@ -1,15 +1,20 @@
 //! The queue: replaces a step's item by the next step, and what steps wait for.
 
+use std::time::Duration;
+
 use lately_items::{BegunKey, JobKey, JobStep, StepName};
 use lately_keys::{Key, UnixMillis};
 use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
 
 use crate::at_once::run_each;
-use crate::limits::{ENDING_PAUSE, ENDING_SETTLE_MILLIS, ENDING_SETTLE_PAUSE, WRITES_AT_ONCE};
+use crate::limits::{ENDING_PAUSE, ENDING_SETTLE_MILLIS, WRITES_AT_ONCE};
 use crate::op::Op;
 
 /// After this long, a step no longer waits for other work of fan-out, which may have given up a record.
 const PATIENCE_MILLIS: u64 = 10 * 60 * 1000;
+
+/// The pause of a step that waits until [`ENDING_SETTLE_MILLIS`] have passed.
+const ENDING_SETTLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The work after a step.
 pub(crate) enum Next {

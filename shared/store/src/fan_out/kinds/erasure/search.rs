@@ -13,7 +13,7 @@ use lately_items::{
     TimelineEntry, UserSessionKey, place_in_feed, places_at_source,
 };
 use lately_keys::{Actor, Key, Shard, Source, TableKey, Topic, UnixMillis, User};
-use lately_model::{ISSUES_TOPIC, reported_issue};
+use lately_model::{ISSUES_TOPIC, PageSize, reported_issue};
 use lately_table::{Condition, Item, Query, TableError, Update};
 
 use crate::at_once::{collect_all, run_each};
@@ -21,14 +21,19 @@ use crate::fan_out::batch::FanOut;
 use crate::fan_out::removal::Removal;
 use crate::lane::LanePage;
 use crate::limits::{
-    AWAITED_PLACES, ENDING_PAUSE, ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, ERASURE_TOPICS_AT_ONCE,
-    WRITES_AT_ONCE,
+    AWAITED_PLACES, ENDING_PAUSE, ERASED_EVENTS_PER_STEP, ERASED_FOLLOWS_PER_STEP, WRITES_AT_ONCE,
 };
 use crate::op::Op;
 use crate::scan::{partitions, rest_of};
 
 /// The most sessions, or notes of live timelines, that one step of an erasure deletes. A session is three items.
 const ERASED_SESSIONS_PER_STEP: u32 = 25;
+
+/// Topics that one look of an erasure looks at.
+const TOPICS_AT_ONCE: PageSize = match PageSize::new(25) {
+    Ok(size) => size,
+    Err(_) => unreachable!(),
+};
 
 /// The type of the event that reports a new issue.
 const OPENED: &str = "issue.opened";
@@ -171,7 +176,7 @@ async fn look_in_topics(op: &Op, actor: &Actor, next: &mut ErasureStep) -> Resul
         list(op, actor, &keys, next).await?;
         return Ok(true);
     }
-    let (topics, more) = op.topics().all(next.at.topic.take(), ERASURE_TOPICS_AT_ONCE).await?;
+    let (topics, more) = op.topics().all(next.at.topic.take(), TOPICS_AT_ONCE).await?;
     let stored = topics.iter().map(async |topic| op.topic(&topic.topic).find().await);
     let stored = collect_all(WRITES_AT_ONCE, stored).await?;
     for (topic, stored) in topics.into_iter().zip(stored) {
