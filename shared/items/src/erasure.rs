@@ -103,9 +103,9 @@ record! {
         /// The erasure.
         pub erasure: ErasureId = of_key,
         /// The actor that is erased.
-        pub actor: Option<Actor> = optional("actor"),
+        pub actor: Option<Actor> = optional(ACTOR = "actor"),
         /// The user that is erased.
-        pub user: Option<User> = optional("user"),
+        pub user: Option<User> = optional(USER = "user"),
         /// When the erasure was done; `None` while it runs.
         pub until: Option<UnixMillis> = optional("until"),
     }

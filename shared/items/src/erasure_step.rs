@@ -158,9 +158,9 @@ record! {
         /// The hash of the names.
         pub names: ErasedNames = required("names"),
         /// The actor; none once the erasure is done.
-        pub actor: Option<Actor> = optional("actor"),
+        pub actor: Option<Actor> = optional(ACTOR = "actor"),
         /// The user; none once the erasure is done.
-        pub user: Option<User> = optional("user"),
+        pub user: Option<User> = optional(USER = "user"),
         /// The step's name.
         pub name: StepName = part,
         /// The place at which the step begins to look.

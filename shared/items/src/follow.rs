@@ -40,9 +40,9 @@ record! {
         /// The followed source.
         pub source: Source = of_key,
         /// The source's follower shard that holds the follower.
-        pub shard: Shard = required("n"),
+        pub shard: Shard = required(SHARD = "n"),
         /// When the follow began.
-        pub since: UnixMillis = required("since"),
+        pub since: UnixMillis = required(SINCE = "since"),
     }
     key FollowKey { source, .. }
 }
@@ -79,7 +79,7 @@ record! {
         /// The follower.
         pub user: User = required("sk"),
         /// When the follow began.
-        pub since: UnixMillis = required("since"),
+        pub since: UnixMillis = required(SINCE = "since"),
         /// The number of events from before the follow that the user wants.
         pub backfill: u16 = required("k"),
     }

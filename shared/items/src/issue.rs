@@ -24,7 +24,7 @@ use lately_keys::{IssueNumber, IssuePriority, IssueStatus, Owner, Repo};
 use lately_model::Issue;
 
 use crate::form::{Capitals, EightDigits};
-use crate::item::Item;
+use crate::item::{Item, REVISION};
 use crate::key::key;
 use crate::record::{Record, record};
 
@@ -99,6 +99,13 @@ pub const SCHEMA: u32 = 3;
 
 /// The attribute with the name of the person who opened the issue.
 pub const OPENED_BY: &str = "opened_by";
+
+/// The attribute of the time at which the issue was opened.
+pub const OPENED_AT: &str = "opened_at";
+
+/// The attributes that must not have changed between a read and the write that follows. The revision is not enough: a
+/// writer of an older schema changes some of the others without a new revision.
+pub const BASIS: [&str; 6] = ["schema", REVISION, "status", "labels", "priority", "by_hand"];
 
 record! {
     Issue {

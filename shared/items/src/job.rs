@@ -185,7 +185,7 @@ record! {
     /// A walk through a user's feed: of a user who follows the source now, or no longer.
     pub struct FeedWalk {
         /// The user.
-        pub user: User = required("user"),
+        pub user: User = required(USER = "user"),
         /// The oldest entry that the walk has looked at; `None` before the first step.
         pub behind: Option<EventId> = optional("behind"),
         /// The remaining work of a backfill; `None` for a cleanup.

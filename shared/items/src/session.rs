@@ -147,6 +147,12 @@ pub fn encode(session: &Session, hash: TokenHash) -> Item {
     session.add_to(Item::at(&SessionKey { hash }).also_at(&SessionListKey { id: session.id }))
 }
 
+/// The attribute of the session's user.
+pub const USER: &str = "user";
+
+/// The attribute of the time at which the session was made.
+pub const CREATED_AT: &str = "created_at";
+
 record! {
     Session {
         id: required("gsi1sk"),

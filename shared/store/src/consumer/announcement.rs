@@ -5,7 +5,8 @@
 //! its consumer was deleted brings nothing back.
 
 use lately_items::{
-    Announcement, AnnouncementKey, AnyKey, ConsumerKey, ConsumerMode, EndingMark, LedgerCounters, WatchKey,
+    Announcement, AnnouncementKey, AnyKey, ConsumerKey, ConsumerMode, EndingMark, INCARNATION,
+    LedgerCounters, WatchKey,
 };
 use lately_keys::{Consumer, EventId, TableKey, UnixMillis};
 use lately_table::{Condition, Query, TableError, Update};
@@ -108,7 +109,7 @@ impl Incarnation<'_> {
 
     /// Ends the announcement, unless it belongs to a later incarnation. From then on, it counts as absent.
     pub(crate) async fn end_announcement(self) -> Result<(), TableError> {
-        let is_ours = Condition::at_most("incarnation", self.incarnation.get());
+        let is_ours = Condition::at_most(INCARNATION, self.incarnation.get());
         let end =
             Update::of(&Announcement::key(self.consumer)).set(Announcement::ENDED, true).only_if(is_ours);
         self.op.table.update(&end).await.map(drop)

@@ -6,7 +6,7 @@
 //!
 //! A process that works for an earlier incarnation of a consumer must not change an entry of a later one.
 
-use lately_items::{EXPIRES_AT, LateEventKey};
+use lately_items::{EXPIRES_AT, INCARNATION, LateEventKey};
 use lately_keys::EventId;
 use lately_table::{Condition, Item, Query, TableError, Update};
 
@@ -50,7 +50,7 @@ impl Incarnation<'_> {
     /// Notes an event as late, unless it is noted already. Returns whether its entry is unsettled. Then its partition
     /// must be counted, even if the entry was there before: the process that put it may have died before it counted.
     pub(crate) async fn note(self, id: EventId) -> Result<bool, TableError> {
-        let is_new = Condition::no_item().or(Condition::below("incarnation", self.incarnation.get()));
+        let is_new = Condition::no_item().or(Condition::below(INCARNATION, self.incarnation.get()));
         Ok(match self.op.table.put_if(&self.entry(id), &is_new).await? {
             None => true,
             Some(there) => LateEventKey::is_unsettled(&there, self.incarnation)?,

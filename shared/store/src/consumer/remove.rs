@@ -95,5 +95,5 @@ impl ConsumerHandle<'_> {
 
 /// The condition that there is no item of a later incarnation.
 fn is_up_to(ours: Revision) -> Condition {
-    Condition::no_item().or(Condition::at_most("incarnation", ours.get()))
+    Condition::no_item().or(Condition::at_most(INCARNATION, ours.get()))
 }

@@ -7,9 +7,10 @@
 use std::num::NonZeroU32;
 
 use lately_items::event::ACTOR;
-use lately_items::issue::OPENED_BY;
+use lately_items::issue::{OPENED_AT, OPENED_BY};
 use lately_items::{
-    AnyKey, Backlog, EXPIRES_AT, ErasedNames, FollowerCounts, QuotaHolder, REVISION, Timeline, TimelineEntry,
+    AnyKey, Backlog, EXPIRES_AT, ErasedNames, ErasureEntry, ErasureStep, FeedWalk, FollowEdge, Follower,
+    FollowerCounts, QuotaHolder, REVISION, Timeline, TimelineEntry, session,
 };
 use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
 use lately_model::{Erasure, ErasureReceipt};
@@ -148,13 +149,14 @@ impl Person<'_> {
                 expires()
             }
             AnyKey::FeedEntry(key) => by_end(key.id.at()),
-            AnyKey::Follow(_) | AnyKey::Follower(_) => by_time(item.get("since")?),
+            AnyKey::Follow(_) => by_time(item.get(FollowEdge::SINCE)?),
+            AnyKey::Follower(_) => by_time(item.get(Follower::SINCE)?),
             AnyKey::Profile(_) => {
                 by_time(UnixMillis::new(item.get::<u64>(REVISION)? / 1000).unwrap_or(UnixMillis::MAX))
             }
-            AnyKey::Session(_) => by_time(item.get("created_at")?),
+            AnyKey::Session(_) => by_time(item.get(session::CREATED_AT)?),
             AnyKey::UserSession(key) => by_time(key.id.made_at().unwrap_or(UnixMillis::MIN)),
-            AnyKey::Issue(_) => by_time(item.get("opened_at")?),
+            AnyKey::Issue(_) => by_time(item.get(OPENED_AT)?),
             AnyKey::FollowerCount(_) if !item.has(EXPIRES_AT) => {
                 // Somebody follows, or followed, since.
                 let FollowerCounts { here, left_at, .. } = FollowerCounts::decode(item)?;
@@ -179,13 +181,15 @@ impl Person<'_> {
             Timeline::Source(source) => is_source(source),
             Timeline::Feed(user) => is_user(user),
         };
-        let is_by_actor = || Ok(item.optional(ACTOR)?.as_ref().is_some_and(is_actor));
+        let has_actor = |name| Ok(item.optional(name)?.as_ref().is_some_and(is_actor));
         let has_user = |name| Ok(item.optional(name)?.as_ref().is_some_and(is_user));
+        let is_by_actor = || has_actor(ACTOR);
+        let names = |actor, user| Ok(has_user(user)? || has_actor(actor)?);
         Ok(match key {
             AnyKey::Event(_) => is_by_actor()?,
             AnyKey::SourceEntry(key) => is_source(&key.source) || is_by_actor()?,
             AnyKey::FeedEntry(key) => is_user(&key.user) || is_by_actor()?,
-            AnyKey::Job(key) => is_source(&key.job.source) || is_by_actor()? || has_user("user")?,
+            AnyKey::Job(key) => is_source(&key.job.source) || is_by_actor()? || has_user(FeedWalk::USER)?,
             AnyKey::Begun(key) => is_source(&key.job.source),
             AnyKey::Backlog(key) => match &key.backlog {
                 Backlog::Source(source) => is_source(source),
@@ -200,15 +204,14 @@ impl Person<'_> {
             AnyKey::SeenMark(key) => is_user(&key.user),
             AnyKey::Idempotency(key) => matches!(&key.caller, Caller::User(user) if is_user(user)),
             AnyKey::Profile(key) => is_user(&key.user),
-            AnyKey::Session(_) => has_user("user")?,
+            AnyKey::Session(_) => has_user(session::USER)?,
             AnyKey::UserSession(key) => is_user(&key.user),
             AnyKey::Quota(key) => matches!(&key.holder, QuotaHolder::Jwt(jwt) if is_user(&jwt.user)),
             AnyKey::Issue(_) => has_user(OPENED_BY)?,
             AnyKey::Watch(key) => is_timeline(&key.timeline),
             AnyKey::LateNote(key) => is_timeline(&key.timeline),
-            AnyKey::ErasureStep(_) | AnyKey::ErasureEntry(_) => {
-                has_user("user")? || item.optional("actor")?.as_ref().is_some_and(is_actor)
-            }
+            AnyKey::ErasureStep(_) => names(ErasureStep::ACTOR, ErasureStep::USER)?,
+            AnyKey::ErasureEntry(_) => names(ErasureEntry::ACTOR, ErasureEntry::USER)?,
             AnyKey::Directory(_)
             | AnyKey::Topic(_)
             | AnyKey::DeletedEvent(_)

@@ -125,7 +125,8 @@ impl UserHandle<'_> {
             attempts.start_round();
             let Some(FollowEdge { shard, since, .. }) = self.edge(source).await? else { return Ok(()) };
             // The user may have followed again meanwhile, in another shard.
-            let is_same = Condition::equals("n", shard.get()).and(Condition::equals("since", since.get()));
+            let is_same = Condition::equals(FollowEdge::SHARD, shard.get())
+                .and(Condition::equals(FollowEdge::SINCE, since.get()));
             let counts = Update::under(FollowerCounts::key(source, shard))
                 .set(FollowerCounts::LEFT_AT, self.op.now().get())
                 .add(FollowerCounts::HERE, -1_i64)

@@ -20,10 +20,11 @@ mod upgrade;
 mod view;
 mod with_event;
 
+use lately_items::issue::BASIS;
 use lately_items::{IssueKey, ReadIssue};
 use lately_keys::TableKey;
 use lately_model::Issue;
-use lately_table::{Item, REVISION, TableError, Update};
+use lately_table::{Item, TableError, Update};
 
 use crate::error::FindError;
 use crate::handle::IssueHandle;
@@ -60,10 +61,6 @@ impl IssueHandle<'_> {
         Ok(item.map(ReadIssue::of).transpose()?)
     }
 }
-
-/// The attributes that must not have changed between a read and the write that follows. The revision is not enough: a
-/// writer of an older schema changes some of the others without a new revision.
-const BASIS: [&str; 6] = ["schema", REVISION, "status", "labels", "priority", "by_hand"];
 
 /// The update of the stored item to another item of the issue; `None` if nothing differs.
 fn update_between(read: &ReadIssue, wanted: &Item) -> Option<Update> {
