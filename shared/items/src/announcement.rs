@@ -1,26 +1,25 @@
-//! The announcement of a report run: the end of the range that it is about to read.
+//! The announcement of a consumer: how long it waits before it passes an event.
 //!
 //! ```text
 //! table   pk  ANNOUNCED#{topic}    sk  {consumer's name}
-//!   incarnation N, start S (an id), to S (an id: the end of the range that is being read, or was read last)
-//!   mode S?
-//!   from S? (an id: where the last run begins), at N? (when that run was announced, by the reader's clock)
-//!   l0 … l15 N? (how often an entry was put into each partition of the late ledger)
-//!   ended BOOL? (the consumer is being deleted: the announcement counts as absent)
+//!   incarnation N, start S (an id), settle N (seconds)
+//!   passed S? (an id: the consumer may have passed the events up to it without waiting so long)
+//!   runs BOOL? (the consumer produces reports), ended BOOL? (the consumer is being deleted: the announcement counts as
+//!   absent)
 //! ```
 //!
-//! All consumers of a topic share one partition, so fan-out reads all announcements with one query per event.
+//! The announcement follows from the consumer's checkpoint, and every change of it is one transaction with the checkpoint.
+//! All consumers of a topic share one partition, so fan-out reads all announcements with one query for a batch.
 
-use lately_keys::{Consumer, EventId, Topic, UnixMillis};
-use lately_model::Revision;
+use lately_keys::{Consumer, EventId, Topic};
+use lately_model::{Revision, SettleSeconds};
 
 use crate::consumer::{Checkpoint, ConsumerKey, ConsumerMode};
-use crate::item::{Corrupt, INCARNATION, Item};
 use crate::key::key;
-use crate::ledger_counters::LedgerCounters;
+use crate::record::record;
 
 key! {
-    /// The item that announces a consumer's runs.
+    /// The item that announces a consumer.
     pub struct AnnouncementKey {
         /// The topic that is read.
         pub topic: Topic,
@@ -31,94 +30,83 @@ key! {
     fn partition(topic: &Topic)
 }
 
-/// A consumer's announcement, as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Announcement {
-    /// The consumer.
-    pub consumer: ConsumerKey,
-    /// The incarnation of the consumer.
-    pub incarnation: Revision,
-    /// No event at or before it is ever given.
-    pub start: EventId,
-    /// The end of the range that is being read, or was read last.
-    pub to: EventId,
-    /// For a consumer that produces reports: where the run begins, and when the run was announced.
-    pub run: Option<(EventId, UnixMillis)>,
-    /// The number of entries that were put into each partition of the late ledger.
-    pub counters: LedgerCounters,
+record! {
+    /// A consumer's announcement.
+    pub struct Announcement {
+        /// The consumer's topic and name.
+        pub key: AnnouncementKey = key,
+        /// The incarnation of the consumer.
+        pub incarnation: Revision = required("incarnation"),
+        /// No event at or before it is ever given.
+        pub start: EventId = required("start"),
+        /// The consumer passes an event this long after the event's time …
+        pub settle: SettleSeconds = required("settle"),
+        /// … or at any time, up to this id.
+        pub passed: Option<EventId> = optional("passed"),
+        /// True if the consumer has begun to report.
+        pub has_runs: bool = flag("runs"),
+        /// True if the consumer is being deleted: then the announcement counts as absent.
+        pub is_ended: bool = flag("ended"),
+    }
 }
 
 impl Announcement {
-    /// The attribute of the id before all events of the consumer.
-    pub const START: &str = "start";
-    /// The attribute of the end of the range.
-    pub const TO: &str = "to";
-    /// The attribute of the use of the consumer.
-    pub const MODE: &str = "mode";
-    /// The attribute of the id at which the last run begins.
-    pub const FROM: &str = "from";
-    /// The attribute of the time at which that run was announced.
-    pub const AT: &str = "at";
-    /// The attribute of an announcement whose consumer is being deleted.
-    pub const ENDED: &str = "ended";
-
     /// The key of a consumer's announcement.
-    pub fn key(consumer: &ConsumerKey) -> AnnouncementKey {
+    pub fn key_of(consumer: &ConsumerKey) -> AnnouncementKey {
         let ConsumerKey { topic, name } = consumer.clone();
         AnnouncementKey { topic, name }
     }
 
-    /// The announcement of a consumer that is being created, and has read nothing yet.
-    pub fn first(checkpoint: &Checkpoint) -> Item {
-        let Checkpoint { consumer, incarnation, start, .. } = checkpoint;
-        Item::at(&Self::key(consumer))
-            .with(INCARNATION, incarnation)
-            .with(Self::START, start)
-            .with(Self::TO, start)
+    /// The announcement of a consumer in this state.
+    pub fn of(checkpoint: &Checkpoint) -> Self {
+        Self {
+            key: Self::key_of(&checkpoint.consumer),
+            incarnation: checkpoint.incarnation,
+            start: checkpoint.start,
+            settle: checkpoint.settle,
+            passed: checkpoint.passed,
+            has_runs: checkpoint.mode == Some(ConsumerMode::Runs),
+            is_ended: checkpoint.deleting,
+        }
     }
 
-    /// The announcement of an item.
-    pub fn decode(item: &Item) -> Result<Self, Corrupt> {
-        let AnnouncementKey { topic, name } = item.key_as()?;
-        let run = match item.optional(Self::MODE)? {
-            Some(ConsumerMode::Runs) => Some((item.get(Self::FROM)?, item.get(Self::AT)?)),
-            Some(ConsumerMode::Polls) | None => None,
-        };
-        Ok(Self {
-            consumer: ConsumerKey { topic, name },
-            incarnation: item.get(INCARNATION)?,
-            start: item.get(Self::START)?,
-            to: item.get(Self::TO)?,
-            run,
-            counters: LedgerCounters::of_attributes(item)?,
-        })
+    /// The consumer.
+    pub fn consumer(&self) -> ConsumerKey {
+        let AnnouncementKey { topic, name } = self.key.clone();
+        ConsumerKey { topic, name }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use lately_model::SettleSeconds;
-
     use super::*;
-    use crate::tests::{ID, millis, nightly};
+    use crate::item::Item;
+    use crate::tests::{ID, nightly};
 
     #[test]
     fn golden_bytes() {
         let start: EventId = ID.parse().unwrap();
-        let checkpoint = Checkpoint::new(&nightly(), start, SettleSeconds::default(), Revision::new(7));
-        let item = Announcement::first(&checkpoint);
-        let expected =
-            Item::from([("pk", "ANNOUNCED#billing"), ("sk", "nightly"), ("start", ID), ("to", ID)])
-                .with("incarnation", 7_u64);
-        assert_eq!(item, expected);
-        let (incarnation, counters) = (checkpoint.incarnation, LedgerCounters::default());
-        let first = Announcement { consumer: nightly(), incarnation, start, to: start, run: None, counters };
-        assert_eq!(Announcement::decode(&item).as_ref(), Ok(&first));
+        let new = Checkpoint::new(&nightly(), start, SettleSeconds::default(), 0, Revision::new(7));
+        let stored = Item::from([("pk", "ANNOUNCED#billing"), ("sk", "nightly"), ("start", ID)])
+            .with("incarnation", 7_u64)
+            .with("settle", 10_u64);
+        let all =
+            Checkpoint { mode: Some(ConsumerMode::Runs), deleting: true, ..new.clone().having_passed(start) };
+        let all_stored = stored.clone().with("passed", ID).with("runs", true).with("ended", true);
+        for (checkpoint, stored) in [(new, stored), (all, all_stored)] {
+            let announcement = Announcement::of(&checkpoint);
+            assert_eq!(announcement.encode(), stored);
+            assert_eq!(Announcement::decode(&stored), Ok(announcement));
+        }
+    }
 
-        let item = item.with("mode", "runs").with("from", ID).with("at", 8_u64).with("l15", 3_u64);
-        let announced = Announcement::decode(&item).unwrap();
-        assert_eq!(announced.run, Some((start, millis(8))));
-        assert_eq!(announced.counters.risen_since(&counters), [15]);
-        assert_eq!(Announcement::decode(&item.with("mode", "polls")).unwrap().run, None);
+    #[test]
+    fn a_longer_settle_time_does_not_hold_for_events_that_were_passed_before() {
+        let id: EventId = ID.parse().unwrap();
+        let settle = |seconds| SettleSeconds::new(seconds).unwrap();
+        let consumer = Checkpoint::new(&nightly(), EventId::MIN, settle(10), 0, Revision::new(7));
+        let running = Checkpoint { running: Some(id), ..consumer };
+        assert_eq!(running.clone().with_settle(settle(60)).passed, Some(id));
+        assert_eq!(running.with_settle(settle(5)).passed, None);
     }
 }

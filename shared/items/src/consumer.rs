@@ -4,10 +4,10 @@
 //! table   pk  CONSUMER#{topic}#{name}    sk  CHECKPOINT
 //!   incarnation N (the unix microseconds of its creation), revision N, settle N (seconds)
 //!   start S (an id: no event at or before it is ever given), position S (all events at or before it are committed)
-//!   mode S? (polls | runs, from the first use on), known L (16 N: the ledger's counters that are dealt with)
+//!   passed S? (an id: the consumer may have passed the events up to it without waiting for `settle`)
+//!   log L (2 N: the place in the topic's late log), mode S? (polls | runs, from the first use on)
 //!   running S? (the end of the run under way), last S? (the batch that was committed last), deleting BOOL?
-//!   the outstanding batch:  batch S, upto S (an id), late B (ids, 16 bytes each), noted B? (likewise), dealt L (16 N)
-//!   sweeps L? of M: shard N, count N, behind S (an id): a partition that was looked through in part
+//!   the outstanding batch:  batch S, upto S (an id), late B (ids, 16 bytes each), log_after L (2 N)
 //! ```
 //!
 //! It shares a partition with the consumer's report runs ([`RunKey`](crate::RunKey)).
@@ -15,13 +15,12 @@
 //! A writer replaces the whole item under its revision. A writer that loses reads the item and decides again, so every
 //! decision must be safe to make twice.
 
-use lately_keys::limits::LATE_SHARDS;
 use lately_keys::{Consumer, EventId, Topic, UnixMillis};
 use lately_model::{BatchToken, Revision, SettleSeconds};
 
 use crate::key::key;
-use crate::ledger_counters::LedgerCounters;
-use crate::record::{Record, maps, record};
+use crate::late_log::LatePlace;
+use crate::record::record;
 
 key! {
     /// The item of a consumer. Its text is the partition of the consumer and its runs.
@@ -62,35 +61,19 @@ record! {
         pub position: EventId = required("position"),
         /// The use of the consumer.
         pub mode: Option<ConsumerMode> = optional("mode"),
-        /// The ledger's counters that are dealt with.
-        pub known: LedgerCounters = required("known"),
+        /// The consumer may have passed the events up to this one without waiting for `settle`.
+        pub passed: Option<EventId> = optional("passed"),
+        /// The consumer's place in the topic's late log.
+        pub log: LatePlace = required("log"),
         /// The end of the run under way.
         pub running: Option<EventId> = optional("running"),
         /// The batch that was given out.
         pub outstanding: Option<Outstanding> = part_if("batch"),
-        /// At most one for each partition.
-        pub sweeps: Vec<Sweep> = list("sweeps"),
         /// The batch that was committed last.
         pub last: Option<BatchToken> = optional("last"),
         /// True if the consumer is being deleted.
         pub deleting: bool = flag(DELETING = "deleting"),
     }
-}
-
-record! {
-    /// A partition of the late ledger that is too long to be looked through at once.
-    pub struct Sweep {
-        /// The partition.
-        pub shard: u8 = required("shard"),
-        /// The partition's counter when the sweep began at the first entry.
-        pub count: u64 = required("count"),
-        /// All entries at or before this id that had landed by then are settled.
-        pub behind: EventId = required("behind"),
-    }
-}
-
-maps! {
-    Sweep if |sweep| sweep.shard < LATE_SHARDS;
 }
 
 record! {
@@ -102,16 +85,21 @@ record! {
         pub upto: EventId = required("upto"),
         /// Its events from behind the position, oldest first.
         pub late: Vec<EventId> = required("late"),
-        /// Its other events that were in the ledger when the batch was made, oldest first.
-        pub noted: Vec<EventId> = list("noted"),
-        /// The counters that are dealt with once the batch is committed.
-        pub dealt: LedgerCounters = required("dealt"),
+        /// The consumer's place in the late log once the batch is committed.
+        pub log_after: LatePlace = required("log_after"),
     }
 }
 
 impl Checkpoint {
-    /// A consumer that is being created.
-    pub fn new(consumer: &ConsumerKey, start: EventId, settle: SettleSeconds, incarnation: Revision) -> Self {
+    /// A consumer that is being created. `log_end` is the number of the last item of the topic's late log: the events
+    /// that the log names up to there are stored already.
+    pub fn new(
+        consumer: &ConsumerKey,
+        start: EventId,
+        settle: SettleSeconds,
+        log_end: u64,
+        incarnation: Revision,
+    ) -> Self {
         Self {
             consumer: consumer.clone(),
             incarnation,
@@ -120,13 +108,31 @@ impl Checkpoint {
             start,
             position: start,
             mode: None,
-            known: LedgerCounters::default(),
+            passed: None,
+            log: LatePlace::after(log_end),
             running: None,
             outstanding: None,
-            sweeps: Vec::new(),
             last: None,
             deleting: false,
         }
+    }
+
+    /// The consumer, which may have passed the events up to this one without waiting.
+    pub fn having_passed(self, id: EventId) -> Self {
+        let passed = self.passed.max(Some(id));
+        Self { passed, ..self }
+    }
+
+    /// The consumer with another settle time. If it is longer, events that the consumer has passed by now had less time.
+    pub fn with_settle(self, settle: SettleSeconds) -> Self {
+        let is_longer = settle > self.settle;
+        let changed = Self { settle, ..self };
+        if !is_longer {
+            return changed;
+        }
+        let upto = changed.outstanding.as_ref().map(|outstanding| outstanding.upto);
+        let reached = upto.max(changed.running).max(Some(changed.position)).unwrap_or(changed.position);
+        changed.having_passed(reached)
     }
 
     /// The last id whose event has had the time to land.
@@ -143,7 +149,7 @@ mod tests {
     use crate::tests::{ID, nightly};
 
     fn checkpoint() -> Checkpoint {
-        Checkpoint::new(&nightly(), EventId::MIN, SettleSeconds::default(), Revision::new(7))
+        Checkpoint::new(&nightly(), EventId::MIN, SettleSeconds::default(), 5, Revision::new(7))
     }
 
     /// Asserts that a checkpoint is stored as an item, and read back.
@@ -154,7 +160,6 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let zeros = || Value::list([0_u64; 16]);
         let before_all = "00000000-0000-7000-8000-000000000000";
         let new = Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", "CHECKPOINT")])
             .with("incarnation", 7_u64)
@@ -162,7 +167,7 @@ mod tests {
             .with("settle", 10_u64)
             .with("start", before_all)
             .with("position", before_all)
-            .with("known", zeros());
+            .with("log", Value::list([5_u64, 0]));
         assert_stored(&checkpoint(), &new);
         let runs = Checkpoint { mode: Some(ConsumerMode::Runs), ..checkpoint() };
         assert_stored(&runs, &new.clone().with("mode", "runs"));
@@ -170,6 +175,7 @@ mod tests {
         let id: EventId = ID.parse().unwrap();
         let all = Checkpoint {
             mode: Some(ConsumerMode::Polls),
+            passed: Some(id),
             running: Some(id),
             last: Some(BatchToken::new(Revision::new(7), Revision::new(8))),
             deleting: true,
@@ -177,26 +183,22 @@ mod tests {
                 batch: BatchToken::new(Revision::new(7), Revision::new(9)),
                 upto: id,
                 late: vec![id],
-                noted: vec![id],
-                dealt: LedgerCounters::default(),
+                log_after: LatePlace { number: 6, ids: 3 },
             }),
-            sweeps: vec![Sweep { shard: 3, count: 17, behind: id }],
             ..checkpoint()
         };
         let bytes =
             [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
-        let sweep = Item::new().with("shard", 3_u64).with("count", 17_u64).with("behind", ID);
         let stored = new
             .with("mode", "polls")
+            .with("passed", ID)
             .with("running", ID)
             .with("last", "7-8")
             .with("deleting", true)
             .with("batch", "7-9")
             .with("upto", ID)
             .with("late", Value::bytes(bytes))
-            .with("noted", Value::bytes(bytes))
-            .with("dealt", zeros())
-            .with("sweeps", Value::list([sweep]));
+            .with("log_after", Value::list([6_u64, 3]));
         assert_stored(&all, &stored);
     }
 
@@ -205,10 +207,9 @@ mod tests {
         for (name, value) in [
             ("settle", Value::from(3_601_u64)),
             ("mode", "both".into()),
-            ("known", Value::list([0_u64; 0])),
+            ("log", Value::list([0_u64; 3])),
             ("position", "x".into()),
             ("batch", "1-1".into()),
-            ("sweeps", Value::list([1_u64])),
         ] {
             Checkpoint::decode(&checkpoint().encode().with(name, value)).unwrap_err();
         }

@@ -57,3 +57,12 @@ impl<T: Display + FromStr> Form<T> for EightDigits {
         format!("{value:08}")
     }
 }
+
+/// A number below 10¹² with leading zeros, so that text sorts as numbers do.
+pub(crate) struct TwelveDigits;
+
+impl<T: Display + FromStr> Form<T> for TwelveDigits {
+    fn write(value: &T) -> impl Display {
+        format!("{value:012}")
+    }
+}

@@ -76,8 +76,7 @@ mod issuer;
 mod item;
 mod job;
 mod key;
-mod late;
-mod ledger_counters;
+mod late_log;
 pub mod limits;
 mod live;
 mod quota;
@@ -110,8 +109,7 @@ pub use self::{
     issuer::*,
     item::{Corrupt, EXPIRES_AT, INCARNATION, Item, REVISION, id_of_sort_key},
     job::*,
-    late::*,
-    ledger_counters::*,
+    late_log::*,
     live::*,
     quota::*,
     record::Record,

@@ -1,16 +1,16 @@
-//! Live timelines: the watch of their followers, and the notes of late events.
+//! Live timelines: the watch of their followers, and the notes of late entries of sources' timelines and feeds.
 //!
 //! ```text
 //! table   pk  ANNOUNCED#{topic}                                                     sk  #WATCH   of a topic
 //!         pk  LIVE#SOURCE#{source}   or   LIVE#FEED#{user}                          sk  #WATCH   of the others
-//!         pk  LIVE#TOPIC#{topic}   or   LIVE#SOURCE#{source}   or   LIVE#FEED#{user}    sk  {id}     a note
+//!         pk  LIVE#SOURCE#{source}   or   LIVE#FEED#{user}                          sk  {id}     a note
 //!   a watch: until N (milliseconds: the timeline is followed at least until then), expires_at N
-//!   a note: e B (the ids of late events: 16 bytes each), expires_at N,
-//!     gone N? (the topic that was created at this time, in milliseconds, is being deleted)
+//!   a note: e B (the ids of late events: 16 bytes each), expires_at N
 //! ```
 //!
-//! A topic's watch stands beside the announcements, because fan-out reads these for every new event anyway. The id of a
-//! note is made together with the note. It is not inverted, so followers read the oldest note first.
+//! A topic's watch stands beside the announcements, because fan-out reads these for every new event anyway. The followers
+//! of a topic read its late log (`late_log.rs`), so a topic has no notes. The id of a note is made together with the note.
+//! It is not inverted, so followers read the oldest note first.
 
 use std::fmt;
 
@@ -101,8 +101,6 @@ record! {
         pub id: EventId = of_key,
         /// The late events.
         pub events: Vec<EventId> = required("e"),
-        /// When the topic was created that is being deleted.
-        pub gone: Option<UnixMillis> = optional(GONE = "gone"),
     }
     key LateNoteKey { id, .. }
 }
@@ -115,7 +113,7 @@ mod tests {
     #[test]
     fn golden_bytes() {
         let timeline = Timeline::Topic("posts".parse().unwrap());
-        let item = WatchKey { timeline: timeline.clone() }.item(millis(1_120_500));
+        let item = WatchKey { timeline }.item(millis(1_120_500));
         let expected = Item::from([("pk", "ANNOUNCED#posts"), ("sk", "#WATCH")])
             .with("until", 1_120_500_u64)
             .with("expires_at", 1_121_u64);
@@ -125,13 +123,14 @@ mod tests {
 
         let id: EventId = ID.parse().unwrap();
         let events = vec![id, EventId::first_of(millis(5))];
+        let timeline = Timeline::Source("actor:ada".parse().unwrap());
         let item = LateNoteKey { timeline, id }.item(&events, 4_600);
         let bytes = [*events[0].as_uuid().as_bytes(), *events[1].as_uuid().as_bytes()].concat();
-        let expected = Item::from([("pk", "LIVE#TOPIC#posts"), ("sk", ID)])
+        let expected = Item::from([("pk", "LIVE#SOURCE#actor:ada"), ("sk", ID)])
             .with("e", Value::bytes(bytes))
             .with("expires_at", 4_600_u64);
         assert_eq!(item, expected);
-        assert_eq!(LateNote::decode(&item), Ok(LateNote { id, events, gone: None }));
+        assert_eq!(LateNote::decode(&item), Ok(LateNote { id, events }));
         assert!(LateNote::decode(&item.with("e", Value::bytes([1; 17]))).is_err());
     }
 }

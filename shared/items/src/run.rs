@@ -3,12 +3,12 @@
 //! ```text
 //! table   pk  CONSUMER#{topic}#{name}    sk  RUN#{id of the range's end}
 //!   incarnation N, from S (an id), announced_at N (milliseconds), group_by S, sum S?
-//!   seen L, known L (16 N each: the ledger's counters when the run was announced, and those that were dealt with then)
+//!   log_from N, log_to N (the run reads the items of the topic's late log after the first number, up to the second)
 //!   lease N (the end of the lease, in milliseconds; 0 if any process may continue at once), holder N (random bits)
 //!   while it is under way:  progress S? (an object's name), progress_at S? (an id), progress_events N?
 //!   once it is committed:   attempt S, events N, late N, bytes N, committed_at N
-//!                                        sk  LATE#{id of the range's end}#{page, 8 digits}
-//!   incarnation N, ids B? (16 bytes each), last BOOL? (this is the last page)
+//!                                        sk  LATE#{end of an earlier run}#{end of this run}#{page, 8 digits}
+//!   incarnation N, ids B (16 bytes each), expires_at N
 //! ```
 //!
 //! A run never expires: an import into the past looks up the run that covers an event, however old.
@@ -16,17 +16,16 @@
 //! The id is not inverted, so runs sort by their ends, oldest first. The run that covers an id is the first run at or
 //! after the id.
 //!
-//! The pages of the late events that a run reports are fixed before the run reports their events. Pages sort by number,
-//! so one query reads a run's whole list.
+//! The second item lists events that this run reports, although an earlier run covers them. So a later run that finds
+//! such an event in the late log again sees that it is reported. They expire once no record of the stream can come again.
 
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{Revision, RunFiles, RunSpec, RunView};
 
 use crate::ConsumerKey;
 use crate::form::EightDigits;
-use crate::item::{INCARNATION, Item};
+use crate::item::{EXPIRES_AT, Item};
 use crate::key::key;
-use crate::ledger_counters::LedgerCounters;
 use crate::record::{Record, record};
 
 key! {
@@ -65,10 +64,10 @@ record! {
         pub lease: UnixMillis = required(LEASE = "lease"),
         /// Random bits of the process that holds the lease.
         pub holder: u64 = required(HOLDER = "holder"),
-        /// The ledger's counters when the run was announced.
-        pub seen: LedgerCounters = required("seen"),
-        /// The ledger's counters that were dealt with then.
-        pub known: LedgerCounters = required("known"),
+        /// The run reads the items of the topic's late log after this number …
+        pub log_from: u64 = required("log_from"),
+        /// … up to this number.
+        pub log_to: u64 = required("log_to"),
     }
     key RunKey { consumer, to }
 }
@@ -114,11 +113,6 @@ impl Run {
         RunKey { consumer: self.consumer.clone(), to: self.to }
     }
 
-    /// The partitions of the ledger that this run looks at.
-    pub fn touched(&self) -> Vec<u8> {
-        self.seen.risen_since(&self.known)
-    }
-
     /// The run's item.
     pub fn encode(&self) -> Item {
         self.add_to(Item::at(&self.key()))
@@ -146,43 +140,45 @@ impl Run {
 }
 
 key! {
-    /// The item that holds a page of a run's late events.
-    pub struct LatePageKey {
-        /// The run's consumer.
+    /// The item that lists late events of an earlier run's range that a run reports.
+    pub struct ReportedLateKey {
+        /// The consumer.
         pub consumer: ConsumerKey,
-        /// The run's end.
+        /// The end of the earlier run, whose range covers the events.
+        pub covering: EventId,
+        /// The end of the run that reports them.
         pub to: EventId,
-        /// The page's number. A run has at most some fifty pages.
+        /// The page's number. A run has at most some hundred pages.
         pub page: u32 as EightDigits,
     }
-    Table: pk "{consumer}" sk "LATE#{to}#{page}"
+    Table: pk "{consumer}" sk "LATE#{covering}#{to}#{page}"
     const PREFIX
 }
 
-impl LatePageKey {
-    /// The prefix of one run's pages' sort keys.
-    pub fn prefix_of(to: EventId) -> String {
-        format!("LATE#{to}#")
+impl ReportedLateKey {
+    /// The prefix of the sort keys of all late events of one run's range.
+    pub fn prefix_of(covering: EventId) -> String {
+        format!("{}{covering}#", Self::PREFIX)
     }
 
-    /// The item of a page.
-    pub fn item(&self, incarnation: Revision, ids: &[EventId], last: bool) -> Item {
-        let page = LatePage { page: self.page, ids: ids.to_vec(), last };
-        page.add_to(Item::at(self)).with(INCARNATION, &incarnation)
+    /// The item of a page. It expires at this time, in unix seconds.
+    pub fn item(&self, incarnation: Revision, ids: &[EventId], expires_at: u64) -> Item {
+        let page = ReportedLate { to: self.to, incarnation, ids: ids.to_vec() };
+        page.add_to(Item::at(self)).with(EXPIRES_AT, expires_at)
     }
 }
 
 record! {
-    /// A page of a run's late events.
-    pub struct LatePage {
-        /// The page's number, counted from 0.
-        pub page: u32 = of_key,
-        /// The late events.
-        pub ids: Vec<EventId> = list("ids"),
-        /// True if no page comes after it.
-        pub last: bool = flag("last"),
+    /// Late events that a run reports.
+    pub struct ReportedLate {
+        /// The end of the run that reports them.
+        pub to: EventId = of_key,
+        /// The incarnation of the consumer.
+        pub incarnation: Revision = required("incarnation"),
+        /// The events.
+        pub ids: Vec<EventId> = required("ids"),
     }
-    key LatePageKey { page, .. }
+    key ReportedLateKey { to, .. }
 }
 
 #[cfg(test)]
@@ -205,22 +201,21 @@ mod tests {
             committed: None,
             lease: millis(9),
             holder: u64::MAX,
-            seen: LedgerCounters::default(),
-            known: LedgerCounters::default(),
+            log_from: 3,
+            log_to: 5,
         }
     }
 
     #[test]
     fn golden_bytes() {
-        let zeros = || Value::list([0_u64; 16]);
         let expected = Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", format!("RUN#{ID}").as_str())])
             .with("incarnation", 7_u64)
             .with("from", "00000000-0000-7000-8000-000000000000")
             .with("announced_at", 8_u64)
             .with("group_by", "type")
             .with("sum", "amount")
-            .with("seen", zeros())
-            .with("known", zeros())
+            .with("log_from", 3_u64)
+            .with("log_to", 5_u64)
             .with("lease", 9_u64)
             .with("holder", u64::MAX);
         assert_eq!(run().encode(), expected);
@@ -250,20 +245,19 @@ mod tests {
     }
 
     #[test]
-    fn golden_bytes_of_late_pages() {
-        let key = |page| LatePageKey { consumer: nightly(), to: ID.parse().unwrap(), page };
-        let stored = |page: &str| {
-            Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", format!("LATE#{ID}#{page}").as_str())])
-                .with("incarnation", 7_u64)
-        };
+    fn golden_bytes_of_reported_late_events() {
+        let covering: EventId = ID.parse().unwrap();
+        let key = ReportedLateKey { consumer: nightly(), covering, to: EventId::MAX, page: 3 };
         let bytes =
             [0x01, 0x90, 0xa4, 0xcd, 0xd3, 0xe7, 0x72, 0x22, 0x9f, 0x99, 0xfd, 0xb7, 0x4f, 0xee, 0xe7, 0x52];
-        let full = stored("00000003").with("ids", Value::bytes(bytes));
-        let ids = vec![ID.parse().unwrap()];
-        assert_eq!(key(3).item(Revision::new(7), &ids, false), full);
-        assert_eq!(LatePage::decode(&full), Ok(LatePage { page: 3, ids, last: false }));
-        let last = stored("00000000").with("last", true);
-        assert_eq!(key(0).item(Revision::new(7), &[], true), last);
-        assert_eq!(LatePage::decode(&last), Ok(LatePage { page: 0, ids: vec![], last: true }));
+        let sk = format!("LATE#{ID}#{}#00000003", EventId::MAX);
+        let stored = Item::from([("pk", "CONSUMER#billing#nightly"), ("sk", sk.as_str())])
+            .with("incarnation", 7_u64)
+            .with("ids", Value::bytes(bytes))
+            .with("expires_at", 100_u64);
+        assert_eq!(key.item(Revision::new(7), &[covering], 100), stored);
+        let reported =
+            ReportedLate { to: EventId::MAX, incarnation: Revision::new(7), ids: vec![covering] };
+        assert_eq!(ReportedLate::decode(&stored), Ok(reported));
     }
 }

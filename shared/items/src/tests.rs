@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::any_key::claims;
 use crate::attribute::AttributeValue;
 use crate::*;
-use lately_keys::limits::{LATE_SHARDS, SORT_KEY_BYTES};
+use lately_keys::limits::SORT_KEY_BYTES;
 use lately_keys::{
     Actor, Bucket, BucketWidth, Caller, ErasureId, EventId, IssueNumber, IssuePriority, IssueStatus, Key,
     QuotaKind, SessionId, Shard, Source, Subject, TableKey, Tick, Topic, UnixMillis, User,
@@ -142,7 +142,7 @@ fn queries_use_the_texts_of_the_keys() {
     assert_eq!(FeedEntryKey::partition(&parse("bob")), entry.pk);
     assert_eq!(FollowerKey::partition(&source, 7.into()), "FOLLOWERS#actor:ada#7");
     assert_eq!(
-        (PullMarkerKey::PREFIX, LeaverKey::PREFIX, LatePageKey::PREFIX),
+        (PullMarkerKey::PREFIX, LeaverKey::PREFIX, ReportedLateKey::PREFIX),
         ("#PULL#", "#LEFT#", "LATE#")
     );
     assert_eq!(RunKey::sort_key(parse(ID)), format!("RUN#{ID}"));
@@ -150,20 +150,17 @@ fn queries_use_the_texts_of_the_keys() {
     assert_eq!(IssueStatusKey::sort_key(IssueStatus::Open, number), "ISSUE#OPEN#00000042");
     let leaver = LeaverKey { source, shard: 7.into(), at: parse("2024-07-12T10:16:15Z"), user: parse("bob") };
     assert!(leaver.encode().sk.starts_with(&LeaverKey::since(leaver.at)));
-    let page = LatePageKey { consumer: nightly(), to: parse(ID), page: 7 }.encode();
-    assert!(page.sk.starts_with(&LatePageKey::prefix_of(parse(ID))));
+    let page = ReportedLateKey { consumer: nightly(), covering: parse(ID), to: EventId::MAX, page: 7 };
+    assert!(page.encode().sk.starts_with(&ReportedLateKey::prefix_of(parse(ID))));
 }
 
 #[test]
-fn every_late_event_lies_in_a_listed_partition() {
-    let listed: Vec<_> = (0..LATE_SHARDS).map(|shard| LateEventKey::partition(&nightly(), shard)).collect();
-    assert_eq!(listed.len(), 16);
-    assert_eq!((&*listed[0], &*listed[15]), ("LATE#billing#nightly#0", "LATE#billing#nightly#15"));
-    for low in 0..16 {
-        let id = EventId::new(parse::<EventId>(ID).tick(), 0.into(), low);
-        let key = LateEventKey { consumer: nightly(), id }.encode();
-        assert_eq!(Some(&key.pk), listed.get(usize::try_from(low).unwrap()));
-        assert_eq!(u64::from(LateEventKey::shard(id)), low);
+fn every_item_of_a_late_log_lies_in_a_listed_partition() {
+    let topic: Topic = parse("billing");
+    let listed: Vec<_> = (0..LATE_SLOTS).map(|slot| LateBatchKey::partition(&topic, slot)).collect();
+    assert_eq!((&*listed[0], &*listed[15]), ("LATE#billing#0", "LATE#billing#15"));
+    for number in 0..100 {
+        assert!(listed.contains(&LateBatchKey::new(topic.clone(), number).encode().pk));
     }
 }
 
@@ -195,8 +192,8 @@ fn a_second_text_for_the_same_key_is_refused() {
         ("USER#bob", "actor:ada"),
         ("TOPIC#posts", "2024-07-12"),
         ("CONSUMER#billing#nightly", ID),
-        ("CONSUMER#billing#nightly", "LATE#0190a4cd-d3e7-7222-9f99-fdb74feee752#7"),
-        ("CONSUMER#billing#nightly", "LATE#0190A4CD-D3E7-7222-9F99-FDB74FEEE752#00000007"),
+        ("LATE#billing#3", "35"),
+        ("LATE#billing#03", "000000000035"),
         ("JOB#push#0190a4cd-d3e7-7222-9f99-fdb74feee752#actor:ada#0", "00000000"),
     ] {
         assert_eq!(AnyKey::decode(pk, sk), None, "{pk} {sk}");
@@ -212,7 +209,7 @@ fn an_event_in_the_wrong_partition_is_refused() {
     ] {
         assert_eq!(EventKey::decode(pk, INVERTED), None, "{pk}");
     }
-    assert_eq!(LateEventKey::decode("LATE#billing#nightly#3", ID), None);
+    assert_eq!(LateBatchKey::decode("LATE#billing#3", "000000000036"), None);
     assert_eq!(SettingsKey::decode("SETTINGS#web", "SETTINGS#app"), None);
 }
 
@@ -237,7 +234,8 @@ fn the_longest_keys_fit_dynamodb() {
         LeaverKey { source, shard: 255.into(), at: UnixMillis::MAX, user: parse(&name) }.encode(),
         JobKey { job, page: 0 }.encode(),
         RunKey { consumer: consumer(), to: parse(ID) }.encode(),
-        LateEventKey { consumer: consumer(), id: parse(ID) }.encode(),
+        ReportedLateKey { consumer: consumer(), covering: parse(ID), to: parse(ID), page: 0 }.encode(),
+        LateBatchKey::new(parse(&name), 35).encode(),
         LateNoteKey { timeline: Timeline::Source(parse(&format!("subject:{name}"))), id: parse(ID) }.encode(),
         RepositoryKey { owner: parse(&part), repo: parse(&part) }.encode(),
         QuotaKey { holder: QuotaHolder::of_jwt(parse(&name), ""), kind: QuotaKind::Writes, number: u64::MAX }
@@ -344,14 +342,12 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
             .prop_map(|(repository, number)| IssueKey { repository, number }.into()),
         consumer_key().prop_map(AnyKey::from),
         (consumer_key(), id()).prop_map(|(consumer, to)| RunKey { consumer, to }.into()),
-        (consumer_key(), id(), 0..=99_999_999_u32).prop_map(|(consumer, to, page)| LatePageKey {
-            consumer,
-            to,
-            page
-        }
-        .into()),
+        (consumer_key(), id(), id(), 0..=99_999_999_u32)
+            .prop_map(|(consumer, covering, to, page)| ReportedLateKey { consumer, covering, to, page }.into()),
         (topic(), matching(NAME)).prop_map(|(topic, name)| AnnouncementKey { topic, name }.into()),
-        (consumer_key(), id()).prop_map(|(consumer, id)| LateEventKey { consumer, id }.into()),
+        topic().prop_map(|topic| LateLogKey { topic }.into()),
+        (topic(), 0..1_000_000_000_000_u64)
+            .prop_map(|(topic, number)| LateBatchKey::new(topic, number).into()),
         timeline().prop_map(|timeline| WatchKey { timeline }.into()),
         erasure().prop_map(|erasure| ErasureStepKey { erasure }.into()),
         (erasure(), 0..=99_999_999_u64).prop_map(|(erasure, page)| ErasedPageKey { erasure, page }.into()),

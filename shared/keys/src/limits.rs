@@ -24,9 +24,6 @@ pub const SHARDS: u16 = 256;
 /// Most spreads of a bucket. Their text stays within 2 KB, so the directory entry costs few units.
 pub const SPREADS: usize = 64;
 
-/// Partitions of a consumer's late ledger.
-pub const LATE_SHARDS: u8 = 16;
-
 /// Highest issue number: numbers are stored with eight digits.
 pub const ISSUE_NUMBER: u32 = 99_999_999;
 

@@ -6,7 +6,7 @@ use lately_items::{
     Backlog, Checkpoint, ConsumerKey, Idempotency, IssueKey, QuotaHolder, RepositoryKey, Run, StoredTopic,
 };
 use lately_keys::{EventId, QuotaKind, Source, Topic, User};
-use lately_model::{RequestsPerMinute, Revision};
+use lately_model::RequestsPerMinute;
 
 use crate::op::Op;
 
@@ -65,8 +65,8 @@ handles! {
     /// A consumer of a topic.
     pub consumer(consumer: &'a ConsumerKey) -> ConsumerHandle;
 
-    /// One incarnation of a consumer: its announcement and its late ledger.
-    pub(crate) incarnation(consumer: &'a ConsumerKey, incarnation: Revision) -> Incarnation;
+    /// The late log of a topic.
+    pub(crate) late_log(topic: &'a Topic) -> LateLogHandle;
 
     /// One poll of a consumer, from the checkpoint that it read.
     pub(crate) polling(checkpoint: &'a Checkpoint, stored: &'a StoredTopic) -> Polling;
@@ -89,7 +89,7 @@ handles! {
     /// The feed of a user.
     pub feed(user: &'a User) -> FeedHandle;
 
-    /// The notes for live followers.
+    /// The notes for live followers of sources and feeds.
     pub(crate) live_notes() -> LiveNotes;
 
     /// The issues of all repositories.

@@ -54,6 +54,7 @@ mod idempotency;
 mod issue;
 mod issuer_keys;
 mod lane;
+mod late_log;
 mod latest;
 pub mod limits;
 mod list;

@@ -104,7 +104,7 @@ pub const WRITE_MILLIS: u64 = 15_000;
 
 /// Fan-out notes an entry that lands this long after its event's time, if the timeline is followed. A follower looks for
 /// two seconds; the difference covers differences between clocks, and reads that are eventually consistent.
-pub const NOTED_AFTER_MILLIS: u64 = 1_000;
+pub const STORED_LATE_MILLIS: u64 = 1_000;
 
 /// A watch holds for this long.
 pub const WATCH_MILLIS: u64 = 120_000;
@@ -178,15 +178,22 @@ pub const ENTRIES_PER_QUERY: u32 = 200;
 /// source copies more.
 pub const QUERIES_PER_STEP: u32 = 20;
 
-/// Settled late events are kept for this long, because fan-out needs them if a stream record is delivered again. A failed
-/// record is kept for at most 90 days.
-pub const REDELIVERED_SECONDS: u64 = 100 * 24 * 60 * 60;
+/// The items of a late log are kept for this long, and the lists of reported late events: longer than any reader stops,
+/// and longer than a failed record is kept, which is 90 days at most.
+pub const LATE_LOG_SECONDS: u64 = 100 * 24 * 60 * 60;
 
-/// Late events that one run reports: a list of 1.6 MB. The next run reports the rest.
-pub const LATE_PER_RUN: usize = 100_000;
+/// The most items of the late log that one run reads: some hundred thousand events of an import. The next run reads the rest.
+pub const LATE_ITEMS_PER_RUN: u64 = 2_000;
 
-/// A reporter's clock and DynamoDB's clock differ by at most this: the only assumption about clocks. So an event that
-/// landed longer than this before a run was announced was in the table when the run read it.
+/// The clock of a process that reads a topic as a consumer, and DynamoDB's clock, differ by at most this: the only
+/// assumption about clocks. Both are AWS's.
+pub const CLOCK_SKEW_MILLIS: u64 = 5_000;
+
+/// A follower looks for two seconds for an event. For events that are stored in the last second of them it also reads the
+/// late log, because clocks differ a little, and because its reads are eventually consistent.
+pub const FOLLOWERS_SKEW_MILLIS: u64 = ASCENDING_LAG_MILLIS - STORED_LATE_MILLIS;
+
+/// The clocks of two processes, or of a process and DynamoDB, differ by less than this, where the margin costs nothing.
 pub const CLOCKS_APART_MILLIS: u64 = 60_000;
 
 /// A spread lasts this long, from the time of the event that was refused, or from its last renewal.
@@ -244,7 +251,7 @@ const _: () = {
     assert!(WATCH_MILLIS > 2 * WATCH_EVERY.as_secs() * 1000);
     assert!(WATCH_MILLIS - WATCH_EVERY.as_secs() * 1000 > RESUMED_MILLIS);
     assert!(NOTES_EVERY.as_millis() < 2 * IDLE_LOOKS.as_millis());
-    assert!(NOTED_AFTER_MILLIS < ASCENDING_LAG_MILLIS);
+    assert!(STORED_LATE_MILLIS < ASCENDING_LAG_MILLIS);
     assert!(WAVE_BUCKETS <= QUERIES_AT_ONCE);
     assert!(COMPARED_ENTRIES as usize <= lately_table::limits::BATCH_KEYS);
     assert!(POINTERS_AT_FIRST <= lately_table::limits::BATCH_KEYS);

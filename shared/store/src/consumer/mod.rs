@@ -1,25 +1,16 @@
 //! Consumers: named readers of a topic, each with a checkpoint. No event that lands late is lost to them.
 //!
-//! A consumer reads oldest first, up to a watermark some seconds behind now. An event gets its id before it lands,
-//! clocks differ, writes stall, and imports write into the past. So an event can land behind the position of a consumer
-//! that has already read past it. Three parts find such an event:
+//! A consumer reads oldest first, up to a watermark some seconds behind now. An event can land behind the position of a
+//! consumer that has already read past it. The topic's late log (`late_log/`) names such events, and the consumer reads
+//! the log from a place of its own.
 //!
-//! - **Announcement** (`announcement.rs`): a consumer that is about to read up to an id `to` first announces `to`
-//!   durably. Then it reads the directory and the shards consistently.
-//! - **Ledger** (`ledger.rs`): fan-out sees every event after the event has landed, and only then reads the
-//!   announcements. An event at or before `to` is a *candidate*: the consumer may have read past it before it landed.
-//!   No such event is missed: if it landed after the announcement was made, fan-out reads that announcement. Fan-out
-//!   notes the candidate in the ledger, and then counts the candidate's partition.
-//! - **Counters** (`items/ledger_counters.rs`): a reader looks only at partitions whose counters rose since it last settled all
-//!   their entries.
-//!
-//! The reader decides about each candidate. A report looks the event up in the files of the run that covers it
-//! (`run/late.rs`), which is exact. A poll gives an event behind the position again, as late; after the position, the
-//! batch that contains the event settles its entry.
+//! The reader decides about each late event. A report looks the event up in the files of the run that covers it
+//! (`run/late.rs`), which is exact. A poll gives an event behind the position again, as late (`poll.rs`).
 //!
 //! | for | see |
 //! | --- | --- |
 //! | a consumer's state | `items/consumer.rs` |
+//! | what fan-out must know of a consumer | `announcement.rs` |
 //! | creating a consumer, changing its state, and its view | `status.rs` |
 //! | the next batch | `poll.rs` |
 //! | committing a batch, and seeking | `position.rs` |
@@ -31,21 +22,17 @@
 //! names it.
 
 mod announcement;
-mod ledger;
 mod poll;
 mod position;
 mod remove;
 mod status;
 
-use lately_items::{Checkpoint, ConsumerKey, INCARNATION, Run};
+use lately_items::{Checkpoint, ConsumerKey};
 use lately_keys::CursorError;
-use lately_model::Revision;
-use lately_table::{Condition, TableError};
+use lately_table::TableError;
 
 use crate::error::TopicError;
-use crate::handle::Incarnation;
 use crate::limits::CONSUMERS;
-use crate::op::Op;
 
 /// The topic has no such consumer, or the consumer is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -88,19 +75,4 @@ pub(crate) fn existing(
 ) -> Result<Checkpoint, ConsumerNotFound> {
     let found = found.filter(|found| !found.deleting);
     found.ok_or_else(|| ConsumerNotFound { consumer: consumer.clone() })
-}
-
-impl<'a> Incarnation<'a> {
-    pub(crate) const fn of(op: &'a Op, checkpoint: &'a Checkpoint) -> Self {
-        Self { op, consumer: &checkpoint.consumer, incarnation: checkpoint.incarnation }
-    }
-
-    pub(crate) const fn of_run(op: &'a Op, run: &'a Run) -> Self {
-        Self { op, consumer: &run.consumer, incarnation: run.incarnation }
-    }
-}
-
-/// The condition that an item belongs to an incarnation of a consumer.
-pub(crate) fn is_of(incarnation: Revision) -> Condition {
-    Condition::equals(INCARNATION, &incarnation)
 }

@@ -6,27 +6,25 @@
 //! large for one response, it is cut short and gets another token: nobody can have committed events that they were not
 //! given.
 //!
-//! The watermark is announced before anything is read. So an event that lands behind the watermark is noted in the
-//! ledger, and given later, as late. It may have been given before: its record does not show whether it landed before
-//! the announcement, and polls have no files to look into. But a batch lists those of its events that the ledger had
-//! before, and its commit settles their entries, too. An event that is noted after its batch was read comes again.
+//! A poll first reads the topic's late log from the consumer's place, and then the range. A late event behind the position
+//! is given once more, because a poll cannot know whether the consumer had it before. A late event after the position is
+//! not taken from the log: it is stored already, so the range holds it when the consumer gets there. The consumer's place in the
+//! log moves with the commit.
 //!
-//! The ledger keeps settled entries for a while. A poll looks through the ledger as far as one request may read, stores
-//! how far it came, and continues there the next time.
+//! Late events take at most half of a batch (of a batch of one, all of it), so new events go on while an import is
+//! given.
 //!
-//! A poll that finds nothing costs three reads (the checkpoint, the directory, and one of each shard of the bucket at
-//! the position) and one write (the announcement). Each batch costs one more write, and so does its commit.
+//! A poll that finds nothing reads the checkpoint, the end of the log, the directory, and each shard of the bucket at the
+//! position; it writes nothing. Each batch costs one write, and so does its commit.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use lately_items::{Checkpoint, ConsumerMode, LedgerCounters, Outstanding, Sweep};
+use lately_items::{Checkpoint, ConsumerMode, LatePlace, Outstanding};
 use lately_keys::EventId;
 use lately_model::{BatchToken, Event, EventQuery, PollRequest, Polled};
 use lately_table::limits::BATCH_KEYS;
 use lately_table::{Guarded, Rounds, TableError, put_revised};
 
-use crate::consumer::{ConsumerError, ConsumerNotFound, existing};
-use crate::handle::{ConsumerHandle, Incarnation, Polling};
+use crate::consumer::{ConsumerError, existing};
+use crate::handle::{ConsumerHandle, Polling};
 use crate::latest::page::{DraftEnd, PageItem};
 use crate::limits::{PAGE_BYTES, POINTERS_AT_FIRST};
 use crate::span::IdRange;
@@ -34,44 +32,20 @@ use crate::span::IdRange;
 /// A poll's response, and the checkpoint that must be written before the response is given.
 type PreparedPoll = (Polled, Option<Checkpoint>);
 
-/// The late events of a batch, and what a poll found in the ledger.
-#[derive(Default)]
-struct Late {
-    /// The other unsettled entries, each with its partition.
-    left: BTreeMap<EventId, u8>,
-    /// Unsettled entries after the position.
-    noted: BTreeSet<EventId>,
-    /// The partitions that hold no other unsettled entries than these, and their counters.
-    whole: Vec<(u8, u64)>,
+/// The late events of a batch.
+#[derive(Debug, Default)]
+struct LateEvents {
     events: Vec<Event>,
     /// Their bytes as sent.
     bytes: usize,
-    /// True if the response has no room for the next late event.
-    is_full: bool,
-    /// True if there are more late events.
-    more: bool,
-    /// The counters that are dealt with once these events are committed.
-    dealt: LedgerCounters,
-    /// The partitions that were looked through in part.
-    sweeps: Vec<Sweep>,
+    /// The consumer's place in the log after them.
+    after: LatePlace,
+    /// True if the log has more items.
+    has_more: bool,
 }
 
-impl Late {
-    /// Takes as many events as fit.
-    fn take(&mut self, events: Vec<Event>) {
-        for event in events {
-            let bytes = event.sent_bytes();
-            if self.bytes + bytes > PAGE_BYTES && !self.events.is_empty() {
-                self.is_full = true;
-                self.more = true;
-                return;
-            }
-            self.bytes += bytes;
-            self.left.remove(&event.id);
-            self.events.push(event);
-        }
-    }
-}
+/// An id of the late log that is to be given, and its place.
+type LateId = (LatePlace, EventId);
 
 impl ConsumerHandle<'_> {
     /// The outstanding batch of a consumer, or its next batch if there is none.
@@ -112,41 +86,38 @@ impl Polling<'_> {
         let checkpoint = self.checkpoint;
         let limit = usize::from(request.limit.get());
         let watermark = checkpoint.watermark(self.op.now());
-        // The announcement comes before every read: from now on, fan-out notes each event that lands behind the
-        // watermark.
-        let seen = Incarnation::of(self.op, checkpoint).announce_poll(watermark).await?;
-        let seen = seen.ok_or_else(|| ConsumerNotFound { consumer: checkpoint.consumer.clone() })?;
-        let late = self.late_events(&seen, limit).await?;
-        let ahead = self.ahead(watermark, limit, &late).await?;
-        let caught_up = !ahead.has_more && !late.more;
-        let Late { events: late, noted, dealt, sweeps, .. } = late;
+        // The log comes first: an event that it names is stored, so the range that is read afterwards holds it.
+        let late = self.late_events((limit / 2).max(1)).await?;
+        let ahead = self.ahead(watermark, limit - late.events.len(), late.bytes).await?;
+        let caught_up = !ahead.has_more && !late.has_more;
         let revision = checkpoint.revision.next();
-        if late.is_empty() && ahead.position.is_none() {
-            let polled = Polled { batch: None, events: Vec::new(), late, caught_up };
-            // The next poll need not look again at partitions whose entries are all settled.
-            let known = checkpoint.known.max(&dealt);
-            let is_new = (known, &sweeps) != (checkpoint.known, &checkpoint.sweeps);
-            let next = is_new.then(|| Checkpoint { revision, known, sweeps, ..checkpoint.clone() });
-            return Ok((polled, next));
+        if late.events.is_empty() && ahead.position.is_none() {
+            let polled = Polled { batch: None, events: Vec::new(), late: Vec::new(), caught_up };
+            if late.after == checkpoint.log {
+                return Ok((polled, None));
+            }
+            let next = Checkpoint { revision, log: late.after, ..checkpoint.clone() };
+            return Ok((polled, Some(next)));
         }
         let batch = BatchToken::new(checkpoint.incarnation, revision);
-        let ids = late.iter().map(|event| event.id).collect();
-        let noted = ahead.events.iter().map(|event| event.id).filter(|id| noted.contains(id)).collect();
-        let upto = ahead.position.unwrap_or(checkpoint.position);
-        let outstanding = Some(Outstanding { batch, upto, late: ids, noted, dealt });
-        let next = Some(Checkpoint { revision, outstanding, sweeps, ..checkpoint.clone() });
-        Ok((Polled { batch: Some(batch), events: ahead.events, late, caught_up }, next))
+        let outstanding = Outstanding {
+            batch,
+            upto: ahead.position.unwrap_or(checkpoint.position),
+            late: late.events.iter().map(|event| event.id).collect(),
+            log_after: late.after,
+        };
+        let next = Checkpoint { revision, outstanding: Some(outstanding), ..checkpoint.clone() };
+        Ok((Polled { batch: Some(batch), events: ahead.events, late: late.events, caught_up }, Some(next)))
     }
 
     /// Gives the outstanding batch again. It does not look for events behind the batch.
     async fn again(self, outstanding: &Outstanding) -> Result<PreparedPoll, ConsumerError> {
         let checkpoint = self.checkpoint;
         let topic = self.op.topic(&checkpoint.consumer.topic);
-        let events = topic.find_events(self.stored.settings.bucket, &outstanding.late).await?;
-        let bytes = events.iter().map(Event::sent_bytes).sum();
-        let late = Late { events, bytes, ..Late::default() };
-        let limit = usize::from(lately_model::limits::POLL_EVENTS);
-        let ahead = self.ahead(outstanding.upto, limit, &late).await?;
+        let late = topic.find_events(self.stored.settings.bucket, &outstanding.late).await?;
+        let late_bytes = late.iter().map(Event::sent_bytes).sum();
+        let limit = usize::from(lately_model::limits::POLL_EVENTS) - late.len();
+        let ahead = self.ahead(outstanding.upto, limit, late_bytes).await?;
         let mut batch = outstanding.batch;
         let mut next = None;
         if ahead.has_more {
@@ -156,104 +127,109 @@ impl Polling<'_> {
             let outstanding = Some(Outstanding { batch, upto, ..outstanding.clone() });
             next = Some(Checkpoint { revision, outstanding, ..checkpoint.clone() });
         }
-        let polled = Polled { batch: Some(batch), events: ahead.events, late: late.events, caught_up: false };
+        let polled = Polled { batch: Some(batch), events: ahead.events, late, caught_up: false };
         Ok((polled, next))
     }
 
-    /// The events of the unsettled entries up to the position, oldest first, as many as may be given. Entries of
-    /// deleted events are settled.
-    async fn late_events(self, seen: &LedgerCounters, limit: usize) -> Result<Late, TableError> {
+    /// The next late events behind the position, at most so many, oldest first. Events that were deleted are passed over.
+    async fn late_events(self, most: usize) -> Result<LateEvents, TableError> {
         let checkpoint = self.checkpoint;
-        let topic = self.op.topic(&checkpoint.consumer.topic);
-        let mut late = self.waiting(seen, limit).await?;
-        late.more |= late.left.len() > limit;
-        let ids: Vec<_> = late.left.keys().copied().take(limit).collect();
+        let log = self.op.late_log(&checkpoint.consumer.topic);
+        let end = log.end().await?;
+        if end <= checkpoint.log.number {
+            return Ok(LateEvents { after: checkpoint.log, ..LateEvents::default() });
+        }
+        let (ids, place) = self.late_ids(end, most).await?;
+        let mut late = LateEvents { after: place, ..LateEvents::default() };
         // Events may be large. The first step reads no more than fit at the largest size; later steps go by the mean
         // size of the events before.
-        let (mut rest, mut step) = (&*ids, POINTERS_AT_FIRST);
+        let mut rest = &*ids;
+        let mut step = POINTERS_AT_FIRST;
         while !rest.is_empty() {
             let is_spent = self.op.table.is_spent() && rest.len() < ids.len();
-            if late.is_full || is_spent {
-                late.more = true;
+            let (next, behind) = rest.split_at(step.min(rest.len()));
+            let stopped_at = if is_spent { Some(next[0].0) } else { self.take(next, &mut late).await? };
+            if let Some(place) = stopped_at {
+                late.after = place;
                 break;
             }
-            let (next, behind) = rest.split_at(step.min(rest.len()));
             rest = behind;
-            let events = topic.find_events(self.stored.settings.bucket, next).await?;
-            let is_there = |id: &EventId| events.binary_search_by_key(id, |event| event.id).is_ok();
-            let gone: Vec<_> = next.iter().copied().filter(|id| !is_there(id)).collect();
-            Incarnation::of(self.op, checkpoint).settle(&gone, GONE).await?;
-            late.take(events);
             if let Some(mean) = late.bytes.checked_div(late.events.len()) {
                 step = (PAGE_BYTES.saturating_sub(late.bytes) / mean.max(1)).clamp(1, BATCH_KEYS);
             }
-            for id in &gone {
-                late.left.remove(id);
-            }
         }
-        for (shard, count) in std::mem::take(&mut late.whole) {
-            if late.left.values().all(|other| *other != shard) {
-                late.dealt.raise(shard, count);
-            }
-        }
+        late.events.sort_unstable_by_key(|event| event.id);
+        late.has_more = late.after < LatePlace::after(end);
         Ok(late)
     }
 
-    /// Finds the unsettled entries of the partitions whose counters rose, until the request may read no more. It begins
-    /// with a random partition, so that each partition gets its turn.
-    async fn waiting(self, seen: &LedgerCounters, limit: usize) -> Result<Late, TableError> {
-        let Checkpoint { known, position, sweeps, .. } = self.checkpoint;
-        let mut risen = seen.risen_since(known);
-        let mut waiting = Late { dealt: *known, ..Late::default() };
-        if risen.is_empty() {
-            return Ok(waiting);
-        }
-        let first = self.op.ambient().entropy() % risen.len() as u128;
-        risen.rotate_left(usize::try_from(first).unwrap_or_default());
-        for (walks, shard) in risen.into_iter().enumerate() {
-            let sweep = sweeps.iter().find(|sweep| sweep.shard == shard);
-            if walks > 0 && self.op.table.is_spent() {
-                waiting.sweeps.extend(sweep.cloned());
-                waiting.more = true;
-                continue;
+    /// The ids of the log from the consumer's place up to the item `end` that are behind the position, at most so many, and
+    /// the place after them. Ends early if the request may read no more.
+    async fn late_ids(self, end: u64, most: usize) -> Result<(Vec<LateId>, LatePlace), TableError> {
+        let Checkpoint { consumer, position, start, .. } = self.checkpoint;
+        let log = self.op.late_log(&consumer.topic);
+        let mut place = self.checkpoint.log;
+        let mut ids: Vec<LateId> = Vec::new();
+        while place.number < end {
+            for batch in log.read(place, end).await? {
+                for id in batch.ids.iter().skip(usize::try_from(place.ids).unwrap_or(usize::MAX)) {
+                    let is_behind = start < id && id <= position;
+                    if is_behind && !ids.iter().any(|(_, known)| known == id) {
+                        if ids.len() == most {
+                            return Ok((ids, place));
+                        }
+                        ids.push((place, *id));
+                    }
+                    place.ids += 1;
+                }
+                place = LatePlace::after(batch.number);
             }
-            let count = sweep.map_or(seen.of(shard), |sweep| sweep.count);
-            let ledger = Incarnation::of(self.op, self.checkpoint);
-            let walked = ledger.walk(shard, sweep.map(|sweep| sweep.behind), *position, limit).await?;
-            // An event that landed since the sweep began may lie before the place that the sweep had reached.
-            let begins_again = !walked.is_cut && count < seen.of(shard);
-            if !walked.is_cut && walked.ahead.is_empty() {
-                waiting.whole.push((shard, count));
-            } else if !begins_again {
-                waiting.sweeps.extend(walked.behind.map(|behind| Sweep { shard, count, behind }));
+            if self.op.table.is_spent() {
+                break;
             }
-            waiting.more |= walked.is_cut || begins_again;
-            waiting.left.extend(walked.ids.into_iter().map(|id| (id, shard)));
-            waiting.noted.extend(walked.ahead);
         }
-        waiting.sweeps.sort_unstable_by_key(|sweep| sweep.shard);
-        Ok(waiting)
+        Ok((ids, place))
     }
 
-    /// The events after the position and up to an end, as many as may be given beside the late events.
-    async fn ahead(self, to: EventId, limit: usize, late: &Late) -> Result<DraftEnd<Event>, TableError> {
+    /// Takes as many of some late events as fit into the response. Returns the place of the first that does not fit.
+    async fn take(self, ids: &[LateId], late: &mut LateEvents) -> Result<Option<LatePlace>, TableError> {
+        let topic = self.op.topic(&self.checkpoint.consumer.topic);
+        let mut sorted: Vec<EventId> = ids.iter().map(|(_, id)| *id).collect();
+        sorted.sort_unstable();
+        let mut events = topic.find_events(self.stored.settings.bucket, &sorted).await?;
+        for (place, id) in ids {
+            let Some(index) = events.iter().position(|event| event.id == *id) else { continue };
+            let bytes = events[index].sent_bytes();
+            if late.bytes + bytes > PAGE_BYTES && !late.events.is_empty() {
+                return Ok(Some(*place));
+            }
+            late.bytes += bytes;
+            late.events.push(events.swap_remove(index));
+        }
+        Ok(None)
+    }
+
+    /// The events after the position and up to an end, at most so many, as far as they fit beside the late events.
+    async fn ahead(
+        self,
+        to: EventId,
+        limit: usize,
+        late_bytes: usize,
+    ) -> Result<DraftEnd<Event>, TableError> {
         let ids = self.checkpoint.position.just_after().and_then(|first| IdRange::new(first, to));
-        let limit = limit.saturating_sub(late.events.len());
         if ids.is_none() || limit == 0 {
             return Ok(DraftEnd { events: Vec::new(), position: None, has_more: ids.is_some() });
         }
         let query = EventQuery { consistent: true, ..EventQuery::default() };
         let topic = self.op.topic(&self.checkpoint.consumer.topic);
-        let ahead = topic.first_events(self.stored, &query, ids, limit, late.bytes).await?;
+        let ahead = topic.first_events(self.stored, &query, ids, limit, late_bytes).await?;
         // A page takes its first event whatever the event's size. But in this response, late events come before it.
-        if let ([only], false) = (&*ahead.events, late.events.is_empty())
-            && late.bytes + only.sent_bytes() > PAGE_BYTES
+        if let [only] = &*ahead.events
+            && late_bytes > 0
+            && late_bytes + only.sent_bytes() > PAGE_BYTES
         {
             return Ok(DraftEnd { events: Vec::new(), position: None, has_more: true });
         }
         Ok(ahead)
     }
 }
-
-/// The `by` of a settled entry whose event has been deleted.
-const GONE: &str = "gone";

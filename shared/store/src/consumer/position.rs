@@ -5,11 +5,11 @@ use lately_keys::{EventId, UnixMillis};
 use lately_model::{BatchToken, ConsumerView, Seek, SeekTo, Start};
 
 use crate::consumer::{ConsumerError, existing};
-use crate::handle::{ConsumerHandle, Incarnation};
+use crate::handle::ConsumerHandle;
 
 impl ConsumerHandle<'_> {
-    /// Commits the outstanding batch: its events' entries are settled, and the position moves to its end. Committing
-    /// the last committed batch again has no effect.
+    /// Commits the outstanding batch: the position moves to its end. Committing the last committed batch again has no
+    /// effect.
     pub async fn commit(self, batch: BatchToken) -> Result<(), ConsumerError> {
         self.op.topic(&self.consumer.topic).stored().await?;
         let checkpoint = existing(self.checkpoint().await?, self.consumer)?;
@@ -17,20 +17,13 @@ impl ConsumerHandle<'_> {
             _ if found.last == Some(batch) => Ok(None),
             Some(outstanding) if outstanding.batch == batch => Ok(Some(Checkpoint {
                 position: outstanding.upto,
-                known: found.known.max(&outstanding.dealt),
+                log: outstanding.log_after,
                 last: Some(batch),
                 outstanding: None,
                 ..found.clone()
             })),
             _ => Err(ConsumerError::StaleBatch),
         };
-        let (Some(_), Some(outstanding)) = (commit(&checkpoint)?, &checkpoint.outstanding) else {
-            return Ok(());
-        };
-        // A batch that was cut short no longer holds the events after its end.
-        let noted = outstanding.noted.iter().filter(|id| **id <= outstanding.upto);
-        let given: Vec<_> = outstanding.late.iter().chain(noted).copied().collect();
-        Incarnation::of(self.op, &checkpoint).settle(&given, &batch.to_string()).await?;
         existing(self.change(Some(checkpoint), commit).await?, self.consumer)?;
         Ok(())
     }
@@ -44,22 +37,19 @@ impl ConsumerHandle<'_> {
         let checkpoint = existing(self.checkpoint().await?, self.consumer)?;
         let now = self.op.now();
         let position = before(seek.to, now);
+        let passed = position.min(EventId::last_of(now));
         let moved = |found: &Checkpoint| {
             if found.mode == Some(ConsumerMode::Runs) {
                 return Err(ConsumerError::HasRuns);
             }
-            let start = found.start.min(position);
-            Ok(Some(Checkpoint { start, position, outstanding: None, ..found.clone() }))
+            let moved = Checkpoint {
+                start: found.start.min(position),
+                position,
+                outstanding: None,
+                ..found.clone()
+            };
+            if position > found.position { Ok(Some(moved.having_passed(passed))) } else { Ok(Some(moved)) }
         };
-        moved(&checkpoint)?;
-        // The announcement comes first: fan-out then notes more candidates than necessary, and never too few.
-        let incarnation = Incarnation::of(self.op, &checkpoint);
-        if position < checkpoint.start {
-            incarnation.lower_start(position).await?;
-        }
-        if position > checkpoint.position {
-            incarnation.announce_poll(position.min(EventId::last_of(now))).await?;
-        }
         let checkpoint = existing(self.change(Some(checkpoint), moved).await?, self.consumer)?;
         Ok(self.view_of(&checkpoint, &stored).await?)
     }

@@ -1,22 +1,17 @@
 //! Deleting a consumer, with everything that was written for it.
 //!
-//! The deletion first marks the consumer, so that nothing new is begun for it. It ends the announcement next, so that
-//! fan-out notes nothing more. Then it deletes the runs and the ledger, and last the consumer itself together
-//! with its announcement. A later request that finds the mark continues the deletion. A deletion that is delayed deletes only items of its own
-//! incarnation or of an earlier one.
-//!
-//! A fan-out batch that read the announcement before may still note an event. Nobody reads that entry, and a later
-//! consumer of the same name sees that it belongs to another incarnation. When the batch then finds no announcement, it
-//! lets the entry expire.
+//! The deletion first marks the consumer and its announcement, in one transaction, so that nothing new is begun for it
+//! and fan-out no longer looks after it. Then it deletes the runs and the lists of late events that they report, and last
+//! the consumer itself together with its announcement. A later request that finds the mark continues the deletion. A
+//! deletion that is delayed deletes only items of its own incarnation or of an earlier one.
 
-use lately_items::{Announcement, Checkpoint, INCARNATION, LateEventKey, LatePageKey, RunKey};
-use lately_keys::limits::LATE_SHARDS;
+use lately_items::{Announcement, Checkpoint, INCARNATION, ReportedLateKey, RunKey};
 use lately_keys::{Key, TableKey};
 use lately_model::Revision;
 use lately_table::{Condition, Fault, Query, Rounds, TableError, Transacted, Transaction};
 
 use crate::at_once::run_each;
-use crate::handle::{ConsumerHandle, Incarnation};
+use crate::handle::ConsumerHandle;
 use crate::limits::WRITES_AT_ONCE;
 
 impl ConsumerHandle<'_> {
@@ -40,12 +35,9 @@ impl ConsumerHandle<'_> {
             Ok::<_, TableError>((!found.deleting).then_some(marked))
         };
         let Some(marked) = self.change(found, mark).await? else { return Ok(true) };
-        let ours = Incarnation::of(self.op, &marked);
-        ours.end_announcement().await?;
         let items = Query::partition(self.consumer.to_string());
-        let items = [LatePageKey::PREFIX, RunKey::PREFIX].map(|prefix| items.clone().begins_with(prefix));
-        let ledger = (0..LATE_SHARDS).map(|shard| LateEventKey::partition(self.consumer, shard));
-        for query in items.into_iter().chain(ledger.map(Query::partition)) {
+        for prefix in [ReportedLateKey::PREFIX, RunKey::PREFIX] {
+            let query = items.clone().begins_with(prefix);
             if !self.delete_all(query, marked.incarnation).await? {
                 return Ok(false);
             }
@@ -55,7 +47,7 @@ impl ConsumerHandle<'_> {
         loop {
             let transaction = Transaction::new(self.op.ambient())
                 .delete_if(self.consumer.encode(), is_up_to(marked.incarnation))
-                .delete_if(Announcement::key(self.consumer).encode(), is_up_to(marked.incarnation));
+                .delete_if(Announcement::key_of(self.consumer).encode(), is_up_to(marked.incarnation));
             match transaction.commit(&self.op.table).await? {
                 Transacted::Cancelled { faults, .. } if !faults.iter().any(Fault::is_condition) => {
                     rounds.lose_and_pause().await?;

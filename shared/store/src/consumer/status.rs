@@ -1,14 +1,20 @@
 //! Creating and changing a consumer, and its view.
+//!
+//! A consumer's announcement follows from its checkpoint. A change of both is one transaction, under the checkpoint's
+//! revision: so an announcement is never older than a position that fan-out must know of.
 
-use lately_items::{Announcement, Checkpoint, StoredTopic};
+use lately_items::{Announcement, Checkpoint, LatePlace, StoredTopic};
 use lately_keys::{EventId, TableKey};
 use lately_model::{ConsumerView, EventQuery, NewConsumer, SeekTo};
-use lately_table::{Condition, Guarded, Rounds, TableError, Transacted, Transaction, put_revised};
+use lately_table::limits::BATCH_KEYS;
+use lately_table::{
+    Condition, Guarded, REVISION, Rounds, TableError, Transacted, Transaction, put_revised,
+};
 
 use crate::consumer::position::before;
 use crate::consumer::{ConsumerError, existing};
 use crate::error::TopicError;
-use crate::handle::{ConsumerHandle, Incarnation};
+use crate::handle::ConsumerHandle;
 use crate::limits::CONSUMERS;
 use crate::span::IdRange;
 
@@ -18,7 +24,8 @@ impl ConsumerHandle<'_> {
         let stored = self.op.topic(&self.consumer.topic).stored().await?;
         let start = before(SeekTo::Start(wanted.start), self.op.now());
         let settle = wanted.settle_seconds.unwrap_or_default();
-        let first = Checkpoint::new(self.consumer, start, settle, self.op.first_revision());
+        let log_end = self.op.late_log(&self.consumer.topic).open().await?;
+        let first = Checkpoint::new(self.consumer, start, settle, log_end, self.op.first_revision());
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
             let Some(found) = self.checkpoint().await? else {
@@ -35,8 +42,10 @@ impl ConsumerHandle<'_> {
             }
             let created = found == first;
             let settle = |found: &Checkpoint| {
-                let settle = wanted.settle_seconds.filter(|wanted| *wanted != found.settle);
-                Ok::<_, ConsumerError>(settle.map(|settle| Checkpoint { settle, ..found.clone() }))
+                match wanted.settle_seconds {
+                    Some(settle) if settle != found.settle => Ok(Some(found.clone().with_settle(settle))),
+                    _ => Ok::<_, ConsumerError>(None),
+                }
             };
             let found = existing(self.change(Some(found), settle).await?, self.consumer)?;
             return Ok((self.view_of(&found, &stored).await?, created));
@@ -69,7 +78,7 @@ impl ConsumerHandle<'_> {
             let Some(known) = found else { return Ok(None) };
             let Some(wanted) = decide(&known)? else { return Ok(Some(known)) };
             let wanted = Checkpoint { revision: known.revision.next(), ..wanted };
-            found = match put_revised(&self.op.table, &wanted.encode(), Some(known.revision)).await? {
+            found = match self.replace(&known, &wanted).await? {
                 Guarded::Written => return Ok(Some(wanted)),
                 Guarded::Stale(there) => {
                     there.as_ref().map(Checkpoint::decode).transpose().map_err(TableError::from)?
@@ -77,7 +86,23 @@ impl ConsumerHandle<'_> {
                 // Nobody can tell whether our write was applied: `decide` decides from the state that is there now.
                 Guarded::Unknown => self.checkpoint().await?,
             };
-            rounds.lose()?;
+            rounds.lose_and_pause().await?;
+        }
+    }
+
+    /// Replaces a state of the consumer by the next one, together with the announcement if that changes.
+    async fn replace(self, known: &Checkpoint, wanted: &Checkpoint) -> Result<Guarded, TableError> {
+        let announcement = Announcement::of(wanted);
+        if announcement == Announcement::of(known) {
+            return put_revised(&self.op.table, &wanted.encode(), Some(known.revision)).await;
+        }
+        let is_known = Condition::equals(REVISION, known.revision.get());
+        let transaction = Transaction::new(self.op.ambient())
+            .put_if(wanted.encode(), is_known)
+            .put(announcement.encode());
+        match transaction.commit(&self.op.table).await? {
+            Transacted::Done => Ok(Guarded::Written),
+            Transacted::Cancelled { .. } => Ok(Guarded::Unknown),
         }
     }
 
@@ -90,7 +115,7 @@ impl ConsumerHandle<'_> {
         let is_kept = Condition::any_item().and(Condition::absent(Checkpoint::DELETING));
         let transaction = Transaction::new(self.op.ambient())
             .put_if(checkpoint.encode(), Condition::no_item())
-            .put(Announcement::first(checkpoint))
+            .put(Announcement::of(checkpoint).encode())
             .check(StoredTopic::key(topic), is_kept);
         if transaction.commit(&self.op.table).await? == Transacted::Done {
             return Ok(());
@@ -105,7 +130,7 @@ impl ConsumerHandle<'_> {
         stored: &StoredTopic,
     ) -> Result<ConsumerView, TableError> {
         let Checkpoint { position, ref outstanding, settle, .. } = *checkpoint;
-        let (late, late_more) = self.count_unsettled(checkpoint).await?;
+        let (late, late_more) = self.count_late(checkpoint).await?;
         Ok(ConsumerView {
             position: Some(position).filter(|position| *position != EventId::MIN),
             outstanding: outstanding.as_ref().map(|outstanding| outstanding.batch),
@@ -126,21 +151,23 @@ impl ConsumerHandle<'_> {
         Ok(end.events.first().map_or(0, |oldest| now.get().saturating_sub(oldest.at().get()) / 1000))
     }
 
-    /// The number of unsettled events behind the position, and whether there may be more than could be counted.
-    /// Partitions whose counters have not risen since they were settled are not read.
-    async fn count_unsettled(self, checkpoint: &Checkpoint) -> Result<(u64, bool), TableError> {
-        let Checkpoint { known, position, sweeps, .. } = checkpoint;
-        let ledger = Incarnation::of(self.op, checkpoint);
-        let Some(announcement) = ledger.announcement().await? else { return Ok((0, false)) };
+    /// The number of late events that wait behind the position, and whether there may be more than could be counted.
+    async fn count_late(self, checkpoint: &Checkpoint) -> Result<(u64, bool), TableError> {
+        let log = self.op.late_log(&self.consumer.topic);
+        let end = log.end().await?;
+        let mut place = checkpoint.log;
         let mut waiting = 0;
-        for shard in announcement.counters.risen_since(known) {
-            // Events that landed before the place that a sweep has reached are counted when the next sweep begins.
-            let behind = sweeps.iter().find(|sweep| sweep.shard == shard).map(|sweep| sweep.behind);
-            let walked = ledger.walk(shard, behind, *position, usize::MAX).await?;
-            waiting += walked.ids.len() as u64;
-            if walked.is_cut {
+        while place.number < end {
+            if self.op.table.is_spent() {
                 return Ok((waiting, true));
             }
+            for (number, batch) in log.stored(place.number, end).await? {
+                let read = if number == place.number + 1 { place.ids } else { 0 };
+                let rest = batch.ids.iter().skip(usize::try_from(read).unwrap_or(usize::MAX));
+                let behind = rest.filter(|id| checkpoint.start < **id && **id <= checkpoint.position);
+                waiting += behind.count() as u64;
+            }
+            place = LatePlace::after(end.min(place.number + BATCH_KEYS as u64));
         }
         Ok((waiting, false))
     }

@@ -45,7 +45,6 @@ impl EndingHandle<'_> {
             let transaction = Transaction::new(self.op.ambient())
                 .put_if(marked.encode(topic), is_known)
                 .put(EndingMark::of_deletion(topic, now))
-                .put(self.op.live_notes().of_end(topic, found.created_at)?)
                 .put(first.encode());
             if transaction.commit(&self.op.table).await? == Transacted::Done {
                 self.op.memory().forget_topic(topic);

@@ -221,9 +221,10 @@ impl Person<'_> {
             | AnyKey::Repository(_)
             | AnyKey::Consumer(_)
             | AnyKey::Run(_)
-            | AnyKey::LatePage(_)
+            | AnyKey::ReportedLate(_)
             | AnyKey::Announcement(_)
-            | AnyKey::LateEvent(_)
+            | AnyKey::LateLog(_)
+            | AnyKey::LateBatch(_)
             | AnyKey::EndingMark(_)
             | AnyKey::EndingStep(_)
             | AnyKey::ErasedPage(_) => false,

@@ -2,8 +2,8 @@
 //!
 //! | change | work | see |
 //! | --- | --- | --- |
-//! | an event was stored behind a consumer's announced position | the event is recorded in the consumer's ledger | `late.rs` |
-//! | an event was stored in a deleted topic, or is an erased actor's | it is deleted | `late.rs`, `kinds/erasure/inserted.rs` |
+//! | an event was stored so late that a reader may have passed it | it is added to the topic's late log | `topic_news.rs`, `late_log/` |
+//! | an event was stored in a deleted topic, or is an erased actor's | it is deleted | `marks.rs`, `kinds/erasure/inserted.rs` |
 //! | an event was written | entries under its sources, and in the feeds of their followers | `post.rs` |
 //! | an event was deleted | its entries are removed | `removal.rs` |
 //! | an event got another expiry | so do its entries | `restamp.rs` |
@@ -34,7 +34,7 @@
 //!   event or of a follow removes the entries that were written before.
 //!
 //! A *rail* is one item: its records are handled in order, and those of different items at the same time. A record that
-//! fails stops its own rail and no other. Late events are noted after the rails, for the whole batch.
+//! fails stops its own rail and no other. The news of topics are handled after the rails, for the whole batch.
 //!
 //! Fan-out gives up nothing while the stream keeps its record: a call is retried until the invocation's deadline, and a
 //! record until it is too old. After the deadline it begins neither a record nor a write, so the invocation ends with an
@@ -47,15 +47,17 @@ mod checks;
 mod deferred;
 mod entries;
 mod kinds;
-mod late;
+mod marks;
 mod outcome;
 mod plan;
 mod post;
 mod record;
 mod removal;
 mod restamp;
+mod second_deletion;
 mod shared;
 mod spread;
+mod topic_news;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,13 +123,13 @@ impl Op {
         let rails = rails.map(|rail| writer.rail(fan_out.run(records, rail)));
         let rails = complete_all(RAILS_AT_ONCE, rails);
         // The list of erasures is read after the entries are written (`kinds/erasure/inserted.rs`).
-        let work = async { (rails.await, Box::pin(fan_out.note_late(records)).await) };
-        let (stopped, unnoted) = writer.during(work).await;
+        let work = async { (rails.await, Box::pin(fan_out.handle_news(records)).await) };
+        let (stopped, again) = writer.during(work).await;
         let not_deferred = deferred.put(op, &done).await;
         Box::pin(op.live_notes().put_entries(&done.late_entries)).await;
         let stopped: BTreeMap<usize, Stop> = stopped.into_iter().flatten().collect();
         let failing = stopped.iter().filter(|(_, stop)| **stop == Stop::Failed).map(|(index, _)| *index);
-        let failures: BTreeSet<usize> = failing.chain(unnoted).chain(not_deferred).collect();
+        let failures: BTreeSet<usize> = failing.chain(again).chain(not_deferred).collect();
         let first = stopped.into_keys().chain(failures.first().copied()).min();
         let done = done.into_outcome();
         FanOutOutcome {

@@ -20,7 +20,7 @@ pub struct FanOutOutcome {
     pub oldest: Option<UnixMillis>,
     /// Copies of events that were written into feeds.
     pub deliveries: u64,
-    /// Events that wait in a consumer's ledger, because they were stored late.
+    /// Events that were added to a late log.
     pub late: u64,
     /// Jobs that were begun.
     pub jobs: u64,

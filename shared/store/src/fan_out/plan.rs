@@ -2,13 +2,7 @@
 
 use std::collections::HashMap;
 
-use lately_keys::UnixMillis;
-
 use crate::fan_out::record::Record;
-use crate::limits::CLOCKS_APART_MILLIS;
-
-/// DynamoDB reports the time of a change in whole seconds, rounded down.
-const STORED_WITHIN_MILLIS: u64 = 1_000;
 
 /// The rails of a batch: for each item, the indexes of its records, in order. The records of all items of a backlog are
 /// one rail.
@@ -26,12 +20,6 @@ pub(super) fn rails(records: &[Record]) -> Vec<Vec<usize>> {
         }
     }
     rails
-}
-
-/// True if an event may have been stored after a run was read. DynamoDB says when the event was stored, rounded down to seconds;
-/// the reporter's clock says when the run was announced.
-pub(super) fn may_be_missed(stored_at: UnixMillis, announced_at: UnixMillis) -> bool {
-    stored_at.saturating_add(STORED_WITHIN_MILLIS + CLOCKS_APART_MILLIS) >= announced_at
 }
 
 #[cfg(test)]
@@ -71,14 +59,5 @@ mod tests {
             &item("FEED#bob", '1'),
         ]);
         assert_eq!(rails(&records), [vec![0, 2, 3], vec![1]]);
-    }
-
-    #[test]
-    fn a_run_reads_events_from_a_minute_before_its_announcement() {
-        let millis = |millis| UnixMillis::new(millis).unwrap();
-        // DynamoDB rounds down, so the event may have been stored a second later.
-        assert!(may_be_missed(millis(1_000_000), millis(1_061_000)));
-        assert!(!may_be_missed(millis(1_000_000), millis(1_061_001)));
-        assert!(may_be_missed(millis(1_000_000), millis(0)));
     }
 }

@@ -10,8 +10,8 @@
 //! - A follower returns each event once, as far as it remembers.
 //! - The cursor of each message is a settled position: a follower that begins there misses nothing. It is a cursor of
 //!   the oldest-first pages of the same query.
-//! - An event that lands behind the settled position while it is followed is sent as late (`watch.rs`). A follower that
-//!   begins at a recent cursor also reads the notes since, so a client that connects again misses no late event.
+//! - An event that lands behind the settled position while it is followed is sent as late (`late.rs`). A follower that
+//!   begins at a recent cursor also reads what was noted since, so a client that connects again misses no late event.
 //! - A follower of a topic ends when the topic is deleted.
 //!
 //! | for | see |
@@ -20,9 +20,11 @@
 //! | the messages of one follower (pure) | `outbox.rs` |
 //! | one loop for all followers of a timeline | `loops.rs`, `shared.rs` |
 //! | reading a timeline between two ids | `reader.rs` |
-//! | watches and notes of late events | `watch.rs` |
+//! | the late events that are to be sent | `late.rs` |
+//! | watches of followers, and notes of late entries | `watch.rs` |
 //! | the open streams of a caller | `open.rs` |
 
+mod late;
 pub(crate) mod loops;
 mod outbox;
 mod reader;
@@ -45,9 +47,10 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::error::TimelineError;
 use crate::limits::{NOTE_OVERLAP_MILLIS, PAGE_EVENTS, RESUMED_MILLIS, SETTLED_EVERY};
 use crate::list::start;
+use crate::live::late::{LateQueue, LateSource};
 use crate::live::loops::{Loop, News, Snapshot};
 use crate::live::outbox::Outbox;
-use crate::live::reader::{LateQueue, Reader, remove_first};
+use crate::live::reader::Reader;
 use crate::live::window::SettledPosition;
 use crate::op::Op;
 use crate::op::store::Store;
@@ -64,9 +67,11 @@ pub struct LiveFollower {
     catching_up: Option<Snapshot>,
     /// Reads while it catches up.
     reader: Reader,
-    /// The notes since then are to be read before the follower has caught up.
-    notes_from: Option<UnixMillis>,
-    /// The late events that they name.
+    /// The late events that were noted since then are to be sent before the follower has caught up.
+    late_from: Option<UnixMillis>,
+    /// Where their names are still to be read.
+    late_sources: Vec<LateSource>,
+    /// The late events that are to be read.
     late: LateQueue,
     /// When the follower last heard from the loop.
     heard_at: UnixMillis,
@@ -108,7 +113,8 @@ impl Op {
             outbox: Outbox::new(filter, fingerprint, position),
             catching_up: Some(snapshot),
             reader: Reader::new(timeline, stored),
-            notes_from: resumed.map(|at| at.saturating_sub(NOTE_OVERLAP_MILLIS)),
+            late_from: resumed.map(|at| at.saturating_sub(NOTE_OVERLAP_MILLIS)),
+            late_sources: Vec::new(),
             late: LateQueue::default(),
             heard_at: now,
             settled_sent: None,
@@ -171,25 +177,31 @@ impl LiveFollower {
             }
             self.outbox.settle(settled);
         }
-        if let Some(from) = self.notes_from {
+        if let Some(from) = self.late_from {
             self.reader.refresh_marks(&op).await?;
-            let mut late = LateQueue::default();
-            for timeline in self.reader.timelines() {
-                for note in op.live_notes().since(&timeline, EventId::first_of(from)).await? {
-                    let ids = note.events.into_iter().filter(|id| *id <= settled.id);
-                    late.extend(ids.map(|id| (timeline.clone(), id)));
-                }
-            }
-            (self.late, self.notes_from) = (late, None);
+            self.late_sources = self.reader.late_since(&op, from).await?;
+            self.late_from = None;
         }
-        if !self.late.is_empty() {
-            let (events, looked_up) = self.reader.late_page(&op, &self.late).await?;
-            remove_first(&mut self.late, looked_up);
+        while let Some(source) = self.late_sources.last_mut() {
+            if !self.late.has_room() {
+                break;
+            }
+            if source.read(&op, &mut self.late).await? {
+                self.late_sources.pop();
+            }
+        }
+        if let Some((timeline, ids)) = self.late.due(settled.id) {
+            let timeline = timeline.clone();
+            let events = self.reader.late_events(&op, &timeline, &ids).await?;
+            self.late.remove(&timeline, &ids);
             for event in events {
                 self.outbox.add(&Arc::new(event), Some(settled.id), settled.id);
             }
             return Ok(());
         }
+        // The loop sends the late events that lie ahead.
+        self.late = LateQueue::default();
+        self.late_sources = Vec::new();
         let early = self.catching_up.take().map(|snapshot| snapshot.early).unwrap_or_default();
         self.outbox.add_early(&early, settled.id);
         self.add_settled();
@@ -213,7 +225,7 @@ impl LiveFollower {
     fn join_again(&mut self) -> Result<(), TimelineError> {
         let (snapshot, news) = self.shared.join()?;
         self.news = news;
-        self.notes_from = Some(self.heard_at.saturating_sub(NOTE_OVERLAP_MILLIS));
+        self.late_from = Some(self.heard_at.saturating_sub(NOTE_OVERLAP_MILLIS));
         self.catching_up = Some(snapshot);
         Ok(())
     }

@@ -1,33 +1,30 @@
 //! The reader of a live timeline: events between two ids, oldest first, and late events by their ids.
 //!
-//! The reads are eventually consistent, as pages are. Late events are read consistently, because their notes may be
-//! visible before they are.
+//! The reads are eventually consistent, as pages are. Late events are read consistently, because they may be
+//! named before every replica shows them.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lately_items::{FeedMarks, StoredTopic, Timeline, TimelineEntry, place_in_feed, places_at_source};
-use lately_keys::{EventId, Fingerprint, Order, Source, Topic};
+use lately_keys::{EventId, Fingerprint, Order, Source, Topic, UnixMillis};
 use lately_model::{Event, EventQuery, TimelineEvent};
 use lately_table::TableError;
 
 use crate::error::TopicNotFound;
 use crate::latest::page::{DraftEnd, PageDraft};
 use crate::limits::PAGE_BYTES;
+use crate::live::late::{LateSource, LogReader};
 use crate::op::Op;
 use crate::span::{IdRange, Span};
 use crate::timeline::filter::Filter;
 use crate::timeline::reading::TimelineReading;
-
-/// Late events that one call reads: 6.4 MB at most.
-const LATE_PER_CALL: usize = 25;
 
 /// The reader of one timeline.
 #[derive(Debug)]
 pub(super) struct Reader {
     timeline: Timeline,
     /// For a topic: its settings. A reader only needs those that never change.
-    pub(super) stored: Option<StoredTopic>,
+    stored: Option<StoredTopic>,
     /// For a feed: its marks, and when they were read, by the monotonic clock.
     marks: Option<(FeedMarks, Duration)>,
 }
@@ -36,6 +33,14 @@ impl Reader {
     /// A reader of a timeline; for a topic, with the topic as it is stored.
     pub(super) const fn new(timeline: Timeline, stored: Option<StoredTopic>) -> Self {
         Self { timeline, stored, marks: None }
+    }
+
+    /// The topic that is followed, and when it was created; `None` if a source or a feed is followed.
+    pub(super) fn topic(&self) -> Option<(Topic, UnixMillis)> {
+        match (&self.timeline, &self.stored) {
+            (Timeline::Topic(topic), Some(stored)) => Some((topic.clone(), stored.created_at)),
+            _ => None,
+        }
     }
 
     /// The error for a topic that was deleted.
@@ -101,21 +106,18 @@ impl Reader {
         std::iter::once(self.timeline.clone()).chain(pulled).collect()
     }
 
-    /// Reads the first late events of a queue, as far as notes of the same timeline name them. Returns the events that still
-    /// exist, and how many ids of the queue were looked up.
-    pub(super) async fn late_page(
+    /// Reads late events of a timeline by their ids. Returns those that still exist.
+    pub(super) async fn late_events(
         &self,
         op: &Op,
-        queue: &LateQueue,
-    ) -> Result<(Vec<TimelineEvent>, usize), TableError> {
-        let Some((noted_in, _)) = queue.first() else { return Ok((Vec::new(), 0)) };
-        let same = queue.iter().take_while(|(of, _)| of == noted_in).take(LATE_PER_CALL);
-        let ids: Vec<_> = same.map(|(_, id)| *id).collect();
-        if let (Timeline::Topic(topic), Some(stored)) = (noted_in, &self.stored) {
-            let events = op.topic(topic).find_events(stored.settings.bucket, &ids).await?;
-            return Ok((with_topic(topic, events), ids.len()));
+        named_in: &Timeline,
+        ids: &[EventId],
+    ) -> Result<Vec<TimelineEvent>, TableError> {
+        if let (Timeline::Topic(topic), Some(stored)) = (named_in, &self.stored) {
+            let events = op.topic(topic).find_events(stored.settings.bucket, ids).await?;
+            return Ok(with_topic(topic, events));
         }
-        let keys: Vec<_> = match noted_in {
+        let keys: Vec<_> = match named_in {
             Timeline::Source(source) => {
                 let coverage = op.source(source).stored().await?.coverage;
                 let shown = ids.iter().filter(|id| self.shows(source, **id));
@@ -124,7 +126,7 @@ impl Reader {
             Timeline::Feed(user) => ids.iter().map(|id| place_in_feed(*id, user)).collect(),
             Timeline::Topic(_) => Vec::new(),
         };
-        let is_pulled = *noted_in != self.timeline;
+        let is_pulled = *named_in != self.timeline;
         let everything = Filter::default();
         let mut reading = TimelineReading::new(op, &everything, Order::OldestFirst, true);
         let mut entries = Vec::new();
@@ -144,23 +146,26 @@ impl Reader {
             rest = &rest[looked_at.max(1)..];
             events.extend(resolved);
         }
-        Ok((events, ids.len()))
+        Ok(events)
+    }
+
+    /// The places from which the late events are named that were noted since a time.
+    pub(super) async fn late_since(&self, op: &Op, since: UnixMillis) -> Result<Vec<LateSource>, TableError> {
+        if let Timeline::Topic(topic) = &self.timeline {
+            let log = op.late_log(topic);
+            let end = log.end().await?;
+            let place = log.place_at(since, end).await?;
+            return Ok(vec![LateSource::Log(LogReader { topic: topic.clone(), place, end })]);
+        }
+        let after = EventId::first_of(since);
+        let of_notes = |timeline| LateSource::Notes { timeline, after };
+        Ok(self.timelines().into_iter().map(of_notes).collect())
     }
 
     /// True if this timeline shows an event of a source.
     fn shows(&self, source: &Source, id: EventId) -> bool {
         let is_pulled = || self.marks.as_ref().is_some_and(|(marks, _)| marks.pull(source, id));
         self.timeline == Timeline::Source(source.clone()) || is_pulled()
-    }
-}
-
-/// The ids of late events that are to be read, with the timelines whose notes name them.
-pub(super) type LateQueue = BTreeSet<(Timeline, EventId)>;
-
-/// Removes the first ids of a queue.
-pub(super) fn remove_first(queue: &mut LateQueue, count: usize) {
-    for _ in 0..count {
-        queue.pop_first();
     }
 }
 

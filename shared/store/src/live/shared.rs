@@ -1,14 +1,14 @@
 //! The reading loop of a timeline. All followers of a timeline in a process share one loop, and so its price.
 //!
-//! The loop looks at the window (`window.rs`), reads the notes of late events now and then, and renews the watch. It
+//! The loop looks at the window (`window.rs`), reads now and then which events are late, and renews the watch. It
 //! publishes new events to its followers, and ends soon after the last follower has gone. The longer nothing comes, the
 //! less often it looks: an idle timeline costs at most one read unit a second.
 //!
-//! The loop of a topic ends when the topic is deleted, which a note says. A topic that is created again under the name has
-//! a loop of its own.
+//! The loop of a topic ends when the topic is deleted, which a mark beside the announcements says. A topic that is created
+//! again under the name has a loop of its own.
 //!
 //! Memory: a look takes at most a page of settled events (`PAGE_BYTES`) and 25 late ones, and the last `NEWS_KEPT` looks
-//! wait for slow clients. Late events that are still to be read are ids only.
+//! wait for slow clients. Late events that are still to be read are ids only, and their number is bounded (`late.rs`).
 //!
 //! A directory page, and a feed's marks, may be some seconds old while the timeline is idle. Then the settled position
 //! lies as much further back.
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use lately_items::{StoredTopic, Timeline, WatchKey};
+use lately_items::{LatePlace, StoredTopic, Timeline, WatchKey};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::limits::FUTURE_SECONDS;
 use lately_table::{Ambient, TableError, entropy_u64};
@@ -28,7 +28,8 @@ use crate::limits::{
     REMEMBERED_IDS, WATCH_EVERY, WATCH_MILLIS, WINDOW_EVENTS,
 };
 use crate::live::loops::{Loop, News};
-use crate::live::reader::{LateQueue, Reader, remove_first};
+use crate::live::late::{LateQueue, LogReader};
+use crate::live::reader::Reader;
 use crate::live::recent::Recent;
 use crate::live::window::LiveWindow;
 use crate::op::Op;
@@ -121,35 +122,49 @@ struct Looking {
     window: LiveWindow,
     /// The last events that were sent, to recognise those that a note names as well.
     remembered: Recent<REMEMBERED_IDS>,
-    /// The notes of each timeline that have been handled.
-    noted: BTreeMap<Timeline, BTreeSet<EventId>>,
     /// The late events that are to be read.
     late: LateQueue,
-    /// When all notes were last read, by the wall clock.
-    notes_read_at: UnixMillis,
+    names: LateNames,
     /// The timelines whose watches are kept up.
     watched: Vec<Timeline>,
-    /// The times of the last event, of the last renewal and of the last read of notes, by the monotonic clock.
+    /// The times of the last event, of the last renewal and of the last look for names of late events, by the monotonic
+    /// clock.
     came_at: Duration,
     watched_at: Duration,
-    noted_at: Duration,
+    named_at: Duration,
     has_more: bool,
+}
+
+/// The place up to which a loop knows the names of late events.
+#[derive(Debug)]
+enum LateNames {
+    /// In the late log of a topic that was created at this time.
+    Log { created_at: UnixMillis, log: LogReader },
+    /// In the notes of sources' timelines and feeds. A note gets its id before it lands, so the last seconds are read
+    /// again, and the notes of this time that have been handled are remembered.
+    Notes { read_at: UnixMillis, handled: BTreeMap<Timeline, BTreeSet<EventId>> },
 }
 
 impl Looking {
     async fn begin(op: &Op, reader: Reader) -> Result<Self, TableError> {
         let now = op.ambient().monotonic();
+        let names = match reader.topic() {
+            Some((topic, created_at)) => {
+                let end = op.late_log(&topic).open().await?;
+                LateNames::Log { created_at, log: LogReader { topic, place: LatePlace::after(end), end } }
+            }
+            None => LateNames::Notes { read_at: op.now(), handled: BTreeMap::new() },
+        };
         let mut looking = Self {
             reader,
             window: LiveWindow::new(settled_before(op.now(), ASCENDING_LAG_MILLIS)),
             remembered: Recent::default(),
-            noted: BTreeMap::new(),
             late: LateQueue::default(),
-            notes_read_at: op.now(),
+            names,
             watched: Vec::new(),
             came_at: now,
             watched_at: now,
-            noted_at: now,
+            named_at: now,
             has_more: true,
         };
         looking.keep_watch(op).await?;
@@ -184,25 +199,33 @@ impl Looking {
         if now.saturating_sub(self.watched_at) >= WATCH_EVERY || self.reader.timelines() != self.watched {
             self.keep_watch(&op).await?;
         }
-        let is_due = self.late.is_empty() && now.saturating_sub(self.noted_at) >= NOTES_EVERY;
-        if is_due && self.read_notes(&op).await? {
+        if now.saturating_sub(self.named_at) >= NOTES_EVERY && self.read_names(&op).await? {
             return Ok(None);
         }
-        let (late, looked_up) = self.reader.late_page(&op, &self.late).await?;
+        let before = self.window.settled.id;
+        let due = self.late.due(before).map(|(timeline, ids)| (timeline.clone(), ids));
+        let mut late = Vec::new();
+        if let Some((timeline, ids)) = &due {
+            let mut unsent = ids.clone();
+            unsent.retain(|id| !self.remembered.contains(*id));
+            late = self.reader.late_events(&op, timeline, &unsent).await?;
+        }
         let found = match self.window.look(clock, newest) {
             Some(ids) => Some(self.reader.read(&op, &Filter::default(), ids, WINDOW_EVENTS).await?),
             None => None,
         };
         // Nothing fails from here on. So a look that fails has changed nothing, and the next one finds the same again.
-        let (before, mut events) = (self.window.settled.id, Vec::new());
+        let mut events = Vec::new();
         if let Some((found, cut)) = found {
             (events, self.has_more) = self.window.absorb(clock, found, cut);
         }
-        remove_first(&mut self.late, looked_up);
-        // Two notes may name the same event, and the window may have seen it.
+        if let Some((timeline, ids)) = due {
+            self.late.remove(&timeline, &ids);
+        }
+        // An event may be named twice, and the window may have seen it.
         events.extend(late);
         events.retain(|event| self.remembered.insert(event.event.id));
-        self.has_more |= !self.late.is_empty();
+        self.has_more |= self.late.due(self.window.settled.id).is_some();
         if !events.is_empty() {
             self.came_at = now;
         }
@@ -222,36 +245,61 @@ impl Looking {
         Ok(())
     }
 
-    /// Reads the notes that have come, and queues the late events that they name. Returns true if one of them says that
-    /// the timeline's topic was deleted.
-    async fn read_notes(&mut self, op: &Op) -> Result<bool, TableError> {
-        let (now, monotonic) = (op.now(), op.ambient().monotonic());
-        let oldest = EventId::first_of(self.notes_read_at.saturating_sub(NOTE_OVERLAP_MILLIS));
-        let settled = self.window.settled.id;
-        let created_at = self.reader.stored.map(|stored| stored.created_at);
-        for timeline in &self.watched {
-            let handled = self.noted.entry(timeline.clone()).or_default();
-            // Notes that are not read again need not be remembered.
-            handled.retain(|note| *note >= oldest);
-            for note in op.live_notes().since(timeline, oldest).await? {
-                if note.gone.is_some() && note.gone == created_at {
+    /// Reads which events are late, while the queue has room for more. Returns true if the timeline's topic was deleted.
+    async fn read_names(&mut self, op: &Op) -> Result<bool, TableError> {
+        let monotonic = op.ambient().monotonic();
+        match &mut self.names {
+            LateNames::Log { created_at, log } => {
+                let marks = op.consumers(&log.topic).marks().await?;
+                if marks.deletion >= Some(*created_at) {
                     return Ok(true);
                 }
-                if handled.contains(&note.id) {
-                    continue;
+                log.end = marks.log_end;
+                log.read(op, &mut self.late).await?;
+            }
+            LateNames::Notes { read_at, handled } => {
+                let now = op.now();
+                let oldest = EventId::first_of(read_at.saturating_sub(NOTE_OVERLAP_MILLIS));
+                let mut has_read_all = true;
+                for timeline in &self.watched {
+                    let handled = handled.entry(timeline.clone()).or_default();
+                    // Notes that are not read again need not be remembered.
+                    handled.retain(|note| *note >= oldest);
+                    has_read_all &= read_notes(op, timeline, oldest, handled, &mut self.late).await?;
                 }
-                let (behind, ahead): (Vec<_>, Vec<_>) =
-                    note.events.into_iter().partition(|id| *id <= settled);
-                // An event in the window is sent from there. Its note waits, in case the window does not see it.
-                if ahead.is_empty() {
-                    handled.insert(note.id);
+                handled.retain(|timeline, _| self.watched.contains(timeline));
+                if has_read_all {
+                    *read_at = now;
                 }
-                let unsent = behind.into_iter().filter(|id| !self.remembered.contains(*id));
-                self.late.extend(unsent.map(|id| (timeline.clone(), id)));
             }
         }
-        self.noted.retain(|timeline, _| self.watched.contains(timeline));
-        (self.notes_read_at, self.noted_at) = (now, monotonic);
+        self.named_at = monotonic;
         Ok(false)
+    }
+}
+
+/// Queues the late events that a timeline's new notes name, while the queue has room. Returns whether it has read all notes.
+async fn read_notes(
+    op: &Op,
+    timeline: &Timeline,
+    oldest: EventId,
+    handled: &mut BTreeSet<EventId>,
+    late: &mut LateQueue,
+) -> Result<bool, TableError> {
+    let mut after = oldest;
+    loop {
+        if !late.has_room() {
+            return Ok(false);
+        }
+        let (notes, has_more) = op.live_notes().after(timeline, after).await?;
+        for note in notes {
+            after = note.id;
+            if handled.insert(note.id) {
+                late.add(timeline, note.events);
+            }
+        }
+        if !has_more {
+            return Ok(true);
+        }
     }
 }

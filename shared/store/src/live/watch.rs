@@ -1,23 +1,24 @@
-//! Late events of live timelines: the watch that followers put, and the notes that fan-out writes for them.
+//! Late entries of sources' timelines and feeds: the watch that followers put, and the notes that fan-out writes for them.
+//! The followers of a topic read its late log instead (`late_log/`); their watch counts as one of the topic's readers.
 //!
-//! A follower reads a timeline behind its settled position only. So it needs to hear of events that arrive before that
+//! A follower reads a timeline behind its settled position only. So it needs to hear of entries that are written before that
 //! position. The order of the steps makes this safe: a follower puts its watch, and then reads the timeline; fan-out
 //! writes an entry, and then reads the watch consistently. So one of the two sides sees the other.
 //!
 //! A batch of records reads each watch once, and puts one note for each timeline. No record depends on a note: if the
-//! table refuses it for some time, the followers miss these late events, and nobody waits.
+//! table refuses it for some time, the followers miss these late entries, and nobody waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use lately_items::{LateNote, LateNoteKey, Timeline, WatchKey};
-use lately_keys::{EventId, TableKey, Topic, UnixMillis};
+use lately_keys::{EventId, TableKey, UnixMillis};
 use lately_table::{Item, Query, TableError};
 
 use crate::at_once::{lock, run_each};
 use crate::handle::LiveNotes;
-use crate::limits::{NOTED_AFTER_MILLIS, WRITES_AT_ONCE};
+use crate::limits::{STORED_LATE_MILLIS, WRITES_AT_ONCE};
 
 /// The time for the notes of a batch of records: nothing depends on them.
 const NOTES_TIME: Duration = Duration::from_millis(500);
@@ -27,6 +28,9 @@ const NOTE_SECONDS: u64 = 60 * 60;
 
 /// The most ids in a note: 64 KB.
 const NOTE_EVENTS: usize = 4_096;
+
+/// The notes that one query reads. Each batch of records puts one, so these are the notes of some seconds.
+const NOTES_PER_QUERY: usize = 100;
 
 fn warn(noted: Result<(), TableError>) {
     if let Err(error) = noted {
@@ -52,7 +56,7 @@ impl LateEntries {
         ids: &[EventId],
         timelines: impl IntoIterator<Item = Timeline>,
     ) {
-        let in_time = now.saturating_sub(NOTED_AFTER_MILLIS);
+        let in_time = now.saturating_sub(STORED_LATE_MILLIS);
         let late: Vec<_> = ids.iter().copied().filter(|id| id.at() < in_time).collect();
         if late.is_empty() {
             return;
@@ -87,14 +91,6 @@ impl LiveNotes<'_> {
         warn(noted.await);
     }
 
-    /// Puts a note of late events for the followers of a topic, who are known to be there.
-    pub(crate) async fn put_in_topic(self, topic: &Topic, late: &BTreeSet<EventId>) {
-        if !late.is_empty() {
-            let op = self.op.step_within(NOTES_TIME);
-            warn(op.live_notes().put(&Timeline::Topic(topic.clone()), late).await);
-        }
-    }
-
     async fn put(self, timeline: &Timeline, late: &BTreeSet<EventId>) -> Result<(), TableError> {
         for events in late.iter().copied().collect::<Vec<_>>().chunks(NOTE_EVENTS) {
             self.op.table.put(&note(timeline, self.op.new_id()?, events, self.op.now())).await?;
@@ -102,18 +98,16 @@ impl LiveNotes<'_> {
         Ok(())
     }
 
-    /// The item of the note that tells followers that their topic, created at this time, is being deleted.
-    pub(crate) fn of_end(self, topic: &Topic, created_at: UnixMillis) -> Result<Item, TableError> {
-        let note = note(&Timeline::Topic(topic.clone()), self.op.new_id()?, &[], self.op.now());
-        Ok(note.with(LateNote::GONE, created_at.get()))
-    }
-
-    /// The notes of a timeline from an id on, oldest first.
-    pub(super) async fn since(self, timeline: &Timeline, from: EventId) -> Result<Vec<LateNote>, TableError> {
-        let query =
-            Query::partition(timeline.to_string()).between(from.to_string(), EventId::MAX.to_string());
-        // Each batch of records puts one note, so ten seconds' notes are one query.
-        let items = self.op.table.query_all(query).await?;
-        Ok(items.iter().map(LateNote::decode).collect::<Result<_, _>>()?)
+    /// The notes of a timeline after one, oldest first, as many as one query reads, and whether there are more.
+    pub(super) async fn after(
+        self,
+        timeline: &Timeline,
+        note: EventId,
+    ) -> Result<(Vec<LateNote>, bool), TableError> {
+        // Behind the notes lies the watch, whose sort key sorts before all ids.
+        let query = Query::partition(timeline.to_string()).after(note.to_string()).limit(NOTES_PER_QUERY);
+        let page = self.op.table.query_items(&query).await?;
+        let notes = page.items.iter().map(LateNote::decode).collect::<Result<_, _>>()?;
+        Ok((notes, page.next.is_some()))
     }
 }

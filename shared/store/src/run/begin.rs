@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use lately_items::{Checkpoint, CommittedRun, ConsumerMode, Progress, Run};
+use lately_items::{Announcement, Checkpoint, CommittedRun, ConsumerMode, Progress, Run};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{RunSpec, SettleSeconds};
 use lately_table::{Condition, REVISION, Rounds, TableError, Transacted, Transaction, Update, entropy_u64};
 
 use crate::consumer::existing;
-use crate::handle::{Incarnation, RunHandle, RunsHandle};
+use crate::handle::{RunHandle, RunsHandle};
+use crate::limits::LATE_ITEMS_PER_RUN;
 use crate::run::RunError;
 
 /// The next work for a consumer that produces reports.
@@ -43,7 +44,9 @@ impl RunsHandle<'_> {
         loop {
             let Some(checkpoint) = self.op.consumer(self.consumer).checkpoint().await? else {
                 let settle = SettleSeconds::default();
-                let first = Checkpoint::new(self.consumer, EventId::MIN, settle, self.op.first_revision());
+                let log_end = self.op.late_log(&self.consumer.topic).open().await?;
+                let incarnation = self.op.first_revision();
+                let first = Checkpoint::new(self.consumer, EventId::MIN, settle, log_end, incarnation);
                 self.op.consumer(self.consumer).create(&first).await?;
                 rounds.lose()?;
                 continue;
@@ -52,12 +55,12 @@ impl RunsHandle<'_> {
             let begun = match (checkpoint.mode, checkpoint.running) {
                 (Some(ConsumerMode::Polls), _) => return Err(RunError::HasPolls),
                 (_, Some(_)) => self.take_over(&checkpoint, lease).await?,
-                (_, None) => self.announce(&checkpoint, spec, lease).await?,
+                (_, None) => self.put_next(&checkpoint, spec, lease).await?,
             };
             if let Some(begun) = begun {
                 return Ok(begun);
             }
-            // Another process was first, or fan-out is counting.
+            // Another process was first.
             rounds.lose_and_pause().await?;
         }
     }
@@ -104,7 +107,7 @@ impl RunsHandle<'_> {
     }
 
     /// Begins the next run, if there is anything to report. `None` if another process was first.
-    async fn announce(
+    async fn put_next(
         self,
         checkpoint: &Checkpoint,
         spec: &RunSpec,
@@ -115,10 +118,11 @@ impl RunsHandle<'_> {
         if to <= checkpoint.position {
             return Ok(Some(Begun::Nothing));
         }
-        // The counters are read before the range is announced: an entry that is noted for an earlier announcement is
-        // counted in this reading, or later.
-        let incarnation = Incarnation::of(self.op, checkpoint);
-        let Some(found) = incarnation.announcement().await? else { return Ok(None) };
+        // The end of the log is fixed before the range is read: so the range holds the events after `from` that the log
+        // names up to there, and every attempt of the run reads the same items.
+        let log_from = checkpoint.log.number;
+        let log_end = self.op.late_log(&checkpoint.consumer.topic).end().await?;
+        let log_to = log_end.clamp(log_from, log_from + LATE_ITEMS_PER_RUN);
         let run = Run {
             consumer: checkpoint.consumer.clone(),
             incarnation: checkpoint.incarnation,
@@ -130,8 +134,8 @@ impl RunsHandle<'_> {
             committed: None,
             lease: lease.until,
             holder: lease.holder,
-            seen: found.counters,
-            known: checkpoint.known,
+            log_from,
+            log_to,
         };
         let running = Checkpoint {
             revision: checkpoint.revision.next(),
@@ -139,10 +143,12 @@ impl RunsHandle<'_> {
             running: Some(to),
             ..checkpoint.clone()
         };
-        let transaction = Transaction::new(self.op.ambient())
+        let mut transaction = Transaction::new(self.op.ambient())
             .put_if(run.encode(), Condition::no_item())
-            .put_if(running.encode(), Condition::equals(REVISION, checkpoint.revision.get()))
-            .update(incarnation.announcing_run(checkpoint.position, to, at));
+            .put_if(running.encode(), Condition::equals(REVISION, checkpoint.revision.get()));
+        if checkpoint.mode != running.mode {
+            transaction = transaction.put(Announcement::of(&running).encode());
+        }
         let done = transaction.commit(&self.op.table).await? == Transacted::Done;
         Ok(done.then(|| Begun::Run(Box::new(run))))
     }

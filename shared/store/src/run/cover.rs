@@ -6,7 +6,7 @@ use lately_items::{Run, RunKey};
 use lately_keys::EventId;
 use lately_table::{Query, TableError};
 
-use crate::handle::Incarnation;
+use crate::op::Op;
 
 /// Runs that a process remembers while it looks up late events: some hundred KB.
 const COVERING_RUNS: usize = 256;
@@ -19,21 +19,21 @@ pub(crate) struct Covering {
 }
 
 impl Covering {
-    /// The run of an incarnation that covers an id. It may have been read before its commit.
+    /// The run of the same consumer as another run's that covers an id.
     pub(crate) async fn run_of(
         &mut self,
-        consumer: Incarnation<'_>,
+        op: &Op,
+        other: &Run,
         id: EventId,
     ) -> Result<Option<&Run>, TableError> {
         if self.known(id).is_none() {
-            let Incarnation { op, consumer, incarnation } = consumer;
             // The first run that ends at or after the id.
-            let query = Query::partition(consumer.to_string())
+            let query = Query::partition(other.consumer.to_string())
                 .between(RunKey::sort_key(id), RunKey::sort_key(EventId::MAX))
                 .limit(1)
                 .consistent(true);
             let found: Option<Run> = op.table.query_items(&query).await?.records()?.pop();
-            let Some(run) = found.filter(|run| run.incarnation == incarnation) else { return Ok(None) };
+            let Some(run) = found.filter(|run| run.incarnation == other.incarnation) else { return Ok(None) };
             if self.runs.len() >= COVERING_RUNS {
                 self.runs.clear();
             }

@@ -1,27 +1,26 @@
-//! The late events that a run reports: they landed behind earlier runs, and are in none of their files.
+//! The late events that a run reports: the late log names them, and no file of an earlier run has them.
 //!
-//! A candidate is in the ledger because it *may* have landed too late. The file of the run that covers it decides, and
-//! never changes: a candidate that is in the file is settled at once; this run reports the others.
+//! The run's item says which items of the topic's late log the run reads. An event after the beginning of the run's own
+//! range is stored already, so this range holds it, or a later one. An event before it *may* have been stored too late.
+//! The file of the run that covers the event decides, and never changes.
 //!
-//! The list is stored before any of its events is reported, in pages that are only ever created. A process that finds a
-//! page takes it as it is and continues after it. So all attempts of a run report the same events, whatever the ledger
-//! held when each of them looked. The counters that were read when the run was announced decide whether the run has a
-//! list at all.
+//! An event may be named again weeks later, because the stream delivers a record again. Then the covering run's file does
+//! not have the event, although a later run has reported it. So a run also stores, beside the covering run, which of its
+//! events it reports, before it reports them. The lists expire when no record can come again.
 //!
-//! No id is on two pages of a run, or on pages of two runs: the next run is announced only when all entries of this one
-//! are settled.
+//! All of this follows from items and files that never change. So every attempt of a run reports the same events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lately_items::{LatePage, LatePageKey, Run};
+use lately_items::{INCARNATION, LatePlace, ReportedLate, ReportedLateKey, Run};
 use lately_keys::EventId;
-use lately_table::{Condition, Corrupt, Item, Query, TableError};
+use lately_table::{Condition, Query, TableError};
 
-use crate::handle::{Incarnation, RunHandle};
-use crate::limits::LATE_PER_RUN;
+use crate::handle::RunHandle;
+use crate::limits::LATE_LOG_SECONDS;
 use crate::run::cover::Covering;
 
-/// Late events on one page of a run's list: 32 KB, a twelfth of the largest item.
+/// Late events on one page of a list: 32 KB, a twelfth of the largest item.
 const LATE_PER_PAGE: usize = 2_000;
 
 // 16 bytes for each id, and room for a key.
@@ -42,160 +41,84 @@ pub trait LookUp: Send {
     ) -> impl Future<Output = Result<Vec<bool>, Self::Error>> + Send;
 }
 
-/// The pages of a run's list that are written so far.
-#[derive(Debug, Default)]
-pub(super) struct Pages {
-    pub(super) ids: BTreeSet<EventId>,
-    written: u32,
-    /// True if the last page is written, so that the list is complete.
-    pub(super) complete: bool,
-}
-
-impl Pages {
-    /// Takes the next page.
-    fn take(&mut self, page: &Item) -> Result<(), Corrupt> {
-        let LatePage { page: number, ids, last } = LatePage::decode(page)?;
-        if number != self.written {
-            return Err(page.corrupt("a page of late events is missing"));
-        }
-        self.ids.extend(ids);
-        self.written += 1;
-        self.complete = last;
-        Ok(())
-    }
-
-    /// The ids that are on no page yet.
-    fn without_written(&self, mut ids: Vec<EventId>) -> Vec<EventId> {
-        ids.retain(|id| !self.ids.contains(id));
-        ids
-    }
-}
-
 impl RunHandle<'_> {
     /// The late events that a run reports, oldest first: the same for each of its attempts. `files` looks into the
     /// files of the consumer's earlier runs.
     ///
     /// Each step has the time of one operation.
     pub async fn late_ids<L: LookUp>(self, files: &mut L) -> Result<Vec<EventId>, L::Error> {
-        let run = self.run;
-        let mut pages = self.late_pages().await?;
-        let mut covering = Covering::default();
-        let mut pending = Vec::new();
-        for shard in run.touched() {
-            let mut after = None;
-            while !pages.complete && pages.ids.len() + pending.len() < LATE_PER_RUN {
-                // Those that lie before the run's range.
-                let op = self.op.step();
-                let candidates = Incarnation::of_run(&op, run).unsettled(shard, after, run.from).await?;
-                let ids = pages.without_written(candidates.ids);
-                for (covering, ids) in self.by_run(&mut covering, ids).await? {
-                    let Some(covering) = covering else {
-                        pending.extend(ids);
-                        continue;
-                    };
-                    let known = files.look_up(&covering, &ids).await?;
-                    let mut reported = Vec::new();
-                    for (id, known) in ids.into_iter().zip(known) {
-                        if known { reported.push(id) } else { pending.push(id) }
-                    }
-                    self.settle_by(&reported, covering.to).await?;
-                }
-                pending.truncate(LATE_PER_RUN.saturating_sub(pages.ids.len()));
-                while !pages.complete && pending.len() > LATE_PER_PAGE {
-                    pending = self.write_page(&mut pages, pending).await?;
-                }
-                after = candidates.last;
-                if after.is_none() {
-                    break;
+        let mut reported = Vec::new();
+        for (covering, ids) in self.by_run(self.named_by_log().await?).await? {
+            let known = files.look_up(&covering, &ids).await?;
+            let listed = self.reported_by_others(covering.to).await?;
+            let mut new = Vec::new();
+            for (id, is_known) in ids.into_iter().zip(known) {
+                if !is_known && !listed.contains(&id) {
+                    new.push(id);
                 }
             }
+            self.list(covering.to, &new).await?;
+            reported.extend(new);
         }
-        while !pages.complete {
-            pending = self.write_page(&mut pages, pending).await?;
-        }
-        Ok(pages.ids.into_iter().collect())
+        reported.sort_unstable();
+        Ok(reported)
     }
 
-    /// The pages of a run's list that are written. A run that looks at no partition has no pages, and its list is
-    /// complete.
-    pub(super) async fn late_pages(self) -> Result<Pages, TableError> {
-        let mut pages = Pages { complete: self.run.touched().is_empty(), ..Pages::default() };
-        if pages.complete {
-            return Ok(pages);
+    /// The events before the run's range that the run's items of the late log name.
+    async fn named_by_log(self) -> Result<BTreeSet<EventId>, TableError> {
+        let Run { consumer, from, log_from, log_to, .. } = self.run;
+        let mut ids = BTreeSet::new();
+        let mut place = LatePlace::after(*log_from);
+        while place.number < *log_to {
+            let op = self.op.step();
+            for batch in op.late_log(&consumer.topic).read(place, *log_to).await? {
+                ids.extend(batch.ids.into_iter().filter(|id| id <= from));
+                place = LatePlace::after(batch.number);
+            }
         }
-        let query = Query::partition(self.run.consumer.to_string())
-            .begins_with(LatePageKey::prefix_of(self.run.to))
-            .consistent(true);
-        let step = self.op.step();
-        let read = step.table.query_all(query).await?;
-        step.table.meter().items(read.len());
-        read.iter().try_for_each(|page| pages.take(page))?;
-        Ok(pages)
+        Ok(ids)
     }
 
-    /// Writes the next page of the events to report, or takes the page that is there. Returns the ids that are left.
-    async fn write_page(
-        self,
-        pages: &mut Pages,
-        mut pending: Vec<EventId>,
-    ) -> Result<Vec<EventId>, TableError> {
-        let rest = pending.split_off(pending.len().min(LATE_PER_PAGE));
-        let Run { consumer, to, incarnation, .. } = self.run;
-        let key = LatePageKey { consumer: consumer.clone(), to: *to, page: pages.written };
-        let item = key.item(*incarnation, &pending, rest.is_empty());
-        let there = self.op.step().table.put_if(&item, &Condition::no_item()).await?;
-        pages.take(there.as_ref().unwrap_or(&item))?;
-        pending.extend(rest);
-        Ok(pages.without_written(pending))
-    }
-
-    /// Ids by the run that covers them; `None` for those that no run covers.
-    async fn by_run(
-        self,
-        covering: &mut Covering,
-        ids: Vec<EventId>,
-    ) -> Result<Vec<(Option<Run>, Vec<EventId>)>, TableError> {
-        let mut by_run: BTreeMap<Option<EventId>, (Option<Run>, Vec<EventId>)> = BTreeMap::new();
+    /// Ids by the run that covers them. No run covers an id before the consumer's start, and the consumer does not get it.
+    async fn by_run(self, ids: BTreeSet<EventId>) -> Result<Vec<(Run, Vec<EventId>)>, TableError> {
+        let mut covering = Covering::default();
+        let mut by_run: BTreeMap<EventId, (Run, Vec<EventId>)> = BTreeMap::new();
         for id in ids {
-            let found = covering.run_of(Incarnation::of_run(&self.op.step(), self.run), id).await?;
-            let group = by_run.entry(found.map(|found| found.to));
-            group.or_insert_with(|| (found.cloned(), Vec::new())).1.push(id);
+            let Some(run) = covering.run_of(&self.op.step(), self.run, id).await? else { continue };
+            let (_, ids) = by_run.entry(run.to).or_insert_with(|| (run.clone(), Vec::new()));
+            ids.push(id);
         }
         Ok(by_run.into_values().collect())
     }
 
-    /// Marks entries as settled by the run that ends at an id.
-    pub(super) async fn settle_by(self, ids: &[EventId], to: EventId) -> Result<(), TableError> {
-        for ids in ids.chunks(LATE_PER_PAGE) {
-            Incarnation::of_run(&self.op.step(), self.run).settle(ids, &to.to_string()).await?;
+    /// The events of an earlier run's range that later runs reported, except this one.
+    async fn reported_by_others(self, covering: EventId) -> Result<BTreeSet<EventId>, TableError> {
+        let query = Query::partition(self.run.consumer.to_string())
+            .begins_with(ReportedLateKey::prefix_of(covering))
+            .consistent(true);
+        let step = self.op.step();
+        let mut ids = BTreeSet::new();
+        for page in step.table.query_all(query).await? {
+            let page = ReportedLate::decode(&page)?;
+            if page.to != self.run.to && page.incarnation == self.run.incarnation {
+                ids.extend(page.ids);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Stores which events of an earlier run's range this run reports. A page of an earlier consumer of the same name is
+    /// replaced, and one of a later consumer stays.
+    async fn list(self, covering: EventId, ids: &[EventId]) -> Result<(), TableError> {
+        let Run { consumer, to, incarnation, .. } = self.run;
+        let op = self.op.step();
+        let expires_at = op.now().get() / 1000 + LATE_LOG_SECONDS;
+        for (page, ids) in (0..).zip(ids.chunks(LATE_PER_PAGE)) {
+            let key = ReportedLateKey { consumer: consumer.clone(), covering, to: *to, page };
+            let is_ours =
+                Condition::no_item().or(Condition::at_most(INCARNATION, incarnation.get()));
+            op.table.put_if(&key.item(*incarnation, ids, expires_at), &is_ours).await?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use lately_items::ConsumerKey;
-    use lately_keys::UnixMillis;
-    use lately_model::Revision;
-
-    use super::*;
-
-    #[test]
-    fn pages_are_taken_in_order_without_gaps() {
-        let consumer = ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() };
-        let to = EventId::last_of(UnixMillis::new(8).unwrap());
-        let id = |n| EventId::new(to.tick(), 0.into(), n);
-        let item = |number, id, last| {
-            LatePageKey { consumer: consumer.clone(), to, page: number }.item(Revision::new(7), &[id], last)
-        };
-        let mut pages = Pages::default();
-        pages.take(&item(0, id(2), false)).unwrap();
-        pages.take(&item(2, id(9), true)).unwrap_err();
-        assert!(!pages.complete);
-        pages.take(&item(1, id(1), true)).unwrap();
-        assert!(pages.complete);
-        assert_eq!(pages.ids, [id(1), id(2)].into());
-        assert_eq!(pages.without_written(vec![id(1), id(3)]), [id(3)]);
     }
 }

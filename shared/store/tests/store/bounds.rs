@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lately_engine::Engine;
 use lately_engine::fault::{Faults, Network};
-use lately_items::{DirectoryKey, EventKey, LateEventKey};
-use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, Tick, UnixMillis};
+use lately_items::{DirectoryKey, EventKey};
+use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, Tick};
 use lately_model::{EventQuery, NewConsumer, NewEvent, PollRequest, TimeRange};
 use lately_store::{Cost, Store};
 use tokio::time::Instant;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::consumers::{Rig, SETTLED, nightly};
 use crate::listed::{Listed, id, item, number, pull, put, source, text, user};
 use crate::support::{
-    BUDGET, HOUR, Item, MINUTE, World, change, event, ids, pages, pass, post, query, start, store, topic,
+    BUDGET, HOUR, MINUTE, World, change, event, ids, pages, pass, post, query, start, store, topic,
 };
 
 /// The read units of a request, and of one full query more, because the last query begins before the units are spent. A
@@ -134,30 +134,21 @@ async fn a_poll_reads_no_more_late_events_than_it_gives() {
         rig.store.op().consumer(&nightly()).commit(batch).await.unwrap();
     }
     assert_eq!(given, late);
-    assert!(rig.unsettled().await.is_empty());
-}
-
-/// Puts settled entries, which stay in the ledger for a while, before an event's entry and into its partition. They are
-/// large, so that few of them exceed a poll's bound.
-async fn put_settled(rig: &Rig, before: EventId, entry: &Item, count: usize) {
-    let began = rig.world.now().saturating_sub(2 * 3_600_000).get();
-    let settled = (began..).map(|at| id(UnixMillis::new(at).unwrap(), at));
-    let shard = LateEventKey::shard(before);
-    for id in settled.filter(|id| LateEventKey::shard(*id) == shard).take(count) {
-        let settled = [("incarnation", entry["incarnation"].clone()), ("by", text("x".repeat(40_000)))];
-        put(&rig.engine.client(), [item(&LateEventKey { consumer: nightly(), id }, settled)]).await;
-    }
+    assert!(rig.has_read_log().await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_ledger_is_read_in_steps_without_a_loss() {
+async fn a_long_log_is_read_in_steps_without_a_loss() {
     let (mut rig, request) = polled().await;
+    // The items name events that lie ahead, which a poll passes over. They are as large as an item may be.
+    let ahead = EventId::first_of(rig.world.now().saturating_add(3_600_000));
+    let item: Vec<_> = (0..500).map(|n| EventId::new(ahead.tick(), 0.into(), n)).collect();
+    rig.append(&vec![item; 1_300]).await;
     let mut late = BTreeSet::from([rig.write(Duration::from_secs(4 * 3_600)).await]);
     rig.tell().await;
-    let (first, entry) = rig.ledger().await.pop_first().unwrap();
-    put_settled(&rig, first, &entry, 300).await;
 
-    let (mut given, mut empty) = (BTreeSet::new(), 0);
+    let mut given = BTreeSet::new();
+    let mut empty = 0;
     loop {
         let op = rig.store.op();
         let view = op.consumer(&nightly()).view().await.unwrap();
@@ -176,49 +167,34 @@ async fn a_long_ledger_is_read_in_steps_without_a_loss() {
             empty += 1;
         }
         if empty == 1 && late.len() == 1 {
-            // These events land in front of the place that the first poll has reached.
             late.extend(rig.write_many(64, Duration::from_secs(3 * 3_600)).await);
             rig.tell().await;
         }
     }
     assert_eq!(given, late);
-    assert!(empty >= 2, "the ledger is too short for this test");
-    assert!(rig.unsettled().await.is_empty());
+    assert!(empty >= 2, "the log is too short for this test");
+    assert!(rig.has_read_log().await);
     let op = rig.store.op();
     assert!(op.consumer(&nightly()).poll(request).await.unwrap().caught_up);
     assert!(op.cost().read_units.halves < 20, "{}", op.cost().of_read());
 }
 
 #[tokio::test(start_paused = true)]
-async fn late_events_do_not_wait_for_the_events_ahead() {
-    let (mut rig, request) = polled().await;
-    pass(HOUR).await;
-    assert!(rig.store.op().consumer(&nightly()).poll(request).await.unwrap().batch.is_none());
-    rig.write_many(64, Duration::from_secs(300)).await;
+async fn late_events_and_new_events_share_each_batch() {
+    let (mut rig, _) = polled().await;
+    let late: BTreeSet<_> = rig.write_many(30, HOUR).await.into_iter().collect();
+    let new: BTreeSet<_> = rig.write_many(30, Duration::ZERO).await.into_iter().collect();
     rig.tell().await;
-    // The partition of the last event begins with more than a page of settled entries.
-    let (last, entry) = rig.ledger().await.pop_last().unwrap();
-    put_settled(&rig, last, &entry, 30).await;
-    let store = rig.store.clone();
-    let next = async || {
-        let request = PollRequest::parse(br#"{"limit":1}"#).unwrap();
-        let polled = store.op().consumer(&nightly()).poll(request).await.unwrap();
-        store.op().consumer(&nightly()).commit(polled.batch.unwrap()).await.unwrap();
-        polled
-    };
-    assert_eq!(next().await.events.len(), 1);
-    // One of these events lands in front of the place that the poll has reached.
-    let mut late = Vec::new();
-    while late.last().is_none_or(|id| LateEventKey::shard(*id) != LateEventKey::shard(last)) {
-        late.push(rig.write(Duration::from_secs(3 * 3_600)).await);
-    }
-    rig.tell().await;
+    pass(SETTLED).await;
+    let request = PollRequest::parse(br#"{"limit":10}"#).unwrap();
     let mut given = BTreeSet::new();
-    for _ in 0..late.len() + 2 {
-        given.extend(ids(&next().await.late));
+    for _ in 0..6 {
+        let polled = rig.store.op().consumer(&nightly()).poll(request).await.unwrap();
+        assert_eq!((polled.late.len(), polled.events.len()), (5, 5));
+        given.extend(polled.late.iter().chain(&polled.events).map(|event| event.id));
+        rig.store.op().consumer(&nightly()).commit(polled.batch.unwrap()).await.unwrap();
     }
-    assert_eq!(given, late.into_iter().collect());
-    assert!(rig.unsettled().await.contains(&last), "the poll has not come to the end of the partition");
+    assert_eq!(given, late.union(&new).copied().collect());
 }
 
 /// A topic with an event of today. Its directory also lists 1,500 older buckets, whose events were kept for a day.

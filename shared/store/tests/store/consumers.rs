@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Options};
-use lately_items::{AnyKey, ConsumerKey, LateEventKey};
+use lately_items::{AnyKey, ConsumerKey, LateBatch, LateBatchKey, LateLogKey, LatePlace};
 use lately_keys::{EventId, UnixMillis};
 use lately_model::{NewConsumer, NewEvent, RunSpec};
 use lately_store::{Begun, CommittedRun, FanOutOutcome, LookUp, Run, Store, TableError};
 
+use crate::listed::{item, number, put};
 use crate::scene::{key, news, tell};
-use crate::support::{Item, World, change, event, ids, items, pass, post, start_with, topic};
+use crate::support::{World, change, event, ids, items, pass, post, start_with, topic};
 
 /// The length of a run's lease.
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
@@ -84,28 +85,48 @@ impl Rig {
         tell(&self.store, &news).await
     }
 
-    /// The entries of the late ledger.
-    pub(crate) async fn ledger(&self) -> BTreeMap<EventId, Item> {
-        let entries = items(&self.engine).await.into_iter().filter_map(|item| match key(&item) {
-            AnyKey::LateEvent(LateEventKey { id, .. }) => Some((id, item)),
-            _ => None,
-        });
-        entries.collect()
+    /// The items of the late log, by their numbers.
+    pub(crate) async fn log(&self) -> BTreeMap<u64, LateBatch> {
+        let mut log = BTreeMap::new();
+        for item in items(&self.engine).await {
+            if let AnyKey::LateBatch(LateBatchKey { number, .. }) = key(&item) {
+                log.insert(number, LateBatch::decode(&item.into()).unwrap());
+            }
+        }
+        log
     }
 
-    /// The events of the ledger that are not settled.
-    pub(crate) async fn unsettled(&self) -> BTreeSet<EventId> {
-        let entries = self.ledger().await.into_iter();
-        entries.filter(|(_, entry)| !entry.contains_key("by")).map(|(id, _)| id).collect()
+    /// The events that the late log names.
+    pub(crate) async fn logged(&self) -> BTreeSet<EventId> {
+        self.log().await.into_values().flat_map(|batch| batch.ids).collect()
     }
 
-    /// For each partition of the ledger, its counter in the announcement.
-    pub(crate) async fn counts(&self) -> BTreeMap<u8, u64> {
+    /// The consumer's place in the late log.
+    pub(crate) async fn place(&self) -> LatePlace {
         let all = items(&self.engine).await;
-        let announced = all.iter().find(|item| matches!(key(item), AnyKey::Announcement(_))).unwrap();
-        let count =
-            |shard: u8| Some((shard, announced.get(&format!("l{shard}"))?.as_n().unwrap().parse().unwrap()));
-        (0..16).filter_map(count).collect()
+        let checkpoint = all.into_iter().find(|item| matches!(key(item), AnyKey::Consumer(_))).unwrap();
+        lately_items::Item::from(checkpoint).get("log").unwrap()
+    }
+
+    /// True if the consumer has read the whole late log.
+    pub(crate) async fn has_read_log(&self) -> bool {
+        let end = self.log().await.last_key_value().map_or(0, |(number, _)| *number);
+        self.place().await == LatePlace::after(end)
+    }
+
+    /// Adds items to the late log, as fan-out does.
+    pub(crate) async fn append(&self, batches: &[Vec<EventId>]) {
+        let client = self.engine.client();
+        let mut end = self.log().await.last_key_value().map_or(0, |(number, _)| *number);
+        let mut items = Vec::new();
+        for ids in batches {
+            end += 1;
+            let key = LateBatchKey::new(topic("billing"), end);
+            items.push(key.item(ids, self.world.now(), u64::from(u32::MAX)).into_attributes());
+        }
+        put(&client, items).await;
+        let end_key = LateLogKey { topic: topic("billing") };
+        put(&client, [item(&end_key, [("n", number(end))])]).await;
     }
 }
 

@@ -1,14 +1,18 @@
-//! The late ledger: fan-out notes events that landed behind an announced position, and no others.
+//! The late log: fan-out adds the events that a reader may have passed before they were stored, and no others.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle, When};
+use lately_items::ConsumerKey;
+use lately_keys::EventId;
+use lately_model::{NewConsumer, PollRequest};
 use lately_store::Record;
 
-use crate::consumers::{Files, Rig, nightly, report, report_later};
-use crate::scene::{fan_out, tell};
-use crate::support::{HOUR, pass, store, with_a_death_at_each_call};
+use crate::consumers::{Files, Rig, SETTLED, nightly, report, report_later};
+use crate::scene::fan_out;
+use crate::support::{HOUR, MINUTE, items, pass, store, topic, with_a_death_at_each_call};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -21,80 +25,102 @@ async fn reported() -> (Rig, Files) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_events_behind_the_announced_position_are_noted() {
+async fn only_events_that_a_reader_may_have_passed_are_logged() {
     let (mut rig, _) = reported().await;
     let late = rig.write(HOUR).await;
     rig.write(Duration::ZERO).await;
     let outcome = rig.tell().await;
-    assert_eq!(rig.unsettled().await, [late].into());
-    assert_eq!(rig.counts().await.values().sum::<u64>(), 1);
-    assert_eq!(outcome.late, 1);
-    // The erasures, the announcements and the run that covers the event are read; the entry and its count are written.
-    assert_eq!((outcome.cost.calls, outcome.cost.read_units.halves), (5, 6));
+    assert_eq!((rig.logged().await, outcome.late), ([late].into(), 1));
+    // The erasures and the announcements are read; the end of the log and an item are written.
+    assert_eq!((outcome.cost.calls, outcome.cost.read_units.halves), (4, 4));
     assert_eq!(outcome.cost.write_units.halves, 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_reads_once_per_topic_and_counts_once_per_consumer() {
-    let (mut rig, _) = reported().await;
-    let late = rig.write_many(100, HOUR).await;
-    let outcome = rig.tell().await;
-    assert_eq!(rig.unsettled().await, late.into_iter().collect());
-    assert_eq!((outcome.late, outcome.cost.calls), (100, 1 + 1 + 1 + 100 + 1));
-    assert_eq!((outcome.cost.read_units.halves, outcome.cost.write_units.halves), (6, 2 * 101));
-    let counts = rig.counts().await;
-    assert!(counts.len() == 16 && counts.values().all(|count| *count == 1), "{counts:?}");
+async fn a_batch_puts_one_item_whatever_the_number_of_events_and_readers() {
+    for consumers in [1, 20] {
+        let (mut rig, _) = reported().await;
+        for n in 1..consumers {
+            let name = format!("c{n}").parse().unwrap();
+            let consumer = ConsumerKey { name, ..nightly() };
+            rig.store.op().consumer(&consumer).put(&NewConsumer::default()).await.unwrap();
+        }
+        rig.tell().await;
+        let late = rig.write_many(100, HOUR).await;
+        let outcome = rig.tell().await;
+        assert_eq!(rig.logged().await, late.into_iter().collect());
+        assert_eq!((rig.log().await.len(), outcome.late, outcome.cost.calls), (1, 100, 4));
+        // A hundred ids of 16 bytes are two units. The end of the log is one.
+        assert_eq!(outcome.cost.write_units.halves, 2 * 3, "{consumers} consumers");
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_an_announcement_nothing_is_noted() {
+async fn without_a_reader_nothing_is_logged() {
     let mut rig = Rig::new().await;
     rig.write(HOUR).await;
     rig.tell().await;
-    assert!(rig.ledger().await.is_empty());
+    assert!(rig.log().await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_that_land_a_minute_before_their_run_are_not_noted() {
-    for (seconds, noted) in [(60, true), (61, true), (62, false)] {
-        for runs in 1..=3 {
-            let mut rig = Rig::new().await;
-            let id = rig.write(Duration::ZERO).await;
-            pass(seconds * SECOND).await;
-            let mut files = Files::default();
-            let covering = report(&rig.store, &mut files).await;
-            assert!(covering.to >= id);
-            for _ in 1..runs {
-                pass(HOUR).await;
-                report(&rig.store, &mut files).await;
+async fn a_stream_that_is_minutes_behind_logs_nothing_for_any_number_of_consumers() {
+    for consumers in [1, 20] {
+        let mut rig = Rig::new().await;
+        let names: Vec<_> = (0..consumers)
+            .map(|n| ConsumerKey { name: format!("c{n}").parse().unwrap(), ..nightly() })
+            .collect();
+        for consumer in &names {
+            rig.store.op().consumer(consumer).put(&NewConsumer::default()).await.unwrap();
+        }
+        let mut written = BTreeSet::new();
+        for _ in 0..30 {
+            written.extend(rig.write_many(10, Duration::ZERO).await);
+            pass(10 * SECOND).await;
+            for consumer in &names {
+                let op = rig.store.op();
+                let polled = op.consumer(consumer).poll(PollRequest::default()).await.unwrap();
+                if let Some(batch) = polled.batch {
+                    op.consumer(consumer).commit(batch).await.unwrap();
+                }
             }
-            rig.tell().await;
-            assert_eq!(rig.unsettled().await.contains(&id), noted, "{seconds} s, {runs} runs");
+        }
+        // Fan-out gets the events of five minutes only now.
+        let outcome = rig.tell().await;
+        assert_eq!((outcome.late, rig.log().await.len()), (0, 0), "{consumers} consumers");
+        for consumer in &names {
+            let polled = rig.store.op().consumer(consumer).poll(PollRequest::default()).await.unwrap();
+            assert!(polled.late.is_empty());
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repeated_record_is_counted_until_its_event_is_settled() {
+async fn a_record_that_comes_again_weeks_later_does_not_report_its_event_again() {
     let (mut rig, mut files) = reported().await;
     let id = rig.write(HOUR).await;
     let news = rig.news();
-    for told in 1..=3 {
+    for times in 1..=3 {
         fan_out(&rig.store, &news).await;
-        assert_eq!((rig.ledger().await.len(), rig.counts().await.values().sum::<u64>()), (1, told));
+        assert_eq!(rig.log().await.len(), times);
     }
     let run = report_later(&rig, &mut files).await;
     assert_eq!(files.files[&run.to], [id].into());
-    let settled = rig.ledger().await;
-    assert_eq!(settled[&id]["by"].as_s().unwrap(), &run.to.to_string());
-    let expires_at: u64 = settled[&id]["expires_at"].as_n().unwrap().parse().unwrap();
-    assert_eq!(expires_at, rig.world.now().get() / 1000 + 100 * 86_400);
-    fan_out(&rig.store, &news).await;
-    assert_eq!((rig.ledger().await, rig.counts().await.values().sum::<u64>()), (settled, 3));
+    for _ in 0..3 {
+        pass(20 * 24 * HOUR).await;
+        fan_out(&rig.store, &news).await;
+        report(&rig.store, &mut files).await;
+        assert_eq!(files.reported(), [id].into());
+    }
+    assert!(rig.has_read_log().await);
+    // The log does not keep its items for ever.
+    pass(101 * 24 * HOUR).await;
+    rig.engine.expire(100).unwrap();
+    assert!(rig.log().await.is_empty());
 }
 
 #[test]
-fn after_a_crash_at_any_call_a_redelivery_notes_all_events() {
+fn after_a_crash_at_any_call_a_redelivery_logs_all_events() {
     let calls = with_a_death_at_each_call(async |call, faults| {
         let (mut rig, mut files) = reported().await;
         let late = rig.write_many(5, HOUR).await;
@@ -102,22 +128,22 @@ fn after_a_crash_at_any_call_a_redelivery_notes_all_events() {
         let victim = rig.engine.client_with(faults);
         let done = victim.run(fan_out(&store(victim.client(), &rig.world), &news)).await.is_some();
         if !done {
-            // A run in between sees no more of the late events than were counted.
+            // A run in between sees what was logged, and fills the gap of an item that was not put.
             let run = report_later(&rig, &mut files).await;
             assert!(files.files[&run.to].is_subset(&late.iter().copied().collect()));
             fan_out(&rig.store, &news).await;
         }
         report_later(&rig, &mut files).await;
         assert_eq!(files.reported(), late.into_iter().collect(), "{call}");
-        assert!(rig.unsettled().await.is_empty());
+        assert!(rig.has_read_log().await);
         !done
     });
-    let why = "the process died at the erasures, the announcements, the run, each of the five entries, and their count";
-    assert_eq!(calls, 1 + 1 + 1 + 5 + 1, "{why}");
+    let why = "the process died at the erasures, the announcements, the end of the log, and the item";
+    assert_eq!(calls, 4, "{why}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_that_cannot_be_noted_fails_and_is_redelivered() {
+async fn a_record_whose_event_cannot_be_logged_fails_and_is_redelivered() {
     for (operation, partition) in [
         (Operation::PutItem, "LATE#"),
         (Operation::UpdateItem, "ANNOUNCED#"),
@@ -140,32 +166,78 @@ async fn a_record_that_cannot_be_noted_fails_and_is_redelivered() {
         let failures = if operation == Operation::Query { 5 } else { 3 };
         assert_eq!((outcome.failures, events.len() >= 3), (failures, true), "{operation:?} {partition}");
         fan_out(&rig.store, &news).await;
-        assert_eq!(rig.unsettled().await.len(), 3);
+        assert_eq!(rig.logged().await.len(), 3);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_entry_for_a_deleted_consumer_expires() {
-    for repeated in [false, true] {
-        let (mut rig, _) = reported().await;
-        let late = rig.write(HOUR).await;
-        let news = rig.news();
-        // The fourth call puts the entry, after the erasures, the announcements and the run that covers the event.
-        let stall = Stall { call: 4, moment: Moment::Before, time: HOUR };
-        let network = Network { seed: 1, longest: Duration::from_millis(3), stall: Some(stall) };
-        let slow = store(rig.engine.client_with(Faults::default()).over(network), &rig.world);
-        let deletion = async {
-            pass(SECOND).await;
-            rig.store.op().consumer(&nightly()).delete().await.unwrap();
-        };
-        let (records, op) = (Record::batch(news.as_bytes()).unwrap(), slow.op_within(2 * HOUR));
-        let (outcome, ()) = futures_util::future::join(op.fan_out(&records), deletion).await;
-        assert_eq!(outcome.failed, None);
-        if repeated {
-            tell(&rig.store, &news).await;
+async fn a_reader_fills_a_gap_and_a_writer_that_wakes_takes_another_number() {
+    let (mut rig, mut files) = reported().await;
+    let late = rig.write(HOUR).await;
+    let news = rig.news();
+    // The fourth call puts the item, after the erasures, the announcements and the end of the log.
+    let stall = Stall { call: 4, moment: Moment::Before, time: HOUR };
+    let network = Network { seed: 1, longest: Duration::from_millis(3), stall: Some(stall) };
+    let slow = store(rig.engine.client_with(Faults::default()).over(network), &rig.world);
+    let (records, op) = (Record::batch(news.as_bytes()).unwrap(), slow.op_within(2 * HOUR));
+    let reports = async {
+        pass(MINUTE).await;
+        let run = report(&rig.store, &mut files).await;
+        assert_eq!((files.files[&run.to].len(), rig.log().await[&1].ids.len()), (0, 0));
+    };
+    let (outcome, ()) = futures_util::future::join(op.fan_out(&records), reports).await;
+    assert_eq!((outcome.failed, outcome.late), (None, 1));
+    assert_eq!(rig.log().await[&2].ids, [late]);
+    let run = report(&rig.store, &mut files).await;
+    assert_eq!(files.files[&run.to], [late].into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_writers_and_a_lost_response_keep_every_event() {
+    for lost in [Operation::UpdateItem, Operation::PutItem] {
+        let (mut rig, mut files) = reported().await;
+        let mut written = BTreeSet::new();
+        let mut batches = Vec::new();
+        for _ in 0..2 {
+            written.extend(rig.write_many(3, HOUR).await);
+            batches.push(rig.news());
         }
-        for entry in rig.ledger().await.into_values() {
-            assert!(entry.contains_key("expires_at"), "{late} stays for ever: {entry:?}");
-        }
+        let timeout = Fault::Timeout(Moment::After);
+        let faults = Faults::default().rule(Target::operation(lost), When::First(2), timeout);
+        let client = rig.engine.client_with(faults);
+        let writer = store(client.client(), &rig.world);
+        futures_util::future::join(fan_out(&writer, &batches[0]), fan_out(&writer, &batches[1])).await;
+        assert_eq!(rig.logged().await, written, "{lost:?}");
+        report_later(&rig, &mut files).await;
+        assert_eq!(files.reported(), written, "{lost:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_topic_has_no_late_log_and_the_next_of_its_name_begins_another() {
+    let (mut rig, _) = reported().await;
+    rig.write_many(100, HOUR).await;
+    rig.tell().await;
+    let many: Vec<_> = (0..1_000).map(|_| vec![EventId::first_of(rig.world.now())]).collect();
+    rig.append(&many).await;
+    rig.store.op().ending(&topic("billing")).delete().await.unwrap();
+    for _ in 0..100 {
+        rig.tell().await;
+        pass(SECOND).await;
+    }
+    let of_log = |item: &crate::support::Item| {
+        let pk = item["pk"].as_s().unwrap();
+        pk.starts_with("LATE#") || item["sk"].as_s().unwrap() == "#LATE"
+    };
+    assert_eq!(items(&rig.engine).await.iter().filter(|item| of_log(item)).count(), 0);
+    pass(MINUTE).await;
+    rig.store.op().topic(&topic("billing")).put(&crate::support::change("{}")).await.unwrap();
+    rig.tell().await;
+    let mut files = Files::default();
+    pass(SETTLED).await;
+    report(&rig.store, &mut files).await;
+    let late = rig.write(HOUR).await;
+    rig.tell().await;
+    report_later(&rig, &mut files).await;
+    assert_eq!((files.reported(), rig.log().await.len()), ([late].into(), 1));
 }

@@ -60,15 +60,15 @@ async fn late_events_come_with_a_batch_and_are_committed_with_it() {
     rig.tell().await;
     pass(SETTLED).await;
     assert_eq!(rig.store.op().consumer(&nightly()).view().await.unwrap().late, 3);
-    // A deleted event takes a place in the batch, but is not given.
-    let polled = poll(&rig.store, limit(2)).await;
+    // A deleted event takes a place in the batch, but is not given. Late events take at most half of a batch.
+    let polled = poll(&rig.store, limit(4)).await;
     let given = (ids(&polled.late), ids(&polled.events));
     assert_eq!((given, polled.caught_up), ((vec![late[0]], vec![next]), false));
     commit(&rig.store, &polled).await;
-    let polled = poll(&rig.store, limit(2)).await;
+    let polled = poll(&rig.store, limit(4)).await;
     assert_eq!((ids(&polled.late), ids(&polled.events), polled.caught_up), (vec![late[1]], vec![], true));
     commit(&rig.store, &polled).await;
-    assert!(rig.unsettled().await.is_empty());
+    assert!(rig.has_read_log().await);
     assert_eq!(rig.store.op().consumer(&nightly()).view().await.unwrap().late, 0);
 }
 
@@ -80,15 +80,14 @@ async fn imports_ahead_of_the_position_come_once() {
     pass(SETTLED).await;
     let mut given = BTreeMap::new();
     drain(&rig.store, limit(40), &mut given).await;
-    // Polls of a quiet topic move the announced position, and not the committed one.
     pass(HOUR).await;
     drain(&rig.store, limit(40), &mut given).await;
     let imported: BTreeSet<_> = rig.write_many(100, HOUR / 12).await.into_iter().collect();
     rig.tell().await;
-    assert_eq!(rig.unsettled().await, imported);
+    assert_eq!(rig.logged().await, imported);
     drain(&rig.store, limit(40), &mut given).await;
     assert!(imported.iter().all(|id| given[id] == 1), "{given:?}");
-    assert!(rig.unsettled().await.is_empty());
+    assert!(rig.has_read_log().await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -227,7 +226,7 @@ async fn repeats_at_most_one_batch(call: &str, faults: Faults) -> bool {
     // Only a batch that was given and not committed is given again.
     let again = given.values().filter(|times| **times == 2).count();
     assert!(again <= 3 && given.values().all(|times| *times <= 2), "{call}: {given:?}");
-    assert!(rig.unsettled().await.is_empty());
+    assert!(rig.has_read_log().await);
     hit
 }
 
@@ -245,7 +244,7 @@ async fn a_lost_response_of_any_write_repeats_at_most_one_batch() {
     while repeats_at_most_one_batch(&format!("write {n}"), faults(n)).await {
         n += 1;
     }
-    assert!(n > 15, "{n} writes");
+    assert!(n > 12, "{n} writes");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,19 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future;
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Target, When};
-use lately_items::{AnyKey, LateEventKey};
+use lately_items::{AnyKey, ConsumerKey};
 use lately_keys::{EventId, Tick};
-use lately_model::{GroupBy, RunSpec};
-use lately_store::{Begun, Progress, Run, RunError, Store};
+use lately_model::{GroupBy, NewConsumer, RunSpec};
+use lately_store::{Begun, Progress, RunError, Store};
 
 use crate::consumers::{Files, LEASE, Rig, SETTLED, attempt, begin, nightly, read, report_later};
-use crate::listed::{item, number, put};
 use crate::scene::{fan_out, key};
-use crate::support::{HOUR, TABLE, items, pass, seeds, store};
+use crate::support::{HOUR, items, pass, seeds, store};
 
 #[tokio::test(start_paused = true)]
 async fn one_invocation_has_the_run_until_its_lease_ends() {
@@ -91,23 +89,23 @@ async fn saved_progress_frees_a_run_and_a_commit_clears_it() {
 async fn only_late_events_are_reported_as_late_and_once() {
     let mut rig = Rig::new().await;
     let mut files = Files::default();
-    // The stream is behind: fan-out gets these events after they were reported.
-    let early = rig.write_many(20, Duration::ZERO).await;
     let first = report_later(&rig, &mut files).await;
+    // These events were stored five seconds after their time, so the run may have passed them. It has not.
+    let early = rig.write_many(20, Duration::from_secs(5)).await;
+    let second = report_later(&rig, &mut files).await;
     let late = rig.write_many(20, HOUR).await;
     rig.tell().await;
-    assert_eq!(rig.unsettled().await.len(), 40);
-    let second = report_later(&rig, &mut files).await;
-    assert_eq!(files.files[&first.to], early.iter().copied().collect());
-    assert_eq!(files.files[&second.to], late.iter().copied().collect());
-    let by: BTreeSet<_> =
-        rig.ledger().await.values().map(|entry| entry["by"].as_s().unwrap().clone()).collect();
-    assert_eq!(by, [first.to.to_string(), second.to.to_string()].into());
-    // No entry was counted since then, so there is no list, and nothing is read.
+    assert_eq!(rig.logged().await.len(), 40);
+    let third = report_later(&rig, &mut files).await;
+    assert_eq!(files.files[&first.to], [].into());
+    assert_eq!(files.files[&second.to], early.iter().copied().collect());
+    assert_eq!(files.files[&third.to], late.iter().copied().collect());
+    assert_eq!(files.looks, 2, "the files of two runs cover the forty events");
+    // Nothing was added to the log since then, so nothing is read.
     pass(SETTLED).await;
-    let third = begin(&rig.store).await;
+    let fourth = begin(&rig.store).await;
     let op = rig.store.op();
-    let late = op.run(&third).late_ids(&mut files).await.unwrap();
+    let late = op.run(&fourth).late_ids(&mut files).await.unwrap();
     assert_eq!((late, op.cost().calls), (vec![], 0));
 }
 
@@ -135,7 +133,7 @@ async fn events_landing_during_a_run_are_left_to_the_next() {
     rig.store.op().run(&run).finish().await.unwrap();
     let next = report_later(&rig, &mut files).await;
     assert_eq!(files.files[&next.to], [within, later].into());
-    assert!(rig.unsettled().await.is_empty());
+    assert!(rig.has_read_log().await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,18 +141,19 @@ async fn overlapping_attempts_report_the_same_late_events() {
     for seed in seeds(3) {
         let mut rig = Rig::new().await;
         let mut files = Files::default();
-        let first = report_later(&rig, &mut files).await;
+        report_later(&rig, &mut files).await;
         let mut late: BTreeSet<_> = rig.write_many(60, HOUR).await.into_iter().collect();
         rig.tell().await;
         // In every tenth story, the list has more than one page of 2,000 events.
         let is_long = seed.0.is_multiple_of(10);
         if is_long {
             let ago = Tick::first_of(rig.world.now().saturating_sub(7_200_000));
-            let ids: Vec<_> = (0..2_000).map(|n| EventId::new(ago, 0.into(), n)).collect();
-            note(&rig, &first, &ids).await;
+            let ids: Vec<_> = (0..2_100).map(|n| EventId::new(ago, 0.into(), n)).collect();
+            let batches: Vec<_> = ids.chunks(100).map(<[EventId]>::to_vec).collect();
+            rig.append(&batches).await;
             late.extend(ids);
         }
-        let listed = late.len();
+        let listed = late.clone();
         pass(SETTLED).await;
         let run = begin(&rig.store).await;
         // The attempts interleave at random, while fan-out notes more late events.
@@ -175,7 +174,8 @@ async fn overlapping_attempts_report_the_same_late_events() {
         let attempts = future::join3(list(&stores[0]), list(&stores[1]), list(&stores[2]));
         let (lists, _) = future::join(attempts, fan_out(&noting, &news)).await;
         assert!(lists.0 == lists.1 && lists.1 == lists.2);
-        assert!(lists.0.is_sorted() && lists.0.len() >= listed);
+        assert!(lists.0.is_sorted());
+        assert_eq!(lists.0.iter().copied().collect::<BTreeSet<_>>(), listed, "the log's end was fixed before");
 
         let run = rig.store.op().run(&run).commit(&attempt("a", rig.store.now())).await.unwrap();
         files.files.insert(run.to, lists.0.iter().copied().collect());
@@ -183,48 +183,49 @@ async fn overlapping_attempts_report_the_same_late_events() {
         let finishing = if is_long { &stores[..1] } else { &stores[..2] };
         let finish = async |store: &Store| store.op().run(&run).finish().await.unwrap();
         future::join_all(finishing.iter().map(finish)).await;
-        let left = rig.unsettled().await.len();
-        assert!(left > 0 && left < 100, "some events came too late for the list, and some did not: {left}");
         report_later(&rig, &mut files).await;
         assert_eq!(files.reported(), late);
-        assert!(rig.unsettled().await.is_empty());
+        assert!(rig.has_read_log().await);
     }
 }
 
-/// Puts entries into the ledger as fan-out does, and counts them.
-async fn note(rig: &Rig, run: &Run, ids: &[EventId]) {
-    let client = rig.engine.client();
-    let incarnation = || [("incarnation", number(run.incarnation))];
-    let entry = |id: &EventId| item(&LateEventKey { consumer: nightly(), id: *id }, incarnation());
-    put(&client, ids.iter().map(entry)).await;
-    let one = AttributeValue::N("1".to_owned());
-    let counters: Vec<_> = (0..16).map(|shard| format!("l{shard} :one")).collect();
-    client
-        .update_item()
-        .table_name(TABLE)
-        .key("pk", AttributeValue::S("ANNOUNCED#billing".to_owned()))
-        .key("sk", AttributeValue::S("nightly".to_owned()))
-        .update_expression(format!("ADD {}", counters.join(", ")))
-        .expression_attribute_values(":one", one)
-        .send()
-        .await
-        .unwrap();
-}
-
 #[tokio::test(start_paused = true)]
-async fn a_run_rechecks_entries_that_an_earlier_run_left() {
+async fn a_run_leaves_logged_events_of_its_own_range_to_the_range() {
     let rig = Rig::new().await;
     let mut files = Files::default();
     let first = report_later(&rig, &mut files).await;
-    // These events lie in the next run's own range, so they are not late for it.
+    // The log names events that lie in the next run's own range, so they are not late for it.
     let behind = first.to.at().saturating_add(1);
     let ids: Vec<_> = (0..32).map(|n| EventId::new(Tick::first_of(behind), 0.into(), n)).collect();
-    note(&rig, &first, &ids).await;
-    for expected in [0, 32, 0] {
+    rig.append(&[ids]).await;
+    for _ in 0..2 {
         pass(SETTLED).await;
         let run = begin(&rig.store).await;
         let late = rig.store.op().run(&run).late_ids(&mut files).await.unwrap();
+        assert_eq!(late, []);
+        files.files.insert(run.to, BTreeSet::new());
+        let run = rig.store.op().run(&run).commit(&attempt("a", rig.store.now())).await.unwrap();
+        rig.store.op().run(&run).finish().await.unwrap();
+    }
+    assert!(rig.has_read_log().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_reads_a_bounded_part_of_a_long_log_and_the_next_run_goes_on() {
+    let rig = Rig::new().await;
+    let mut files = Files::default();
+    report_later(&rig, &mut files).await;
+    let ago = Tick::first_of(rig.world.now().saturating_sub(3_600_000));
+    let ids: Vec<_> = (0..2_500).map(|n| EventId::new(ago, 0.into(), n)).collect();
+    let batches: Vec<_> = ids.iter().map(|id| vec![*id]).collect();
+    rig.append(&batches).await;
+    for expected in [2_000, 500, 0] {
+        pass(SETTLED).await;
+        let run = begin(&rig.store).await;
+        let op = rig.store.op();
+        let late = op.run(&run).late_ids(&mut files).await.unwrap();
         assert_eq!(late.len(), expected);
+        assert!(op.cost().read_units.halves <= 2 * (2_000 + 10), "{}", op.cost().of_read());
         files.files.insert(run.to, late.into_iter().collect());
         let run = rig.store.op().run(&run).commit(&attempt("a", rig.store.now())).await.unwrap();
         rig.store.op().run(&run).finish().await.unwrap();
@@ -233,7 +234,23 @@ async fn a_run_rechecks_entries_that_an_earlier_run_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_begins_while_fan_out_counts() {
+async fn a_run_does_not_report_events_before_the_consumers_start() {
+    let mut rig = Rig::new().await;
+    rig.store.op().consumer(&nightly()).put(&NewConsumer::default()).await.unwrap();
+    let everything = ConsumerKey { name: "everything".parse().unwrap(), ..nightly() };
+    let earliest = NewConsumer::parse(br#"{"start":"earliest"}"#).unwrap();
+    rig.store.op().consumer(&everything).put(&earliest).await.unwrap();
+    let mut files = Files::default();
+    report_later(&rig, &mut files).await;
+    let before_start = rig.write(HOUR).await;
+    rig.tell().await;
+    assert_eq!(rig.logged().await, [before_start].into(), "it is late for the other consumer");
+    report_later(&rig, &mut files).await;
+    assert_eq!(files.reported(), [].into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_begins_although_other_transactions_are_at_work() {
     let rig = Rig::new().await;
     pass(SETTLED).await;
     let transactions = Target::operation(Operation::TransactWriteItems);

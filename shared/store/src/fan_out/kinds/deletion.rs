@@ -10,13 +10,13 @@
 //! removes entries, and does not delay other records for long; and when it is done, the entries are removed, too.
 //!
 //! An entry of the directory is deleted after all events of its bucket. An event that is stored in the meantime, by a
-//! process that does not know of the deletion, is deleted when its record comes (`late.rs`).
+//! process that does not know of the deletion, is deleted when its record comes (`fan_out/marks.rs`).
 
 use std::time::Duration;
 
 use lately_items::event::ENTRY_PARTS;
 use lately_items::{
-    DeletionStep, DirectoryKey, EXPIRES_AT, Ending, EndingMark, EventKey, EventPartition, StoredTopic,
+    Announcement, DeletionStep, DirectoryKey, EXPIRES_AT, Ending, EndingMark, EventKey, EventPartition, StoredTopic,
     Timeline, TimelineEntry, WatchKey, places_at_source,
 };
 use lately_keys::{Bucket, EventId, Source, TableKey, Topic, UnixMillis};
@@ -53,7 +53,7 @@ pub(super) async fn run(op: &Op, step: &DeletionStep) -> Result<Next, TableError
         return Ok(Next::Again(next.encode()));
     }
     let announced = op.consumers(topic).announced().await?;
-    let consumers = announced.consumers.into_iter().map(|it| it.consumer).chain(announced.ended);
+    let consumers = announced.readers.consumers.iter().map(Announcement::consumer).chain(announced.ended);
     let consumers: Vec<_> = consumers.collect();
     if step.name.number == 0 {
         next.consumers = consumers.len() as u64;
@@ -66,6 +66,10 @@ pub(super) async fn run(op: &Op, step: &DeletionStep) -> Result<Next, TableError
     list(op, topic, &mut next).await?;
     let is_empty = next.listed.is_empty() && next.over.is_empty() && next.at.is_none();
     if is_empty && consumers.is_empty() && !must_settle(op, step.name.begun).await {
+        let log = op.late_log(topic);
+        if announced.has_log && !log.delete_some().await? {
+            return Ok(Next::Again(next.encode()));
+        }
         finish(op, topic, &mut next).await?;
     }
     Ok(Next::Again(next.encode()))
@@ -133,7 +137,8 @@ async fn finish(op: &Op, topic: &Topic, next: &mut DeletionStep) -> Result<(), T
     }
     let watch = WatchKey { timeline: Timeline::Topic(topic.clone()) }.encode();
     let retention = Ending::Retention;
-    for key in [watch, retention.mark_of(topic).encode(), retention.step_of(topic).encode()] {
+    let log_end = op.late_log(topic).last_key();
+    for key in [watch, log_end, retention.mark_of(topic).encode(), retention.step_of(topic).encode()] {
         op.table.delete(key).await?;
     }
     let finished = now.max(begun.saturating_add(DELETION_SETTLE_SECONDS * 1000));

@@ -1,7 +1,7 @@
 //! The removal of what a step lists. Everything here may be done twice.
 
 use lately_items::issue::OPENED_BY;
-use lately_items::{ErasedPageKey, ErasureStep, EventKey, LateEventKey, ListedEvents, place_in_feed};
+use lately_items::{ErasedPageKey, ErasureStep, EventKey, ListedEvents, place_in_feed};
 use lately_keys::{Actor, EventId, Source, TableKey, User};
 use lately_table::{Condition, TableError, Update};
 
@@ -52,15 +52,6 @@ async fn remove_events(fan_out: FanOut<'_>, step: &ErasureStep) -> Result<(), Ta
         let note = async |id: &EventId| op.event(&keyed.topic, *id).note_deletion().await;
         run_each(WRITES_AT_ONCE, keyed.ids.iter().map(note)).await?;
     }
-    // Their notes in the late ledgers of the topics' consumers.
-    let mut notes = Vec::new();
-    for ListedEvents { topic, ids, .. } in events {
-        for announced in op.consumers(topic).announcements().await? {
-            let key = |id: &_| LateEventKey { consumer: announced.consumer.clone(), id: *id }.encode();
-            notes.extend(ids.iter().map(key));
-        }
-    }
-    delete_each(op, op.table.existing(&notes).await?.into_iter().collect()).await?;
     let keys = events.iter().flat_map(|ListedEvents { topic, width, ids, .. }| {
         ids.iter().map(|id| EventKey::new(topic.clone(), *width, *id).encode())
     });
