@@ -81,7 +81,6 @@ pub(crate) fn below(folder: &Path, name: &str) -> Path {
 
 #[cfg(test)]
 mod tests {
-    use lately_items::LedgerCounters;
     use lately_keys::EventId;
     use lately_model::{Revision, RunSpec};
 
@@ -103,8 +102,8 @@ mod tests {
             committed: None,
             lease: to.at(),
             holder: 0,
-            seen: LedgerCounters::default(),
-            known: LedgerCounters::default(),
+            log_from: 0,
+            log_to: 0,
         };
         let names = Names::of(&Path::from("a/reports"), &run);
         let stem = "a/reports/billing/nightly@eu/17/20261121T030000.000Z--20261121T031500.500Z";

@@ -22,10 +22,10 @@
 //! | mark and step of a deletion, or of another retention | `ending.rs`, `ending_step.rs` | topics, fan-out | fan-out, topics |
 //! | step, erased ids and list of erasures | `erasure_step.rs`, `erasure.rs` | erasures, fan-out | fan-out, writes of events |
 //! | consumer | `consumer.rs` | consumers, report runs | consumers, report runs |
-//! | announcement, with the counters of the late ledger | `announcement.rs`, `ledger_counters.rs` | consumers, fan-out | fan-out, consumers |
-//! | entry of the late ledger | `late.rs` | fan-out | consumers, report runs |
-//! | report run, page of its late events | `run.rs` | report runs | report runs |
-//! | watch and note of a live timeline | `live.rs` | live streams; fan-out | fan-out; live streams |
+//! | announcement | `announcement.rs` | consumers, report runs | fan-out |
+//! | late log of a topic | `late_log.rs` | fan-out; readers fill gaps | consumers, report runs, live streams |
+//! | report run, late events that it reports | `run.rs` | report runs | report runs |
+//! | watch of a live timeline, note of late entries | `live.rs` | live streams; fan-out | fan-out; live streams |
 //! | profile, settings | `document.rs` | records | records |
 //! | repository, issue | `issue.rs`, `issue_schema.rs` | issues | issues |
 //! | session | `session.rs` | sessions | the authorizer |

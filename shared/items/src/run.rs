@@ -256,8 +256,7 @@ mod tests {
             .with("ids", Value::bytes(bytes))
             .with("expires_at", 100_u64);
         assert_eq!(key.item(Revision::new(7), &[covering], 100), stored);
-        let reported =
-            ReportedLate { to: EventId::MAX, incarnation: Revision::new(7), ids: vec![covering] };
+        let reported = ReportedLate { to: EventId::MAX, incarnation: Revision::new(7), ids: vec![covering] };
         assert_eq!(ReportedLate::decode(&stored), Ok(reported));
     }
 }

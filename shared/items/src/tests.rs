@@ -342,8 +342,9 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
             .prop_map(|(repository, number)| IssueKey { repository, number }.into()),
         consumer_key().prop_map(AnyKey::from),
         (consumer_key(), id()).prop_map(|(consumer, to)| RunKey { consumer, to }.into()),
-        (consumer_key(), id(), id(), 0..=99_999_999_u32)
-            .prop_map(|(consumer, covering, to, page)| ReportedLateKey { consumer, covering, to, page }.into()),
+        (consumer_key(), id(), id(), 0..=99_999_999_u32).prop_map(|(consumer, covering, to, page)| {
+            ReportedLateKey { consumer, covering, to, page }.into()
+        }),
         (topic(), matching(NAME)).prop_map(|(topic, name)| AnnouncementKey { topic, name }.into()),
         topic().prop_map(|topic| LateLogKey { topic }.into()),
         (topic(), 0..1_000_000_000_000_u64)

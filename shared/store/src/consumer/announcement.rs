@@ -5,9 +5,7 @@
 //! checkpoint (`status.rs`). So the announcements list all consumers that there are, and fan-out never reads one that is
 //! out of date.
 
-use lately_items::{
-    Announcement, AnnouncementKey, AnyKey, ConsumerKey, EndingMark, LateLogKey, WatchKey,
-};
+use lately_items::{Announcement, AnnouncementKey, AnyKey, ConsumerKey, EndingMark, LateLogKey, WatchKey};
 use lately_keys::{Consumer, UnixMillis};
 use lately_table::{Query, TableError};
 

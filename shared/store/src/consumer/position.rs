@@ -42,12 +42,8 @@ impl ConsumerHandle<'_> {
             if found.mode == Some(ConsumerMode::Runs) {
                 return Err(ConsumerError::HasRuns);
             }
-            let moved = Checkpoint {
-                start: found.start.min(position),
-                position,
-                outstanding: None,
-                ..found.clone()
-            };
+            let moved =
+                Checkpoint { start: found.start.min(position), position, outstanding: None, ..found.clone() };
             if position > found.position { Ok(Some(moved.having_passed(passed))) } else { Ok(Some(moved)) }
         };
         let checkpoint = existing(self.change(Some(checkpoint), moved).await?, self.consumer)?;

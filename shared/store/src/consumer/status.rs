@@ -7,9 +7,7 @@ use lately_items::{Announcement, Checkpoint, LatePlace, StoredTopic};
 use lately_keys::{EventId, TableKey};
 use lately_model::{ConsumerView, EventQuery, NewConsumer, SeekTo};
 use lately_table::limits::BATCH_KEYS;
-use lately_table::{
-    Condition, Guarded, REVISION, Rounds, TableError, Transacted, Transaction, put_revised,
-};
+use lately_table::{Condition, Guarded, REVISION, Rounds, TableError, Transacted, Transaction, put_revised};
 
 use crate::consumer::position::before;
 use crate::consumer::{ConsumerError, existing};
@@ -41,11 +39,9 @@ impl ConsumerHandle<'_> {
                 return Err(TableError::unavailable("the consumer is being deleted").into());
             }
             let created = found == first;
-            let settle = |found: &Checkpoint| {
-                match wanted.settle_seconds {
-                    Some(settle) if settle != found.settle => Ok(Some(found.clone().with_settle(settle))),
-                    _ => Ok::<_, ConsumerError>(None),
-                }
+            let settle = |found: &Checkpoint| match wanted.settle_seconds {
+                Some(settle) if settle != found.settle => Ok(Some(found.clone().with_settle(settle))),
+                _ => Ok::<_, ConsumerError>(None),
             };
             let found = existing(self.change(Some(found), settle).await?, self.consumer)?;
             return Ok((self.view_of(&found, &stored).await?, created));
@@ -97,9 +93,8 @@ impl ConsumerHandle<'_> {
             return put_revised(&self.op.table, &wanted.encode(), Some(known.revision)).await;
         }
         let is_known = Condition::equals(REVISION, known.revision.get());
-        let transaction = Transaction::new(self.op.ambient())
-            .put_if(wanted.encode(), is_known)
-            .put(announcement.encode());
+        let transaction =
+            Transaction::new(self.op.ambient()).put_if(wanted.encode(), is_known).put(announcement.encode());
         match transaction.commit(&self.op.table).await? {
             Transacted::Done => Ok(Guarded::Written),
             Transacted::Cancelled { .. } => Ok(Guarded::Unknown),

@@ -19,8 +19,8 @@ pub(crate) struct Readers {
 impl Readers {
     /// True if a reader may have passed an event before it was stored. `stored_at` is the time that the stream reports.
     pub(crate) fn may_have_passed(&self, id: EventId, stored_at: UnixMillis) -> bool {
-        let by_follower = self.is_watched
-            && is_stored_after(stored_at, id, ASCENDING_LAG_MILLIS, FOLLOWERS_SKEW_MILLIS);
+        let by_follower =
+            self.is_watched && is_stored_after(stored_at, id, ASCENDING_LAG_MILLIS, FOLLOWERS_SKEW_MILLIS);
         by_follower || self.consumers.iter().any(|consumer| may_pass(consumer, id, stored_at))
     }
 }
@@ -45,7 +45,7 @@ fn is_stored_after(stored_at: UnixMillis, id: EventId, waits: u64, skew: u64) ->
 
 #[cfg(test)]
 mod tests {
-    use lately_items::ConsumerKey;
+    use lately_items::AnnouncementKey;
     use lately_model::{Revision, SettleSeconds};
 
     use super::*;
@@ -62,12 +62,13 @@ mod tests {
 
     fn consumer(settle: u16) -> Announcement {
         Announcement {
-            consumer: ConsumerKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() },
+            key: AnnouncementKey { topic: "billing".parse().unwrap(), name: "nightly".parse().unwrap() },
             incarnation: Revision::new(7),
             start: EventId::MIN,
             settle: SettleSeconds::new(settle).unwrap(),
             passed: None,
             has_runs: false,
+            is_ended: false,
         }
     }
 

@@ -27,8 +27,8 @@ use crate::limits::{
     ASCENDING_LAG_MILLIS, DIRECTORY_AGE, FAILED_LOOKS, IDLE_LOOKS, NOTE_OVERLAP_MILLIS, NOTES_EVERY,
     REMEMBERED_IDS, WATCH_EVERY, WATCH_MILLIS, WINDOW_EVENTS,
 };
-use crate::live::loops::{Loop, News};
 use crate::live::late::{LateQueue, LogReader};
+use crate::live::loops::{Loop, News};
 use crate::live::reader::Reader;
 use crate::live::recent::Recent;
 use crate::live::window::LiveWindow;

@@ -115,8 +115,7 @@ impl RunHandle<'_> {
         let expires_at = op.now().get() / 1000 + LATE_LOG_SECONDS;
         for (page, ids) in (0..).zip(ids.chunks(LATE_PER_PAGE)) {
             let key = ReportedLateKey { consumer: consumer.clone(), covering, to: *to, page };
-            let is_ours =
-                Condition::no_item().or(Condition::at_most(INCARNATION, incarnation.get()));
+            let is_ours = Condition::no_item().or(Condition::at_most(INCARNATION, incarnation.get()));
             op.table.put_if(&key.item(*incarnation, ids, expires_at), &is_ours).await?;
         }
         Ok(())

@@ -175,7 +175,11 @@ async fn overlapping_attempts_report_the_same_late_events() {
         let (lists, _) = future::join(attempts, fan_out(&noting, &news)).await;
         assert!(lists.0 == lists.1 && lists.1 == lists.2);
         assert!(lists.0.is_sorted());
-        assert_eq!(lists.0.iter().copied().collect::<BTreeSet<_>>(), listed, "the log's end was fixed before");
+        assert_eq!(
+            lists.0.iter().copied().collect::<BTreeSet<_>>(),
+            listed,
+            "the log's end was fixed before"
+        );
 
         let run = rig.store.op().run(&run).commit(&attempt("a", rig.store.now())).await.unwrap();
         files.files.insert(run.to, lists.0.iter().copied().collect());

@@ -227,7 +227,9 @@ async fn state(scene: &Scene) -> BTreeSet<String> {
             AnyKey::SourceItem(_) => continue,
             // Marks and notes that expire.
             AnyKey::Begun(_) | AnyKey::Leaver(_) | AnyKey::DeletedEvent(_) => continue,
-            AnyKey::ErasedPage(_) | AnyKey::LateNote(_) | AnyKey::LateBatch(_) | AnyKey::LateLog(_) => continue,
+            AnyKey::ErasedPage(_) | AnyKey::LateNote(_) | AnyKey::LateBatch(_) | AnyKey::LateLog(_) => {
+                continue;
+            }
             other => format!("{other:?}"),
         };
         if !key.contains(" lists ") && !key.starts_with("FeedEntry") && !key.starts_with("Event(") {

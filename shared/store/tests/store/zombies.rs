@@ -20,10 +20,7 @@ async fn consumers(rig: &Rig) -> BTreeMap<[String; 2], Item> {
         item.remove("expires_at");
         matches!(
             key(item),
-            AnyKey::Consumer(_)
-                | AnyKey::Run(_)
-                | AnyKey::ReportedLate(_)
-                | AnyKey::Announcement(_)
+            AnyKey::Consumer(_) | AnyKey::Run(_) | AnyKey::ReportedLate(_) | AnyKey::Announcement(_)
         )
     });
     all

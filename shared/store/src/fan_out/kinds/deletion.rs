@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use lately_items::event::ENTRY_PARTS;
 use lately_items::{
-    Announcement, DeletionStep, DirectoryKey, EXPIRES_AT, Ending, EndingMark, EventKey, EventPartition, StoredTopic,
-    Timeline, TimelineEntry, WatchKey, places_at_source,
+    Announcement, DeletionStep, DirectoryKey, EXPIRES_AT, Ending, EndingMark, EventKey, EventPartition,
+    StoredTopic, Timeline, TimelineEntry, WatchKey, places_at_source,
 };
 use lately_keys::{Bucket, EventId, Source, TableKey, Topic, UnixMillis};
 use lately_table::{Condition, Query, TableError, Update};

@@ -6,6 +6,7 @@
 //! a simple model says. The model knows only the events and follows, and the order in which they were written.
 
 mod check;
+mod consumers;
 mod delivery;
 mod erasure;
 mod live;
