@@ -319,7 +319,7 @@ fn every_figure_equals_its_constant() {
         store::FAILED_LOOKS = count,
         store::CONSUMERS = |n: usize| count(n as u128),
         items::JOB_SECONDS = |n: u64| seconds(n.into()),
-        store::LATE_ITEMS_PER_RUN = |n: u64| count(n.into()),
+        store::LATE_ITEMS_PER_RUN = count,
         store::LATE_LOG_SECONDS = |n: u64| seconds(n.into()),
         store::CLOCK_SKEW_MILLIS = millis,
         store::ENDING_EVENTS_PER_STEP = |n: usize| count(n as u128),
