@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! table   pk  ANNOUNCED#{topic}         sk  #LATE                   the log's end
-//!   n N (the number of the last item)
+//!   n N (the number of the last item), created N (when the topic was created, in milliseconds)
 //!         pk  LATE#{topic}#{0..15}      sk  {number, 12 digits}     an item of the log
 //!   e B? (ids, 16 bytes each; absent: a reader has filled the gap of a writer that died), at N (when it was put, in
 //!   milliseconds), expires_at N
@@ -20,7 +20,7 @@ use crate::attribute::stored_as;
 use crate::form::TwelveDigits;
 use crate::item::{EXPIRES_AT, Item};
 use crate::key::key;
-use crate::record::record;
+use crate::record::{Record, record};
 
 /// The partitions of a log.
 pub const LATE_SLOTS: u64 = 16;
@@ -34,9 +34,22 @@ key! {
     Table: pk "ANNOUNCED#{topic}" sk "#LATE"
 }
 
+record! {
+    /// The end of a topic's late log.
+    #[derive(Copy)]
+    pub struct LateLogEnd {
+        /// The number of the last item; 0 if there is none.
+        pub number: u64 = required(NUMBER = "n"),
+        /// When the topic was created. A later topic of its name has a log of its own.
+        pub created_at: UnixMillis = required("created"),
+    }
+}
+
 impl LateLogKey {
-    /// The attribute of the last number.
-    pub const NUMBER: &str = "n";
+    /// The item of a log without items.
+    pub fn empty(&self, created_at: UnixMillis) -> Item {
+        LateLogEnd { number: 0, created_at }.add_to(Item::at(self))
+    }
 }
 
 key! {
@@ -115,8 +128,10 @@ mod tests {
     #[test]
     fn golden_bytes() {
         let topic: Topic = "billing".parse().unwrap();
-        let end = Item::at(&LateLogKey { topic: topic.clone() });
-        assert_eq!(end, Item::from([("pk", "ANNOUNCED#billing"), ("sk", "#LATE")]));
+        let end = LateLogKey { topic: topic.clone() }.empty(millis(7));
+        let stored = Item::from([("pk", "ANNOUNCED#billing"), ("sk", "#LATE")]);
+        assert_eq!(end, stored.with("n", 0_u64).with("created", 7_u64));
+        assert_eq!(LateLogEnd::decode(&end), Ok(LateLogEnd { number: 0, created_at: millis(7) }));
 
         let id: EventId = ID.parse().unwrap();
         let key = LateBatchKey::new(topic, 35);

@@ -5,7 +5,7 @@
 //! checkpoint (`status.rs`). So the announcements list all consumers that there are, and fan-out never reads one that is
 //! out of date.
 
-use lately_items::{Announcement, AnnouncementKey, AnyKey, ConsumerKey, EndingMark, LateLogKey, WatchKey};
+use lately_items::{Announcement, AnnouncementKey, AnyKey, ConsumerKey, EndingMark, LateLogEnd, WatchKey};
 use lately_keys::{Consumer, UnixMillis};
 use lately_table::{Query, TableError};
 
@@ -58,7 +58,7 @@ impl ConsumersHandle<'_> {
         for item in &self.op.table.query_all(query).await? {
             let key = item.key()?;
             match AnyKey::decode(&key.pk, &key.sk) {
-                Some(AnyKey::LateLog(_)) => marks.log_end = item.get(LateLogKey::NUMBER)?,
+                Some(AnyKey::LateLog(_)) => marks.log_end = Some(LateLogEnd::decode(item)?),
                 Some(AnyKey::EndingMark(key)) => {
                     if let EndingMark::Deletion { begun, .. } = EndingMark::decode(key.ending, item)? {
                         marks.deletion = Some(begun);
@@ -77,8 +77,8 @@ const MARKS: &str = "#";
 /// The marks of a topic that its live followers need.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TopicMarks {
-    /// The number of the last item of the topic's late log.
-    pub(crate) log_end: u64,
+    /// The end of the topic's late log.
+    pub(crate) log_end: Option<LateLogEnd>,
     /// When the topic's deletion began.
     pub(crate) deletion: Option<UnixMillis>,
 }

@@ -22,7 +22,7 @@ impl ConsumerHandle<'_> {
         let stored = self.op.topic(&self.consumer.topic).stored().await?;
         let start = before(SeekTo::Start(wanted.start), self.op.now());
         let settle = wanted.settle_seconds.unwrap_or_default();
-        let log_end = self.op.late_log(&self.consumer.topic).open().await?;
+        let log_end = self.op.late_log(&self.consumer.topic).open(stored.created_at).await?;
         let first = Checkpoint::new(self.consumer, start, settle, log_end, self.op.first_revision());
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {

@@ -39,7 +39,7 @@ mod specification;
 
 use std::collections::BTreeMap;
 
-use lately_items::{LATE_SLOTS, LateBatch, LateBatchKey, LateLogKey, LatePlace};
+use lately_items::{LATE_SLOTS, LateBatch, LateBatchKey, LateLogEnd, LateLogKey, LatePlace};
 use lately_keys::{EventId, Key, TableKey, UnixMillis};
 use lately_table::limits::BATCH_KEYS;
 use lately_table::{Condition, Item, Query, Rounds, TableError, Update};
@@ -56,23 +56,27 @@ const IDS_PER_ITEM: usize = 500;
 const DELETED_PER_SLOT: usize = 50;
 
 impl LateLogHandle<'_> {
-    /// Makes sure that the topic has a log. A reader does so before it announces itself. Returns the number of the last item.
-    pub(crate) async fn open(self) -> Result<u64, TableError> {
-        if let Some(end) = self.op.table.read(self.end_key().encode(), false).await? {
-            return Ok(end.get(LateLogKey::NUMBER)?);
+    /// Makes sure that the topic, which was created at this time, has a log. A reader does so before it announces itself.
+    /// Returns the number of the last item.
+    pub(crate) async fn open(self, created_at: UnixMillis) -> Result<u64, TableError> {
+        if let Some(end) = self.stored_end(false).await? {
+            return Ok(end.number);
         }
-        let empty = Item::at(&self.end_key()).with(LateLogKey::NUMBER, 0_u64);
+        let empty = self.end_key().empty(created_at);
         let there = self.op.table.put_if(&empty, &Condition::no_item()).await?;
-        Ok(there.as_ref().unwrap_or(&empty).get(LateLogKey::NUMBER)?)
+        Ok(LateLogEnd::decode(there.as_ref().unwrap_or(&empty))?.number)
     }
 
     /// The number of the last item; 0 if there is none. The read is not consistent: a reader that gets an earlier number
     /// reads the rest the next time.
     pub(crate) async fn end(self) -> Result<u64, TableError> {
-        match self.op.table.read(self.end_key().encode(), false).await? {
-            Some(end) => Ok(end.get(LateLogKey::NUMBER)?),
-            None => Ok(0),
-        }
+        Ok(self.stored_end(false).await?.map_or(0, |end| end.number))
+    }
+
+    /// The end of the log, if the topic has one.
+    pub(crate) async fn stored_end(self, consistent: bool) -> Result<Option<LateLogEnd>, TableError> {
+        let end = self.op.table.read(self.end_key().encode(), consistent).await?;
+        Ok(end.as_ref().map(LateLogEnd::decode).transpose()?)
     }
 
     /// Adds late events to the log. They are durable when this returns. A log that was deleted with its topic stays so.
@@ -87,9 +91,9 @@ impl LateLogHandle<'_> {
         let mut rounds = Rounds::of(&self.op.table, "the late log");
         loop {
             let raise =
-                Update::of(&self.end_key()).add(LateLogKey::NUMBER, 1_u64).only_if(Condition::any_item());
+                Update::of(&self.end_key()).add(LateLogEnd::NUMBER, 1_u64).only_if(Condition::any_item());
             let Some(end) = self.op.table.update_and_get(&raise).await? else { return Ok(()) };
-            let item = self.item(end.get(LateLogKey::NUMBER)?, ids);
+            let item = self.item(LateLogEnd::decode(&end)?.number, ids);
             let Some(there) = self.op.table.put_if(&item, &Condition::no_item()).await? else {
                 return Ok(());
             };

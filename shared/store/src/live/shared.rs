@@ -150,7 +150,7 @@ impl Looking {
         let now = op.ambient().monotonic();
         let names = match reader.topic() {
             Some((topic, created_at)) => {
-                let end = op.late_log(&topic).open().await?;
+                let end = op.late_log(&topic).open(created_at).await?;
                 LateNames::Log { created_at, log: LogReader { topic, place: LatePlace::after(end), end } }
             }
             None => LateNames::Notes { read_at: op.now(), handled: BTreeMap::new() },
@@ -251,10 +251,16 @@ impl Looking {
         match &mut self.names {
             LateNames::Log { created_at, log } => {
                 let marks = op.consumers(&log.topic).marks().await?;
+                let end = match marks.log_end {
+                    Some(end) => Some(end),
+                    None => op.late_log(&log.topic).stored_end(true).await?,
+                };
+                // The log was there when the loop began. It is deleted with its topic, and another topic has another log.
+                let Some(end) = end.filter(|end| end.created_at == *created_at) else { return Ok(true) };
                 if marks.deletion >= Some(*created_at) {
                     return Ok(true);
                 }
-                log.end = marks.log_end;
+                log.end = end.number;
                 log.read(op, &mut self.late).await?;
             }
             LateNames::Notes { read_at, handled } => {

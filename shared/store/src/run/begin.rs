@@ -38,13 +38,13 @@ impl RunsHandle<'_> {
     /// Begins the next run of a consumer, or continues the run that was begun. A consumer that does not exist is
     /// created at the beginning of the topic, so that its first run reports all events.
     pub async fn begin(self, spec: &RunSpec, lease: Duration) -> Result<Begun, RunError> {
-        self.op.topic(&self.consumer.topic).stored().await?;
+        let stored = self.op.topic(&self.consumer.topic).stored().await?;
         let lease = self.lease(lease);
         let mut rounds = Rounds::of(&self.op.table, "the consumer");
         loop {
             let Some(checkpoint) = self.op.consumer(self.consumer).checkpoint().await? else {
                 let settle = SettleSeconds::default();
-                let log_end = self.op.late_log(&self.consumer.topic).open().await?;
+                let log_end = self.op.late_log(&self.consumer.topic).open(stored.created_at).await?;
                 let incarnation = self.op.first_revision();
                 let first = Checkpoint::new(self.consumer, EventId::MIN, settle, log_end, incarnation);
                 self.op.consumer(self.consumer).create(&first).await?;

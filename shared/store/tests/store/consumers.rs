@@ -126,8 +126,14 @@ impl Rig {
         }
         put(&client, items).await;
         let end_key = LateLogKey { topic: topic("billing") };
-        put(&client, [item(&end_key, [("n", number(end))])]).await;
+        let end = [("n", number(end)), ("created", number(rig_created(&self.store).await))];
+        put(&client, [item(&end_key, end)]).await;
     }
+}
+
+/// When the topic was created, in milliseconds.
+async fn rig_created(store: &Store) -> u64 {
+    store.op().topic(&topic("billing")).view().await.unwrap().created_at.get()
 }
 
 /// The files of committed runs.

@@ -12,7 +12,7 @@ use lately_store::Record;
 
 use crate::consumers::{Files, Rig, SETTLED, nightly, report, report_later};
 use crate::scene::fan_out;
-use crate::support::{HOUR, MINUTE, items, pass, store, topic, with_a_death_at_each_call};
+use crate::support::{HOUR, MINUTE, ids, items, pass, store, topic, with_a_death_at_each_call};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -64,34 +64,62 @@ async fn without_a_reader_nothing_is_logged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_minutes_behind_logs_nothing_for_any_number_of_consumers() {
+async fn a_stream_that_is_minutes_behind_makes_no_work_for_any_number_of_consumers() {
     for consumers in [1, 20] {
         let mut rig = Rig::new().await;
-        let names: Vec<_> = (0..consumers)
-            .map(|n| ConsumerKey { name: format!("c{n}").parse().unwrap(), ..nightly() })
-            .collect();
+        let named = |n: usize| ConsumerKey { name: format!("c{n}").parse().unwrap(), ..nightly() };
+        let names: Vec<_> = (0..consumers).map(named).collect();
         for consumer in &names {
             rig.store.op().consumer(consumer).put(&NewConsumer::default()).await.unwrap();
         }
-        let mut written = BTreeSet::new();
-        for _ in 0..30 {
-            written.extend(rig.write_many(10, Duration::ZERO).await);
-            pass(10 * SECOND).await;
-            for consumer in &names {
+        let mut written = Vec::new();
+        let mut given = vec![Vec::new(); consumers];
+        for second in 0..50 {
+            if second < 40 {
+                written.extend(rig.write_many(5, Duration::ZERO).await);
+            }
+            pass(SECOND).await;
+            for (consumer, given) in names.iter().zip(&mut given) {
                 let op = rig.store.op();
                 let polled = op.consumer(consumer).poll(PollRequest::default()).await.unwrap();
+                assert!(polled.late.is_empty());
+                given.extend(ids(&polled.events));
                 if let Some(batch) = polled.batch {
                     op.consumer(consumer).commit(batch).await.unwrap();
                 }
             }
         }
-        // Fan-out gets the events of five minutes only now.
+        written.sort();
+        assert!(given.iter().all(|given| *given == written), "each event is given once, in order");
+        // Fan-out gets the events only now, four minutes later.
+        pass(4 * MINUTE).await;
         let outcome = rig.tell().await;
         assert_eq!((outcome.late, rig.log().await.len()), (0, 0), "{consumers} consumers");
         for consumer in &names {
             let polled = rig.store.op().consumer(consumer).poll(PollRequest::default()).await.unwrap();
-            assert!(polled.late.is_empty());
+            assert!(polled.batch.is_none() && polled.caught_up);
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_behind_makes_no_work_for_a_report_each_minute() {
+    for lag in [5, 90] {
+        let mut rig = Rig::new().await;
+        let mut files = Files::default();
+        let mut waiting = Vec::new();
+        for second in 0..300 {
+            rig.write_many(2, Duration::ZERO).await;
+            waiting.push((second + lag, rig.news()));
+            while waiting.first().is_some_and(|(due, _)| *due <= second) {
+                fan_out(&rig.store, &waiting.remove(0).1).await;
+            }
+            if second % 60 == 59 {
+                report(&rig.store, &mut files).await;
+            }
+            pass(SECOND).await;
+        }
+        assert_eq!((rig.log().await.len(), files.looks), (0, 0), "fan-out is {lag} s behind");
     }
 }
 

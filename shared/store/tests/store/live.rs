@@ -1,10 +1,11 @@
 //! Live timelines: early, late and settled events, resumption, sharing, and the prices of followers.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use lately_engine::Operation;
-use lately_engine::fault::{Fault, Faults, Target, Throttle, When};
+use lately_engine::fault::{Fault, Faults, Network, Target, Throttle, When};
 use lately_items::{AnyKey, Timeline};
 use lately_keys::{EventId, Topic};
 use lately_model::{EventQuery, FeedQuery, LiveQuery, NewEvent, SourceQuery};
@@ -69,8 +70,8 @@ async fn a_name_that_is_used_again_is_another_topic_for_its_followers() {
     let mut of_deleted = follow(&followed, &timeline, None).await;
     scene.write(vec![event("note", None)]).await;
     let (_, _, cursor) = told(&mut of_deleted, 5 * SECOND).await.remove(0);
-    // The loop of the deleted topic cannot read the note that ends it, until the name is another topic's.
-    let notes = Target::operation(Operation::Query).partition("LIVE#TOPIC#posts");
+    // The loop of the deleted topic cannot read the mark that ends it, until the name is another topic's.
+    let notes = Target::operation(Operation::Query).partition("ANNOUNCED#posts");
     client.set_faults(&Faults::default().rule(notes, When::Always, Fault::InternalServerError));
     scene.store.op().ending(&scene.posts).delete().await.unwrap();
     scene.settle().await;
@@ -154,6 +155,38 @@ async fn a_batch_puts_one_note_for_a_timeline_and_no_record_waits_for_it() {
         let expected: Vec<_> = posted.iter().map(|id| ('~', *id)).collect();
         assert_eq!(late, if is_refused { vec![] } else { expected });
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_with_many_late_events_delivers_all_and_ends_with_its_topic() {
+    let mut scene = Scene::new(FeedSettings::default()).await;
+    let timeline = Timeline::Topic(scene.posts.clone());
+    let network = Network { seed: 3, longest: Duration::from_millis(8), stall: None };
+    let live = store(scene.engine.client_with(Faults::default()).over(network), &scene.world);
+    let mut follower = follow(&live, &timeline, None).await;
+    told(&mut follower, 2 * SECOND).await;
+    let at = Some(scene.world.now().saturating_sub(3_600_000));
+    let posts = scene.posts.clone();
+    let mut imported = BTreeSet::new();
+    for _ in 0..16 {
+        imported.extend(post(&scene.store, &posts, vec![NewEvent { at, ..event("note", None) }; 500]).await);
+        scene.tell().await;
+    }
+    let mut delivered = BTreeSet::new();
+    for (mark, id, _) in told(&mut follower, 20 * SECOND).await {
+        assert!(mark == '~' && delivered.insert(id), "each event is sent once, as late");
+    }
+    assert_eq!(delivered, imported);
+
+    for _ in 0..16 {
+        post(&scene.store, &posts, vec![NewEvent { at, ..event("note", None) }; 500]).await;
+        scene.tell().await;
+    }
+    told(&mut follower, 2 * SECOND).await;
+    scene.store.op().ending(&posts).delete().await.unwrap();
+    let begun = tokio::time::Instant::now();
+    while follower.next().await.is_ok() {}
+    assert!(begun.elapsed() < 3 * SECOND, "{:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
