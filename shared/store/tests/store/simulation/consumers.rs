@@ -24,7 +24,7 @@ use lately_store::{ConsumerError, Record, Store};
 
 use crate::support::{TABLE, World, change, connection, event, pass, start_with, submission, topic};
 
-const SEEDS: u64 = 20;
+const SEEDS: u64 = 12;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
@@ -169,7 +169,7 @@ impl Story {
                 }
                 _ => {
                     for _ in 0..self.draw(|random| random.u8(1..5)) {
-                        drop(self.poll(&store, number).await);
+                        drop(self.poll(&store, number, self.one(&[1, 3, 40, 1_000])).await);
                         pass(Duration::from_secs(self.one(&[0, 1, 5]))).await;
                     }
                 }
@@ -194,11 +194,10 @@ impl Story {
         expected.given.clear();
     }
 
-    /// Polls and commits one batch. Returns false if there was none.
-    async fn poll(&self, store: &Store, number: usize) -> Result<bool, ConsumerError> {
+    /// Polls and commits one batch of at most so many events. Returns false if there was none.
+    async fn poll(&self, store: &Store, number: usize, limit: u16) -> Result<bool, ConsumerError> {
         let consumer = &self.consumers[number];
-        let limit = self.one(&[r#"{"limit":1}"#, r#"{"limit":3}"#, r#"{"limit":40}"#, r#"{"limit":1000}"#]);
-        let request = PollRequest::parse(limit.as_bytes()).unwrap();
+        let request = PollRequest::parse(format!(r#"{{"limit":{limit}}}"#).as_bytes()).unwrap();
         let polled = store.op().consumer(consumer).poll(request).await?;
         for event in polled.events.iter().chain(&polled.late) {
             let state = &mut self.state.borrow_mut();
@@ -253,7 +252,7 @@ impl Story {
         let sound = Store::new(connection(self.engine.client(), self.world.clone()));
         for number in 0..self.consumers.len() {
             let mut polls = 0;
-            while self.poll(&sound, number).await.unwrap() {
+            while self.poll(&sound, number, 1_000).await.unwrap() {
                 polls += 1;
                 assert!(polls < 100_000, "the consumer never ends");
             }
