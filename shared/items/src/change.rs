@@ -60,8 +60,11 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let changed =
-            FollowerKey { source: "actor:ada".parse().unwrap(), shard: 7.into(), user: "bob".parse().unwrap() };
+        let changed = FollowerKey {
+            source: "actor:ada".parse().unwrap(),
+            shard: 7.into(),
+            user: "bob".parse().unwrap(),
+        };
         let key = ChangeNoteKey { id: ID.parse().unwrap() };
         let at = millis(1_720_800_000_000);
         let note = ChangeNote { key, at, changed: changed.into(), is_removal: true };

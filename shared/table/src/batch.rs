@@ -90,7 +90,8 @@ impl Table {
                     if attempts.gives_way() && faults.contains(&Fault::Throttled) =>
                 {
                     // The transaction does not say which limit was exceeded. A call for the item alone does.
-                    for (key, _) in keys.iter().zip(&faults).filter(|(_, fault)| **fault == Fault::Throttled) {
+                    for (key, _) in keys.iter().zip(&faults).filter(|(_, fault)| **fault == Fault::Throttled)
+                    {
                         self.get(key.clone()).await?;
                     }
                     attempts.pause_or(at_work).await?;

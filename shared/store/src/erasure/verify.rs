@@ -9,8 +9,8 @@ use std::num::NonZeroU32;
 use lately_items::event::ACTOR;
 use lately_items::issue::{OPENED_AT, OPENED_BY};
 use lately_items::{
-    AnyKey, Backlog, ChangeNote, EXPIRES_AT, ErasedNames, ErasureEntry, ErasureStep, FeedWalk, FollowEdge, Follower,
-    FollowerCounts, QuotaHolder, REVISION, Timeline, TimelineEntry, session,
+    AnyKey, Backlog, ChangeNote, EXPIRES_AT, ErasedNames, ErasureEntry, ErasureStep, FeedWalk, FollowEdge,
+    Follower, FollowerCounts, QuotaHolder, REVISION, Timeline, TimelineEntry, session,
 };
 use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
 use lately_model::{Erasure, ErasureReceipt};

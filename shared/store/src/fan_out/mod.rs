@@ -227,7 +227,12 @@ impl FanOut<'_> {
     }
 
     /// Notes a change of an item.
-    async fn note(self, change: &Change, item: impl Into<AnyKey>, is_removal: bool) -> Result<(), TableError> {
+    async fn note(
+        self,
+        change: &Change,
+        item: impl Into<AnyKey>,
+        is_removal: bool,
+    ) -> Result<(), TableError> {
         let key = ChangeNoteKey { id: change.id };
         let note = ChangeNote { key, at: change.at, changed: item.into(), is_removal };
         self.patient.table.put(&note.encode()).await?;

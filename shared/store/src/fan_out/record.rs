@@ -15,8 +15,8 @@ use std::error::Error;
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
 use lately_items::event::ACTOR;
 use lately_items::{
-    AnyKey, BacklogKey, ChangeNoteKey, DirectoryKey, EXPIRES_AT, EventKey, Follower, FollowerCountKey, FollowerCounts,
-    FollowerKey, JobKey, PushMode, StepName, StoredSource, TimelineEntry,
+    AnyKey, BacklogKey, ChangeNoteKey, DirectoryKey, EXPIRES_AT, EventKey, Follower, FollowerCountKey,
+    FollowerCounts, FollowerKey, JobKey, PushMode, StepName, StoredSource, TimelineEntry,
 };
 use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, Topic, UnixMillis};
 use lately_table::Item;

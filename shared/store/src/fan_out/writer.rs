@@ -251,7 +251,8 @@ fn only_partition(batch: &[(u64, Queued)]) -> Option<String> {
 impl State {
     fn ask(&mut self, key: Key, write: Write, ticket: &Ticket) {
         let ticket = ticket.clone();
-        self.queue.insert(self.asked, Queued { key, write, attempts: 0, alone: false, may_refuse: true, ticket });
+        self.queue
+            .insert(self.asked, Queued { key, write, attempts: 0, alone: false, may_refuse: true, ticket });
         self.asked += 1;
     }
 

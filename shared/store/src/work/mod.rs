@@ -28,4 +28,6 @@ mod operate;
 mod queue;
 
 pub use operate::UnknownWork;
-pub(crate) use queue::{Next, delete_each, delete_or_refuse, is_repeated, must_settle, must_wait, put_after, replace, touch};
+pub(crate) use queue::{
+    Next, delete_each, delete_or_refuse, is_repeated, must_settle, must_wait, put_after, replace, touch,
+};

@@ -55,8 +55,13 @@ pub(crate) async fn run(
     };
     match backlog {
         Backlog::Source(source) => {
-            let events = items.iter().flat_map(|item| item.events.iter().map(|event| (&item.written, event)));
-            let mut handled = events.map(|(written, event)| step.handle_again(source, written, event));
+            let mut handled = Vec::new();
+            for item in &items {
+                for event in &item.events {
+                    handled.push(step.handle_again(source, &item.written, event));
+                }
+            }
+            let mut handled = handled.into_iter();
             // The first event shows whether a read is refused, before the entries of all others are written.
             if let Some(first) = handled.next() {
                 first.await?;
@@ -64,7 +69,9 @@ pub(crate) async fn run(
             run_each(RAILS_AT_ONCE, handled).await?;
             if let Source::Actor(actor) = source {
                 match erase_deferred(op, actor, &items).await {
-                    Err(TableError::Busy(_)) => items.iter().for_each(|item| step.defer(&item.written, &item.events)),
+                    Err(TableError::Busy(_)) => {
+                        items.iter().for_each(|item| step.defer(&item.written, &item.events))
+                    }
                     erased => erased?,
                 }
             }

@@ -17,6 +17,7 @@ use crate::fan_out::restamp::restamp_entries;
 pub(crate) async fn run(fan_out: FanOut<'_>, key: &ChangeNoteKey) -> Result<(), TableError> {
     let op = fan_out.op;
     let Some(note) = op.table.find::<ChangeNote>(key.encode()).await? else { return Ok(()) };
+    fan_out.done.add(|all| all.oldest = all.oldest.into_iter().chain([note.at]).min());
     handle(fan_out, &note).await?;
     op.table.delete(key.encode()).await
 }

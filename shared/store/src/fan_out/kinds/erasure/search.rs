@@ -159,12 +159,7 @@ async fn events_within(op: &Op, entries: &[TimelineEntry]) -> Result<(Vec<Item>,
 }
 
 /// Lists the events of the actor among some events. Those that do not exist are being removed already.
-async fn list(
-    op: &Op,
-    actor: &Actor,
-    events: Vec<Item>,
-    next: &mut ErasureStep,
-) -> Result<(), TableError> {
+async fn list(op: &Op, actor: &Actor, events: Vec<Item>, next: &mut ErasureStep) -> Result<(), TableError> {
     let mut groups: BTreeMap<(Topic, bool), ListedEvents> = BTreeMap::new();
     let mut entries = Vec::new();
     for item in events {
