@@ -155,10 +155,12 @@ pub(super) async fn follows_and_feeds(watched: &WitnessedSystem) {
     }
 }
 
-/// The latest record of an item whose partition has a prefix, as Lambda hands it over.
+/// The latest record of a put in a partition with a prefix, as Lambda hands it over.
 fn latest(api: &Api, prefix: &str) -> String {
     let stream = api.system.engine.stream("lately").unwrap();
-    let is_wanted = |record: &Arc<Record>| record.keys()["pk"].as_s().unwrap().starts_with(prefix);
+    let is_wanted = |record: &Arc<Record>| {
+        record.new_image().is_some() && record.keys()["pk"].as_s().unwrap().starts_with(prefix)
+    };
     stream.lambda_event(&[stream.all().into_iter().rfind(is_wanted).unwrap()])
 }
 
