@@ -41,8 +41,9 @@ impl Measured for Answer {
     }
 
     fn measures(&self, now: UnixMillis) -> Measures {
-        let FanOutOutcome { failures, oldest, deliveries, late, jobs, promotions, deferred, .. } =
-            self.outcome;
+        let FanOutOutcome {
+            failures, oldest, deliveries, late, jobs, promotions, deferred, put_away, ..
+        } = self.outcome;
         let measures = Measures::default()
             .count(Metric::Records, self.records as u64)
             .count(Metric::RecordsFailed, failures as u64)
@@ -50,7 +51,7 @@ impl Measured for Answer {
             .count(Metric::LateEvents, late)
             .count(Metric::Jobs, jobs)
             .count(Metric::Promotions, promotions)
-            .count(Metric::DeferredToBacklog, deferred);
+            .count(Metric::DeferredToBacklog, deferred + put_away);
         let Some(oldest) = oldest else { return measures };
         measures.time(Metric::FanOutLag, Duration::from_millis(now.get().saturating_sub(oldest.get())))
     }

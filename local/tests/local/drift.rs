@@ -164,6 +164,7 @@ fn fan_out_gets_the_records_that_it_handles_and_few_others() {
         ("JOB#PUSH#x#actor:ada#0", "00000000"),
         ("JOB#BACKLOG#FEED#bob", "0190868b"),
         ("JOB#DELETION#posts", "STEP"),
+        ("JOB#CHANGE#0190868b", "STEP"),
         ("TOPIC#posts", "BUCKET#2026-11-20"),
     ] {
         assert!(given("INSERT", pk, sk), "{pk}");

@@ -299,7 +299,7 @@ fn every_figure_equals_its_constant() {
         store::FAN_OUT_LIMIT = count,
         store::PULL_SOURCES = |n: usize| count(n as u128),
         store::AUDIENCE = count,
-        store::BUSY_ATTEMPTS = count,
+        table::BUSY_ATTEMPTS = count,
         store::BUSY_FOR = time,
         store::FOLLOWER_TOLD_KEPT = |n: usize| count(n as u128),
         store::SHARDS_AT_WILL = |n: ShardCount| count(n.get()),

@@ -65,6 +65,7 @@ any_key! {
     Directory(DirectoryKey),
     Job(JobKey),
     Backlog(BacklogKey),
+    ChangeNote(ChangeNoteKey),
     Begun(BegunKey),
     Follow(FollowKey),
     Follower(FollowerKey),

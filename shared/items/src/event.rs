@@ -118,6 +118,9 @@ pub(crate) const DATA: &str = "d";
 /// The attributes of an event from which its entries follow, without its data.
 pub const ENTRY_PARTS: &str = "pk, sk, t, a, s, v";
 
+/// The attributes of [`ENTRY_PARTS`], and the data: from them also follows the event's size.
+pub const SIZED_PARTS: &str = "pk, sk, t, a, s, v, d";
+
 /// The letter of events that were written under an idempotency key.
 pub const KEYED: &str = "k";
 

@@ -18,6 +18,7 @@
 //! | follow edge, follower, counts of a shard, leaver | `follow.rs` | follows, fan-out | feeds, fan-out |
 //! | page of a job, mark of a page that began | `job.rs` | fan-out | fan-out |
 //! | backlog | `backlog.rs` | fan-out | fan-out |
+//! | note of a change that is handled later | `change.rs` | fan-out | fan-out |
 //! | next steps of background work | `work.rs` | | |
 //! | mark and step of a deletion, or of another retention | `ending.rs`, `ending_step.rs` | topics, fan-out | fan-out, topics |
 //! | step, erased ids and list of erasures | `erasure_step.rs`, `erasure.rs` | erasures, fan-out | fan-out, writes of events |
@@ -58,6 +59,7 @@ mod announcement;
 mod any_key;
 mod attribute;
 mod backlog;
+mod change;
 mod consumer;
 mod directory;
 mod document;
@@ -93,6 +95,7 @@ pub use self::{
     any_key::AnyKey,
     attribute::{Attribute, Value},
     backlog::*,
+    change::*,
     consumer::*,
     directory::*,
     document::*,

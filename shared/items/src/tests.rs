@@ -318,6 +318,7 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         job().prop_map(|JobKey { job, page }| BegunKey { job, page }.into()),
         (source(), id()).prop_map(|(source, id)| BacklogKey { backlog: Backlog::Source(source), id }.into()),
         (user(), id()).prop_map(|(user, id)| BacklogKey { backlog: Backlog::Feed(user), id }.into()),
+        id().prop_map(|id| ChangeNoteKey { id }.into()),
         user().prop_map(|user| ProfileKey { user }.into()),
         matching(NAME).prop_map(|app| SettingsKey { app }.into()),
         any::<[u8; 32]>().prop_map(|hash| SessionKey { hash: hash.into() }.into()),

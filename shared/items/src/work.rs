@@ -6,6 +6,7 @@
 //! | step of an erasure | `erasure_step.rs` |
 //! | page of a job | `job.rs` |
 //! | item of a backlog | `backlog.rs` |
+//! | note of a change that is handled later | `change.rs` |
 //!
 //! Each put of such an item makes a record of the table's stream, and fan-out then runs the step (the store's `work/`).
 
@@ -13,7 +14,7 @@ use lately_keys::{Key, UnixMillis};
 
 use crate::item::{Corrupt, EXPIRES_AT, Item};
 use crate::record::record;
-use crate::{AnyKey, BacklogItem, JobStep};
+use crate::{AnyKey, BacklogItem, ChangeNote, JobStep};
 
 /// All work is in partitions with this prefix. The work's kind and its name follow.
 const PREFIX: &str = "JOB#";
@@ -93,6 +94,7 @@ impl WaitingStep {
                 let oldest = events.iter().map(|event| event.at).min();
                 Some((step, oldest.unwrap_or_else(|| key.id.at()), None))
             }
+            Some(AnyKey::ChangeNote(_)) => Some((0, ChangeNote::decode(item)?.at, None)),
             _ => None,
         };
         Ok(found.map(|(number, begun, waiting_since)| Self { key, number, begun, expires_at, waiting_since }))

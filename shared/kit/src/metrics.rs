@@ -73,7 +73,7 @@ metrics! {
     Jobs = "Jobs",
     /// Sources whose events feeds began to pull.
     Promotions = "Promotions",
-    /// The number of times that an event's writes were deferred to a backlog because a timeline or a feed was throttled.
+    /// The number of times that an event, a change or a step was put away because a partition was throttled.
     DeferredToBacklog = "DeferredToBacklog",
     /// Events that arrived behind a consumer's position, noted in its ledger.
     LateEvents = "LateEvents",

@@ -214,10 +214,6 @@ pub const HOT_SHARD_UNITS: u64 = 500;
 /// Write units a second up to which one shard is loaded: DynamoDB's limit of a partition is 1,000.
 pub const SHARD_UNITS: u64 = 700;
 
-/// Attempts of fan-out to write to a partition that is too busy, before it leaves the write to the partition's backlog.
-/// The three waits between them take 90 ms on average, and 175 ms at most.
-pub const BUSY_ATTEMPTS: u32 = 4;
-
 /// A process leaves all writes to a busy partition to the backlog for this long, before it tries one again.
 pub const BUSY_FOR: Duration = Duration::from_secs(5);
 

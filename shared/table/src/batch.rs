@@ -12,7 +12,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use lately_items::{Corrupt, Item};
 use lately_keys::Key;
 
-use crate::call::{Attempts, CallError, Meaning, Refusal, Table, meaning, unavailable};
+use crate::call::{Attempts, CallError, Fault, Meaning, Refusal, Table, meaning, unavailable};
 use crate::error::TableError;
 use crate::limits::{BATCH_KEYS, BATCHES_AT_ONCE};
 
@@ -23,6 +23,15 @@ pub enum Write {
     Put(Item),
     /// Deletes the item under a key, if it is there.
     Delete(Key),
+}
+
+/// The items of some keys, as far as they could be read.
+#[derive(Debug, Default)]
+pub struct FoundKeys {
+    /// The keys whose items exist.
+    pub existing: HashSet<Key>,
+    /// The keys that were not read, because their key ranges are busy.
+    pub busy: HashSet<Key>,
 }
 
 /// The outcome of one call with several writes.
@@ -44,8 +53,16 @@ impl Table {
 
     /// The keys whose items exist, read consistently. DynamoDB sends only the keys, whatever the size of the items.
     pub async fn existing(&self, keys: &[Key]) -> Result<HashSet<Key>, TableError> {
-        let found = self.get_parts(keys, "pk, sk").await?;
+        let found = self.get_parts(keys, KEYS).await?;
         Ok(found.iter().map(Item::key).collect::<Result<_, _>>()?)
+    }
+
+    /// As [`Table::existing`], but does not fail if some key ranges are busy.
+    pub async fn look_for(&self, keys: &[Key]) -> Result<FoundKeys, TableError> {
+        let (found, busy) =
+            BatchRead { table: self, projection: Some(KEYS), consistent: true }.read(keys).await?;
+        let existing = found.iter().map(Item::key).collect::<Result<_, _>>()?;
+        Ok(FoundKeys { existing, busy: busy.into_iter().collect() })
     }
 
     /// As [`Table::get_many`], read consistently, with some attributes of each item. The price is that of the whole items.
@@ -55,12 +72,12 @@ impl Table {
 
     /// Reads items as they are at one moment, never in the middle of a transaction. Returns the item of each key.
     pub async fn get_together(&self, keys: Vec<Key>) -> Result<Vec<Option<Item>>, TableError> {
-        let get = |key| {
-            let key = Item::under(key).into_attributes();
+        let get = |key: &Key| {
+            let key = Item::under(key.clone()).into_attributes();
             let get = Get::builder().table_name(&*self.name).set_key(Some(key)).build()?;
             Ok(TransactGetItem::builder().get(get).build())
         };
-        let gets: Result<Vec<_>, BuildError> = keys.into_iter().map(get).collect();
+        let gets: Result<Vec<_>, BuildError> = keys.iter().map(get).collect();
         let gets = gets.map_err(TableError::unavailable)?;
         let send = || {
             let get = self.client.transact_get_items().set_transact_items(Some(gets.clone()));
@@ -69,15 +86,22 @@ impl Table {
         let mut attempts = Attempts::of(self);
         loop {
             match attempts.call(send).await {
+                Err(CallError::Condition { faults, .. })
+                    if attempts.gives_way() && faults.contains(&Fault::Throttled) =>
+                {
+                    // The transaction does not say which limit was exceeded. A call for the item alone does.
+                    for (key, _) in keys.iter().zip(&faults).filter(|(_, fault)| **fault == Fault::Throttled)
+                    {
+                        self.get(key.clone()).await?;
+                    }
+                    attempts.pause_or(at_work).await?;
+                }
                 Ok(answer) => {
                     self.meter.read(answer.consumed_capacity());
                     let responses = answer.responses.unwrap_or_default().into_iter();
                     return Ok(responses.map(|response| response.item.map(Item::from)).collect());
                 }
-                Err(CallError::Condition { .. }) => {
-                    let busy = || TableError::unavailable("other transactions are at work on the items");
-                    attempts.pause_or(busy).await?;
-                }
+                Err(CallError::Condition { .. }) => attempts.pause_or(at_work).await?,
                 Err(CallError::Table(error)) => return Err(error),
             }
         }
@@ -107,6 +131,13 @@ impl Table {
     }
 }
 
+/// The attributes of a key.
+const KEYS: &str = "pk, sk";
+
+fn at_work() -> TableError {
+    TableError::unavailable("other transactions are at work on the items")
+}
+
 /// A read of items by their keys: of all attributes, or of some.
 struct BatchRead<'a> {
     table: &'a Table,
@@ -115,21 +146,38 @@ struct BatchRead<'a> {
 }
 
 impl BatchRead<'_> {
+    /// The items. Fails if a key range is busy and the operation gives way.
     async fn all(&self, keys: &[Key]) -> Result<Vec<Item>, TableError> {
+        let (found, busy) = self.read(keys).await?;
+        if busy.is_empty() {
+            return Ok(found);
+        }
+        Err(TableError::Busy(format!("{} items of a batch were not read", busy.len())))
+    }
+
+    /// The items, and the keys that were not read, because their key ranges are busy.
+    async fn read(&self, keys: &[Key]) -> Result<(Vec<Item>, Vec<Key>), TableError> {
         let batches: Vec<_> = keys.chunks(BATCH_KEYS).map(|keys| self.batch(keys)).collect();
-        let found: Vec<_> = stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE).try_collect().await?;
-        Ok(found.into_iter().flatten().map(Item::from).collect())
+        let parts: Vec<_> = stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE).try_collect().await?;
+        let (found, busy): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let busy: Vec<_> = busy.into_iter().flatten().map(|key| Item::from(key).key()).collect();
+        let found = found.into_iter().flatten().map(Item::from).collect();
+        Ok((found, busy.into_iter().collect::<Result<_, _>>()?))
     }
 
     /// Makes as many calls as needed. A call that reads nothing counts as a failed attempt.
-    async fn batch(&self, keys: &[Key]) -> Result<Vec<HashMap<String, AttributeValue>>, TableError> {
+    ///
+    /// Keys that DynamoDB leaves unprocessed have no reason. So after some attempts that read nothing, a call asks for one
+    /// key alone: DynamoDB then refuses the whole call, and gives the reason.
+    async fn batch(&self, keys: &[Key]) -> Result<(Vec<Attributes>, Vec<Attributes>), TableError> {
         let Self { table: Table { client, name, meter, .. }, projection, consistent } = *self;
         let mut keys: Vec<_> = keys.iter().map(|key| Item::under(key.clone()).into_attributes()).collect();
         let mut found = Vec::with_capacity(keys.len());
         let mut attempts = Attempts::of(self.table);
         while !keys.is_empty() {
+            let asked = if attempts.gives_way() { 1 } else { keys.len() };
             let request = KeysAndAttributes::builder()
-                .set_keys(Some(keys.clone()))
+                .set_keys(Some(keys[..asked].to_vec()))
                 .set_projection_expression(projection.map(str::to_owned))
                 .consistent_read(consistent)
                 .build()
@@ -138,12 +186,15 @@ impl BatchRead<'_> {
                 let get = client.batch_get_item().request_items(&**name, request.clone());
                 get.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
             };
-            let answer = attempts.call(send).await?;
+            let answer = match attempts.call(send).await {
+                Err(CallError::Table(TableError::Busy(_))) => break,
+                answer => answer?,
+            };
             meter.read(answer.consumed_capacity());
             let mut by_table = answer.unprocessed_keys.unwrap_or_default();
             let unprocessed = by_table.remove(&**name).map(|rest| rest.keys).unwrap_or_default();
-            let read = keys.len() - unprocessed.len();
-            keys = unprocessed;
+            let read = asked - unprocessed.len();
+            keys.splice(..asked, unprocessed);
             found.extend(answer.responses.unwrap_or_default().remove(&**name).unwrap_or_default());
             if read > 0 {
                 // A response holds at most 16 MB. The rest is requested at once.
@@ -154,9 +205,12 @@ impl BatchRead<'_> {
             }
         }
         meter.items(found.len());
-        Ok(found)
+        Ok((found, keys))
     }
 }
+
+/// The attributes of an item, as the SDK has them.
+type Attributes = HashMap<String, AttributeValue>;
 
 async fn send_batch(table: &Table, requests: Result<Vec<WriteRequest>, BuildError>) -> BatchOutcome {
     let requests = match requests {

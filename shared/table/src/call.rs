@@ -3,6 +3,10 @@
 //! The SDK's own retries are off. So this file knows how often a call was made, which attempts were ambiguous (the call
 //! failed, and DynamoDB may have applied it), and when to give up: at the operation's deadline and, while a client
 //! waits, after [`ATTEMPTS`](crate::limits::ATTEMPTS). No client waits for fan-out, so fan-out retries its calls until its deadline.
+//!
+//! One busy key range must not hold up the rest of fan-out's work. So an operation can give way: its call to a key range
+//! that accepts no more reads or writes ends after [`BUSY_ATTEMPTS`], and the caller does the work later. A limit of the
+//! table or of the account concerns all work alike, so no operation gives way to it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -21,7 +25,7 @@ use lately_items::Item;
 use crate::ambient::{Ambient, entropy_u64};
 use crate::cost::Meter;
 use crate::error::TableError;
-use crate::limits::{ANSWER_RESERVE, FIRST_WAIT, LONGEST_WAIT, UNITS_PER_REQUEST};
+use crate::limits::{ANSWER_RESERVE, BUSY_ATTEMPTS, FIRST_WAIT, LONGEST_WAIT, UNITS_PER_REQUEST};
 
 /// The meaning of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,12 +120,17 @@ pub(crate) fn existing(error: &(dyn Error + 'static)) -> Option<Item> {
     cause::<ConditionalCheckFailedException>(error)?.item.clone().map(Item::from)
 }
 
-/// True if a write was throttled because its key range accepts no more writes.
+/// True if a call was throttled because its key range accepts no more reads or writes.
 fn is_range_hot(error: &(dyn Error + 'static)) -> bool {
     let is_hot = |reason: &ThrottlingReason| {
         matches!(
             reason.reason(),
-            Some("TableWriteKeyRangeThroughputExceeded" | "IndexWriteKeyRangeThroughputExceeded")
+            Some(
+                "TableReadKeyRangeThroughputExceeded"
+                    | "IndexReadKeyRangeThroughputExceeded"
+                    | "TableWriteKeyRangeThroughputExceeded"
+                    | "IndexWriteKeyRangeThroughputExceeded"
+            )
         )
     };
     let throttled = cause::<ThrottlingException>(error).map(ThrottlingException::throttling_reasons);
@@ -142,6 +151,8 @@ pub struct Table {
     pub(crate) deadline: Duration,
     /// The most attempts of a call. `None`: as many as there is time for before the deadline.
     pub(crate) max_attempts: Option<u32>,
+    /// True if a call to a busy key range ends after some attempts.
+    pub(crate) gives_way: bool,
 }
 
 impl Table {
@@ -154,6 +165,11 @@ impl Table {
     /// The same operation, but it retries calls until its deadline, because no client waits for the response.
     pub fn until_deadline(self) -> Self {
         Self { max_attempts: None, ..self }
+    }
+
+    /// The same operation, whose calls to a busy key range fail with [`TableError::Busy`] after some attempts.
+    pub fn giving_way(self) -> Self {
+        Self { gives_way: true, ..self }
     }
 
     /// The clocks and the random source.
@@ -223,8 +239,8 @@ impl From<CallError> for TableError {
 pub struct Refusal {
     /// The reason of the failure.
     pub error: TableError,
-    /// True if the item's own key range accepts no more writes, in the table or in an index. More shards help. They
-    /// would not raise a limit of the table or the account.
+    /// True if the item's own key range accepts no more reads or writes, in the table or in an index. More shards help.
+    /// They would not raise a limit of the table or the account.
     pub is_range_hot: bool,
     /// True if DynamoDB throttled the call, or did not do a part of it.
     pub is_throttle: bool,
@@ -324,11 +340,22 @@ impl<'a> Attempts<'a> {
         (may_try && wait < table.time_left()).then_some(wait)
     }
 
+    /// True if the call has made so many attempts that it ends if a key range is busy.
+    pub(crate) const fn gives_way(&self) -> bool {
+        self.table.gives_way && self.made >= BUSY_ATTEMPTS
+    }
+
     /// Waits before the next attempt.
     ///
     /// # Errors
-    /// The refusal's error if there is no next attempt.
+    /// The refusal's error if there is no next attempt, and [`TableError::Busy`] if the operation gives way.
     pub async fn pause(&self, refusal: Refusal) -> Result<(), TableError> {
+        if refusal.is_range_hot && self.gives_way() {
+            if refusal.is_throttle {
+                self.table.meter.throttled(false);
+            }
+            return Err(TableError::Busy(refusal.error.to_string()));
+        }
         let paused = self.pause_or(|| refusal.error).await;
         if refusal.is_throttle {
             self.table.meter.throttled(paused.is_err());

@@ -32,6 +32,7 @@ impl Connection {
             ambient: Arc::new(ambient),
             deadline: Duration::MAX,
             max_attempts: Some(ATTEMPTS),
+            gives_way: false,
         };
         Self { table, budget }
     }

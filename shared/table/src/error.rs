@@ -11,6 +11,10 @@ pub enum TableError {
     /// succeed. Contains the cause.
     #[error("DynamoDB is not available: {0}")]
     Unavailable(String),
+    /// A key range is busy: DynamoDB refused some attempts of a call for this reason. Only the calls of an operation that
+    /// gives way end so. Contains the cause.
+    #[error("a key range is busy: {0}")]
+    Busy(String),
     /// A stored item does not have the form that its key promises.
     #[error(transparent)]
     Corrupt(#[from] Corrupt),

@@ -56,7 +56,7 @@ mod transaction;
 pub mod world;
 
 pub use ambient::{Ambient, entropy_u64, now, tick};
-pub use batch::{BatchOutcome, Write};
+pub use batch::{BatchOutcome, FoundKeys, Write};
 pub use call::{Attempts, Fault, Refusal, Table};
 pub use connection::Connection;
 pub use cost::{Cost, Meter, Tally, Units};

@@ -24,6 +24,10 @@ pub const ANSWER_RESERVE: Duration = Duration::from_secs(2);
 /// such limit: it retries its calls until its deadline.
 pub const ATTEMPTS: u32 = 12;
 
+/// Attempts of a call to a busy key range, if the operation gives way. The three waits between them take 90 ms on average,
+/// and 175 ms at most.
+pub const BUSY_ATTEMPTS: u32 = 4;
+
 /// The longest first wait between two attempts. Each further wait is at most twice as long as the one before.
 pub const FIRST_WAIT: Duration = Duration::from_millis(25);
 

@@ -156,11 +156,13 @@ pub(super) async fn follows_and_feeds(watched: &WitnessedSystem) {
     }
 }
 
-/// The record of the latest event of `posts`, as Lambda hands it over.
-fn latest_post(api: &Api) -> String {
+/// The latest record of a put in a partition with a prefix, as Lambda hands it over.
+fn latest(api: &Api, prefix: &str) -> String {
     let stream = api.system.engine.stream("lately").unwrap();
-    let is_post = |record: &Arc<Record>| record.keys()["pk"].as_s().unwrap().starts_with("EVENTS#posts#");
-    stream.lambda_event(&[stream.all().into_iter().rfind(is_post).unwrap()])
+    let is_wanted = |record: &Arc<Record>| {
+        record.new_image().is_some() && record.keys()["pk"].as_s().unwrap().starts_with(prefix)
+    };
+    stream.lambda_event(&[stream.all().into_iter().rfind(is_wanted).unwrap()])
 }
 
 /// A timeline that is throttled for a moment.
@@ -169,8 +171,15 @@ pub(super) async fn overload(watched: &WitnessedSystem) {
     post(watched, "posts", &event()).await;
     let entries = Target::operation(Operation::BatchWriteItem).partition("SOURCE#");
     let store = fan_out.store(&hurt(api, entries, 20, Fault::Throttle(Throttle::TableKeyRange)));
-    let answer = lately_fan_out::handle(&store, latest_post(api).as_bytes(), TIME).await.unwrap();
+    let answer = lately_fan_out::handle(&store, latest(api, "EVENTS#posts#").as_bytes(), TIME).await.unwrap();
     assert!(answer.is_done() && answer.handled().deferred > 0, "{answer:?}");
+    pump.settled().await;
+
+    // A page of a job is put away, because its reads are throttled.
+    let pages = hurt(api, Target::reads().partition("JOB#"), 20, Fault::Throttle(Throttle::TableKeyRange));
+    let page = latest(api, "JOB#PUSH#");
+    let answer = lately_fan_out::handle(&fan_out.store(&pages), page.as_bytes(), TIME).await.unwrap();
+    assert!(answer.is_done() && answer.handled().put_away > 0, "{answer:?}");
     pump.settled().await;
 }
 
@@ -306,7 +315,7 @@ pub(super) async fn live(watched: &WitnessedSystem) {
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     let mut feed = follow(&store, Timeline::Feed("lea".parse().unwrap())).await;
     let slow = watched.fan_out.store(&api.system.engine.client());
-    let records = lately_store::Record::batch(latest_post(api).as_bytes()).unwrap();
+    let records = lately_store::Record::batch(latest(api, "EVENTS#posts#").as_bytes()).unwrap();
     assert_eq!(slow.op_within(TIME).fan_out(&records).await.failed, None);
     wait_for_late(&mut feed, &posted).await;
 }

@@ -16,7 +16,9 @@ use crate::precondition::etag;
 impl From<TableError> for Problem {
     fn from(error: TableError) -> Self {
         match error {
-            TableError::Unavailable(_) => Self::unavailable(&error).retry_after(RETRY_SECONDS),
+            TableError::Unavailable(_) | TableError::Busy(_) => {
+                Self::unavailable(&error).retry_after(RETRY_SECONDS)
+            }
             TableError::Corrupt(_) => Self::unavailable(&error),
         }
     }

@@ -9,8 +9,8 @@ use std::num::NonZeroU32;
 use lately_items::event::ACTOR;
 use lately_items::issue::{OPENED_AT, OPENED_BY};
 use lately_items::{
-    AnyKey, Backlog, EXPIRES_AT, ErasedNames, ErasureEntry, ErasureStep, FeedWalk, FollowEdge, Follower,
-    FollowerCounts, QuotaHolder, REVISION, Timeline, TimelineEntry, session,
+    AnyKey, Backlog, ChangeNote, EXPIRES_AT, ErasedNames, ErasureEntry, ErasureStep, FeedWalk, FollowEdge,
+    Follower, FollowerCounts, QuotaHolder, REVISION, Timeline, TimelineEntry, session,
 };
 use lately_keys::{Actor, Caller, Key, Source, UnixMillis, User};
 use lately_model::{Erasure, ErasureReceipt};
@@ -194,6 +194,12 @@ impl Person<'_> {
             AnyKey::Backlog(key) => match &key.backlog {
                 Backlog::Source(source) => is_source(source),
                 Backlog::Feed(user) => is_user(user),
+            },
+            AnyKey::ChangeNote(_) => match ChangeNote::decode(item)?.changed {
+                AnyKey::Follower(key) => is_user(&key.user) || is_source(&key.source),
+                AnyKey::FollowerCount(key) => is_source(&key.source),
+                AnyKey::SourceItem(key) => is_source(&key.source),
+                _ => false,
             },
             AnyKey::Follow(key) => is_user(&key.user) || is_source(&key.source),
             AnyKey::Follower(key) => is_user(&key.user) || is_source(&key.source),

@@ -12,7 +12,10 @@ use crate::op::Op;
 /// A batch of records, while one of its records is being handled.
 #[derive(Clone, Copy)]
 pub(super) struct FanOut<'a> {
+    /// The request that the batch's work is done with. Its calls to a busy key range fail after some attempts.
     pub(super) op: &'a Op,
+    /// The same request, whose calls are repeated until the deadline: for the items that make work durable.
+    pub(super) patient: &'a Op,
     pub(super) writer: &'a Writer<'a>,
     pub(super) reads: &'a SharedReads,
     /// Bounds the pages of followers and of entries that are in memory.

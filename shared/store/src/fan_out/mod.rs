@@ -38,8 +38,19 @@
 //!
 //! Fan-out gives up nothing while the stream keeps its record: a call is retried until the invocation's deadline, and a
 //! record until it is too old. After the deadline it begins neither a record nor a write, so the invocation ends with an
-//! answer, and only what is left comes again. Writes to a busy partition are deferred to its backlog, so all other records
-//! of the batch go on.
+//! answer, and only what is left comes again.
+//!
+//! No busy key range holds up the other records of a batch. Writes of entries are deferred to the partition's backlog. Any
+//! other call that a busy key range refuses ends its rail, after some attempts. Then the work of the rail's records is put
+//! away, durably and before the batch is answered, and its own stream record brings it back:
+//!
+//! | record | its work goes to |
+//! | --- | --- |
+//! | an event was written or deleted | the backlogs of the event's sources and of the author's feed |
+//! | a step of background work, a page of a job | its own item, which is touched |
+//! | any other | a note of the change (`kinds/change.rs`) |
+//!
+//! A record whose rail ends so is handled as if the process had died: what it has written stays, and is written again.
 
 mod audience;
 mod batch;
@@ -62,8 +73,8 @@ mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lately_items::{EventKey, TimelineEntry};
-use lately_keys::{EventId, UnixMillis};
+use lately_items::{AnyKey, ChangeNote, ChangeNoteKey, EventKey, SourceItemKey, TimelineEntry};
+use lately_keys::{EventId, Key, TableKey, UnixMillis};
 use lately_table::TableError;
 use tokio::sync::Semaphore;
 
@@ -71,7 +82,7 @@ use crate::at_once::complete_all;
 use crate::fan_out::batch::FanOut;
 use crate::fan_out::deferred::DeferredWork;
 use crate::fan_out::entries::entry_of;
-use crate::fan_out::kinds::{backfill, backlog, cleanup, promotion};
+use crate::fan_out::kinds::{backfill, backlog, change, cleanup, promotion};
 use crate::fan_out::outcome::Done;
 use crate::fan_out::post::Post;
 use crate::fan_out::record::{Change, What};
@@ -81,6 +92,7 @@ use crate::fan_out::shared::SharedReads;
 use crate::fan_out::writer::{Writer, in_time};
 use crate::limits::RAILS_AT_ONCE;
 use crate::op::Op;
+use crate::work;
 
 pub use outcome::FanOutOutcome;
 pub use record::{NoBatch, Record};
@@ -105,12 +117,14 @@ impl Op {
     /// Handles records of one shard of the table's stream, given in their order. Calls that fail are repeated until the
     /// request's deadline.
     pub async fn fan_out(&self, records: &[Record]) -> FanOutOutcome {
-        let op = &self.until_deadline();
+        let patient = &self.until_deadline();
+        let op = &patient.giving_way();
         let (done, deferred, reads) = (Done::default(), DeferredWork::default(), SharedReads::default());
         let writer = &Writer::new(&op.table, &done);
         let pages = Semaphore::new(PAGES_AT_ONCE);
         let fan_out = FanOut {
             op,
+            patient,
             writer,
             reads: &reads,
             pages: &pages,
@@ -123,10 +137,11 @@ impl Op {
         let rails = rails.map(|rail| writer.rail(fan_out.run(records, rail)));
         let rails = complete_all(RAILS_AT_ONCE, rails);
         // The list of erasures is read after the entries are written (`kinds/erasure/inserted.rs`).
-        let work = async { (rails.await, Box::pin(fan_out.handle_news(records)).await) };
+        let of_topics = FanOut { op: patient, ..fan_out };
+        let work = async { (rails.await, Box::pin(of_topics.handle_news(records)).await) };
         let (stopped, again) = writer.during(work).await;
-        let not_deferred = deferred.put(op, &done).await;
-        Box::pin(op.live_notes().put_entries(&done.late_entries)).await;
+        let not_deferred = deferred.put(patient, &done).await;
+        Box::pin(patient.live_notes().put_entries(&done.late_entries)).await;
         let stopped: BTreeMap<usize, Stop> = stopped.into_iter().flatten().collect();
         let failing = stopped.iter().filter(|(_, stop)| **stop == Stop::Failed).map(|(index, _)| *index);
         let failures: BTreeSet<usize> = failing.chain(again).chain(not_deferred).collect();
@@ -144,16 +159,18 @@ impl Op {
 
 impl FanOut<'_> {
     /// Handles the records of a rail, which are given by their indexes in the batch. Returns the index of the record at
-    /// which it stops.
+    /// which it stops. After a record that a busy key range refuses, the work of this and all later records is put away.
     async fn run(self, records: &[Record], rail: Vec<usize>) -> Option<(usize, Stop)> {
         let items: BTreeSet<EventId> =
             rail.iter().filter_map(|index| records[*index].backlog()).map(|item| item.id).collect();
         // One step of a backlog is for all records of the rail.
         let most = if items.is_empty() { rail.len() } else { 1 };
+        let mut is_refused = false;
         for index in rail.into_iter().take(most) {
+            let fan_out = Self { record: index, ..self };
             let failure = match &records[index].change {
                 Ok(None) => continue,
-                Ok(Some(change)) => match (Self { record: index, ..self }).handle(change, &items).await {
+                Ok(Some(change)) => match fan_out.handle_or_put_away(change, &items, &mut is_refused).await {
                     Ok(()) => continue,
                     Err(_) if self.op.table.time_left().is_zero() => return Some((index, Stop::OutOfTime)),
                     Err(error) => error.to_string(),
@@ -165,6 +182,64 @@ impl FanOut<'_> {
             return Some((index, Stop::Failed));
         }
         None
+    }
+
+    /// Handles one change, unless a busy key range refuses that now or has refused an earlier record of the rail. Then the
+    /// change's work is put away.
+    async fn handle_or_put_away(
+        self,
+        change: &Change,
+        items: &BTreeSet<EventId>,
+        is_refused: &mut bool,
+    ) -> Result<(), TableError> {
+        if !*is_refused {
+            match self.handle(change, items).await {
+                Err(TableError::Busy(_)) => *is_refused = true,
+                handled => return handled,
+            }
+        }
+        self.put_away(change).await
+    }
+
+    /// Makes the work of a change durable, so that fan-out does it later.
+    async fn put_away(self, change: &Change) -> Result<(), TableError> {
+        let Change { at, .. } = *change;
+        match &change.what {
+            What::Posted(key, entry) => Post { fan_out: self, key, entry, at }.defer(),
+            What::Deleted(entry) => Removal::defer(self, entry, at),
+            What::Note(key) => self.touch(key.encode()).await?,
+            What::Page(key) => self.touch(key.encode()).await?,
+            What::Step(key, _) => self.touch(key.clone()).await?,
+            What::Backlog(_) => return Err(TableError::unavailable("a step of a backlog was refused")),
+            What::Followed(key, _) => self.note(change, key.clone(), false).await?,
+            What::Unfollowed(key) => self.note(change, key.clone(), true).await?,
+            What::Counted(key, _) => self.note(change, key.clone(), false).await?,
+            What::Source { source, .. } => {
+                self.note(change, SourceItemKey { source: source.clone() }, false).await?;
+            }
+            What::Restamped(key, _) => self.note(change, key.clone(), false).await?,
+        }
+        Ok(())
+    }
+
+    async fn touch(self, step: Key) -> Result<(), TableError> {
+        work::touch(self.patient, step).await?;
+        self.done.add(|all| all.put_away += 1);
+        Ok(())
+    }
+
+    /// Notes a change of an item.
+    async fn note(
+        self,
+        change: &Change,
+        item: impl Into<AnyKey>,
+        is_removal: bool,
+    ) -> Result<(), TableError> {
+        let key = ChangeNoteKey { id: change.id };
+        let note = ChangeNote { key, at: change.at, changed: item.into(), is_removal };
+        self.patient.table.put(&note.encode()).await?;
+        self.done.add(|all| all.put_away += 1);
+        Ok(())
     }
 
     /// Handles one change. The items of a backlog have one step together.
@@ -186,7 +261,8 @@ impl FanOut<'_> {
             }
             What::Followed(key, follower) => Box::pin(backfill::begin(self, key, follower, id, at)).await,
             What::Unfollowed(key) => Box::pin(cleanup::begin(self, key, id, at)).await,
-            What::Counted(key, counts) => promotion::counted(self, key, *counts).await,
+            What::Counted(key, counts) => promotion::counted(self, key, *counts, counts.here == 1).await,
+            What::Note(key) => Box::pin(change::run(self, key)).await,
             What::Source { source, was_pushed, stored } => {
                 promotion::source_changed(self, source, *was_pushed, stored, at).await
             }

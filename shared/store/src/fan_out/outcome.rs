@@ -28,8 +28,10 @@ pub struct FanOutOutcome {
     pub expired: u64,
     /// Promotions that were begun.
     pub promotions: u64,
-    /// Events whose writes were deferred to a backlog.
+    /// Events whose work was deferred to a backlog.
     pub deferred: u64,
+    /// Steps, pages of jobs and changes that were put away, because a busy key range refused them.
+    pub put_away: u64,
     /// Batched calls that wrote entries and markers.
     pub write_calls: u64,
     /// Items that these calls wrote.

@@ -83,6 +83,17 @@ impl Post<'_> {
         fan_out.remove_from(leavers, entry).await
     }
 
+    /// Leaves the event to the backlogs of all of its sources, and of the author's own feed.
+    pub(super) fn defer(self) {
+        let FanOut { deferred, record, .. } = self.fan_out;
+        for source in self.entry.sources() {
+            deferred.add(Backlog::Source(source), self.later(), record);
+        }
+        if self.entry.is_for_feeds() {
+            deferred.add(Backlog::Feed(User::from(&self.entry.actor)), self.later(), record);
+        }
+    }
+
     fn later(self) -> DeferredWrite {
         let Self { entry, at, .. } = self;
         let written = Some((entry.topic.clone(), self.key.partition().bucket.width()));

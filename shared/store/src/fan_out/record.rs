@@ -15,8 +15,8 @@ use std::error::Error;
 use aws_lambda_events::dynamodb::{EventRecord, UserIdentity};
 use lately_items::event::ACTOR;
 use lately_items::{
-    AnyKey, BacklogKey, DirectoryKey, EXPIRES_AT, EventKey, Follower, FollowerCountKey, FollowerCounts,
-    FollowerKey, JobKey, PushMode, StepName, StoredSource, TimelineEntry,
+    AnyKey, BacklogKey, ChangeNoteKey, DirectoryKey, EXPIRES_AT, EventKey, Follower, FollowerCountKey,
+    FollowerCounts, FollowerKey, JobKey, PushMode, StepName, StoredSource, TimelineEntry,
 };
 use lately_keys::{Actor, EventId, Key, Shard, Source, Tick, Topic, UnixMillis};
 use lately_table::Item;
@@ -110,6 +110,8 @@ pub(super) enum What {
     },
     /// An event that timelines list got another expiry.
     Restamped(EventKey, TimelineEntry),
+    /// A note of an earlier change was put.
+    Note(ChangeNoteKey),
     /// A page of a job was put.
     Page(JobKey),
     /// An item of a backlog was put.
@@ -266,6 +268,7 @@ impl ImageRecord {
             }
             AnyKey::Job(key) => Some(What::Page(key)),
             AnyKey::Backlog(key) => Some(What::Backlog(key)),
+            AnyKey::ChangeNote(key) => Some(What::Note(key)),
             AnyKey::EndingStep(_) | AnyKey::ErasureStep(_) => {
                 StepName::found(self.after()?)?.map(|name| What::Step(key.encode(), name))
             }

@@ -12,6 +12,7 @@ use lately_table::TableError;
 
 use crate::fan_out::audience::few_or_jobs;
 use crate::fan_out::batch::FanOut;
+use crate::fan_out::deferred::DeferredWrite;
 use crate::follow::FollowerPage;
 
 /// An event whose entries are removed.
@@ -34,6 +35,19 @@ impl<'a> Removal<'a> {
         let own = entry.fans_out.then(|| User::from(&entry.actor));
         let event = DeferredEvent { id: entry.id, at, fans_out: entry.fans_out };
         Self { fan_out, event, may_be_written: false }.remove_from(entry.sources().collect(), own).await
+    }
+
+    /// Leaves the removal of a deleted event's entries to the backlogs of its sources, and of the author's own feed.
+    pub(super) fn defer(fan_out: FanOut<'a>, entry: &TimelineEntry, at: UnixMillis) {
+        let FanOut { deferred, record, .. } = fan_out;
+        let event = DeferredEvent { id: entry.id, at, fans_out: entry.fans_out };
+        for source in entry.sources() {
+            deferred.add(Backlog::Source(source), DeferredWrite { written: None, event }, record);
+        }
+        if entry.fans_out {
+            let own = Backlog::Feed(User::from(&entry.actor));
+            deferred.add(own, DeferredWrite { written: None, event }, record);
+        }
     }
 
     /// Removes the event's entries from some of its sources, from a user's own feed, and then from the feeds of the

@@ -5,6 +5,9 @@
 //!
 //! After its writes, each event's rail asks whether the event still exists. Rails that ask at the same time share a call.
 //!
+//! A read of a busy key range fails for all rails that wait for it. If each made its own attempts, one after another, the
+//! batch would wait for all of them.
+//!
 //! One rule must hold: a read that a rail gets has begun after the rail asked for it, so after all of the rail's writes
 //! were durable. A rail that asks while a read is under way waits for the next one.
 
@@ -16,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use lately_items::{EventKey, FollowerCounts, StoredSource};
 use lately_keys::{Key, Shard, ShardCount, Source, TableKey, UnixMillis, User};
-use lately_table::TableError;
+use lately_table::{FoundKeys, TableError};
 use tokio::sync;
 
 use crate::at_once::lock;
@@ -36,9 +39,35 @@ pub(super) struct SharedReads {
     moments: AtomicU64,
     /// Events about which rails have asked since the last look for events began.
     asked: Mutex<Vec<Key>>,
-    /// For each event, the moment at which the last look for it began, and whether it was there. The lock is held while a
-    /// look is under way.
-    there: sync::Mutex<HashMap<Key, (u64, bool)>>,
+    /// For each event, the moment at which the last look for it began, and what it found. The lock is held while a look is
+    /// under way.
+    there: sync::Mutex<HashMap<Key, (u64, Look)>>,
+}
+
+/// The result of a look for an event.
+#[derive(Clone, Copy, Debug)]
+enum Look {
+    Exists,
+    IsGone,
+    /// The event's key range is busy.
+    IsRefused,
+}
+
+impl Look {
+    fn of(found: &FoundKeys, key: &Key) -> Self {
+        if found.busy.contains(key) {
+            return Self::IsRefused;
+        }
+        if found.existing.contains(key) { Self::Exists } else { Self::IsGone }
+    }
+
+    fn is_gone(self) -> Result<bool, TableError> {
+        match self {
+            Self::Exists => Ok(false),
+            Self::IsGone => Ok(true),
+            Self::IsRefused => Err(TableError::Busy("an event was not found in time".to_owned())),
+        }
+    }
 }
 
 /// Reads of one kind, by what they read.
@@ -50,7 +79,7 @@ pub(super) struct Reads<K, V> {
     last: Mutex<HashMap<K, LastRead<V>>>,
 }
 
-type LastRead<V> = Arc<sync::Mutex<Option<(u64, Arc<V>)>>>;
+type LastRead<V> = Arc<sync::Mutex<Option<(u64, Result<Arc<V>, TableError>)>>>;
 
 impl<K, V> Default for Reads<K, V> {
     fn default() -> Self {
@@ -71,12 +100,12 @@ impl<K: Eq + Hash, V> Reads<K, V> {
         let last = Arc::clone(lock(&self.last).entry(key).or_default());
         let mut last = last.lock().await;
         if let Some((_, found)) = last.as_ref().filter(|(began, _)| *began > asked) {
-            return Ok(Arc::clone(found));
+            return found.clone();
         }
         let began = self.moments.fetch_add(1, Ordering::Relaxed);
-        let found = Arc::new(read.await?);
-        *last = Some((began, Arc::clone(&found)));
-        Ok(found)
+        let found = read.await.map(Arc::new);
+        *last = Some((began, found.clone()));
+        found
     }
 }
 
@@ -94,19 +123,19 @@ impl SharedReads {
         // The rails that continue at the same time as this one ask first.
         tokio::task::yield_now().await;
         let mut there = self.there.lock().await;
-        if let Some((_, exists)) = there.get(&key).filter(|(began, _)| *began > asked_at) {
-            return Ok(!exists);
+        if let Some((_, look)) = there.get(&key).filter(|(began, _)| *began > asked_at) {
+            return look.is_gone();
         }
         let began = self.moments.fetch_add(1, Ordering::Relaxed);
         // Another rail's look for this event may have failed.
         self.ask(&key);
         let asked = std::mem::take(&mut *lock(&self.asked));
-        let found = op.table.existing(&asked).await?;
-        there.extend(asked.into_iter().map(|key| {
-            let exists = found.contains(&key);
-            (key, (began, exists))
-        }));
-        Ok(!found.contains(&key))
+        let found = op.table.look_for(&asked).await?;
+        for asked in asked {
+            let look = Look::of(&found, &asked);
+            there.insert(asked, (began, look));
+        }
+        Look::of(&found, &key).is_gone()
     }
 
     fn ask(&self, key: &Key) {

@@ -7,10 +7,11 @@
 //! Two rules must hold. An item has no more than one write in a call and is in no two calls at once, and its writes are
 //! made in the order in which the rails asked for them. A rail continues only after all of its writes are durable.
 //!
-//! A partition takes 1,000 write units a second. A rail that can leave a write for later ([`Writer::write_or_refuse`])
-//! learns soon that the write's partition is busy: after [`BUSY_ATTEMPTS`], and only if DynamoDB refused a call with
-//! writes to this partition alone because its key range is hot. A call to several partitions does not tell which
-//! partition is busy. And a backlog is one more write, which makes a limit of the table or the account worse.
+//! A partition takes 1,000 write units a second. A rail learns soon that a write's partition is busy: after
+//! [`BUSY_ATTEMPTS`], and only if DynamoDB refused a call with writes to this partition alone because its key range is hot.
+//! A call to several partitions does not tell which partition is busy. And work that is left for later is one more write,
+//! which makes a limit of the table or the account worse. A rail can leave such a write to a backlog
+//! ([`Writer::write_or_refuse`]). Any other rail ends ([`Writer::write`]), so none keeps the writer's calls while it waits.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
@@ -18,14 +19,18 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lately_keys::Key;
-use lately_table::limits::BATCH_ITEMS;
+use lately_table::limits::{BATCH_ITEMS, BUSY_ATTEMPTS};
 use lately_table::{Attempts, BatchOutcome, Refusal, Table, TableError, Write};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::at_once::lock;
 use crate::fan_out::outcome::Done;
-use crate::limits::{BUSY_ATTEMPTS, WRITES_AT_ONCE};
+use crate::limits::WRITES_AT_ONCE;
+
+/// Rounds of [`Writer::write`], if a busy partition takes some writes in each of them. Together they take a second or two:
+/// as long as a partition needs for the 1 MB that a step writes at most.
+const WRITE_ROUNDS: u32 = 10;
 
 /// A write call that is not full waits this long for rails that are still reading.
 const LINGER: Duration = Duration::from_millis(25);
@@ -64,7 +69,8 @@ struct Queued {
     /// The write gets a call of its own. DynamoDB refused a whole call with this write and others, so this write may be
     /// the reason; or the write's partition may be busy.
     alone: bool,
-    /// True if the rail that asked for the write can leave it for later.
+    /// False if the write's partition was not the reason when DynamoDB refused a call of the write's own. Then the write is
+    /// repeated until the deadline.
     may_refuse: bool,
     ticket: Ticket,
 }
@@ -103,22 +109,37 @@ impl<'a> Writer<'a> {
         done
     }
 
-    /// Writes items. All of them are durable when this returns.
-    pub(super) async fn write(&self, writes: Vec<Write>) -> Result<(), TableError> {
-        self.ask(writes, false).await.map(drop)
+    /// Writes items. All of them are durable when this returns without an error.
+    ///
+    /// # Errors
+    /// [`TableError::Busy`] if a partition is busy. Some of the items are written then. A rail that is repeated begins with
+    /// the same writes, so a partition that takes some of them gets a few rounds: otherwise it would take the same ones
+    /// each time.
+    pub(super) async fn write(&self, mut writes: Vec<Write>) -> Result<(), TableError> {
+        for _ in 0..WRITE_ROUNDS {
+            let refused: HashSet<_> = self.write_or_refuse(writes.clone()).await?.into_iter().collect();
+            if refused.is_empty() {
+                return Ok(());
+            }
+            for key in &refused {
+                self.forgive(&key.pk);
+            }
+            let asked = writes.len();
+            writes.retain(|write| write.key().is_ok_and(|key| refused.contains(&key)));
+            if writes.len() == asked {
+                break;
+            }
+        }
+        Err(TableError::Busy(format!("{} writes were refused", writes.len())))
     }
 
     /// Writes items, and returns the keys of those that are not written because their partitions are busy. All others
     /// are durable when this returns.
     pub(super) async fn write_or_refuse(&self, writes: Vec<Write>) -> Result<Vec<Key>, TableError> {
-        self.ask(writes, true).await
-    }
-
-    async fn ask(&self, writes: Vec<Write>, may_refuse: bool) -> Result<Vec<Key>, TableError> {
         let (mut refused, mut asked) = (Vec::new(), Vec::new());
         for write in writes {
             let key = write.key().map_err(TableError::unavailable)?;
-            match may_refuse && self.state().busy.contains(&key.pk) {
+            match self.state().busy.contains(&key.pk) {
                 true => refused.push(key),
                 false => asked.push((key, write)),
             }
@@ -128,7 +149,7 @@ impl<'a> Writer<'a> {
         }
         let (ticket, mut ends) = unbounded_channel();
         for (key, write) in asked {
-            self.state().ask(key, write, may_refuse, &ticket);
+            self.state().ask(key, write, &ticket);
         }
         drop(ticket);
         self.state().waiting += 1;
@@ -228,9 +249,10 @@ fn only_partition(batch: &[(u64, Queued)]) -> Option<String> {
 }
 
 impl State {
-    fn ask(&mut self, key: Key, write: Write, may_refuse: bool, ticket: &Ticket) {
+    fn ask(&mut self, key: Key, write: Write, ticket: &Ticket) {
         let ticket = ticket.clone();
-        self.queue.insert(self.asked, Queued { key, write, attempts: 0, alone: false, may_refuse, ticket });
+        self.queue
+            .insert(self.asked, Queued { key, write, attempts: 0, alone: false, may_refuse: true, ticket });
         self.asked += 1;
     }
 

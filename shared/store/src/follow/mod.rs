@@ -21,7 +21,7 @@ use lately_items::{
 use lately_keys::{Actor, Shard, Source, UnixMillis, User};
 use lately_model::Backfill;
 use lately_table::{
-    Attempts, Condition, Fault, Query, TableError, Transacted, Transaction, Update, entropy_u64,
+    Attempts, Condition, Fault, Query, Refusal, TableError, Transacted, Transaction, Update, entropy_u64,
 };
 
 use crate::handle::UserHandle;
@@ -135,10 +135,12 @@ impl UserHandle<'_> {
                 .delete_if(FollowEdge::key(self.user, source), is_same)
                 .delete(Follower::key(source, shard, self.user))
                 .update(counts);
-            if transaction.commit(&self.op.table).await? == Transacted::Done {
+            let Transacted::Cancelled { faults, .. } = transaction.commit(&self.op.table).await? else {
                 return Ok(());
-            }
-            attempts.pause_or(too_busy).await?;
+            };
+            // The transaction does not say which limit was exceeded; in most cases, it is the key range's.
+            let is_range_hot = faults.contains(&Fault::Throttled);
+            attempts.pause(Refusal { error: too_busy(), is_range_hot, is_throttle: false }).await?;
         }
     }
 

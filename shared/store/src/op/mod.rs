@@ -110,6 +110,11 @@ impl Op {
         Self { table: self.table.clone().until_deadline(), ..self.clone() }
     }
 
+    /// The same request, whose calls to a busy key range fail after some attempts.
+    pub(crate) fn giving_way(&self) -> Self {
+        Self { table: self.table.clone().giving_way(), ..self.clone() }
+    }
+
     /// The cost of the request so far. On a page of several topics, for a caller who may not see all topics, the count
     /// of items has only the items that the caller was shown.
     pub fn cost(&self) -> Cost {

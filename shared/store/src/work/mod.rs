@@ -19,11 +19,15 @@
 //! - A step of an item that holds many steps puts the next one on the condition that the item still holds this one. So of
 //!   two processes that run the same step, one continues.
 //! - A step stores what it will count before it does it. So everything is counted once.
-//! - A step makes a bounded number of calls, because the records behind it in the stream's lane wait.
+//! - A step makes a bounded number of calls, because the records behind it in the stream's lane wait. For the same reason it
+//!   lists no more than it can delete soon: at most 1 MB of one partition.
+//! - A step that a busy key range refuses ends, and its item is touched: the new record is behind all others.
 
 mod backlog;
 mod operate;
 mod queue;
 
 pub use operate::UnknownWork;
-pub(crate) use queue::{Next, delete_each, is_repeated, must_settle, must_wait, put_after, replace};
+pub(crate) use queue::{
+    Next, delete_each, delete_or_refuse, is_repeated, must_settle, must_wait, put_after, replace, touch,
+};

@@ -3,14 +3,12 @@
 use std::num::NonZeroU32;
 
 use lately_items::WaitingStep;
-use lately_table::{Condition, Corrupt, Item, Query, TableError, Update};
+use lately_table::{Corrupt, Item, Query, TableError};
 
 use crate::error::FindError;
 use crate::handle::StepsHandle;
 use crate::paced_scan::PacedScan;
-
-/// The attribute that is set to make a record of a step again. Nobody reads it, and the next step does not have it.
-const TOUCHED: &str = "touched";
+use crate::work::touch;
 
 /// No step of some work waits in the table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,8 +49,7 @@ impl StepsHandle<'_> {
             return Err(FindError::NotFound(UnknownWork { kind: kind.to_owned(), name: name.to_owned() }));
         }
         for step in &steps {
-            let touch = Update::under(step.key.clone()).set(TOUCHED, self.op.now().get());
-            self.op.table.update(&touch.only_if(Condition::any_item())).await?;
+            touch(self.op, step.key.clone()).await?;
         }
         Ok(steps)
     }

@@ -1,12 +1,14 @@
 //! The queue: replaces a step's item by the next step, and what steps wait for.
 
+use std::collections::HashSet;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use lately_items::{BegunKey, JobKey, JobStep, StepName};
 use lately_keys::{Key, UnixMillis};
-use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction};
+use lately_table::{Condition, Fault, Item, TableError, Transacted, Transaction, Update};
 
-use crate::at_once::run_each;
+use crate::at_once::{collect_all, lock, run_each};
 use crate::limits::{ENDING_PAUSE, ENDING_SETTLE_MILLIS, WRITES_AT_ONCE};
 use crate::op::Op;
 
@@ -15,6 +17,9 @@ const PATIENCE_MILLIS: u64 = 10 * 60 * 1000;
 
 /// The pause of a step that waits until [`ENDING_SETTLE_MILLIS`] have passed.
 const ENDING_SETTLE_PAUSE: Duration = Duration::from_secs(1);
+
+/// The attribute that is set to make a record of a step again. Nobody reads it, and the next step does not have it.
+const TOUCHED: &str = "touched";
 
 /// The work after a step.
 pub(crate) enum Next {
@@ -52,9 +57,35 @@ pub(crate) async fn put_after(op: &Op, next: Next) -> Result<(), TableError> {
     if let Next::Again(next) = next { op.table.put(&next).await } else { Ok(()) }
 }
 
+/// Makes the record of a step again, if its item is still there. The new record comes after all records that exist now.
+pub(crate) async fn touch(op: &Op, step: Key) -> Result<(), TableError> {
+    // An id, because the same value once more would make no record.
+    let touch = Update::under(step).set(TOUCHED, op.new_id()?.to_string());
+    op.table.update(&touch.only_if(Condition::any_item())).await.map(drop)
+}
+
 /// Deletes items one by one: fan-out's role has no right that covers a batch of them.
 pub(crate) async fn delete_each(op: &Op, keys: Vec<Key>) -> Result<(), TableError> {
     run_each(WRITES_AT_ONCE, keys.into_iter().map(|key| op.table.delete(key))).await
+}
+
+/// As [`delete_each`], but returns the keys that were not deleted because their key ranges are busy. After the first
+/// refusal of a partition, no more of its items are tried.
+pub(crate) async fn delete_or_refuse(op: &Op, keys: Vec<Key>) -> Result<Vec<Key>, TableError> {
+    let busy: Mutex<HashSet<String>> = Mutex::default();
+    let deletes = keys.into_iter().map(async |key| {
+        if lock(&busy).contains(&key.pk) {
+            return Ok(Some(key));
+        }
+        match op.table.delete(key.clone()).await {
+            Err(TableError::Busy(_)) => {
+                lock(&busy).insert(key.pk.clone());
+                Ok(Some(key))
+            }
+            deleted => deleted.map(|()| None),
+        }
+    });
+    Ok(collect_all(WRITES_AT_ONCE, deletes).await?.into_iter().flatten().collect())
 }
 
 /// Marks that a step has begun. Returns true if an earlier attempt has marked it.

@@ -22,6 +22,33 @@ use crate::listed::{source, user};
 use crate::scene::{Scene, fan_out, key, of_keys, small_jobs, tell};
 use crate::support::{DAY, Item, MINUTE, TABLE, change, items, pages, pass, store, submission, table, topic};
 
+#[tokio::test(start_paused = true)]
+async fn a_step_of_an_erasure_is_short_also_if_the_events_are_large() {
+    let partitions = Some(lately_engine::PartitionLimits::default());
+    let options = lately_engine::Options { shards: 1, partitions, ..lately_engine::Options::default() };
+    let mut scene = Scene::with(FeedSettings::default(), options).await;
+    let logs = scene.logs.clone();
+    let data = format!("\"{}\"", "x".repeat(100_000));
+    for _ in 0..40 {
+        let large = NewEvent { data: Some(data.parse().unwrap()), ..by("ada", None) };
+        scene.post(&logs, vec![large; 5]).await;
+        pass(Duration::from_secs(1)).await;
+        scene.settle().await;
+    }
+    pass(MINUTE).await;
+    scene.store.op().erasures().begin(&asked(Some("ada"), None)).await.unwrap();
+    let mut longest = Duration::ZERO;
+    while scene.has_news() {
+        let begun = tokio::time::Instant::now();
+        let news = scene.news();
+        assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+        longest = longest.max(begun.elapsed());
+    }
+    // The events of a step are 1,000 write units of one partition.
+    assert!(longest < Duration::from_secs(3), "a step took {longest:?}");
+    assert_eq!(scene.listed("actor:ada").await.len(), 0);
+}
+
 /// Delivers all records, and waits until the erasure's end has passed.
 async fn finish(scene: &mut Scene, id: ErasureId) -> Erasure {
     scene.settle().await;

@@ -205,7 +205,7 @@ async fn only_records_of_the_same_item_wait_for_each_other() {
     // One event cannot be handled. Its deletion comes later, and is not begun.
     let held = format!("SOURCE#actor:{}", actors[3]);
     let held = Target::operation(Operation::GetItem).partition(&held);
-    let faults = Faults::default().rule(held, When::Always, Fault::Throttle(Throttle::TableKeyRange));
+    let faults = Faults::default().rule(held, When::Always, Fault::Throttle(Throttle::Account));
     let stuck = store(scene.engine.client_with(faults).client(), &scene.world);
     let outcome = fan_out(&stuck, &news).await;
     assert_eq!(outcome.failures, 1);

@@ -21,6 +21,7 @@ mod faults;
 mod feed;
 mod feed_waits;
 mod follow;
+mod giving_way;
 mod growth;
 mod import;
 mod issues;

@@ -89,6 +89,9 @@ async fn begun(kind: &'static str) -> Scene {
     scene
 }
 
+/// Families of partitions that clients read, or that many clients write to.
+const FAMILIES: [&str; 5] = ["SOURCE#", "FOLLOWERS#", "FEED#", "EVENTS#", "USER#"];
+
 /// A disturbance of the steps.
 #[derive(Clone, Copy, Debug)]
 enum Trouble {
@@ -102,6 +105,8 @@ enum Trouble {
     Deaths(u64, Moment),
     /// Calls are throttled or fail.
     Faults(u64),
+    /// One family of partitions refuses all reads or all calls for some seconds, and other key ranges refuse some.
+    Busy(u64),
     /// Two processes run each batch at the same time, and a call of one of them stalls.
     Together(u64),
 }
@@ -143,6 +148,23 @@ async fn deliver(scene: &mut Scene, trouble: Trouble) {
                 .sometimes(0.2, Target::operation(Operation::BatchWriteItem), Fault::Unprocessed(0.3))
                 .sometimes(0.05, feeds, hot)
                 .sometimes(0.05, Target::any(), Fault::InternalServerError);
+            let (_, store) = process(scene, faults);
+            while scene.has_news() {
+                let news = scene.news();
+                while fan_out(&store, &news).await.failed.is_some() {}
+            }
+        }
+        Trouble::Busy(seed) => {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let hot = || Fault::Throttle(Throttle::TableKeyRange);
+            let calls = if random.bool() { Target::reads() } else { Target::any() };
+            let family = calls.partition(random.choice(FAMILIES).unwrap());
+            let until = scene.world.since_epoch() + Duration::from_millis(random.u64(..6_000));
+            let faults = Faults::seeded(seed)
+                .rule_until(until, family, When::Always, hot())
+                .rule_until(until, Target::reads(), When::Chance(0.5), hot())
+                .rule_until(until, Target::writes(), When::Chance(0.3), hot())
+                .sometimes(0.1, Target::operation(Operation::BatchGetItem), Fault::Unprocessed(0.5));
             let (_, store) = process(scene, faults);
             while scene.has_news() {
                 let news = scene.news();
@@ -272,7 +294,7 @@ async fn assert_undisturbed(kind: &'static str, trouble: Trouble) {
 
 #[test]
 fn every_kind_ends_the_same_whatever_disturbs_it() {
-    for_each_seed(50, async |seed| {
+    for_each_seed(60, async |seed| {
         let mut random = fastrand::Rng::with_seed(seed);
         // With the fixed seeds, each kind meets each trouble once, and processes die before their calls for half of the
         // kinds. The first calls are drawn most often, because only long work has late ones.
@@ -284,10 +306,43 @@ fn every_kind_ends_the_same_whatever_disturbs_it() {
             Trouble::Disorder(seed),
             Trouble::Together(seed),
             Trouble::Faults(seed),
+            Trouble::Busy(seed),
             Trouble::Deaths(random.u64(1..=3), moments[(round + kind) % 2]),
             Trouble::Death(random.u64(1..last), moments[random.usize(..2)]),
         ];
         assert_undisturbed(KINDS[kind], troubles[round % troubles.len()]).await;
+    });
+}
+
+/// Rounds in which a family of partitions refuses all calls.
+const BUSY_ROUNDS: u32 = 6;
+
+#[test]
+fn no_kind_holds_up_its_batch_while_key_ranges_are_busy() {
+    for_each_seed(2, async |seed| {
+        let calls = if seed == 0 { Target::reads() } else { Target::any() };
+        for kind in KINDS {
+            for family in FAMILIES {
+                let expected = undisturbed(kind).await;
+                let mut scene = begun(kind).await;
+                if kind == "erasure" {
+                    // The first step waits until all that was written can be seen.
+                    pass(Duration::from_secs(12)).await;
+                }
+                let hot = Fault::Throttle(Throttle::TableKeyRange);
+                let faults = Faults::default().rule(calls.clone().partition(family), When::Always, hot);
+                let (_, busy) = process(&scene, faults);
+                for round in 0..BUSY_ROUNDS {
+                    let begun = tokio::time::Instant::now();
+                    let outcome = fan_out(&busy, &scene.news()).await;
+                    let took = begun.elapsed();
+                    assert_eq!(outcome.failed, None, "{kind}, {family}, round {round}");
+                    assert!(took < Duration::from_millis(2_500), "{kind}, {family}, round {round}: {took:?}");
+                }
+                scene.settle().await;
+                assert_eq!(state(&scene).await, expected, "{kind}, {family}");
+            }
+        }
     });
 }
 

@@ -1,13 +1,16 @@
-//! The steps of a backlog: writes that wait because their partition takes no more writes now.
+//! The steps of a backlog: events that wait because the partition takes no more writes now, or because a busy key range
+//! refused a read that they need.
 //!
-//! A batch of records puts one item for each busy partition, which lists the events (`deferred.rs`). The stream record of
+//! A batch of records puts one item for each timeline or feed, which lists the events (`deferred.rs`). The stream record of
 //! that item begins a step: the step reads the oldest items (`work/backlog.rs`), handles their events as if their records
-//! had been delivered again, and puts back the events that the partition refuses again.
+//! had been delivered again, and puts back the events that are refused again. A step that a read refuses handles no further
+//! event: fan-out reads after it has written, and would write all entries again with each step.
 //!
 //! A step looks up each event when it handles the event. An event that no longer exists is removed, not written. A step
 //! begins nothing new after a fifth of a second, because other records wait behind it.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lately_items::{
@@ -38,29 +41,45 @@ pub(crate) async fn run(
     records: &BTreeSet<EventId>,
 ) -> Result<(), TableError> {
     let op = fan_out.op;
-    let queue = op.backlog(backlog);
+    let queue = fan_out.patient.backlog(backlog);
     let Some((items, has_more)) = queue.due(records).await? else { return Ok(()) };
     let oldest = items.iter().flat_map(|item| &item.events).map(|event| event.at).min();
     fan_out.done.add(|all| all.oldest = all.oldest.into_iter().chain(oldest).min());
     let deferred = DeferredWork::default();
+    let is_refused = AtomicBool::new(false);
     let step = BacklogStep {
         fan_out: FanOut { deferred: &deferred, backlog: Some(backlog), ..fan_out },
         backlog,
         until: op.ambient().monotonic() + BACKLOG_STEP_TIME,
+        is_refused: &is_refused,
     };
     match backlog {
         Backlog::Source(source) => {
-            let events = items.iter().flat_map(|item| item.events.iter().map(|event| (&item.written, event)));
-            let handled = events.map(|(written, event)| step.handle_again(source, written, event));
+            let mut handled = Vec::new();
+            for item in &items {
+                for event in &item.events {
+                    handled.push(step.handle_again(source, &item.written, event));
+                }
+            }
+            let mut handled = handled.into_iter();
+            // The first event shows whether a read is refused, before the entries of all others are written.
+            if let Some(first) = handled.next() {
+                first.await?;
+            }
             run_each(RAILS_AT_ONCE, handled).await?;
             if let Source::Actor(actor) = source {
-                erase_deferred(op, actor, &items).await?;
+                match erase_deferred(op, actor, &items).await {
+                    Err(TableError::Busy(_)) => {
+                        items.iter().for_each(|item| step.defer(&item.written, &item.events))
+                    }
+                    erased => erased?,
+                }
             }
         }
         Backlog::Feed(user) => step.correct_feed(user, &items).await?,
     }
     let rest = deferred.take(backlog);
-    if !deferred.put(op, fan_out.done).await.is_empty() {
+    if !deferred.put(fan_out.patient, fan_out.done).await.is_empty() {
         return Err(TableError::unavailable("events were not put into a backlog"));
     }
     queue.finish(items, has_more, rest).await
@@ -74,30 +93,49 @@ struct BacklogStep<'a> {
     /// The step begins nothing new after this time. It handles the events that it begins at once in any case, so a
     /// backlog comes to an end.
     until: Duration,
+    /// Becomes true when a busy key range refuses a read.
+    is_refused: &'a AtomicBool,
 }
 
 impl BacklogStep<'_> {
-    /// Defers events to the next step if this step has no time for them. Returns true if they are deferred.
-    fn defers(self, written: &DeferredTopic, events: &[DeferredEvent]) -> bool {
-        let FanOut { op, deferred, record, .. } = self.fan_out;
-        let is_over = op.ambient().monotonic() >= self.until;
-        for event in events.iter().filter(|_| is_over) {
+    /// True if the step begins nothing new: it has no time, or a read was refused.
+    fn is_over(self) -> bool {
+        self.is_refused.load(Ordering::Relaxed) || self.fan_out.op.ambient().monotonic() >= self.until
+    }
+
+    /// Defers events to the next step.
+    fn defer(self, written: &DeferredTopic, events: &[DeferredEvent]) {
+        let FanOut { deferred, record, .. } = self.fan_out;
+        for event in events {
             let later = DeferredWrite { written: written.clone(), event: *event };
             deferred.add(self.backlog.clone(), later, record);
         }
-        is_over
     }
 
-    /// Handles an event under a source as if its record had come again.
+    /// Handles an event under a source, or defers it to the next step.
     async fn handle_again(
         self,
         source: &Source,
         written: &DeferredTopic,
         event: &DeferredEvent,
     ) -> Result<(), TableError> {
-        if self.defers(written, std::slice::from_ref(event)) {
-            return Ok(());
+        if !self.is_over() {
+            match self.handle(source, written, event).await {
+                Err(TableError::Busy(_)) => self.is_refused.store(true, Ordering::Relaxed),
+                handled => return handled,
+            }
         }
+        self.defer(written, std::slice::from_ref(event));
+        Ok(())
+    }
+
+    /// Handles an event under a source as if its record had come again.
+    async fn handle(
+        self,
+        source: &Source,
+        written: &DeferredTopic,
+        event: &DeferredEvent,
+    ) -> Result<(), TableError> {
         let fan_out = self.fan_out;
         if let Some((topic, width)) = written {
             let key = EventKey::new(topic.clone(), *width, event.id);
@@ -117,9 +155,16 @@ impl BacklogStep<'_> {
     async fn correct_feed(self, user: &User, items: &[BacklogItem]) -> Result<(), TableError> {
         for BacklogItem { written, events, .. } in items {
             for events in events.chunks(BACKLOG_EVENTS_AT_ONCE) {
-                if !self.defers(written, events) {
-                    self.correct(user, written, events).await?;
+                if !self.is_over() {
+                    match self.correct(user, written, events).await {
+                        Err(TableError::Busy(_)) => self.is_refused.store(true, Ordering::Relaxed),
+                        corrected => {
+                            corrected?;
+                            continue;
+                        }
+                    }
                 }
+                self.defer(written, events);
             }
         }
         Ok(())

@@ -6,6 +6,9 @@
 //! deleted event. So a deletion costs one write unit for each KB of an event, one for each of its entries, and two
 //! hundredths for its part of a list.
 //!
+//! A step lists at most 1 MB of a partition's events: it makes one query of each, and no query reads more. The events that a
+//! busy partition does not delete are listed by the next step.
+//!
 //! A step waits until the entries of some events of the step before are removed. So a deletion is as fast as fan-out
 //! removes entries, and does not delay other records for long; and when it is done, the entries are removed, too.
 //!
@@ -28,7 +31,7 @@ use crate::limits::{
     ENDING_EVENTS_PER_STEP, ENDING_PARTITIONS, WRITES_AT_ONCE,
 };
 use crate::op::Op;
-use crate::work::{Next, delete_each, must_settle, must_wait};
+use crate::work::{Next, delete_each, delete_or_refuse, must_settle, must_wait};
 
 /// The time for which one step deletes a consumer.
 const CONSUMER_DELETION_TIME: Duration = Duration::from_secs(2);
@@ -37,7 +40,13 @@ const CONSUMER_DELETION_TIME: Duration = Duration::from_secs(2);
 pub(super) async fn run(op: &Op, step: &DeletionStep) -> Result<Next, TableError> {
     let topic = &step.topic;
     let event = |id: &EventId| EventKey::new(topic.clone(), step.width, *id).encode();
-    delete_each(op, step.listed.iter().map(event).collect()).await?;
+    let refused = delete_or_refuse(op, step.listed.iter().map(event).collect()).await?;
+    if !refused.is_empty() {
+        // A step that began again would delete again what is gone, for the same price.
+        let mut next = DeletionStep { name: step.next().name, ..step.clone() };
+        next.listed.retain(|id| refused.contains(&event(id)));
+        return Ok(Next::Again(next.encode()));
+    }
     let entry = |bucket: &Bucket| DirectoryKey { topic: topic.clone(), bucket: *bucket }.encode();
     delete_each(op, step.over.iter().map(entry).collect()).await?;
 

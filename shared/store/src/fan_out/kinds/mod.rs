@@ -10,7 +10,8 @@
 //! | cleanup | a user unfollowed | `cleanup.rs` |
 //! | push, remove, restamp | an event has many followers to reach | `push.rs` |
 //! | promotion | a source has too many followers to push to | `promotion.rs` |
-//! | backlog | a partition refused writes | `backlog.rs` |
+//! | backlog | a partition refused writes, or reads that an event needs | `backlog.rs` |
+//! | change | a partition refused reads that another change needs | `change.rs` |
 //!
 //! A cleanup walks through the feed of one user, and a backfill through a source's timeline. Both can hold millions of
 //! entries. So a delivery takes one step of a bounded number of queries, which ends only after its writes are durable. If
@@ -19,6 +20,7 @@
 
 pub(super) mod backfill;
 pub(super) mod backlog;
+pub(super) mod change;
 pub(super) mod cleanup;
 mod deletion;
 pub(super) mod erasure;

@@ -24,15 +24,16 @@ use crate::source::has_shards;
 use crate::work::Next;
 
 /// Begins a promotion if the source has too many followers. The counts of all shards are read only if the counts of
-/// this shard suggest it.
+/// this shard suggest it. `may_be_first` says that the shard's first follower may have come.
 pub(crate) async fn counted(
     fan_out: FanOut<'_>,
     key: &FollowerCountKey,
     counts: FollowerCounts,
+    may_be_first: bool,
 ) -> Result<(), TableError> {
     let op = fan_out.op;
     let FollowerCountKey { source, shard } = key;
-    if counts.here == 1 && *shard != Shard::from(0) {
+    if may_be_first && *shard != Shard::from(0) {
         // A follower in another shard than the first needs the source's item, which may be about to expire.
         let keep = op.source(source).change().only_if(Condition::exists(EXPIRES_AT));
         op.table.update(&keep).await?;

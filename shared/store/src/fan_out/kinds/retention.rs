@@ -2,7 +2,7 @@
 //!
 //! A change goes through the directory, newest bucket first, and several partitions at once. Events that are past the old
 //! or the new retention are deleted, and all others get the new expiry; then fan-out gives their entries the new expiry
-//! (`restamp.rs`).
+//! (`restamp.rs`). A step makes one query of each partition, which reads at most 1 MB.
 
 use lately_items::event::expiry;
 use lately_items::{
@@ -81,7 +81,12 @@ async fn restamp_partition(
     let partition = EventPartition { topic: step.topic.clone(), bucket, shard };
     let page =
         LanePage::read(op, &rest_of(partition.to_string(), after, room), |item| Ok(item.clone())).await?;
-    run_each(WRITES_AT_ONCE, page.items.iter().map(|item| restamp_event(op, item, step))).await?;
+    let stamped = run_each(WRITES_AT_ONCE, page.items.iter().map(|item| restamp_event(op, item, step))).await;
+    if let Err(TableError::Busy(_)) = stamped {
+        // The next step reads the same events again, and writes only those that do not have the expiry yet.
+        return Ok((0, Some(place)));
+    }
+    stamped?;
     let rest = page.stopped_at.map(|after| RetentionPlace { after: Some(after), ..place });
     Ok((page.read, rest))
 }

@@ -65,7 +65,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Ask { item, value } => {
-                    state.ask(key(item), write(item, value), false, &ticket());
+                    state.ask(key(item), write(item, value), &ticket());
                     wanted.insert(key(item), write(item, value));
                 }
                 Step::Take { lingered } => calls.extend(state.take(lingered)),
@@ -91,20 +91,20 @@ proptest! {
 #[test]
 fn a_call_is_sent_when_full_or_when_all_rails_wait() {
     let mut state = State { rails: 2, waiting: 1, ..State::default() };
-    (0..30).for_each(|item| state.ask(key(item), write(item, None), false, &ticket()));
+    (0..30).for_each(|item| state.ask(key(item), write(item, None), &ticket()));
     assert_eq!(state.take(false).unwrap().len(), BATCH_ITEMS);
     assert!(state.take(false).is_none(), "the other rail may add to it");
     state.waiting = 2;
     assert_eq!(state.take(false).unwrap().len(), 5);
     state.waiting = 0;
-    state.ask(key(99), write(99, None), false, &ticket());
+    state.ask(key(99), write(99, None), &ticket());
     assert_eq!(state.take(true).unwrap().len(), 1, "the call does not wait too long");
 }
 
 #[test]
 fn writes_that_may_have_caused_a_refusal_get_their_own_calls() {
     let mut state = State::default();
-    (0..3).for_each(|item| state.ask(key(item), write(item, None), false, &ticket()));
+    (0..3).for_each(|item| state.ask(key(item), write(item, None), &ticket()));
     for queued in state.queue.values_mut() {
         queued.alone = true;
     }

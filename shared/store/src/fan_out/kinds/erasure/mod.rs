@@ -5,8 +5,8 @@
 //! each KB of an event, one for each of its entries and copies, and some hundredths for its place in a list and in a
 //! page of ids.
 //!
-//! A step lists at most [`ERASED_EVENTS_PER_STEP`] events or entries, or [`ERASED_FOLLOWS_PER_STEP`] follows. So it
-//! does not hold its lane of the stream for long.
+//! A step lists at most [`ERASED_EVENTS_PER_STEP`] events or entries, and 1 MB of the events of one partition, or
+//! [`ERASED_FOLLOWS_PER_STEP`] follows. So it does not hold its lane of the stream for long.
 
 mod inserted;
 mod remove;

@@ -1,11 +1,11 @@
 //! The search for what an erasure removes, stage by stage. Each look makes a few queries, lists what it found, and notes
 //! where the next look begins.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use lately_items::event::{ACTOR, ENTRY_PARTS, TYPE, decode, is_keyed};
+use lately_items::event::{ACTOR, ENTRY_PARTS, SIZED_PARTS, TYPE, decode, is_keyed};
 use lately_items::issue::OPENED_BY;
-use lately_items::limits::ENDING_MARK_SECONDS;
+use lately_items::limits::{ENDING_MARK_SECONDS, ENTRY_BYTES};
 use lately_items::session::keys_of_listed;
 use lately_items::{
     EXPIRES_AT, ErasurePlace, ErasureStage, ErasureStep, EventKey, EventPartition, FeedEntryKey, FollowKey,
@@ -28,6 +28,13 @@ use crate::scan::{partitions, rest_of};
 
 /// The most sessions, or notes of live timelines, that one step of an erasure deletes. A session is three items.
 const ERASED_SESSIONS_PER_STEP: u32 = 25;
+
+/// The most bytes of events that one step of an erasure deletes in one partition, which takes as many in a second. A walk
+/// through a topic needs no such limit: its query reads no more.
+const ERASED_BYTES_PER_PARTITION: usize = 1_000_000;
+
+/// Large events whose sizes an erasure reads at the same time: 4 MB at most.
+const LARGE_EVENTS_AT_ONCE: usize = 16;
 
 /// Topics that one look of an erasure looks at.
 const TOPICS_AT_ONCE: PageSize = match PageSize::new(25) {
@@ -91,16 +98,71 @@ async fn list_timeline(
     actor: &Actor,
     next: &mut ErasureStep,
 ) -> Result<(Vec<TimelineEntry>, bool), TableError> {
-    let (entries, more) = walk_timeline(op, actor, &mut next.at).await?;
-    list(op, actor, &events_of(op, &entries).await?, next).await?;
+    let begin = next.at.clone();
+    let (mut entries, mut more) = walk_timeline(op, actor, &mut next.at).await?;
+    let (events, entries_within) = events_within(op, &entries).await?;
+    if entries_within < entries.len() {
+        entries.truncate(entries_within);
+        next.at = ErasurePlace { behind: entries.last().map(|last| last.id), ..begin };
+        more = true;
+    }
+    list(op, actor, events, next).await?;
     Ok((entries, more))
 }
 
-/// Lists the events of the actor among some keys. Those that do not exist are being removed already.
-async fn list(op: &Op, actor: &Actor, keys: &[Key], next: &mut ErasureStep) -> Result<(), TableError> {
+/// The events of the first entries, as many as a step may delete, and the number of these entries: at least one.
+///
+/// An event whose entry is a copy is small. The other events are read with their data, some at a time, for their sizes.
+async fn events_within(op: &Op, entries: &[TimelineEntry]) -> Result<(Vec<Item>, usize), TableError> {
+    let mut keys = Vec::with_capacity(entries.len());
+    let mut large = Vec::new();
+    for entry in entries {
+        let key = op.topic(&entry.topic).event_key(entry).await?;
+        if entry.pointer().is_some() {
+            large.extend(key.clone());
+        }
+        keys.push(key);
+    }
+    let mut unread = large.chunks(LARGE_EVENTS_AT_ONCE);
+    let mut read: HashSet<&Key> = HashSet::new();
+    let mut events: HashMap<Key, Item> = HashMap::new();
+    let mut small: Vec<Key> = Vec::new();
+    let mut partitions: HashMap<&str, usize> = HashMap::new();
+    let mut within = 0;
+    for (entry, key) in entries.iter().zip(&keys) {
+        // A topic that does not exist has no events.
+        if let Some(key) = key {
+            let is_large = entry.pointer().is_some();
+            if is_large && !read.contains(key) {
+                let next = unread.next().unwrap_or_default();
+                read.extend(next);
+                for event in op.table.get_parts(next, SIZED_PARTS).await? {
+                    events.insert(event.key()?, event);
+                }
+            }
+            let size = if is_large { events.get(key).map_or(0, Item::stored_bytes) } else { ENTRY_BYTES };
+            let bytes = partitions.entry(&key.pk).or_default();
+            if *bytes > 0 && *bytes + size > ERASED_BYTES_PER_PARTITION {
+                break;
+            }
+            *bytes += size;
+            if !is_large {
+                small.push(key.clone());
+            }
+        }
+        within += 1;
+    }
+    let within_keys: HashSet<&Key> = keys.iter().take(within).flatten().collect();
+    let mut found = op.table.get_parts(&small, ENTRY_PARTS).await?;
+    found.extend(events.into_iter().filter(|(key, _)| within_keys.contains(key)).map(|(_, event)| event));
+    Ok((found, within))
+}
+
+/// Lists the events of the actor among some events. Those that do not exist are being removed already.
+async fn list(op: &Op, actor: &Actor, events: Vec<Item>, next: &mut ErasureStep) -> Result<(), TableError> {
     let mut groups: BTreeMap<(Topic, bool), ListedEvents> = BTreeMap::new();
     let mut entries = Vec::new();
-    for item in op.table.get_parts(keys, ENTRY_PARTS).await? {
+    for item in events {
         if item.optional(ACTOR)?.as_ref() != Some(actor) {
             continue;
         }
@@ -173,7 +235,7 @@ async fn events_of(op: &Op, entries: &[TimelineEntry]) -> Result<Vec<Key>, Table
 async fn look_in_topics(op: &Op, actor: &Actor, next: &mut ErasureStep) -> Result<bool, TableError> {
     if next.at.bucket.is_some() {
         let keys = walk_topic(op, Condition::equals(ACTOR, actor.as_str()), &mut next.at).await?;
-        list(op, actor, &keys, next).await?;
+        list(op, actor, op.table.get_parts(&keys, ENTRY_PARTS).await?, next).await?;
         return Ok(true);
     }
     let (topics, more) = op.topics().all(next.at.topic.take(), TOPICS_AT_ONCE).await?;
