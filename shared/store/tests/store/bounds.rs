@@ -79,15 +79,16 @@ async fn count(pushed: u64, pulls: u64, of_each: u64) -> (Unread, Cost) {
     let (world, engine, store) = start(1);
     let bob = user("bob");
     let client = engine.client();
-    let listed = |number: u64, actor: &str| {
-        Listed::new(id(world.now().saturating_sub(10_000 + number), 0), actor, None).of_bytes(800)
+    // The second number tells pushed events from pulled ones of the same time.
+    let listed = |number: u64, actor: &str, kind: u64| {
+        Listed::new(id(world.now().saturating_sub(10_000 + number), kind), actor, None).of_bytes(800)
     };
-    let entries = (0..pushed).map(|number| listed(number, "ada").in_feed(&bob));
+    let entries = (0..pushed).map(|number| listed(number, "ada", 0).in_feed(&bob));
     put(&client, entries).await;
     for pulled in 0..pulls {
         let actor = format!("star-{pulled}");
         put(&client, [pull(&bob, &source(&format!("actor:{actor}")), EventId::MIN)]).await;
-        let listed: Vec<_> = (0..of_each).map(|number| listed(number * pulls + pulled, &actor)).collect();
+        let listed: Vec<_> = (0..of_each).map(|number| listed(number * pulls + pulled, &actor, 1)).collect();
         put(&client, listed.iter().flat_map(Listed::at_sources)).await;
     }
     pass(Duration::from_secs(10)).await;
@@ -160,12 +161,7 @@ async fn a_filtered_page_that_finds_nothing_ends_early_and_its_walk_misses_nothi
     put(&engine.client(), listed.iter().flat_map(Listed::at_sources)).await;
     pass(Duration::from_secs(10)).await;
     let (posts, ada, listed) = (topic("posts"), source("actor:ada"), listed[5_000].id());
-    for (order, consistent) in [
-        (Order::NewestFirst, false),
-        (Order::OldestFirst, false),
-        (Order::NewestFirst, true),
-        (Order::OldestFirst, true),
-    ] {
+    for (order, consistent) in [(Order::OldestFirst, false), (Order::NewestFirst, true)] {
         let most = 2 * FILTERED_UNITS;
         let of_topic = pages(async |cursor| {
             let op = store.op();
