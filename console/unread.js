@@ -45,13 +45,14 @@ export class Unread {
 
   #show(number, more) {
     [this.#number, this.#hasMore] = [number, more];
-    this.badge.textContent = number === 0 ? "All seen" : `${count(number)}${more ? " or more" : ""} unread`;
-    this.badge.classList.toggle("none", number === 0);
+    const none = number === 0 && !more;
+    this.badge.textContent = none ? "All seen" : `${count(number)}${more ? "+" : ""} unread`;
+    this.badge.classList.toggle("none", none);
     this.all.hidden = !more;
-    this.seen.disabled = number === 0;
+    this.seen.disabled = none;
   }
 
-  /** Counts the unread entries exactly. A page counts only its own, because that costs nothing. */
+  /** Counts up to 500 and more unread entries. A page counts only its own, because that costs nothing. */
   #countAll() {
     return pressed(this.all, this.place, async () => {
       const answer = await call("GET", path("feeds", this.user, "unread"), { signal: this.signal });

@@ -148,7 +148,7 @@ test("the unread entries beyond the first page are counted when the user asks", 
   await post("posts", Array.from({ length: 110 }, () => ({ type: "post.created", actor: author, data: {} })));
   await until("the feed is full", async () => (await api("GET", `/feeds/${user}/unread`)).data.unread === 110);
   const page = await open(t, `#events?feed=${user}`);
-  await page.getByText("100 or more unread").waitFor();
+  await page.getByText("100+ unread").waitFor();
   await page.getByRole("button", { name: "Count all" }).click();
   await page.locator(".badge", { hasText: /^110 unread$/ }).waitFor();
   await page.getByRole("button", { name: "Count all" }).waitFor({ state: "hidden" });

@@ -34,7 +34,7 @@ impl Feed {
         self.place.transport.call(self.reading(query))
     }
 
-    /// The exact number of unread entries.
+    /// The number of unread entries. `more` says that the count stopped, and that there are at least so many.
     pub fn unread(&self) -> Operation<Unread> {
         self.place.call(Method::GET, &["unread"])
     }

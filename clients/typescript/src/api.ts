@@ -214,7 +214,7 @@ export interface FeedPage<T = unknown> {
 export interface Unread {
   /** The number of entries that are newer than the seen mark and not the user's own. */
   unread: number;
-  /** True if the count stopped at the limit of one request, so that there may be more. */
+  /** True if the count stopped at 64 read units, so that there may be more. */
   more: boolean;
 }
 

@@ -13,7 +13,10 @@ export class Feed<T = unknown> extends Timeline<api.GetFeedQuery, api.FeedPage<T
     super(transport, "feeds", user, (query) => api.getFeed(user, query));
   }
 
-  /** The exact number of unread entries. The first page of the feed says it for its own entries without a price. */
+  /**
+   * The number of unread entries; `more` says that the count stopped, and that there are at least so many. The first page
+   * of the feed says the number for its own entries without a price.
+   */
   unread(): Promise<api.Unread> {
     return this.transport.value(api.getUnread(this.user));
   }

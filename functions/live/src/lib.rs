@@ -35,7 +35,7 @@ use lately_kit::quota::Permission;
 use lately_kit::route::Routes;
 use lately_kit::routes;
 use lately_model::{LiveQuery, SourceLiveQuery};
-use lately_store::{OpenStream, Store};
+use lately_store::{Op, OpenStream, Store};
 use tokio::sync::watch;
 
 use crate::access::Rights;
@@ -81,9 +81,9 @@ impl Live {
     ) -> Result<EventStream, Problem> {
         let (mut parts, _) = request.into_parts();
         let caller = Caller::from_request_parts(&mut parts, &()).await?;
+        let op = parts.extensions.get::<Op>().cloned().expect("the gate adds the store's handle");
         let SourceLiveQuery { live, topic } = query;
         let live = LiveQuery { cursor: last_event_id(&parts)?.or(live.cursor), ..live };
-        let op = self.store.op().limited_to(caller.topics.as_deref());
         let permission = Permission::from_request_parts(&mut parts, &()).await?;
         let with_topics = !matches!(timeline, Timeline::Topic(_));
         let mut open = OpenStream::open(&op, &caller.quota_holder(), self.time).await?;

@@ -23,7 +23,7 @@ use lately_kit::answer::EventStream;
 use lately_kit::problem::Problem;
 use lately_kit::quota::Permission;
 use lately_model::TimelineEvent;
-use lately_store::{LiveFollower, LiveMessage};
+use lately_store::{LiveFollower, LiveMessage, Units};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -38,6 +38,8 @@ pub(crate) struct LiveStream {
     rights: Rights,
     /// True if the next page is permitted.
     is_permitted: bool,
+    /// The units of the follower's pages that count among the caller's reads.
+    counted: Units,
     stopped: watch::Receiver<()>,
     /// Sent before anything else.
     greeting: Option<String>,
@@ -70,6 +72,7 @@ impl LiveStream {
             with_topics,
             rights,
             is_permitted: false,
+            counted: Units::default(),
             stopped,
             // The client sees at once that the stream is open.
             greeting: Some(format!("retry: {RETRY_MILLIS}\n\n")),
@@ -116,6 +119,8 @@ impl LiveStream {
                 }
                 () = sleep_until(self.beats_at) => Turn::Beat,
             };
+            // Here and not beside the other turns, because a message must not be dropped once it is taken.
+            self.count_pages().await;
             let mut piece = String::new();
             match turn {
                 Turn::Message(Ok(live)) => write_message(&mut piece, &live, self.with_topics),
@@ -139,6 +144,14 @@ impl LiveStream {
         }
     }
 
+    /// Counts what the follower has read for this client since the last count.
+    async fn count_pages(&mut self) {
+        let read = self.follower.cost().read_units;
+        let halves = read.halves - self.counted.halves;
+        self.counted = read;
+        self.rights.permission.count(Units { halves }).await;
+    }
+
     async fn end_with(&mut self, problem: Problem, piece: &mut String) {
         self.is_over = true;
         self.rights.open.close().await;
@@ -149,7 +162,7 @@ impl LiveStream {
 }
 
 /// The follower's next message. A page that it needs for that, to catch up, counts as a read of the caller: a caller over
-/// its limit waits.
+/// its limit waits. The page's units count once it is read ([`LiveStream::count_pages`]).
 async fn next_message(
     follower: &mut LiveFollower,
     permission: &Permission,

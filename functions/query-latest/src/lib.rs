@@ -58,8 +58,8 @@ pub fn routes<D: Description>() -> Routes<D> {
         /// Count the unread entries of a feed
         ///
         /// Counts the entries that are newer than the seen mark and not the user's own. The count is exact, and costs a
-        /// read of these entries. If `more` is true, the count stopped at the bound of one request, and there are at
-        /// least `unread` entries.
+        /// read of these entries. If `more` is true, the count stopped at 64 read units (at least 500 entries, if the feed
+        /// pulls no sources), and there are at least `unread` entries.
         GET "/feeds/{user}/unread" AsUser(Read) ReadShared get_unread { 200 "The count."; }
     };
     events.and(feeds)

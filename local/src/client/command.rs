@@ -194,7 +194,7 @@ commands! {
     Tail(user: UserArgument, tail: Box<TailArguments>)
         tail.print(session, true, |api| api.feed(&user.user).entries());
 
-    /// Count exactly the events that the user has not seen
+    /// Count the events that the user has not seen
     Unread(user: UserArgument)
         session.api.feed(user.user).unread() => Text("unread");
 

@@ -143,7 +143,12 @@ pub(crate) async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, n
             if price == Price::Stream {
                 parts.extensions.insert(rule);
             }
-            next.run(Request::from_parts(parts, body)).await
+            let response = next.run(Request::from_parts(parts, body)).await;
+            // A failed request has read as well.
+            if let Some(quota) = &quota {
+                quota.count_request().await;
+            }
+            response
         }
     };
     if let Some(quota) = quota {

@@ -37,6 +37,10 @@ pub const TIME_TO_ANSWER: Duration = Duration::from_secs(8);
 /// Time after its end for which a token may still be accepted: the clocks of an issuer, the gateway and a function differ.
 pub const TOKEN_LEEWAY: Duration = Duration::from_secs(60);
 
+/// Read units that count as one read of a caller: 128 KB, or half of it if the read is consistent. A page of 50 events
+/// counts once; a count or a search that reads as much of a partition as it may counts four times.
+pub const READ_UNITS: u64 = 16;
+
 /// Longest panic message in the log, in characters; a longer message is cut.
 pub const PANIC_MESSAGE_CHARS: usize = 1024;
 

@@ -1,6 +1,8 @@
-//! The writes and reads a minute of a caller: counted before the handler runs, and returned in headers.
+//! The writes and reads a minute of a caller: counted for each request, and returned in headers.
 //!
-//! The price in the route's line says whether a request is a write or a read. A caller without
+//! The price in the route's line says whether a request is a write or a read. A request takes one before its handler
+//! runs. A read then counts once for each started [`READ_UNITS`] that it used. That is known only when the response is
+//! made, so the rest is a debt of the caller: the response is sent, and the next request is refused. A caller without
 //! a limit makes no call and gets no headers. The headers have the form of the IETF's draft
 //! `draft-ietf-httpapi-ratelimit-headers`:
 //!
@@ -19,10 +21,11 @@ use axum::response::Response;
 use lately_items::QuotaHolder;
 use lately_keys::QuotaKind;
 use lately_model::RequestsPerMinute;
-use lately_store::{Op, QuotaError, QuotaHandle};
+use lately_store::{Op, QuotaError, QuotaHandle, Units};
 
 use crate::caller::Caller;
 use crate::code::Code;
+use crate::limits::READ_UNITS;
 use crate::op::Price;
 use crate::problem::Problem;
 
@@ -71,6 +74,25 @@ impl Quota {
         })
     }
 
+    /// Counts the units that the request has used, if it is a read.
+    pub(crate) async fn count_request(&self) {
+        self.count(self.op.cost().read_units).await;
+    }
+
+    /// Counts the units of a read, whose first read is counted already. A failure is no failure of the response, which
+    /// is made.
+    async fn count(&self, units: Units) {
+        let rest = reads_of(units).saturating_sub(1);
+        if self.kind != QuotaKind::Reads || rest == 0 {
+            return;
+        }
+        // The request may have used up its own time.
+        let op = self.op.step();
+        if let Err(error) = op.quota(&self.holder, self.kind, self.limit).owe(rest).await {
+            tracing::warn!(%error, rest, "the reads of a request could not be counted");
+        }
+    }
+
     /// The values of both headers.
     fn headers(&self, rest: &str) -> [HeaderValue; 2] {
         let kind = self.kind.as_str();
@@ -85,6 +107,11 @@ impl Quota {
             response.headers_mut().extend([(POLICY, policy), (RATE_LIMIT, rest)]);
         }
     }
+}
+
+/// The number of reads that these units count as.
+fn reads_of(units: Units) -> u32 {
+    u32::try_from(units.halves.div_ceil(2 * READ_UNITS)).unwrap_or(u32::MAX)
 }
 
 /// The permission of a request. A request that is more than one write, such as a batch, acquires the rest once it
@@ -108,6 +135,13 @@ impl Permission {
                 }
                 Err(QuotaError::Table(error)) => return Err(error.into()),
             }
+        }
+    }
+
+    /// Counts the units of a page of a response that takes long, once the page is read. See [`Permission::wait`].
+    pub async fn count(&self, units: Units) {
+        if let Some(quota) = &self.0 {
+            quota.count(units).await;
         }
     }
 

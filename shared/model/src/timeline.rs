@@ -97,7 +97,7 @@ pub struct PageUnread {
 pub struct Unread {
     /// The number of entries that are newer than the seen mark and not the user's own.
     pub unread: u64,
-    /// True if the count stopped at the limit of one request, so that there may be more.
+    /// True if the count stopped at 64 read units, so that there may be more.
     pub more: bool,
 }
 

@@ -6,7 +6,7 @@
 
 use lately_items::{BEFORE_ENTRIES, id_of_sort_key};
 use lately_keys::{EventId, Order, Place};
-use lately_table::{Corrupt, Item, Query, TableError};
+use lately_table::{Corrupt, Item, Query, TableError, Units};
 
 use crate::op::Op;
 use crate::span::{IdRange, behind};
@@ -47,6 +47,8 @@ pub(crate) struct LanePage<T> {
     pub(crate) bytes: u64,
     /// The number of items that DynamoDB has read, those that a filter has dropped included.
     pub(crate) read: usize,
+    /// The price of the query.
+    pub(crate) units: Units,
     /// The last item that DynamoDB has read, if the query ended before its range did.
     pub(crate) stopped_at: Option<EventId>,
 }
@@ -59,7 +61,8 @@ impl<T> LanePage<T> {
     ) -> Result<Self, Corrupt> {
         let bytes = items.iter().map(|item| item.stored_bytes() as u64).sum();
         let read = items.len();
-        Ok(Self { items: items.iter().map(decode).collect::<Result<_, _>>()?, bytes, read, stopped_at })
+        let items = items.iter().map(decode).collect::<Result<_, _>>()?;
+        Ok(Self { items, bytes, read, units: Units::default(), stopped_at })
     }
 
     /// The part of the range that is still to be read.
@@ -76,7 +79,7 @@ impl<T> LanePage<T> {
     ) -> Result<Self, TableError> {
         let page = op.table.query_items(query).await?;
         let stopped_at = page.next.as_ref().map(id_of_sort_key).transpose()?;
-        Ok(Self { read: page.read, ..Self::of(&page.items, stopped_at, decode)? })
+        Ok(Self { read: page.read, units: page.units, ..Self::of(&page.items, stopped_at, decode)? })
     }
 
     /// The items that stand before the entries of a timeline or of a feed, and the first entries of a range that begins
@@ -101,7 +104,10 @@ impl<T> LanePage<T> {
                 before.extend(rest);
                 Self::read(op, &range.query().limit(wanted), decode).await?
             }
-            stopped_at => Self::of(&entries, stopped_at.flatten(), decode)?,
+            stopped_at => {
+                let found = Self::of(&entries, stopped_at.flatten(), decode)?;
+                Self { units: page.units, ..found }
+            }
         };
         Ok((before, entries))
     }

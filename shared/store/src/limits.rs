@@ -21,6 +21,11 @@ pub const QUERIES_PER_PAGE: u32 = 1_024;
 /// Buckets of one wave, at most.
 pub const WAVE_BUCKETS: usize = 16;
 
+/// Read units that a count of unread entries reads, and that a page reads of one partition whose items it filters. A
+/// partition provides 3,000 a second, so a caller who asks for nothing else all the time takes a small part of them. The
+/// units hold 500 entries of the largest size.
+pub const SEARCH_UNITS: u64 = 64;
+
 /// Events a page may look at to find those that match its filter: at 512 bytes, 2 MiB and 256 read units.
 pub const FILTERED_ITEMS_PER_PAGE: u32 = 4_096;
 

@@ -23,6 +23,10 @@ const WAITING_LOOKS: [(Duration, Duration); 2] = [
     (Duration::from_secs(6), Duration::from_millis(500)),
 ];
 
+/// The least pause after a look, for each half unit that it has read. A look at a timeline reads all again that its filter
+/// drops. So a page that waits reads at most 16 units a second.
+const PAUSE_PER_HALF_UNIT: Duration = Duration::from_micros(31_250);
+
 /// The pause between the first two looks of a wait; each further pause is twice as long.
 const FIRST_LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -74,14 +78,16 @@ where
     let (begun, mut wait) = (ambient.monotonic(), PageWait { op, whole, open: None, reads: 1 });
     let mut before = None;
     let page = loop {
-        let page = Box::pin(read(op.step_within(WAITING_LOOK_TIME), before)).await?;
+        let look = op.step_within(WAITING_LOOK_TIME);
+        let page = Box::pin(read(look.clone(), before)).await?;
         let waited = ambient.monotonic().saturating_sub(begun);
         if !is_empty(&page) || waited >= whole || !Box::pin(wait.is_permitted(waited)).await? {
             break page;
         }
         let pause = WAITING_LOOKS.into_iter().find(|(until, _)| waited < *until);
         let pause = jittered(pause.map_or(IDLE_LOOKS, |(_, pause)| pause), ambient);
-        tokio::time::sleep(pause.min(whole - waited)).await;
+        let rest = PAUSE_PER_HALF_UNIT * u32::try_from(look.cost().read_units.halves).unwrap_or(u32::MAX);
+        tokio::time::sleep(pause.max(rest).min(whole - waited)).await;
         before = Some(page);
     };
     if let Some(mut open) = wait.open {

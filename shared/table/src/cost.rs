@@ -51,6 +51,13 @@ pub struct Units {
     pub halves: u64,
 }
 
+impl Units {
+    /// The units that DynamoDB reports.
+    pub(crate) fn of<'a>(capacity: impl IntoIterator<Item = &'a ConsumedCapacity>) -> Self {
+        Self { halves: halves(capacity) }
+    }
+}
+
 impl fmt::Display for Units {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.halves / 2, self.halves % 2 * 5)

@@ -11,7 +11,7 @@ pub const BATCH_KEYS: usize = 100;
 /// Batch calls of one request that run at the same time: 500 events take 20 calls, five rounds of four.
 pub const BATCHES_AT_ONCE: usize = 4;
 
-/// A page, a poll or a count of unread entries ends after this many read units. This is 8 MB (or 4 MB where the read is
+/// A page or a poll ends after this many read units. This is 8 MB (or 4 MB where the read is
 /// consistent), and a third of the units that one partition provides in a second. A round of queries that has begun is
 /// finished.
 pub const UNITS_PER_REQUEST: u64 = 1_024;

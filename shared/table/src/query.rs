@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, Select};
 use lately_keys::Place;
 
 use crate::call::{Attempts, Table};
+use crate::cost::Units;
 use crate::error::TableError;
 use crate::expression::{Condition, Expression, Placeholders};
 use lately_items::{Item, Record, Value};
@@ -133,6 +134,8 @@ pub struct Page {
     pub count: usize,
     /// The number of items that were read, including the items that the filter dropped.
     pub read: usize,
+    /// The price of the call.
+    pub units: Units,
     /// The start of the next page; `None` if this is the last page.
     pub next: Option<Item>,
 }
@@ -146,11 +149,12 @@ impl Page {
     fn of(
         items: Option<Vec<HashMap<String, AttributeValue>>>,
         [count, read]: [i32; 2],
+        units: Units,
         next: Option<HashMap<String, AttributeValue>>,
     ) -> Self {
         let [count, read] = [count, read].map(|items| usize::try_from(items).unwrap_or_default());
         let items = items.unwrap_or_default().into_iter().map(Item::from).collect();
-        Self { items, count, read, next: next.map(Item::from) }
+        Self { items, count, read, units, next: next.map(Item::from) }
     }
 }
 
@@ -188,7 +192,8 @@ impl Table {
         };
         let answer = Attempts::of(self).call(send).await?;
         self.meter.read(answer.consumed_capacity());
-        Ok(Page::of(answer.items, [answer.count, answer.scanned_count], answer.last_evaluated_key))
+        let units = Units::of(answer.consumed_capacity());
+        Ok(Page::of(answer.items, [answer.count, answer.scanned_count], units, answer.last_evaluated_key))
     }
 
     /// All items that a query finds, page by page. Only for partitions of a bounded size.
@@ -229,6 +234,7 @@ impl Table {
         };
         let answer = Attempts::of(self).call(send).await?;
         self.meter.read(answer.consumed_capacity());
-        Ok(Page::of(answer.items, [answer.count, answer.scanned_count], answer.last_evaluated_key))
+        let units = Units::of(answer.consumed_capacity());
+        Ok(Page::of(answer.items, [answer.count, answer.scanned_count], units, answer.last_evaluated_key))
     }
 }

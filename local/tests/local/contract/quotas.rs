@@ -62,6 +62,39 @@ async fn a_session_over_its_limit_is_refused_until_a_stated_time() {
     assert_eq!(headers(&api.call(&other, GET, "").await), [None; 3], "reads are not limited");
 }
 
+/// The read units that a response has cost.
+fn read_units(answer: &Answer) -> f64 {
+    let cost = answer.header("lately-cost").unwrap();
+    cost.strip_prefix("read_units=").unwrap().split(',').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_read_counts_once_for_each_sixteen_units_that_it_used() {
+    let api = Api::with_posts().await.at_a_new_minute();
+    let token = session(&api, json!({"reads_per_minute": 60})).await;
+    let large = json!({"type": "a", "actor": "ada", "data": "x".repeat(2_000)});
+    let batch = Value::from(vec![large; 400]).to_string();
+    api.call("dev", POST, batch).await.is_ok(201);
+    let mut units = Vec::new();
+    let mut rest = 60;
+    loop {
+        let page = api.call(&token, "GET /topics/posts/events?limit=200", "").await;
+        if page.status != 200 {
+            assert_limited(&page, "\"reads\";q=60;w=60");
+            break;
+        }
+        units.push(read_units(&page));
+        let reads = (units.last().unwrap() / 16.0).ceil() as u32;
+        rest = rest.max(reads) - reads;
+        let headers = headers(&page);
+        assert_eq!(headers, [Some("\"reads\";q=60;w=60"), Some(&*format!("\"reads\";r={rest}")), None]);
+    }
+    // A page of 400 KB is 50 units, and counts four times. All pages together stay within the limit, and the last one.
+    assert!(units.iter().all(|units| (48.0..64.0).contains(units)), "{units:?}");
+    assert_eq!((units.len(), rest), (15, 0));
+    assert!(units.iter().sum::<f64>() <= 60.0 * 16.0 + 64.0, "{units:?}");
+}
+
 #[tokio::test]
 async fn a_caller_without_limits_makes_no_call_for_them() {
     let api = Api::with_posts().await.at_a_new_minute();

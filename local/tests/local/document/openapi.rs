@@ -446,7 +446,7 @@ impl<'a> Maker<'a> {
         };
         if codes.contains(&Code::RateLimited) {
             description = "`rate-limited`: the caller has made the writes or reads that its session, or the rule of its \
-                issuer, permits in a minute. On AWS also without a code: the route's request limit is reached."
+                issuer, permits in a minute; a read counts once for each started 16 read units that it used. On AWS also without a code: the route's request limit is reached."
                 .to_owned();
         }
         let known: Vec<_> = codes.iter().map(|code| code.as_str()).collect();

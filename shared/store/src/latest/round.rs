@@ -34,8 +34,8 @@ pub(crate) trait WaveReader {
         self.budget().is_spent(is_over)
     }
 
-    /// Reads a wave until its first `wanted` items are exact, or take up the page's room, or the budget is spent. The
-    /// first round is always made, and a round for new lanes, so each page gets further than the one before.
+    /// Reads a wave until its first `wanted` items are exact, or take up the page's room, or the budget is spent, or a
+    /// partition was searched as far as a page may. The first round is always made, and a round for new lanes, so each page gets further than the one before.
     async fn read(
         &mut self,
         wave: &mut Wave<Self::Item>,
@@ -49,7 +49,8 @@ pub(crate) trait WaveReader {
                 return Ok(());
             }
             let exact_bytes: usize = wave.settled().iter().map(PageItem::sent_bytes).sum();
-            if !is_certain && (self.is_spent() || exact_bytes > room) {
+            let is_searched = asks.iter().any(|ask| wave.is_searched(ask.lane));
+            if !is_certain && (self.is_spent() || is_searched || exact_bytes > room) {
                 wave.cut();
                 return Ok(());
             }

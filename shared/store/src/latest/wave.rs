@@ -11,6 +11,7 @@ use lately_keys::{Coverage, EventId, Order, Shard, ShardCount, Stretch, Tick};
 use crate::lane::LanePage;
 use crate::latest::pace::{Pace, PageState, Reach, later, unit_of};
 use crate::latest::page::{PageItem, WaveEdge};
+use crate::limits::SEARCH_UNITS;
 use crate::span::{IdRange, ahead, behind, rank};
 
 /// Events that the first round of a filtering query looks at; each further round looks at twice as many.
@@ -107,6 +108,23 @@ struct LaneState {
     /// The first id that is not known; `None` if everything is known.
     next: Option<EventId>,
     was_asked: bool,
+    /// The items that the lane's filter has looked at, and the half units that this has cost.
+    searched: (u64, u64),
+}
+
+impl LaneState {
+    /// The most items that a page may still look at in this lane, if they are as large as those before: see
+    /// [`SEARCH_UNITS`].
+    fn items_left(&self) -> u32 {
+        let (items, halves) = self.searched;
+        let most = 2 * SEARCH_UNITS;
+        // Less than an eighth is not worth a further round.
+        if halves > most - most / 8 {
+            return 0;
+        }
+        let items_left = (items * (most - halves)).checked_div(halves).filter(|_| items > 0);
+        items_left.map_or(u32::MAX, |left| u32::try_from(left).unwrap_or(u32::MAX))
+    }
 }
 
 /// Partitions that are read together.
@@ -160,7 +178,7 @@ impl<T: PageItem> Wave<T> {
     pub(crate) fn push(&mut self, lane: WaveLane) {
         let (first, _) = lane.ids.ends(self.order);
         let next = lane.first_from(first, self.order);
-        self.lanes.push(LaneState { lane, next, was_asked: false });
+        self.lanes.push(LaneState { lane, next, was_asked: false, searched: (0, 0) });
     }
 
     /// The lane that was added last.
@@ -171,6 +189,11 @@ impl<T: PageItem> Wave<T> {
     /// From now on the lane is taken to hold few of the wanted events.
     pub(crate) fn expect_few(&mut self, lane: usize) {
         self.lanes[lane].lane.is_sparse = true;
+    }
+
+    /// True if the page has looked at as much of a lane as it may, and found too little.
+    pub(crate) fn is_searched(&self, lane: usize) -> bool {
+        self.lanes[lane].items_left() == 0
     }
 
     /// The asks of the next round; none are left once the first `wanted` events are known exactly.
@@ -206,6 +229,7 @@ impl<T: PageItem> Wave<T> {
                 _ => (wanted, None),
             };
             let last_id = |tick| self.order.pick(EventId::first_at(tick), EventId::last_at(tick));
+            let limit = if is_sparse { limit.min(state.items_left()).max(1) } else { limit };
             let until = until.map(last_id);
             let ids = IdRange::walked(from, nearer(until, to), self.order)?;
             (wanted > 0).then_some(Ask { lane, ids, limit })
@@ -273,6 +297,10 @@ impl<T: PageItem> Wave<T> {
             let next = end.and_then(|end| lane.first_from(behind(end, self.order)?, self.order));
             let state = &mut self.lanes[ask.lane];
             (state.next, state.was_asked) = (next, true);
+            if state.lane.is_sparse {
+                state.searched.0 += found.read as u64;
+                state.searched.1 += found.units.halves;
+            }
             self.events.extend(found.items);
         }
         // Each answer is sorted already, so this merges them.

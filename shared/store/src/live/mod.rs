@@ -41,6 +41,7 @@ use std::time::Duration;
 use lately_items::Timeline;
 use lately_keys::{EventId, Order, Topic, UnixMillis};
 use lately_model::{EventQuery, LiveQuery};
+use lately_table::Cost;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -60,6 +61,8 @@ use crate::timeline::filter::Filter;
 #[derive(Debug)]
 pub struct LiveFollower {
     store: Store,
+    /// The reads for this client alone are steps of this handle.
+    op: Op,
     shared: Arc<Loop>,
     news: Receiver<Arc<News>>,
     outbox: Outbox,
@@ -108,6 +111,7 @@ impl Op {
         let position = if cursor.is_some() { start } else { Some(snapshot.settled.public()) };
         Ok(LiveFollower {
             store: self.store.clone(),
+            op: self.store.op(),
             shared,
             news,
             outbox: Outbox::new(filter, fingerprint, position),
@@ -153,6 +157,11 @@ impl LiveFollower {
         self.outbox.messages.is_empty() && self.catching_up.as_ref().is_some_and(missed)
     }
 
+    /// The cost of the pages that the follower has read for this client alone, to catch up.
+    pub fn cost(&self) -> Cost {
+        self.op.cost()
+    }
+
     /// The settled position: a cursor from which another follower continues.
     pub fn cursor(&self) -> String {
         self.outbox.cursor()
@@ -161,7 +170,7 @@ impl LiveFollower {
     /// Reads a page of settled events, up to the position at which this follower joined the loop, and then the late events
     /// that were noted meanwhile. Nothing has changed if the future is dropped.
     async fn catch_up(&mut self) -> Result<(), TimelineError> {
-        let op = self.store.op();
+        let op = self.op.step();
         let Some(Snapshot { settled, .. }) = self.catching_up else { return Ok(()) };
         if let Some(ids) = self.outbox.missed(settled.id) {
             let (events, cut) = self.reader.read(&op, &self.outbox.filter, ids, PAGE_EVENTS).await?;

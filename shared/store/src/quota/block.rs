@@ -4,7 +4,7 @@
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     pub(super) left: u32,
-    /// The requests that all processes have taken, when this process took its last block.
+    /// The requests that all processes have taken, when this process took its last block. A debt may exceed the limit.
     pub(super) taken: u32,
     /// The requests that the process has permitted without the item.
     pub(super) alone: u32,

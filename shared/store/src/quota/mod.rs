@@ -63,6 +63,25 @@ impl QuotaHandle<'_> {
         }
     }
 
+    /// Counts requests that the caller has made without permission, because their number was not known before. They
+    /// count for this minute, also beyond the limit: the next request of the minute is then refused.
+    ///
+    /// # Errors
+    /// If the item cannot be written for good.
+    pub async fn owe(self, count: u32) -> Result<(), TableError> {
+        let key = self.key();
+        let block = self.block(&key);
+        let mut block = block.lock().await;
+        let rest = count.saturating_sub(block.left);
+        block.left = block.left.saturating_sub(count);
+        // Once the limit is reached, every process learns of that with its next block.
+        if rest > 0 && block.taken < self.limit.get() {
+            self.add(&key, &mut block, rest.max(self.usual_block()), None).await?;
+            block.left = block.left.saturating_sub(rest);
+        }
+        Ok(())
+    }
+
     /// The requests that the caller may make in this minute, as far as this process knows.
     pub async fn remaining(self) -> u32 {
         let block = self.block(&self.key());
@@ -80,15 +99,33 @@ impl QuotaHandle<'_> {
         block
     }
 
-    /// Takes a block. An outage of the item must not become an outage of the caller: so a process that cannot take a
-    /// block permits one by itself, and up to the limit in a minute.
+    /// The requests of a block, unless a request needs more.
+    fn usual_block(self) -> u32 {
+        (self.limit.get() / QUOTA_BLOCKS).max(1)
+    }
+
+    /// Takes a block that has what the request needs.
     async fn refill(self, key: &QuotaKey, block: &mut Block, count: u32) -> Result<(), TableError> {
-        let usual = (self.limit.get() / QUOTA_BLOCKS).max(1);
+        let usual = self.usual_block();
         let size = usual.max(count - block.left);
-        let most = self.limit.get() - size;
+        // A large block is taken only if all of it lies below the limit.
+        let most = if size > usual { Some(self.limit.get() - size) } else { None };
+        self.add(key, block, size, most).await
+    }
+
+    /// Adds a block to the item: only if at most so many are taken, where `most` says so. An outage of the item must not
+    /// become an outage of the caller: so a process that cannot take a block permits one by itself, and up to the limit in
+    /// a minute.
+    async fn add(
+        self,
+        key: &QuotaKey,
+        block: &mut Block,
+        size: u32,
+        most: Option<u32>,
+    ) -> Result<(), TableError> {
         let expires_at = (key.number + QUOTA_MINUTES) * 60;
         let mut update = Update::of(key).add(QuotaKey::TAKEN, size).set(EXPIRES_AT, expires_at);
-        if size > usual {
+        if let Some(most) = most {
             let fits = Condition::at_most(QuotaKey::TAKEN, most);
             update = update.only_if(fits.or(Condition::absent(QuotaKey::TAKEN)));
         }
@@ -104,7 +141,7 @@ impl QuotaHandle<'_> {
                 block.left += self.limit.get().saturating_sub(block.taken.saturating_sub(size)).min(size);
             }
             // More than `most` are taken, so the request does not fit into this minute.
-            Ok(None) => block.taken = most + 1,
+            Ok(None) => block.taken = most.map_or(self.limit.get(), |most| most + 1),
             Err(Refusal { error, .. }) => {
                 tracing::warn!(%error, size, "a quota's item cannot be written: this process permits a block by itself");
                 let size = size.min(self.limit.get() - block.alone);

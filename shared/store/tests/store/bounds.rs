@@ -7,7 +7,9 @@ use lately_engine::Engine;
 use lately_engine::fault::{Faults, Network};
 use lately_items::{DirectoryKey, EventKey};
 use lately_keys::{Bucket, BucketWidth, EventId, Order, Shard, Tick};
-use lately_model::{EventQuery, NewConsumer, NewEvent, PollRequest, TimeRange};
+use lately_model::{
+    EventQuery, FeedQuery, NewConsumer, NewEvent, PollRequest, SourceQuery, TimeRange, Unread,
+};
 use lately_store::{Cost, Store};
 use tokio::time::Instant;
 
@@ -25,21 +27,21 @@ fn assert_bounded(cost: &Cost) {
     assert!(cost.read_units.halves <= 2 * MOST_UNITS, "{}", cost.of_read());
 }
 
-/// A topic with one day's events of 250 KB. Only the oldest event has the type `rare`. Returns its id.
-async fn large_events(world: &World, engine: &Engine, count: u64) -> EventId {
+/// A topic with one day's events of a size. Only the oldest event has the type `rare`. Returns its id.
+async fn events_of(world: &World, engine: &Engine, count: u64, bytes: usize) -> EventId {
     let store = store(engine.client(), world);
     store.op().topic(&topic("posts")).put(&change("{}")).await.unwrap();
     post(&store, &topic("posts"), vec![event("note", None)]).await;
     let id =
         |number| EventId::new(Tick::first_of(world.now().saturating_sub(5_000 + number)), Shard::from(0), 0);
-    let data = format!("\"{}\"", "x".repeat(250_000));
-    let large = (0..=count).map(|number| {
+    let data = format!("\"{}\"", "x".repeat(bytes));
+    let events = (0..=count).map(|number| {
         let key = EventKey::new(topic("posts"), BucketWidth::Day, id(number));
         let event_type = if number == count { "rare" } else { "note" };
         item(&key, [("t", text(event_type)), ("a", text("ada")), ("d", text(data.clone()))])
     });
-    for large in large {
-        put(&engine.client(), [large]).await;
+    for event in events {
+        put(&engine.client(), [event]).await;
     }
     id(count)
 }
@@ -47,7 +49,7 @@ async fn large_events(world: &World, engine: &Engine, count: u64) -> EventId {
 #[tokio::test(start_paused = true)]
 async fn a_search_among_large_events_bounds_each_pages_units_and_time() {
     let (world, engine, _) = start(1);
-    let rare = large_events(&world, &engine, 40).await;
+    let rare = events_of(&world, &engine, 40, 250_000).await;
     // The calls of the second store take up to two seconds.
     let slow = Network { seed: 1, longest: Duration::from_secs(1), stall: None };
     let slow = store(engine.client_with(Faults::default()).over(slow), &world);
@@ -68,34 +70,122 @@ async fn a_search_among_large_events_bounds_each_pages_units_and_time() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn unread_is_exact_up_to_the_bound_of_a_request_and_ends_in_time() {
+/// The read units of a count. The last round fits into them, because entries have at most 1 KB. Only the marks of a feed
+/// and the items of sources may add a part of a unit each.
+const COUNT_UNITS: u64 = 64;
+
+/// Entries of 0.9 KB in bob's feed, or of 50 in each of the sources that bob pulls, and the count of the unread ones.
+async fn count(pushed: u64, pulls: u64, of_each: u64) -> (Unread, Cost) {
     let (world, engine, store) = start(1);
     let bob = user("bob");
-    // 250 KB each, so that few entries exceed the bound. Entries that the service writes have at most 1 KB.
-    let listed =
-        |number| Listed::new(id(world.now().saturating_sub(number), 0), "ada", None).of_bytes(250_000);
-    for one in (0..40).map(listed) {
-        put(&engine.client(), [one.in_feed(&bob), one.at_source(&source("actor:ada"))]).await;
+    let client = engine.client();
+    // The second number tells pushed events from pulled ones of the same time.
+    let listed = |number: u64, actor: &str, kind: u64| {
+        Listed::new(id(world.now().saturating_sub(10_000 + number), kind), actor, None).of_bytes(800)
+    };
+    let entries = (0..pushed).map(|number| listed(number, "ada", 0).in_feed(&bob));
+    put(&client, entries).await;
+    for pulled in 0..pulls {
+        let actor = format!("star-{pulled}");
+        put(&client, [pull(&bob, &source(&format!("actor:{actor}")), EventId::MIN)]).await;
+        let listed: Vec<_> = (0..of_each).map(|number| listed(number * pulls + pulled, &actor, 1)).collect();
+        put(&client, listed.iter().flat_map(Listed::at_sources)).await;
     }
-    // The events are pushed to bob, and pulled by eve.
-    let eve = user("eve");
-    put(&engine.client(), [pull(&eve, &source("actor:ada"), EventId::MIN)]).await;
-    let seen = listed(20).id();
+    pass(Duration::from_secs(10)).await;
+    let op = store.op();
+    let unread = op.feed(&bob).unread().await.unwrap();
+    (unread, op.cost())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_count_ends_after_its_units_and_says_that_there_is_more() {
+    for (pulls, least) in [(0, 500), (1, 400), (10, 300), (100, 300)] {
+        let (unread, cost) = count(5_000, pulls, 50).await;
+        assert!(unread.more && unread.unread >= least, "{pulls} pulled sources: {unread:?}");
+        let most = 2 * COUNT_UNITS;
+        assert!(cost.read_units.halves <= most, "{pulls} pulled sources: {}", cost.of_read());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_count_of_few_entries_is_exact_with_any_number_of_sources() {
+    for (pulls, of_each) in [(1, 200), (10, 25), (100, 2)] {
+        let (unread, cost) = count(50, pulls, of_each).await;
+        assert_eq!((unread.unread, unread.more), (50 + pulls * of_each, false), "{}", cost.of_read());
+        assert!(cost.read_units.halves <= 2 * COUNT_UNITS, "{}", cost.of_read());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_count_ends_in_time() {
+    let (world, engine, _) = start(1);
+    let bob = user("bob");
+    let listed = |number: u64| {
+        Listed::new(id(world.now().saturating_sub(10_000 + number), 0), "ada", None).of_bytes(800)
+    };
+    put(&engine.client(), (0..5_000).map(|number| listed(number).in_feed(&bob))).await;
     let slow = Network { seed: 1, longest: Duration::from_secs(2), stall: None };
     let slow = self::store(engine.client_with(Faults::default()).over(slow), &world);
-    for user in [bob, eve] {
-        let op = store.op();
-        let unread = op.feed(&user).unread().await.unwrap();
-        assert_bounded(&op.cost());
-        assert!(unread.more && (32..40).contains(&unread.unread), "{unread:?}");
-        let begun = Instant::now();
-        let unread = slow.op().feed(&user).unread().await.unwrap();
-        assert!(begun.elapsed() <= BUDGET + Duration::from_secs(2), "{:?}", begun.elapsed());
-        assert!(unread.more && unread.unread > 0, "{unread:?}");
-        store.op().feed(&user).see(seen).await.unwrap();
-        let unread = store.op().feed(&user).unread().await.unwrap();
-        assert_eq!((unread.unread, unread.more), (20, false));
+    let begun = Instant::now();
+    let unread = slow.op().feed(&bob).unread().await.unwrap();
+    assert!(begun.elapsed() <= BUDGET + Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(unread.more && unread.unread >= 500, "{unread:?}");
+}
+
+/// The read units of a filtered page: those that it may read of one partition, and a unit for what it reads beside.
+const FILTERED_UNITS: u64 = 64 + 2;
+
+/// The query of a page of events of the type `rare`.
+fn rare(order: Order, consistent: bool, cursor: Option<String>) -> EventQuery {
+    EventQuery {
+        event_type: Some("rare".parse().unwrap()),
+        consistent,
+        order: Some(order),
+        cursor,
+        ..query(50)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_filtered_page_that_finds_nothing_ends_early_and_its_walk_misses_nothing() {
+    let (world, engine, store) = start(1);
+    let found = events_of(&world, &engine, 5_000, 800).await;
+    let bob = user("bob");
+    let mut listed: Vec<_> = (0..=5_000_u64)
+        .map(|number| {
+            Listed::new(id(world.now().saturating_sub(10_000 + number), 0), "ada", None).of_bytes(800)
+        })
+        .collect();
+    listed[5_000].told.event.event_type = "rare".parse().unwrap();
+    put(&engine.client(), listed.iter().map(|one| one.in_feed(&bob))).await;
+    put(&engine.client(), listed.iter().flat_map(Listed::at_sources)).await;
+    pass(Duration::from_secs(10)).await;
+    let (posts, ada, listed) = (topic("posts"), source("actor:ada"), listed[5_000].id());
+    for (order, consistent) in [(Order::OldestFirst, false), (Order::NewestFirst, true)] {
+        let most = 2 * FILTERED_UNITS;
+        let of_topic = pages(async |cursor| {
+            let op = store.op();
+            let page = op.topic(&posts).latest(&rare(order, consistent, cursor)).await.unwrap();
+            assert!(op.cost().read_units.halves <= most, "topic, {order:?}: {}", op.cost().of_read());
+            (ids(&page.events), page.next.filter(|_| page.has_more))
+        });
+        assert_eq!(of_topic.await, [found]);
+        let of_source = pages(async |cursor| {
+            let query = SourceQuery { page: rare(order, consistent, cursor), ..SourceQuery::default() };
+            let op = store.op();
+            let page = op.timeline(&ada).page(&query).await.unwrap();
+            assert!(op.cost().read_units.halves <= most, "source, {order:?}: {}", op.cost().of_read());
+            (page.events.iter().map(|event| event.event.id).collect(), page.next.filter(|_| page.has_more))
+        });
+        assert_eq!(of_source.await, [listed]);
+        let of_feed = pages(async |cursor| {
+            let query = FeedQuery { page: rare(order, consistent, cursor), ..FeedQuery::default() };
+            let op = store.op();
+            let page = op.feed(&bob).page(&query).await.unwrap().page;
+            assert!(op.cost().read_units.halves <= most, "feed, {order:?}: {}", op.cost().of_read());
+            (page.events.iter().map(|event| event.event.id).collect(), page.next.filter(|_| page.has_more))
+        });
+        assert_eq!(of_feed.await, [listed]);
     }
 }
 

@@ -29,6 +29,10 @@ async fn take(store: &Store, number: u32, count: u32) -> Result<(), QuotaError> 
     store.op().quota(&holder(), QuotaKind::Writes, limit(number)).take(count).await
 }
 
+async fn owe(store: &Store, number: u32, count: u32) {
+    store.op().quota(&holder(), QuotaKind::Writes, limit(number)).owe(count).await.unwrap();
+}
+
 /// Takes single requests until one is refused. Returns how many were permitted, and when to try again.
 async fn take_all(store: &Store, number: u32) -> (u32, u32) {
     let mut taken = 0;
@@ -74,9 +78,13 @@ fn no_minute_of_the_clock_has_more_than_the_limit() {
             let end = world.now().saturating_add(90_000);
             while world.now() < end {
                 let asks: Vec<_> = (0..random.usize(1..=30))
-                    .map(|_| (random.usize(..size), random.u32(1..=number.min(60))))
-                    .map(async |(process, count)| {
+                    .map(|_| (random.usize(..size), random.u32(1..=number.min(60)), random.u32(0..200)))
+                    .map(async |(process, count, debt)| {
                         let taken = take(&stores[process], number, count).await;
+                        // Few requests owe anything, and some of them more than the limit.
+                        if taken.is_ok() && debt < 5 {
+                            owe(&stores[process], number, number / 3 * debt).await;
+                        }
                         // The request counts for the minute of its process's clock at the moment of the permission.
                         let minute = stores[process].op().now().get() / 60_000;
                         (minute, if taken.is_ok() { count } else { 0 })
@@ -147,6 +155,47 @@ async fn a_block_costs_a_write_unit_and_a_refusal_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_debt_counts_beyond_the_limit_and_for_every_process() {
+    for debt in [59, 60, 1_000] {
+        let (world, engine, first) = alone().await;
+        let second = store(engine.client(), &world);
+        take(&first, 60, 1).await.unwrap();
+        owe(&first, 60, debt).await;
+        for store in [&first, &second, &first] {
+            let refused = take(store, 60, 1).await;
+            assert!(matches!(refused, Err(QuotaError::Over(60))), "a debt of {debt}: {refused:?}");
+        }
+        // The next minute owes nothing.
+        pass(MINUTE).await;
+        assert_eq!(take_all(&second, 60).await.0, 60);
+    }
+    // Less than the limit: the rest may be used.
+    let (world, engine, first) = alone().await;
+    take(&first, 60, 1).await.unwrap();
+    owe(&first, 60, 29).await;
+    let second = store(engine.client(), &world);
+    assert_eq!(take_all(&second, 60).await.0, 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn debts_cost_no_more_than_blocks() {
+    let (_, _, store) = alone().await;
+    let (mut cost, mut permitted) = (Cost::default(), 0);
+    let holder = holder();
+    loop {
+        let op = store.op();
+        let taken = op.quota(&holder, QuotaKind::Reads, limit(1_000)).take(1).await;
+        if taken.is_err() {
+            break;
+        }
+        permitted += 1;
+        op.quota(&holder, QuotaKind::Reads, limit(1_000)).owe(3).await.unwrap();
+        cost += op.cost();
+    }
+    assert_eq!((permitted, cost.calls, cost.write_units.halves), (250, 20, 40));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refused_batch_leaves_the_rest_of_the_minute_to_other_processes() {
     let (world, engine, first) = alone().await;
     for _ in 0..90 {
@@ -196,6 +245,11 @@ async fn without_its_item_a_process_permits_the_limit_by_itself() {
         let calls = broken.calls().len();
         assert!(take(&store, 20, 1).await.is_err());
         assert_eq!(broken.calls().len(), calls, "{fault:?}");
+        // A debt is no failure either.
+        pass(MINUTE).await;
+        take(&store, 20, 1).await.unwrap();
+        owe(&store, 20, 100).await;
+        assert!(take(&store, 20, 1).await.is_err(), "{fault:?}");
     }
     // An error that no retry mends is an error of the request.
     let (world, engine, _) = alone().await;

@@ -95,7 +95,10 @@ class Feed(Timeline[api.FeedPage[T], api.TimelineEvent[T]], Generic[T]):
         return self._follow(cursor, type=type)
 
     async def unread(self) -> api.Unread:
-        """The exact number of unread entries. The first page of the feed says it for its entries without a price."""
+        """The number of unread entries; `more` says that the count stopped, and that there are at least so many.
+
+        The first page of the feed says the number for its own entries without a price.
+        """
         return await self._transport.value(api.get_unread(self.user))
 
     async def seen(self, id: str) -> None:

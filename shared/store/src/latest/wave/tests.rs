@@ -4,6 +4,7 @@ mod sliced;
 
 use lately_keys::{Bucket, BucketWidth, Shard, Tick, UnixMillis};
 use lately_model::Event;
+use lately_table::Units;
 use proptest::prelude::*;
 
 use super::*;
@@ -86,7 +87,7 @@ fn answer(
     let held = &held[..looked_at];
     let stopped_at = held.last().filter(|_| stopped).map(|(id, _)| *id);
     let items: Vec<_> = held.iter().filter(|(_, matches)| *matches).map(|(id, _)| event(*id)).collect();
-    let found = LanePage { read: items.len(), items, bytes: 0, stopped_at };
+    let found = LanePage { read: items.len(), items, bytes: 0, units: Units::default(), stopped_at };
     (LaneAnswer { ask, found, further: None }, looked_at)
 }
 
