@@ -23,7 +23,7 @@ use crate::scene::{Scene, fan_out, key, of_keys, small_jobs, tell};
 use crate::support::{DAY, Item, MINUTE, TABLE, change, items, pages, pass, store, submission, table, topic};
 
 /// Delivers all records, and waits until the erasure's end has passed.
-async fn finish(scene: &mut Scene, id: ErasureId) -> Erasure {
+pub(crate) async fn finish(scene: &mut Scene, id: ErasureId) -> Erasure {
     scene.settle().await;
     pass(Duration::from_secs(2)).await;
     let erasure = scene.store.op().erasures().get(id).await.unwrap();

@@ -65,8 +65,8 @@ pub struct NeighbourScale {
     pub seconds: u32,
     /// Stored items are so many times fewer than in the published run, and larger by the same factor.
     pub fewer: u32,
-    /// Events are written so many times more slowly than in the published run. Where writes are short, a partition serves fewer by the
-    /// same factor.
+    /// Events are written so many times more slowly than in the published run. A partition serves fewer writes by the same
+    /// factor, if writes are short.
     pub slower: u32,
 }
 
