@@ -31,7 +31,7 @@ fn a_new_table_accepts_what_its_four_partitions_serve_and_loses_nothing_of_it() 
 }
 
 /// The neighbours whose effect is small enough. The aim is all of them.
-const BEARABLE: [Neighbour; 2] = [Neighbour::Backlog, Neighbour::Followed];
+const BEARABLE: [Neighbour; 3] = [Neighbour::Backlog, Neighbour::Import, Neighbour::Followed];
 
 #[test]
 fn a_hostile_neighbour_delays_no_other() {

@@ -11,7 +11,7 @@ use crate::overload::writers::{note, submit};
 const EVENTS: u32 = 100_000;
 const DAY_MILLIS: u32 = 86_400_000;
 
-/// The events of a request.
+/// The events of a request, in the published run.
 const BATCH: u32 = 500;
 
 /// The actors of the imported events, which take turns.
@@ -29,15 +29,16 @@ pub(super) async fn run(place: &Neighbourhood) {
     // The rate of the published run.
     let events = EVENTS / place.scale.slower * place.seconds / 60;
     let begun = place.now().saturating_sub(DAY_MILLIS.into());
-    let pause = (place.end - tokio::time::Instant::now()) / events.div_ceil(BATCH);
+    let each = place.scale.rate(BATCH);
+    let pause = (place.end - tokio::time::Instant::now()) / events.div_ceil(each);
     let mut number = 0;
     while number < events {
         let mut batch = Vec::new();
-        for number in number..events.min(number + BATCH) {
+        for number in number..events.min(number + each) {
             let at = begun.saturating_add(u64::from(DAY_MILLIS / events * number));
             batch.push(NewEvent { at: Some(at), ..note(&format!("imported-{}", number % ACTORS)) });
         }
-        number += BATCH;
+        number += each;
         submit(&place.bench, batch).await;
         tokio::time::sleep(pause).await;
     }

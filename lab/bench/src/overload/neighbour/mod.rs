@@ -111,7 +111,7 @@ impl NeighbourScale {
     pub const FULL: Self = Self { quiet: 100, seconds: 30, fewer: 1, slower: 1 };
 
     /// A size that a test can run.
-    pub const SMALL: Self = Self { quiet: 10, seconds: 5, fewer: 100, slower: 20 };
+    pub const SMALL: Self = Self { quiet: 10, seconds: 6, fewer: 50, slower: 20 };
 
     const fn items(self, full: u32) -> u32 {
         full / self.fewer
