@@ -164,6 +164,7 @@ impl Story {
             for (lane, handled) in behind.into_iter().zip(handled) {
                 self.set_handled(lane, handled);
             }
+            self.expire();
         }
         panic!("the table has not settled after 500 rounds");
     }

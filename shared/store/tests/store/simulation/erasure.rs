@@ -19,6 +19,7 @@ use crate::erasure::finish;
 use crate::erasure::life::{asked, by};
 use crate::erasure::proof::sha256;
 use crate::fan_out::follow_in_two_shards;
+use crate::issues::support as issues;
 use crate::listed::{put, user};
 use crate::scene::{Scene, key, of_keys, tell as deliver};
 use crate::simulation::knobs::Knobs;
@@ -52,6 +53,10 @@ impl Story {
         let erasure = op.erasures().get(*first).await.unwrap();
         assert_eq!(erasure.state, ErasureState::Done);
 
+        if self.knobs.opens_issues && new.user.is_some() {
+            let issue = issues::now(&store, 1).await;
+            assert_eq!(issue.opened_by.as_str(), "erased", "the issue forgets the name");
+        }
         let stored: BTreeSet<EventId> = all
             .iter()
             .flat_map(|item| match key(item) {

@@ -21,6 +21,8 @@ pub(crate) struct Knobs {
     pub(crate) read_units: Option<u32>,
     /// One shard of the stream is delivered this long after the others, in some stories.
     pub(crate) shard_behind: Duration,
+    /// That shard's records are redriven by an operator after this time instead, when TTL has removed what has expired.
+    pub(crate) redriven_after: Option<Duration>,
     /// A deleted topic's name is used again while that shard is still behind.
     pub(crate) reuses_names: bool,
     /// A topic gets a shorter retention while a client follows it.
@@ -29,6 +31,8 @@ pub(crate) struct Knobs {
     pub(crate) follows_during_erasure: bool,
     /// A user whose events stay is erased while a shard of the stream is behind.
     pub(crate) erases_users_alone: bool,
+    /// The erased person has opened an issue, whose event's record may be behind.
+    pub(crate) opens_issues: bool,
     /// Writes arrive almost two seconds after the times of their events.
     pub(crate) writes_slowly: bool,
     /// The longest time by which the index by type is behind.
@@ -39,6 +43,8 @@ impl Knobs {
     /// The strongest conditions under which every rule holds.
     pub(crate) const SUITE: Self = Self {
         read_units: if READS_GIVE_WAY { Self::FULL.read_units } else { None },
+        // Breaks: a record that is redriven reaches all followers.
+        redriven_after: None,
         // Breaks: an event of a deleted topic is not in the next topic of its name.
         reuses_names: false,
         // Breaks: a stream shows no event that a shorter retention hides.
@@ -47,6 +53,8 @@ impl Knobs {
         follows_during_erasure: false,
         // Breaks: nothing is left of an erased person, when a record comes after the end.
         erases_users_alone: false,
+        // Breaks: an issue forgets the name of an erased person.
+        opens_issues: false,
         // Breaks: a stream tells every event of its topic, in time or as late.
         writes_slowly: false,
         // Breaks: an oldest-first page of a type skips no event.
@@ -58,10 +66,12 @@ impl Knobs {
     pub(crate) const FULL: Self = Self {
         read_units: Some(1),
         shard_behind: Duration::from_secs(180),
+        redriven_after: Some(Duration::from_secs(3 * 24 * 60 * 60)),
         reuses_names: true,
         shortens_retention: true,
         follows_during_erasure: true,
         erases_users_alone: true,
+        opens_issues: true,
         writes_slowly: true,
         index_lag: Duration::from_secs(5),
     };

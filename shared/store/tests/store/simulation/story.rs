@@ -16,6 +16,7 @@ use lately_model::{Backfill, LiveQuery, NewErasure, NewEvent};
 use lately_store::{FeedSettings, Store};
 use lately_table::Connection;
 
+use crate::issues::support as issues;
 use crate::listed::{source, user};
 use crate::simulation::delivery::StoryLane;
 use crate::simulation::knobs::Knobs;
@@ -47,6 +48,9 @@ const TOPICS: [&str; 3] = ["posts", "notes", "logs"];
 /// all records are delivered once more.
 pub(super) async fn tell(seed: u64, erasure: Option<&NewErasure>, knobs: Knobs) -> Story {
     let story = Story::begin(seed, knobs).await;
+    if erasure.is_some() && knobs.opens_issues {
+        issues::open(&store(story.engine.client(), &story.world), r#"{"title":"of ada"}"#).await;
+    }
     story.state.borrow_mut().active = ACTIVE + usize::from(erasure.is_some());
     let mut at_once: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
     for _ in 0..ACTIVE {
@@ -75,7 +79,8 @@ pub(super) async fn tell(seed: u64, erasure: Option<&NewErasure>, knobs: Knobs) 
     pass(HELD_BACK).await;
     if story.shard_behind().is_some() {
         story.settle_others().await;
-        pass(knobs.shard_behind).await;
+        pass(knobs.redriven_after.unwrap_or(knobs.shard_behind)).await;
+        story.expire();
         if story.reuses_name() {
             story.use_name_again().await;
         }
@@ -136,6 +141,8 @@ impl Story {
         let options = Options {
             shards: random.u16(2..=4),
             lag: seed.is_multiple_of(8).then_some(lag),
+            // A redriven record comes from the failure destination, which keeps it for longer than the stream.
+            retention: Duration::from_secs(14 * 24 * 60 * 60),
             partitions: if seed % 5 == 2 { knobs.partitions() } else { None },
             ..Options::default()
         };
@@ -329,6 +336,13 @@ impl Story {
         let is_behind = !self.knobs.shard_behind.is_zero() && self.seed % 5 == 4;
         let shards = u64::from(self.engine.stream(TABLE).unwrap().shards());
         is_behind.then(|| u16::try_from(self.seed / 5 % shards).unwrap())
+    }
+
+    /// TTL removes what has expired, if records are redriven in this story.
+    pub(super) fn expire(&self) {
+        if self.knobs.redriven_after.is_some() && self.shard_behind().is_some() {
+            self.engine.expire(100_000).unwrap();
+        }
     }
 
     /// True if the deleted topic's name is used again in this story.
