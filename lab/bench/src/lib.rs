@@ -5,7 +5,7 @@
 //! | `designs` | Lately and five published designs under the same workloads |
 //! | `reads`, `writes`, `fan-out` | the units and calls that reading, writing and delivering events cost |
 //! | `growth` | the delays of writes to a topic of one shard at a rate that only many shards can take |
-//! | `overload` | the effect on other sources of a source that is written faster than its timeline can take |
+//! | `overload` | the effect on other sources of a source that is written faster than its timeline can take, and of hostile neighbours |
 //! | `local` | the local program under load: times of requests, memory, and the price of a connection |
 //! | `live` | live streams of the local program: delays, memory, processor time, and read units |
 //! | `cold-start` | the start of each function: its time, instructions, memory and size |

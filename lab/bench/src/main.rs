@@ -8,6 +8,8 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use clap::Parser;
+use lately_bench::overload::neighbour::{self, Neighbour, NeighbourScale};
+use lately_bench::overload::{OverloadScale, TableKind};
 use lately_bench::progress::Progress;
 use lately_bench::report::{Report, Table};
 use lately_bench::{designs, fan_out, growth, ids, overload, published, reads, writes};
@@ -42,7 +44,7 @@ enum Command {
     FanOut(OutputOptions),
     /// Measure how a topic of one shard takes a rate of writes that only many shards can take
     Growth(OutputOptions),
-    /// Measure how a source that is written faster than its timeline can take affects other sources
+    /// Measure how a source that is written faster than its timeline can take, and hostile neighbours, affect other sources
     Overload(OverloadOptions),
     /// Time ids, keys and cursors
     Ids(OutputOptions),
@@ -72,12 +74,12 @@ struct OverloadOptions {
     shown: OutputOptions,
 
     /// The length of the rush, in simulated seconds
-    #[arg(long, default_value_t = overload::OverloadScale::FULL.seconds)]
+    #[arg(long, default_value_t = OverloadScale::FULL.seconds)]
     seconds: u32,
 
     /// The kind of table; all three without this option
     #[arg(long, value_enum)]
-    table: Option<overload::TableKind>,
+    table: Option<TableKind>,
 
     /// Follow the busy source's timeline live
     #[arg(long)]
@@ -86,6 +88,10 @@ struct OverloadOptions {
     /// Let fan-out stand still at the beginning of the rush for so many simulated seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     pause: u32,
+
+    /// Measure only the effect of this neighbour
+    #[arg(long, value_enum, conflicts_with_all = ["write", "seconds", "table", "watch", "pause"])]
+    neighbour: Option<Neighbour>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -117,17 +123,7 @@ fn main() -> ExitCode {
         Command::Writes(shown) => show("writes", &writes::report(&progress), &shown),
         Command::FanOut(shown) => show("fan-out", &fan_out::report(&progress), &shown),
         Command::Growth(shown) => show("growth", &growth::report(&progress), &shown),
-        Command::Overload(OverloadOptions { shown, seconds, table, watch, pause }) => {
-            let scale = overload::OverloadScale {
-                seconds,
-                is_watched: watch,
-                pause_seconds: pause,
-                ..overload::OverloadScale::FULL
-            };
-            use overload::TableKind::{New, Unbounded, Warm};
-            let kinds = table.map_or(vec![New, Warm, Unbounded], |kind| vec![kind]);
-            show("overload", &overload::report(scale, &kinds, &progress), &shown)
-        }
+        Command::Overload(options) => show("overload", &overload_report(&options, &progress), &options.shown),
         Command::Ids(shown) => show("ids", &ids::report(&progress), &shown),
         Command::ColdStart(command) => start_cold(&command),
         Command::Local(LocalOptions { options, shown }) => {
@@ -142,6 +138,29 @@ fn main() -> ExitCode {
         println!("{error}");
         ExitCode::FAILURE
     })
+}
+
+/// The rush and all neighbours, or one neighbour.
+fn overload_report(options: &OverloadOptions, progress: &Progress) -> Report {
+    if let Some(neighbour) = options.neighbour {
+        let command =
+            format!("cargo run -p bench --release -- overload --neighbour {}", neighbour.argument());
+        let table = neighbour::table(&[neighbour], NeighbourScale::FULL, progress);
+        return Report { command, tables: vec![table] };
+    }
+    let scale = OverloadScale {
+        seconds: options.seconds,
+        is_watched: options.watch,
+        pause_seconds: options.pause,
+        ..OverloadScale::FULL
+    };
+    let kinds = match options.table {
+        Some(kind) => vec![kind],
+        None => vec![TableKind::New, TableKind::Warm, TableKind::Unbounded],
+    };
+    let mut report = overload::report(scale, &kinds, progress);
+    report.tables.push(neighbour::table(&Neighbour::ALL, NeighbourScale::FULL, progress));
+    report
 }
 
 type CommandResult = Result<ExitCode, Box<dyn Error + Send + Sync>>;

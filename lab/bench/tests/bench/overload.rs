@@ -1,5 +1,6 @@
-//! A short run of the published measurement of a busy source and quiet sources.
+//! Short runs of the published measurements: a busy source and quiet sources, and hostile neighbours.
 
+use lately_bench::overload::neighbour::{Neighbour, NeighbourScale, measure};
 use lately_bench::overload::{OverloadScale, run};
 use lately_engine::TableCapacity;
 
@@ -27,4 +28,19 @@ fn a_new_table_accepts_what_its_four_partitions_serve_and_loses_nothing_of_it() 
     assert_eq!((found.in_timeline, found.in_feed), (found.busy_events, found.busy_events));
     assert_eq!(found.quiet_millis.len() as u64, found.quiet_events);
     assert_eq!(found.failures, 0);
+}
+
+/// The neighbours whose effect is small enough. The aim is all of them.
+const BEARABLE: [Neighbour; 3] = [Neighbour::Backlog, Neighbour::Import, Neighbour::Followed];
+
+#[test]
+fn a_hostile_neighbour_delays_no_other() {
+    std::thread::scope(|scope| {
+        for neighbour in BEARABLE {
+            scope.spawn(move || {
+                let effect = measure(neighbour, NeighbourScale::SMALL);
+                assert!(effect.is_bearable(), "{neighbour:?}: {effect:?}");
+            });
+        }
+    });
 }

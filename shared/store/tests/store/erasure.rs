@@ -50,7 +50,7 @@ async fn a_step_of_an_erasure_is_short_also_if_the_events_are_large() {
 }
 
 /// Delivers all records, and waits until the erasure's end has passed.
-async fn finish(scene: &mut Scene, id: ErasureId) -> Erasure {
+pub(crate) async fn finish(scene: &mut Scene, id: ErasureId) -> Erasure {
     scene.settle().await;
     pass(Duration::from_secs(2)).await;
     let erasure = scene.store.op().erasures().get(id).await.unwrap();

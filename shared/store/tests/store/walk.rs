@@ -23,6 +23,7 @@ use lately_model::{Event, EventQuery, NewEvent, Page, PageSize, TimeRange};
 use lately_store::{Store, TimelineError, TopicError, WriteError};
 
 use crate::scene::key;
+use crate::simulation::knobs::Knobs;
 use crate::support::{
     World, assert_directory_held, change, connection, entry, event, ids, items, pass, query, seeds,
     start_with, store, stored, submission, topic,
@@ -225,6 +226,13 @@ impl<'a> Walk<'a> {
         page
     }
 
+    /// An event may be missing from a page for this long after its acknowledgement. A newest-first page of a type is as far
+    /// behind as the index. An oldest-first page never skips an event, however far behind the index is.
+    fn lag(&self) -> Duration {
+        let reads_index = self.query.event_type.is_some() && self.order == Order::NewestFirst;
+        if reads_index { LAG.max(Knobs::SUITE.index_lag) } else { LAG }
+    }
+
     /// The rank of the last id that the page covers, if it looked at this time.
     fn end_of(&self, page: &Page<Event>, looked: UnixMillis) -> u128 {
         match (self.order, &page.next) {
@@ -297,7 +305,7 @@ impl<'a> Walk<'a> {
         let begun = self.position.map(|position| self.rank(position));
         let acknowledged = self.simulation.acknowledged.borrow();
         for (number, (event, at)) in acknowledged.iter().enumerate() {
-            let old = at.saturating_add(u64::try_from(LAG.as_millis()).unwrap()) <= asked;
+            let old = at.saturating_add(u64::try_from(self.lag().as_millis()).unwrap()) <= asked;
             // The writers send some events whose time is still to come. A page looks no further ahead than a slice, unless it
             // is consistent (ADR 15).
             let in_sight = self.query.consistent || event.at() <= asked;
@@ -313,13 +321,18 @@ impl<'a> Walk<'a> {
 }
 
 fn lag(rng: &mut fastrand::Rng, seed: u64) -> Option<Lag> {
-    let up_to = |rng: &mut fastrand::Rng| Duration::from_millis([2_000, rng.u64(..=2_000)][rng.usize(..2)]);
     (rng.u8(..5) > 0).then(|| Lag {
         seed,
-        table: up_to(rng),
-        index: up_to(rng),
+        table: up_to(LAG, rng),
+        index: up_to(Knobs::SUITE.index_lag, rng),
         behind: [1.0, 0.5][rng.usize(..2)],
     })
+}
+
+/// Half the time, the longest lag.
+fn up_to(longest: Duration, rng: &mut fastrand::Rng) -> Duration {
+    let millis = u64::try_from(longest.as_millis()).unwrap();
+    Duration::from_millis([millis, rng.u64(..=millis)][rng.usize(..2)])
 }
 
 fn faults(seed: u64) -> Faults {

@@ -21,6 +21,7 @@ use crate::backlog::{fan_out_while_busy, process};
 use crate::erasure::life::{lived_shortly, of_ada};
 use crate::listed::{source, user};
 use crate::scene::{Scene, about, fan_out, key, of_keys, small_jobs, tell};
+use crate::simulation::knobs::ANSWERED_WITHIN;
 use crate::support::{MINUTE, change, items, pass, store};
 
 /// The kinds of work. `records` are records of all kinds with few followers, which need no second step.
@@ -109,13 +110,22 @@ enum Trouble {
     Busy(u64),
     /// Two processes run each batch at the same time, and a call of one of them stalls.
     Together(u64),
+    /// The reads of some partitions are refused for a while. Each batch is still answered soon.
+    HotReads(&'static str),
 }
+
+/// The number of troubles.
+const TROUBLES: usize = 7;
+
+/// The time for which reads are refused.
+const HOT: Duration = Duration::from_secs(40);
 
 /// Delivers all records.
 async fn deliver(scene: &mut Scene, trouble: Trouble) {
     match trouble {
         Trouble::None => drop(scene.settle().await),
         Trouble::Disorder(seed) => deliver_in_disorder(scene, seed).await,
+        Trouble::HotReads(partition) => deliver_beside_hot_reads(scene, partition).await,
         Trouble::Death(n, moment) => {
             let (client, victims) =
                 process(scene, Faults::default().nth(n, Target::any(), Fault::Crash(moment)));
@@ -196,6 +206,26 @@ async fn deliver(scene: &mut Scene, trouble: Trouble) {
                     }
                 };
                 future::join(behind, ahead).await;
+            }
+        }
+    }
+}
+
+/// Delivers all records while the reads of some partitions are refused.
+async fn deliver_beside_hot_reads(scene: &mut Scene, partition: &str) {
+    let until = scene.world.since_epoch() + HOT;
+    let reads = Target::reads().partition(partition);
+    let hot = Fault::Throttle(Throttle::TableKeyRange);
+    let (_, store) = process(scene, Faults::default().rule_until(until, reads, When::Always, hot));
+    while scene.has_news() {
+        let news = scene.news();
+        loop {
+            let asked = tokio::time::Instant::now();
+            let outcome = fan_out(&store, &news).await;
+            let time = asked.elapsed();
+            assert!(time < ANSWERED_WITHIN, "{partition} is hot, and a batch was answered after {time:?}");
+            if outcome.failed.is_none() {
+                break;
             }
         }
     }
@@ -294,7 +324,7 @@ async fn assert_undisturbed(kind: &'static str, trouble: Trouble) {
 
 #[test]
 fn every_kind_ends_the_same_whatever_disturbs_it() {
-    for_each_seed(60, async |seed| {
+    for_each_seed((KINDS.len() * TROUBLES) as u64, async |seed| {
         let mut random = fastrand::Rng::with_seed(seed);
         // With the fixed seeds, each kind meets each trouble once, and processes die before their calls for half of the
         // kinds. The first calls are drawn most often, because only long work has late ones.
@@ -309,8 +339,9 @@ fn every_kind_ends_the_same_whatever_disturbs_it() {
             Trouble::Busy(seed),
             Trouble::Deaths(random.u64(1..=3), moments[(round + kind) % 2]),
             Trouble::Death(random.u64(1..last), moments[random.usize(..2)]),
+            Trouble::HotReads(["FEED#", "SOURCE#", "FOLLOWERS#", "EVENTS#"][random.usize(..4)]),
         ];
-        assert_undisturbed(KINDS[kind], troubles[round % troubles.len()]).await;
+        assert_undisturbed(KINDS[kind], troubles[round % TROUBLES]).await;
     });
 }
 

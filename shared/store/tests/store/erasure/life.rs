@@ -10,7 +10,7 @@ use crate::listed::user;
 use crate::scene::Scene;
 use crate::support::{change, event, pass, topic};
 
-pub(super) fn asked(actor: Option<&str>, user: Option<&str>) -> NewErasure {
+pub(crate) fn asked(actor: Option<&str>, user: Option<&str>) -> NewErasure {
     let confirm = actor.or(user).unwrap().to_owned();
     let (actor, user) = (actor.map(|name| name.parse().unwrap()), user.map(|name| name.parse().unwrap()));
     NewErasure { actor, user, confirm }
@@ -21,7 +21,7 @@ pub(crate) fn of_ada() -> NewErasure {
     asked(Some("ada"), Some("ada"))
 }
 
-pub(super) fn by(actor: &str, subject: Option<&str>) -> NewEvent {
+pub(crate) fn by(actor: &str, subject: Option<&str>) -> NewEvent {
     let subject = subject.map(|subject| subject.parse().unwrap());
     NewEvent { actor: actor.parse().unwrap(), subject, ..event("note", Some("1".to_owned())) }
 }

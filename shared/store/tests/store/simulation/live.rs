@@ -16,20 +16,23 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all, join4};
 use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle};
 use lately_engine::stream::SequenceNumber;
 use lately_engine::{Engine, Lag, Options};
 use lately_items::{AnyKey, Timeline};
 use lately_keys::{Cursor, EventId, Fingerprint, Order, Position, Topic, UnixMillis};
-use lately_model::{Backfill, LiveQuery, NewEvent};
+use lately_model::{Backfill, EventQuery, LiveQuery, NewEvent};
 use lately_rig::for_each_seed;
 use lately_store::limits::FOLLOWER_TOLD_KEPT;
 use lately_store::{Ambient, LiveMessage, Record, Store};
 
 use crate::listed::{source, user};
 use crate::scene::key;
-use crate::support::{TABLE, World, change, connection, event, items, pass, start_with, submission, topic};
+use crate::simulation::knobs::{ANSWERED_WITHIN, Knobs};
+use crate::support::{
+    DAY, TABLE, World, change, connection, event, items, pass, post, query, start_with, submission, topic,
+};
 
 const SEEDS: u64 = 9;
 
@@ -55,6 +58,8 @@ struct Connected {
 }
 
 struct Story {
+    seed: u64,
+    knobs: Knobs,
     world: World,
     engine: Engine,
     posts: Topic,
@@ -73,7 +78,7 @@ struct Story {
 }
 
 impl Story {
-    async fn begin(seed: u64) -> Self {
+    async fn begin(seed: u64, knobs: Knobs) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let lag = Lag {
             seed: random.u64(..),
@@ -81,8 +86,15 @@ impl Story {
             index: Duration::ZERO,
             behind: 0.5,
         };
-        let (world, engine, store) =
-            start_with(seed, Options { shards: 1, lag: Some(lag), ..Options::default() });
+        let slow = Lag { table: Duration::from_millis(400), behind: 1.0, ..lag };
+        let lag = if knobs.writes_slowly { slow } else { lag };
+        let options = Options {
+            shards: 2,
+            lag: Some(lag),
+            partitions: if seed % 9 == 7 { knobs.partitions_of_streams() } else { None },
+            ..Options::default()
+        };
+        let (world, engine, store) = start_with(seed, options);
         let posts = topic("posts");
         let timelines = [
             Timeline::Topic(posts.clone()),
@@ -93,6 +105,8 @@ impl Story {
         let (view, _) = store.op().topic(&posts).put(&change("{}")).await.unwrap();
         store.op().user(&user("bob")).follow(&source("actor:ada"), Backfill::new(0).unwrap()).await.unwrap();
         Self {
+            seed,
+            knobs,
             world,
             engine,
             posts,
@@ -154,25 +168,60 @@ impl Story {
             });
             let count = self.draw(|random| if random.u8(..25) == 0 { random.usize(2..150) } else { 1 });
             let new = NewEvent { at, subject: Some("x".parse().unwrap()), ..event("note", None) };
-            let asked = self.now();
-            let written = store.op().topic(&self.posts).write(submission(vec![new; count])).await;
-            if let (Timeline::Topic(_), Ok(written)) = (&self.timeline, written) {
-                let landed = (asked, self.now());
-                self.visible.borrow_mut().extend(written.events.iter().map(|event| (event.id, landed)));
-            }
+            self.write(&store, vec![new; count]).await;
             let pause = [100, 500, 3_000][self.draw(|random| random.usize(..3))];
             pass(self.millis(pause)).await;
         }
     }
 
-    /// Fan-out, with lag. It stops for some seconds now and then.
-    async fn fan_out(&self) {
+    /// A writer whose puts arrive almost two seconds after the times of their events, which are early in a second.
+    async fn slow_writer(&self) {
+        while !self.is_over.get() {
+            // The timeline is not idle.
+            let store = self.process(Faults::default(), None, self.world.process());
+            self.write(&store, vec![event("note", None)]).await;
+            let into_second = self.now() % 1_000;
+            pass(Duration::from_millis(1_000 - into_second + self.draw(|random| random.u64(5..20)))).await;
+            // The fourth call of a new process is the put.
+            let time = self.draw(|random| Duration::from_millis(random.u64(1_900..1_990)));
+            let stall = Some(Stall { call: 4, moment: Moment::Before, time });
+            let network = Network { seed: 1, longest: Duration::ZERO, stall };
+            let client = self.engine.client_with(Faults::default()).over(network);
+            let store = Store::new(connection(client, self.world.process()));
+            self.write(&store, vec![event("note", None)]).await;
+        }
+    }
+
+    /// Writes events, and notes when they became visible.
+    async fn write(&self, store: &Store, events: Vec<NewEvent>) {
+        let asked = self.now();
+        let written = store.op().topic(&self.posts).write(submission(events)).await;
+        if let (Timeline::Topic(_), Ok(written)) = (&self.timeline, written) {
+            let arrived = (asked, self.now());
+            self.visible.borrow_mut().extend(written.events.iter().map(|event| (event.id, arrived)));
+        }
+    }
+
+    fn has_hot_partitions(&self) -> bool {
+        self.knobs.read_units.is_some() && self.seed % 9 == 7
+    }
+
+    /// The time by which a shard of the stream is behind the other.
+    fn shard_behind(&self) -> Duration {
+        if self.seed % 9 == 4 { self.knobs.shard_behind } else { Duration::ZERO }
+    }
+
+    /// Fan-out of a shard, with lag. It stops for some seconds now and then.
+    async fn fan_out(&self, shard: u16) {
+        if shard == 1 {
+            pass(self.shard_behind()).await;
+        }
         let stream = self.engine.stream(TABLE).unwrap();
         let mut handled = SequenceNumber::START;
         while !self.is_over.get() {
             let most = [50, 400, 3_000][self.draw(|random| random.usize(..3))];
             pass(self.millis(most)).await;
-            let batch = stream.read(0, handled, 60, u64::MAX);
+            let batch = stream.read(shard, handled, 60, u64::MAX);
             if batch.records.is_empty() {
                 continue;
             }
@@ -181,6 +230,11 @@ impl Story {
             let records = Record::batch(stream.lambda_event(&batch.records).as_bytes()).unwrap();
             let outcome = store.op_within(60 * Duration::from_secs(1)).fan_out(&records).await;
             assert_eq!(outcome.failed, None);
+            let took = Duration::from_millis(self.now() - began);
+            assert!(
+                !self.has_hot_partitions() || took < ANSWERED_WITHIN,
+                "a batch was answered after {took:?}"
+            );
             for record in &batch.records {
                 if let AnyKey::Event(key) = key(&record.keys()) {
                     self.handled.borrow_mut().entry(key.id()).or_insert(self.now());
@@ -236,6 +290,7 @@ impl Story {
             }
             let follower = store.op().follow(self.timeline.clone(), &query, None).await;
             let mut connected = Connected { from: self.now(), ..Connected::default() };
+            let mut has_failed = false;
             if let Ok(mut follower) = follower {
                 let most = [100, 2_000, 9_000][self.draw(|random| random.usize(..3))];
                 let cut = tokio::time::Instant::now() + if is_last { ENDING } else { self.millis(most) };
@@ -243,7 +298,9 @@ impl Story {
                     let told = match told {
                         Ok(told) => told,
                         Err(error) => {
-                            assert!(!is_last, "the last connection ends with {error}");
+                            has_failed = true;
+                            let may_fail = !is_last || self.has_hot_partitions();
+                            assert!(may_fail, "the last connection ends with {error}");
                             break;
                         }
                     };
@@ -257,8 +314,8 @@ impl Story {
                     cursor = Some(at);
                 }
                 connected.until = self.now();
-                // Nothing fails in the last connection.
-                self.is_over.set(is_last);
+                // Nothing fails in the last connection, unless its partitions are hot.
+                self.is_over.set(is_last && !has_failed);
                 self.connections.borrow_mut().push(connected);
             }
             if self.draw(|random| random.bool()) {
@@ -327,13 +384,67 @@ impl Story {
 #[test]
 fn a_client_that_continues_with_its_last_cursor_misses_nothing() {
     for_each_seed(SEEDS, async |seed| {
-        let story = Story::begin(seed).await;
+        let story = Story::begin(seed, Knobs::SUITE).await;
         let writers = async {
             let writers = 1 + story.draw(|random| random.usize(..3));
             join_all((0..writers).map(|_| story.writer())).await;
+            pass(story.shard_behind()).await;
             story.is_written.set(true);
         };
-        futures_util::future::join3(writers, story.fan_out(), story.client()).await;
+        let fan_out = join(story.fan_out(0), story.fan_out(1));
+        let slow_writer = async {
+            if story.knobs.writes_slowly {
+                story.slow_writer().await;
+            }
+        };
+        join4(writers, slow_writer, fan_out, story.client()).await;
         story.check();
     });
+}
+
+/// The old events that a client reads in small steps.
+const OLD: usize = 900;
+
+/// A client follows a topic from its oldest events on while the topic gets a shorter retention, or soon after.
+async fn shorten_retention(seed: u64, knobs: Knobs) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (world, _, store) = start_with(seed, Options { shards: 1, ..Options::default() });
+    let posts = topic("posts");
+    store.op().topic(&posts).put(&change("{}")).await.unwrap();
+    let ago = u64::try_from((10 * DAY).as_millis()).unwrap();
+    for _ in 0..OLD / 300 {
+        let at = Some(world.now().saturating_sub(ago - random.u64(..1_000)));
+        post(&store, &posts, vec![NewEvent { at, ..event("note", None) }; 300]).await;
+    }
+    let oldest = EventQuery { order: Some(Order::OldestFirst), ..query(1) };
+    let cursor = store.op().topic(&posts).latest(&oldest).await.unwrap().next;
+    let shorter = change(r#"{"retention_days":1}"#);
+    if !knobs.shortens_retention {
+        store.op().topic(&posts).put(&shorter).await.unwrap();
+        pass(SHOWN_AFTER).await;
+    }
+    let query = LiveQuery { cursor, ..LiveQuery::default() };
+    let mut follower = store.op().follow(Timeline::Topic(posts.clone()), &query, None).await.unwrap();
+    if knobs.shortens_retention {
+        for _ in 0..random.usize(1..OLD / 2) {
+            follower.next().await.unwrap();
+        }
+        store.op().topic(&posts).put(&shorter).await.unwrap();
+        pass(SHOWN_AFTER).await;
+    }
+    let end = tokio::time::Instant::now() + Duration::from_secs(5);
+    let mut shown = 0;
+    while let Ok(message) = tokio::time::timeout_at(end, follower.next()).await {
+        shown += usize::from(matches!(message.unwrap(), LiveMessage::Event { .. }));
+    }
+    // The stream had read one page when the retention changed.
+    assert!(shown <= 200, "{shown} of {OLD} events that the retention hides are told");
+}
+
+/// A change of the retention holds for every reader after this time.
+const SHOWN_AFTER: Duration = Duration::from_secs(3);
+
+#[test]
+fn a_stream_shows_no_event_that_a_shorter_retention_hides() {
+    for_each_seed(2, async |seed| shorten_retention(seed, Knobs::SUITE).await);
 }

@@ -16,9 +16,11 @@ use lately_model::{Backfill, LiveQuery, NewErasure, NewEvent};
 use lately_store::{FeedSettings, Store};
 use lately_table::Connection;
 
+use crate::issues::support as issues;
 use crate::listed::{source, user};
 use crate::simulation::delivery::StoryLane;
-use crate::support::{Item, TABLE, World, change, pass, start_with, store, submission, topic};
+use crate::simulation::knobs::Knobs;
+use crate::support::{Item, TABLE, World, change, pass, post, start_with, store, submission, topic};
 
 /// The time limit of an operation.
 const BUDGET: Duration = Duration::from_secs(5);
@@ -44,8 +46,11 @@ const TOPICS: [&str; 3] = ["posts", "notes", "logs"];
 
 /// Runs the story of a seed to its end. A person may be erased in it. In the end of a story with an erasure or a deletion,
 /// all records are delivered once more.
-pub(super) async fn tell(seed: u64, erasure: Option<&NewErasure>) -> Story {
-    let story = Story::begin(seed).await;
+pub(super) async fn tell(seed: u64, erasure: Option<&NewErasure>, knobs: Knobs) -> Story {
+    let story = Story::begin(seed, knobs).await;
+    if erasure.is_some() && knobs.opens_issues {
+        issues::open(&store(story.engine.client(), &story.world), r#"{"title":"of ada"}"#).await;
+    }
     story.state.borrow_mut().active = ACTIVE + usize::from(erasure.is_some());
     let mut at_once: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
     for _ in 0..ACTIVE {
@@ -54,7 +59,10 @@ pub(super) async fn tell(seed: u64, erasure: Option<&NewErasure>) -> Story {
     for lane in story.lanes() {
         at_once.push(Box::pin(story.lane(lane)));
     }
-    at_once.push(Box::pin(story.redrive()));
+    // Records that were never delivered are not redriven.
+    if story.shard_behind().is_none() {
+        at_once.push(Box::pin(story.redrive()));
+    }
     match erasure {
         Some(new) => at_once.push(Box::pin(story.erase(new))),
         None if seed % 8 == 1 => {
@@ -69,6 +77,14 @@ pub(super) async fn tell(seed: u64, erasure: Option<&NewErasure>) -> Story {
     join_all(at_once).await;
     // Transactions of processes that died become fully visible without their sender.
     pass(HELD_BACK).await;
+    if story.shard_behind().is_some() {
+        story.settle_others().await;
+        pass(knobs.redriven_after.unwrap_or(knobs.shard_behind)).await;
+        story.expire();
+        if story.reuses_name() {
+            story.use_name_again().await;
+        }
+    }
     story.settle().await;
     if erasure.is_some() || story.deletes_a_topic() {
         story.deliver_again().await;
@@ -93,6 +109,7 @@ pub(super) struct Story {
     pub(super) world: World,
     pub(super) engine: Engine,
     pub(super) seed: u64,
+    pub(super) knobs: Knobs,
     settings: FeedSettings,
     pub(super) state: RefCell<State>,
 }
@@ -111,10 +128,12 @@ pub(super) struct State {
     pub(super) pushed: BTreeMap<EventId, u64>,
     /// The clients of all processes. They list the calls that were made.
     clients: Vec<FaultyClient>,
+    /// The events of the topic that has the name of the deleted one, if there is such a topic.
+    pub(super) of_new_topic: Option<Vec<EventId>>,
 }
 
 impl Story {
-    async fn begin(seed: u64) -> Self {
+    async fn begin(seed: u64, knobs: Knobs) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         // A generator of its own, so that older seeds still tell the same stories.
         let mut steps = fastrand::Rng::with_seed(!seed);
@@ -122,6 +141,9 @@ impl Story {
         let options = Options {
             shards: random.u16(2..=4),
             lag: seed.is_multiple_of(8).then_some(lag),
+            // A redriven record comes from the failure destination, which keeps it for longer than the stream.
+            retention: Duration::from_secs(14 * 24 * 60 * 60),
+            partitions: if seed % 5 == 2 { knobs.partitions() } else { None },
             ..Options::default()
         };
         let (world, engine, store) = start_with(seed, options);
@@ -141,12 +163,13 @@ impl Story {
             followed: Vec::new(),
             pushed: BTreeMap::new(),
             clients: Vec::new(),
+            of_new_topic: None,
         };
         let topics = [r#"{"bucket":"hour"}"#, "{}", r#"{"fan_out":false}"#];
         for (name, settings) in TOPICS.into_iter().zip(topics) {
             store.op().topic(&topic(name)).put(&change(settings)).await.unwrap();
         }
-        Self { world, engine, seed, settings, state: RefCell::new(state) }
+        Self { world, engine, seed, knobs, settings, state: RefCell::new(state) }
     }
 
     pub(super) fn draw<T>(&self, draw: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
@@ -200,6 +223,8 @@ impl Story {
         let process = self.world.process();
         let ambient = if by_millis < 0 { process.behind(by) } else { process.ahead(by) };
         let pace = self.one(&[1, 5, 5, 20, 200]);
+        // Beside hot partitions, nothing else delays a batch.
+        let pace = if self.has_hot_partitions() { pace.min(5) } else { pace };
         let longest = Duration::from_millis(pace);
         let slow = client.over(Network { seed: self.draw(|random| random.u64(..)), longest, stall: None });
         (client, Store::new(Connection::new(slow, TABLE, ambient, BUDGET)).with_feeds(self.settings))
@@ -292,6 +317,7 @@ impl Story {
                 || text == "the actor ada is being erased"
         };
         let is_refused = matches!(&done, Some(Err(error)) if is_refusal(&**error));
+        let faulty = faulty || self.has_hot_partitions();
         assert!(faulty || is_refused || matches!(done, Some(Ok(()))), "{done:?}");
     }
 
@@ -300,17 +326,63 @@ impl Story {
         self.seed.is_multiple_of(3)
     }
 
+    /// True if partitions serve few reads in this story.
+    pub(super) const fn has_hot_partitions(&self) -> bool {
+        self.knobs.read_units.is_some() && self.seed % 5 == 2
+    }
+
+    /// The shard of the stream that is delivered minutes after the others, if this story has one.
+    pub(super) fn shard_behind(&self) -> Option<u16> {
+        let is_behind = !self.knobs.shard_behind.is_zero() && self.seed % 5 == 4;
+        let shards = u64::from(self.engine.stream(TABLE).unwrap().shards());
+        is_behind.then(|| u16::try_from(self.seed / 5 % shards).unwrap())
+    }
+
+    /// TTL removes what has expired, if records are redriven in this story.
+    pub(super) fn expire(&self) {
+        if self.knobs.redriven_after.is_some() && self.shard_behind().is_some() {
+            self.engine.expire(100_000).unwrap();
+        }
+    }
+
+    /// True if the deleted topic's name is used again in this story.
+    fn reuses_name(&self) -> bool {
+        self.knobs.reuses_names && self.deletes_a_topic() && self.shard_behind().is_some()
+    }
+
     /// Deletes a topic, and asks again until the deletion is acknowledged.
     async fn delete_topic(&self) {
         let notes = topic(DELETED);
         pass(Duration::from_millis(self.one(&[0, 20, 500, 5_000, 20_000]))).await;
+        let stale = store(self.engine.client(), &self.world);
+        if self.reuses_name() {
+            post(&stale, &notes, vec![about(&source("actor:ada"))]).await;
+        }
         loop {
             let (client, store) = self.process(true);
             let done = client.run(async { store.op().ending(&notes).delete().await.is_ok() }).await;
             if done == Some(true) {
-                return;
+                break;
             }
         }
+        if self.reuses_name() {
+            // A process that knows the topic writes one more event.
+            pass(Duration::from_millis(self.one(&[100, 800, 1_500]))).await;
+            let events = submission(vec![about(&source("actor:ada"))]);
+            drop(stale.op().topic(&notes).write(events).await);
+        }
+    }
+
+    /// Uses the deleted topic's name for another topic, if its deletion is done.
+    async fn use_name_again(&self) {
+        let notes = topic(DELETED);
+        let store = store(self.engine.client(), &self.world);
+        if store.op().topic(&notes).put(&change("{}")).await.is_err() {
+            return;
+        }
+        let new = post(&store, &notes, vec![about(&source("actor:ada"))]).await;
+        self.state.borrow_mut().of_new_topic = Some(new);
+        self.settle_others().await;
     }
 
     pub(super) fn goes_on(&self) -> bool {
