@@ -66,6 +66,7 @@ any_key! {
     Job(JobKey),
     Backlog(BacklogKey),
     Begun(BegunKey),
+    CleanupStep(CleanupStepKey),
     Follow(FollowKey),
     Follower(FollowerKey),
     FollowerCount(FollowerCountKey),

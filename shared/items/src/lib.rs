@@ -19,6 +19,7 @@
 //! | page of a job, mark of a page that began | `job.rs` | fan-out | fan-out |
 //! | backlog | `backlog.rs` | fan-out | fan-out |
 //! | next steps of background work | `work.rs` | | |
+//! | step of a feed's cleanup | `cleanup_step.rs` | fan-out | fan-out |
 //! | mark and step of a deletion, or of another retention | `ending.rs`, `ending_step.rs` | topics, fan-out | fan-out, topics |
 //! | step, erased ids and list of erasures | `erasure_step.rs`, `erasure.rs` | erasures, fan-out | fan-out, writes of events |
 //! | consumer | `consumer.rs` | consumers, report runs | consumers, report runs |
@@ -58,6 +59,7 @@ mod announcement;
 mod any_key;
 mod attribute;
 mod backlog;
+mod cleanup_step;
 mod consumer;
 mod directory;
 mod document;
@@ -94,6 +96,7 @@ pub use self::{
     any_key::AnyKey,
     attribute::{Attribute, Value},
     backlog::*,
+    cleanup_step::*,
     consumer::*,
     directory::*,
     document::*,
