@@ -67,6 +67,7 @@ any_key! {
     Backlog(BacklogKey),
     ChangeNote(ChangeNoteKey),
     Begun(BegunKey),
+    CleanupStep(CleanupStepKey),
     Follow(FollowKey),
     Follower(FollowerKey),
     FollowerCount(FollowerCountKey),

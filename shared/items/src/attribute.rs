@@ -175,6 +175,7 @@ macro_rules! sets {
 
 sets! {
     Ss as_ss: EventType;
+    Ss as_ss: Source;
     Ns as_ns: Shard;
 }
 

@@ -5,8 +5,7 @@
 //!   after S? (the page begins after this follower), expires_at N
 //!   push, restamp: o S, b S (the topic of the event that the job is named after, and the width of its buckets)
 //!   remove, promote: no further attributes
-//!   cleanup, backfill: user S, behind S? (the id of the oldest entry that was looked at)
-//!   backfill: since N (when the follow began), k N (older entries still wanted), seen N (older entries looked at)
+//!   backfill: user S, behind S? (the id of the oldest entry that was looked at), since N (when the follow began), k N (older entries still wanted), seen N (older entries looked at)
 //!                                             sk  {page, 8 digits}#BEGUN
 //!   expires_at N
 //! ```
@@ -22,7 +21,7 @@
 //! no copy of its event, so nothing of a deleted event stays in it.
 //!
 //! A page puts the next page before it does anything else, so the pages of a job run at the same time. Only a
-//! promotion's pages wait for each other, because the last page says that all are done. The pages of a cleanup and of a
+//! promotion's pages wait for each other, because the last page says that all are done. The pages of a
 //! backfill are the steps of one walk (the store's `fan_out/kinds/`): each step puts the next page when it ends.
 
 use lately_keys::{BucketWidth, EventId, Shard, Source, Topic, UnixMillis, User};
@@ -44,8 +43,6 @@ lately_keys::words! {
         Restamp = "RESTAMP",
         /// Writes the source's pull marker into the follower's feed.
         Promote = "PROMOTE",
-        /// Deletes the source's entries from the feed of a user who no longer follows it.
-        Cleanup = "CLEANUP",
         /// Copies the source's entries into the feed of a new follower.
         Backfill = "BACKFILL",
     }
@@ -56,7 +53,7 @@ key! {
     pub struct Job {
         /// The task.
         pub task: JobTask,
-        /// The event that is pushed or removed. For a promotion, the id that marks its start. For a cleanup or a
+        /// The event that is pushed or removed. For a promotion, the id that marks its start. For a
         /// backfill, an id made from the stream record that requested it.
         pub id: EventId,
         /// The source whose followers the task is for.
@@ -114,7 +111,7 @@ pub enum JobKind {
     Restamp(Topic, BucketWidth),
     /// Puts a pull marker.
     Promote,
-    /// Walks through one user's feed, in steps.
+    /// Copies a source's entries into one user's feed, in steps.
     Walk(FeedWalk),
 }
 
@@ -162,7 +159,7 @@ impl Record for JobKind {
             JobTask::Restamp => Self::Restamp(item.get("o")?, item.get("b")?),
             JobTask::Remove => Self::Remove,
             JobTask::Promote => Self::Promote,
-            JobTask::Cleanup | JobTask::Backfill => Self::Walk(FeedWalk::decode(item)?),
+            JobTask::Backfill => Self::Walk(FeedWalk::decode(item)?),
         };
         if work.task() == task { Ok(work) } else { Err(item.corrupt("since")) }
     }
@@ -175,21 +172,20 @@ impl JobKind {
             Self::Remove => JobTask::Remove,
             Self::Restamp(..) => JobTask::Restamp,
             Self::Promote => JobTask::Promote,
-            Self::Walk(FeedWalk { backfill: None, .. }) => JobTask::Cleanup,
-            Self::Walk(FeedWalk { backfill: Some(_), .. }) => JobTask::Backfill,
+            Self::Walk(_) => JobTask::Backfill,
         }
     }
 }
 
 record! {
-    /// A walk through a user's feed: of a user who follows the source now, or no longer.
+    /// A walk through a source's entries for the feed of a user who follows the source now.
     pub struct FeedWalk {
         /// The user.
         pub user: User = required(USER = "user"),
         /// The oldest entry that the walk has looked at; `None` before the first step.
         pub behind: Option<EventId> = optional("behind"),
-        /// The remaining work of a backfill; `None` for a cleanup.
-        pub backfill: Option<BackfillRest> = part_if("since"),
+        /// The remaining work.
+        pub backfill: BackfillRest = part,
     }
 }
 
@@ -219,13 +215,13 @@ mod tests {
         JobKind::Push("posts".parse().unwrap(), BucketWidth::Hour)
     }
 
-    fn walk(backfill: Option<BackfillRest>) -> JobKind {
+    fn walk(backfill: BackfillRest) -> JobKind {
         JobKind::Walk(FeedWalk { user: "bob".parse().unwrap(), behind: ID.parse().ok(), backfill })
     }
 
-    fn backfill() -> Option<BackfillRest> {
+    fn backfill() -> BackfillRest {
         let since = millis(1_720_799_999_000);
-        Some(BackfillRest { since, wanted: 30, looked_at: 1_000 })
+        BackfillRest { since, wanted: 30, looked_at: 1_000 }
     }
 
     /// The attributes that every page has. The job follows from a change at 1,720,800,000 seconds.
@@ -245,8 +241,6 @@ mod tests {
             .with("k", 30_u64)
             .with("seen", 1_000_u64);
         assert_eq!(item, expected);
-        let item = first(walk(None), at).encode();
-        assert_eq!(item, stored("CLEANUP", "00000000").with("user", "bob").with("behind", ID));
         let item = JobStep { after: "bob".parse().ok(), ..first(push(), at) }.encode();
         let expected = stored("PUSH", "00000000").with("o", "posts").with("b", "hour").with("after", "bob");
         assert_eq!(item, expected);
@@ -259,7 +253,6 @@ mod tests {
             JobKind::Restamp("posts".parse().unwrap(), BucketWidth::Day),
             JobKind::Remove,
             JobKind::Promote,
-            walk(None),
             walk(backfill()),
         ] {
             let first = first(task, UnixMillis::MIN);
@@ -270,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backfill_without_its_rest_is_corrupt_and_no_cleanup() {
+    fn a_backfill_without_its_rest_is_corrupt() {
         let mut item = first(walk(backfill()), UnixMillis::MIN).encode();
         item.remove("since");
         JobStep::decode(&item).unwrap_err();

@@ -20,6 +20,7 @@
 //! | backlog | `backlog.rs` | fan-out | fan-out |
 //! | note of a change that is handled later | `change.rs` | fan-out | fan-out |
 //! | next steps of background work | `work.rs` | | |
+//! | step of a feed's cleanup | `cleanup_step.rs` | fan-out | fan-out |
 //! | mark and step of a deletion, or of another retention | `ending.rs`, `ending_step.rs` | topics, fan-out | fan-out, topics |
 //! | step, erased ids and list of erasures | `erasure_step.rs`, `erasure.rs` | erasures, fan-out | fan-out, writes of events |
 //! | consumer | `consumer.rs` | consumers, report runs | consumers, report runs |
@@ -60,6 +61,7 @@ mod any_key;
 mod attribute;
 mod backlog;
 mod change;
+mod cleanup_step;
 mod consumer;
 mod directory;
 mod document;
@@ -96,6 +98,7 @@ pub use self::{
     attribute::{Attribute, Value},
     backlog::*,
     change::*,
+    cleanup_step::*,
     consumer::*,
     directory::*,
     document::*,

@@ -80,7 +80,6 @@ fn golden_bytes_of_keys() {
         (JobTask::Remove, "REMOVE"),
         (JobTask::Restamp, "RESTAMP"),
         (JobTask::Promote, "PROMOTE"),
-        (JobTask::Cleanup, "CLEANUP"),
         (JobTask::Backfill, "BACKFILL"),
     ];
     for (task, word) in words {
@@ -90,6 +89,7 @@ fn golden_bytes_of_keys() {
         assert_golden(&begun, &pk, "00000034#BEGUN");
         assert_golden(&JobKey { job, page: 34 }, &pk, "00000034");
     }
+    assert_golden(&CleanupStepKey { user: parse("bob") }, "JOB#CLEANUP#bob", "STEP");
     let backlog = BacklogKey { backlog: Backlog::Feed(parse("bob")), id: parse(ID) };
     assert_golden(&backlog, "JOB#BACKLOG#FEED#bob", ID);
     assert_golden(&SettingsKey { app: parse("web") }, "SETTINGS#web", "SETTINGS#web");
@@ -351,6 +351,7 @@ fn any_key() -> impl Strategy<Value = AnyKey> {
         (topic(), 0..1_000_000_000_000_u64)
             .prop_map(|(topic, number)| LateBatchKey::new(topic, number).into()),
         timeline().prop_map(|timeline| WatchKey { timeline }.into()),
+        user().prop_map(|user| CleanupStepKey { user }.into()),
         erasure().prop_map(|erasure| ErasureStepKey { erasure }.into()),
         (erasure(), 0..=99_999_999_u64).prop_map(|(erasure, page)| ErasedPageKey { erasure, page }.into()),
         erasure().prop_map(|erasure| ErasureEntryKey { erasure }.into()),

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | step of a topic's deletion, or of a change of its retention | `ending_step.rs` |
 //! | step of an erasure | `erasure_step.rs` |
+//! | step of a feed's cleanup | `cleanup_step.rs` |
 //! | page of a job | `job.rs` |
 //! | item of a backlog | `backlog.rs` |
 //! | note of a change that is handled later | `change.rs` |
@@ -46,7 +47,8 @@ impl StepName {
         (item.has(Self::BEGUN) && !item.has("finished")).then(|| Self::decode(item)).transpose()
     }
 
-    pub(crate) const fn next(self) -> Self {
+    /// The next step.
+    pub const fn next(self) -> Self {
         Self { number: self.number + 1, ..self }
     }
 }
@@ -88,6 +90,7 @@ impl WaitingStep {
         let found = match AnyKey::decode(&key.pk, &key.sk) {
             Some(AnyKey::EndingStep(_)) => named(item.optional("since")?)?,
             Some(AnyKey::ErasureStep(_)) => named(item.optional("waiting")?)?,
+            Some(AnyKey::CleanupStep(_)) => named(None)?,
             Some(AnyKey::Job(key)) => Some((key.page.into(), JobStep::decode(item)?.changed_at(), None)),
             Some(AnyKey::Backlog(_)) => {
                 let BacklogItem { key, events, step, .. } = BacklogItem::decode(item)?;

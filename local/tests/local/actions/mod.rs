@@ -61,8 +61,10 @@ impl WitnessedSystem {
         let (issuer, issuers) = issuer().await;
         let [authorize, write_event, query_latest, live, fan_out, follow, records, consume, report] =
             [(); 9].map(|()| Witness::default());
-        // Low limits: with more than one follower a post needs jobs, and with more than two the source is pulled.
-        let feeds = FeedSettings { fan_out_limit: 2, audience: 1, ..FeedSettings::default() };
+        // Low limits: with more than one follower a post needs jobs, with more than two the source is pulled, and a feed of
+        // more than two entries is cleaned up in steps.
+        let feeds =
+            FeedSettings { fan_out_limit: 2, audience: 1, entries_per_query: 2, ..FeedSettings::default() };
         let mut pumped = api.system.clone();
         pumped.store = fan_out.store(&client).with_feeds(feeds);
         let pump = pumped.pump(Destination::memory(), PumpFaults::default(), None).unwrap();

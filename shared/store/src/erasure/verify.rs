@@ -191,6 +191,7 @@ impl Person<'_> {
             AnyKey::FeedEntry(key) => is_user(&key.user) || is_by_actor()?,
             AnyKey::Job(key) => is_source(&key.job.source) || is_by_actor()? || has_user(FeedWalk::USER)?,
             AnyKey::Begun(key) => is_source(&key.job.source),
+            AnyKey::CleanupStep(key) => is_user(&key.user),
             AnyKey::Backlog(key) => match &key.backlog {
                 Backlog::Source(source) => is_source(source),
                 Backlog::Feed(user) => is_user(user),

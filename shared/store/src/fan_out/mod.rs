@@ -73,7 +73,9 @@ mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lately_items::{AnyKey, ChangeNote, ChangeNoteKey, EventKey, SourceItemKey, TimelineEntry};
+use lately_items::{
+    AnyKey, ChangeNote, ChangeNoteKey, CleanupStepKey, EventKey, SourceItemKey, TimelineEntry,
+};
 use lately_keys::{EventId, Key, TableKey, UnixMillis};
 use lately_table::TableError;
 use tokio::sync::Semaphore;
@@ -245,7 +247,11 @@ impl FanOut<'_> {
     /// Handles one change. The items of a backlog have one step together.
     async fn handle(self, change: &Change, items: &BTreeSet<EventId>) -> Result<(), TableError> {
         let Change { at, id, .. } = *change;
-        let is_page = matches!(change.what, What::Followed(..) | What::Unfollowed(..) | What::Page(_));
+        let is_page = match &change.what {
+            What::Followed(..) | What::Unfollowed(..) | What::Page(_) => true,
+            What::Step(key, _) => CleanupStepKey::decode(&key.pk, &key.sk).is_some(),
+            _ => false,
+        };
         let _one_of_few = if is_page { self.pages.acquire().await.ok() } else { None };
         in_time(&self.op.table)?;
         match &change.what {
@@ -260,7 +266,7 @@ impl FanOut<'_> {
                 Box::pin(restamp_entries(self, key, stored.as_ref().unwrap_or(entry), at)).await
             }
             What::Followed(key, follower) => Box::pin(backfill::begin(self, key, follower, id, at)).await,
-            What::Unfollowed(key) => Box::pin(cleanup::begin(self, key, id, at)).await,
+            What::Unfollowed(key) => Box::pin(cleanup::begin(self, key, at)).await,
             What::Counted(key, counts) => promotion::counted(self, key, *counts, counts.here == 1).await,
             What::Note(key) => Box::pin(change::run(self, key)).await,
             What::Source { source, was_pushed, stored } => {

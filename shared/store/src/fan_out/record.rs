@@ -116,7 +116,7 @@ pub(super) enum What {
     Page(JobKey),
     /// An item of a backlog was put.
     Backlog(BacklogKey),
-    /// A step of a topic's deletion was put, of a change of its retention, or of an erasure.
+    /// A step of a topic's deletion was put, of a change of its retention, of an erasure, or of a feed's cleanup.
     Step(Key, StepName),
 }
 
@@ -269,7 +269,7 @@ impl ImageRecord {
             AnyKey::Job(key) => Some(What::Page(key)),
             AnyKey::Backlog(key) => Some(What::Backlog(key)),
             AnyKey::ChangeNote(key) => Some(What::Note(key)),
-            AnyKey::EndingStep(_) | AnyKey::ErasureStep(_) => {
+            AnyKey::EndingStep(_) | AnyKey::ErasureStep(_) | AnyKey::CleanupStep(_) => {
                 StepName::found(self.after()?)?.map(|name| What::Step(key.encode(), name))
             }
             _ => None,

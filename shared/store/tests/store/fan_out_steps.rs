@@ -32,10 +32,42 @@ async fn a_long_cleanup_takes_steps_that_keep_their_place() {
     scene.store.op().user(&user("bob")).unfollow(&source("actor:ada")).await.unwrap();
     let steps = scene.settle().await;
     assert_eq!(scene.shown("bob").await.len(), 100);
-    // 110 entries in steps of twenty, and no entry is read twice.
+    // The record looks at ten entries, and the steps at 110, twenty at a time.
     let looked_at: Vec<_> = steps.iter().map(|step| step.cost.items).filter(|items| *items > 0).collect();
-    assert_eq!(looked_at.len(), 6, "{looked_at:?}");
+    assert_eq!(looked_at.len(), 7, "{looked_at:?}");
     assert!(looked_at.iter().all(|items| *items <= 30), "{looked_at:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_unfollows_of_a_feed_walk_through_it_twice_at_most() {
+    let mut scene = Scene::new(short_steps()).await;
+    let sources: Vec<_> = (0..30).map(|n| format!("actor:a{n}")).collect();
+    for source in &sources {
+        scene.follow("bob", source, 0).await;
+    }
+    for n in 0..30 {
+        scene.write(vec![by(&format!("a{n}"))]).await;
+    }
+    for _ in 0..5 {
+        scene.write((0..20).map(|_| by("bob")).collect()).await;
+    }
+    scene.settle().await;
+    assert_eq!(scene.shown("bob").await.len(), 130);
+    // The first walk is under way when the others leave.
+    for batch in [&sources[..1], &sources[1..]] {
+        for left in batch {
+            scene.store.op().user(&user("bob")).unfollow(&source(left)).await.unwrap();
+        }
+        for _ in 0..2 {
+            let news = scene.news();
+            assert_eq!(fan_out(&scene.store, &news).await.failed, None);
+        }
+    }
+    let steps = scene.settle().await;
+    assert_eq!(scene.shown("bob").await.len(), 100);
+    // At most two walks of seven steps are left. Every other record finds that its step is done.
+    let walked = steps.iter().filter(|step| step.cost.items >= 10).count();
+    assert!(walked <= 14, "{walked}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,6 +19,7 @@ use lately_keys::{Coverage, EventId, Source, UnixMillis, User};
 use lately_table::TableError;
 
 use crate::fan_out::batch::FanOut;
+use crate::fan_out::kinds::cleanup;
 use crate::span::IdRange;
 use crate::work::{self, Next};
 
@@ -49,7 +50,7 @@ pub(crate) async fn begin(
     // source that is pulled.
     let behind = pulled_from.map(|from| from.max(EventId::first_of(since)));
     let rest = BackfillRest { since, wanted, looked_at: 0 };
-    let walk = FeedWalk { user: user.clone(), behind, backfill: Some(rest) };
+    let walk = FeedWalk { user: user.clone(), behind, backfill: rest };
     let first = JobStep::first(JobKind::Walk(walk.clone()), id, source.clone(), at).in_shard(*shard);
     let next = run(fan_out, &first, &walk, rest, Some(stored.coverage)).await?;
     work::put_after(fan_out.op, next).await
@@ -79,14 +80,10 @@ pub(super) async fn run(
     let follow = FollowEdge { source: source.clone(), shard: *shard, since: rest.since };
     let is_over = op.user(&walk.user).edge(source).await? != Some(follow);
     if is_repeated || is_over {
-        let cleanup = FeedWalk { user: walk.user.clone(), behind: None, backfill: None };
-        // The job has a new id. Another delivery may have begun the same cleanup before this one wrote, and a
-        // put of the same page would begin nothing.
-        let first = JobStep::first(JobKind::Walk(cleanup), op.new_id()?, source.clone(), step.changed_at());
-        op.table.put(&first.in_shard(*shard).encode()).await?;
+        cleanup::add(op, &walk.user, source).await?;
     }
     let Some((behind, rest)) = next.filter(|_| !is_over) else { return Ok(Next::Done) };
-    let task = JobKind::Walk(FeedWalk { behind, backfill: Some(rest), ..walk.clone() });
+    let task = JobKind::Walk(FeedWalk { behind, backfill: rest, ..walk.clone() });
     Ok(Next::Again(JobStep { task, ..step.next() }.encode()))
 }
 

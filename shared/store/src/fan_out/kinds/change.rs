@@ -30,7 +30,7 @@ async fn handle(fan_out: FanOut<'_>, note: &ChangeNote) -> Result<(), TableError
             let Some(entry) = entry_of(op, key).await? else { return Ok(()) };
             restamp_entries(fan_out, key, &entry, at).await
         }
-        AnyKey::Follower(key) if note.is_removal => cleanup::begin(fan_out, key, id, at).await,
+        AnyKey::Follower(key) if note.is_removal => cleanup::begin(fan_out, key, at).await,
         AnyKey::Follower(key) => {
             // The record of the unfollow begins a cleanup.
             let Some(item) = op.table.get(key.encode()).await? else { return Ok(()) };

@@ -15,8 +15,8 @@
 //!
 //! A cleanup walks through the feed of one user, and a backfill through a source's timeline. Both can hold millions of
 //! entries. So a delivery takes one step of a bounded number of queries, which ends only after its writes are durable. If
-//! entries remain, the step puts a page of a job that begins at the step's end, and the stream record of that page takes the
-//! next step. So a step that is delivered again repeats at most itself.
+//! entries remain, a backfill puts a page of a job that begins at the step's end, and a cleanup changes the feed's item. The
+//! stream record of that page or item takes the next step. So a step that is delivered again repeats at most itself.
 
 pub(super) mod backfill;
 pub(super) mod backlog;
@@ -30,7 +30,8 @@ pub(super) mod retention;
 
 use lately_items::limits::JOB_SECONDS;
 use lately_items::{
-    DeletionStep, Ending, EndingStepKey, ErasureStep, JobKey, JobKind, JobStep, RetentionStep, StepName,
+    CleanupStep, CleanupStepKey, DeletionStep, Ending, EndingStepKey, ErasureStep, JobKey, JobKind, JobStep,
+    RetentionStep, StepName,
 };
 use lately_keys::{Key, TableKey, UnixMillis};
 use lately_table::TableError;
@@ -44,6 +45,9 @@ pub(super) async fn run_step(fan_out: FanOut<'_>, key: &Key, name: StepName) -> 
     let Some(item) = op.table.get(key.clone()).await? else { return Ok(()) };
     if StepName::found(&item)? != Some(name) {
         return Ok(());
+    }
+    if item.key_as::<CleanupStepKey>().is_ok() {
+        return Box::pin(cleanup::run(fan_out, CleanupStep::decode(&item)?)).await;
     }
     let next = match item.key_as().map(|EndingStepKey { ending, .. }| ending) {
         Ok(Ending::Deletion) => Box::pin(deletion::run(op, &DeletionStep::decode(&item)?)).await?,
@@ -66,10 +70,7 @@ pub(super) async fn run_page(fan_out: FanOut<'_>, key: &JobKey, at: UnixMillis) 
     let next = match &step.task {
         JobKind::Push(..) | JobKind::Remove | JobKind::Restamp(..) => push::run(fan_out, step).await?,
         JobKind::Promote => promotion::run(fan_out, step).await?,
-        JobKind::Walk(walk) => match walk.backfill {
-            None => cleanup::run(fan_out, step, walk).await?,
-            Some(rest) => backfill::run(fan_out, step, walk, rest, None).await?,
-        },
+        JobKind::Walk(walk) => backfill::run(fan_out, step, walk, walk.backfill, None).await?,
     };
     work::put_after(op, next).await?;
     op.table.delete(key.encode()).await
