@@ -30,8 +30,15 @@ fn a_new_table_accepts_what_its_four_partitions_serve_and_loses_nothing_of_it() 
     assert_eq!(found.failures, 0);
 }
 
-/// The neighbours whose effect is small enough. The aim is all of them.
-const BEARABLE: [Neighbour; 3] = [Neighbour::Backlog, Neighbour::Import, Neighbour::Followed];
+/// All neighbours but one: a poison record holds up its own lane, one of sixteen here.
+const BEARABLE: [Neighbour; 6] = [
+    Neighbour::Polls,
+    Neighbour::Unfollows,
+    Neighbour::Unread,
+    Neighbour::Backlog,
+    Neighbour::Import,
+    Neighbour::Followed,
+];
 
 #[test]
 fn a_hostile_neighbour_delays_no_other() {

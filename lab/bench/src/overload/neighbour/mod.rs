@@ -34,8 +34,8 @@ use crate::topic::{Bench, NOON, TABLE};
 /// The longest wait for the stream's records after the last event. A record that always fails stays for 18 hours.
 const SETTLING: Duration = Duration::from_secs(10 * 60);
 
-/// The bytes of an entry's data in a run of the published size.
-const ENTRY_BYTES: u32 = 700;
+/// The bytes of an entry's data.
+const ENTRY_BYTES: usize = 700;
 
 /// A hostile neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -63,7 +63,7 @@ pub struct NeighbourScale {
     pub quiet: u32,
     /// The length of a run in which fan-out does not stand still, in seconds.
     pub seconds: u32,
-    /// Stored items are so many times fewer than in the published run, and larger by the same factor.
+    /// Stored items are so many times fewer than in the published run.
     pub fewer: u32,
     /// Events are written so many times more slowly than in the published run. A partition serves fewer writes by the same
     /// factor, if writes are short.
@@ -111,7 +111,7 @@ impl NeighbourScale {
     pub const FULL: Self = Self { quiet: 100, seconds: 30, fewer: 1, slower: 1 };
 
     /// A size that a test can run.
-    pub const SMALL: Self = Self { quiet: 10, seconds: 6, fewer: 50, slower: 20 };
+    pub const SMALL: Self = Self { quiet: 10, seconds: 6, fewer: 5, slower: 20 };
 
     const fn items(self, full: u32) -> u32 {
         full / self.fewer
@@ -254,9 +254,9 @@ impl Neighbourhood {
         self.scale.items(full)
     }
 
-    /// An entry of an event, with the data of the run's size.
+    /// An entry of an event.
     fn entry(&self, item: Item) -> Item {
-        let data = "x".repeat((ENTRY_BYTES * self.scale.fewer) as usize);
+        let data = "x".repeat(ENTRY_BYTES);
         item.with("t", "note")
             .with("a", BUSY)
             .with("o", "posts")
