@@ -114,7 +114,7 @@ struct State {
     position: i8,
     place: usize,
     reading: Reading,
-    /// How often each event was committed; and whether a seek has skipped it.
+    /// The number of times that each event was committed; and whether a seek has skipped it.
     given: [u8; 2],
     skipped: [bool; 2],
     has_sought: bool,
@@ -348,7 +348,7 @@ impl Protocol {
         vec![shorter, longer]
     }
 
-    /// What is wrong in a state in which all events are stored and handled, once the reader has read everything.
+    /// The fault of a state in which all events are stored and handled, once the reader has read everything.
     fn fault(&self, state: &State) -> Option<&'static str> {
         let is_over = state.handling == [Handling::Done; 2] && state.reading == Reading::Idle;
         if !is_over {

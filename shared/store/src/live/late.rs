@@ -90,7 +90,7 @@ impl LogReader {
     }
 }
 
-/// Where the names of late events are still to be read.
+/// The places from which the names of late events are still to be read.
 #[derive(Clone, Debug)]
 pub(super) enum LateSource {
     /// In the late log of a topic.

@@ -72,7 +72,7 @@ pub struct LiveFollower {
     reader: Reader,
     /// The late events that were noted since then are to be sent before the follower has caught up.
     late_from: Option<UnixMillis>,
-    /// Where their names are still to be read.
+    /// The places from which their names are still to be read.
     late_sources: Vec<LateSource>,
     /// The late events that are to be read.
     late: LateQueue,

@@ -38,7 +38,7 @@ const WRITERS_SKEW: u64 = 5 * MINUTE;
 /// The largest error of a consumer's clock, in milliseconds: a little less than is assumed.
 const CONSUMERS_SKEW_MILLIS: u64 = 4_900;
 
-/// What a consumer must get.
+/// The events that a consumer must get.
 #[derive(Clone, Debug, Default)]
 struct Expected {
     /// When it sought for the last time, and the position that it sought.
