@@ -45,7 +45,7 @@ fn a_hostile_neighbour_delays_no_other() {
     std::thread::scope(|scope| {
         for neighbour in BEARABLE {
             scope.spawn(move || {
-                let effect = measure(neighbour, NeighbourScale::SMALL);
+                let effect = measure(neighbour, NeighbourScale::small(neighbour));
                 assert!(effect.is_bearable(), "{neighbour:?}: {effect:?}");
             });
         }

@@ -110,8 +110,14 @@ impl NeighbourScale {
     /// The size of the published run.
     pub const FULL: Self = Self { quiet: 100, seconds: 30, fewer: 1, slower: 1 };
 
-    /// A size that a test can run.
-    pub const SMALL: Self = Self { quiet: 10, seconds: 6, fewer: 5, slower: 20 };
+    /// A size that a test can run. A feed and a timeline have enough entries to fill a partition's second.
+    pub const fn small(neighbour: Neighbour) -> Self {
+        let fewer = match neighbour {
+            Neighbour::Unfollows | Neighbour::Unread => 5,
+            _ => 50,
+        };
+        Self { quiet: 10, seconds: 6, fewer, slower: 20 }
+    }
 
     const fn items(self, full: u32) -> u32 {
         full / self.fewer
