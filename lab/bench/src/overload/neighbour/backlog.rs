@@ -14,7 +14,7 @@ const BATCH: u32 = 20;
 
 pub(super) async fn prepare(place: &Neighbourhood) {
     let events = place.items(EVENTS);
-    let data = format!("\"{}\"", "x".repeat(ENTRY_BYTES as usize));
+    let data = format!("\"{}\"", "x".repeat(ENTRY_BYTES));
     let begun = place.now().saturating_sub(HOUR_MILLIS.into());
     let mut batch = Vec::new();
     for number in 0..events {
