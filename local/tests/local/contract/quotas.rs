@@ -83,8 +83,9 @@ async fn a_read_counts_once_for_each_sixteen_units_that_it_used() {
             assert_limited(&page, "\"reads\";q=60;w=60");
             break;
         }
-        units.push(read_units(&page));
-        let reads = (units.last().unwrap() / 16.0).ceil() as u32;
+        let used = read_units(&page);
+        units.push(used);
+        let reads: u32 = (1..).find(|reads| used <= 16.0 * f64::from(*reads)).unwrap();
         rest = rest.max(reads) - reads;
         let headers = headers(&page);
         assert_eq!(headers, [Some("\"reads\";q=60;w=60"), Some(&*format!("\"reads\";r={rest}")), None]);
