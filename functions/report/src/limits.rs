@@ -25,9 +25,6 @@ pub const BLOCK_IDS: usize = 4_096;
 /// Blocks that are read at once when ids are looked up.
 pub const BLOCKS_AT_ONCE: usize = 8;
 
-/// Blocks of the last file that are cached, 4 MiB. So a run reads the blocks of a file with 262,144 ids only once.
-pub const BLOCKS_CACHED: usize = 64;
-
 /// Size of an upload's part. S3 accepts 10,000 parts of at least 5 MiB, so files may have up to 78 GiB.
 pub const PART_BYTES: usize = 8 * MIB;
 

@@ -41,14 +41,14 @@ record! {
         /// The number of the last item; 0 if there is none.
         pub number: u64 = required(NUMBER = "n"),
         /// When the topic was created. A later topic of its name has a log of its own.
-        pub created_at: UnixMillis = required("created"),
+        pub created_at: UnixMillis = required(CREATED = "created"),
     }
 }
 
 impl LateLogKey {
-    /// The item of a log without items.
-    pub fn empty(&self, created_at: UnixMillis) -> Item {
-        LateLogEnd { number: 0, created_at }.add_to(Item::at(self))
+    /// The item of an end.
+    pub fn item(&self, end: LateLogEnd) -> Item {
+        end.add_to(Item::at(self))
     }
 }
 
@@ -128,10 +128,11 @@ mod tests {
     #[test]
     fn golden_bytes() {
         let topic: Topic = "billing".parse().unwrap();
-        let end = LateLogKey { topic: topic.clone() }.empty(millis(7));
+        let end = LateLogEnd { number: 5, created_at: millis(7) };
+        let item = LateLogKey { topic: topic.clone() }.item(end);
         let stored = Item::from([("pk", "ANNOUNCED#billing"), ("sk", "#LATE")]);
-        assert_eq!(end, stored.with("n", 0_u64).with("created", 7_u64));
-        assert_eq!(LateLogEnd::decode(&end), Ok(LateLogEnd { number: 0, created_at: millis(7) }));
+        assert_eq!(item, stored.with("n", 5_u64).with("created", 7_u64));
+        assert_eq!(LateLogEnd::decode(&item), Ok(end));
 
         let id: EventId = ID.parse().unwrap();
         let key = LateBatchKey::new(topic, 35);

@@ -75,7 +75,7 @@ metrics! {
     Promotions = "Promotions",
     /// The number of times that an event, a change or a step was put away because a partition was throttled.
     DeferredToBacklog = "DeferredToBacklog",
-    /// Events that arrived behind a consumer's position, noted in its ledger.
+    /// Events that were added to a late log.
     LateEvents = "LateEvents",
     /// Reports that are up to date: a run finished, or there was nothing to report.
     ReportsUpToDate = "ReportsUpToDate",

@@ -92,8 +92,8 @@ pub const WAITED_READ: Duration = Duration::from_secs(5);
 /// most, are within two seconds.
 pub const IDLE_LOOKS: Duration = Duration::from_millis(900);
 
-/// The pause between two reads of the notes. A stream ends within two seconds of its topic's deletion, which a note
-/// says; so this is shorter than two idle looks.
+/// The pause between two reads of the names of late events. A stream ends within two seconds of its topic's deletion, of
+/// which it learns by the same read; so this is shorter than two idle looks.
 pub const NOTES_EVERY: Duration = Duration::from_millis(1_700);
 
 /// Notes are read again for this long, because a note gets its id before it lands.

@@ -57,14 +57,24 @@ const DELETED_PER_SLOT: usize = 50;
 
 impl LateLogHandle<'_> {
     /// Makes sure that the topic, which was created at this time, has a log. A reader does so before it announces itself.
-    /// Returns the number of the last item.
+    /// Returns the number of the last item. If the end of a deleted topic's log can still be seen, its numbers go on.
     pub(crate) async fn open(self, created_at: UnixMillis) -> Result<u64, TableError> {
-        if let Some(end) = self.stored_end(false).await? {
-            return Ok(end.number);
+        let mut found = self.stored_end(false).await?;
+        let mut rounds = Rounds::of(&self.op.table, "the late log");
+        loop {
+            let number = match found {
+                Some(end) if end.created_at >= created_at => return Ok(end.number),
+                Some(end) => end.number,
+                None => 0,
+            };
+            let is_of_deleted = Condition::equals(LateLogEnd::NUMBER, number)
+                .and(Condition::below(LateLogEnd::CREATED, &created_at));
+            let end = self.end_key().item(LateLogEnd { number, created_at });
+            let may_open = Condition::no_item().or(is_of_deleted);
+            let Some(there) = self.op.table.put_if(&end, &may_open).await? else { return Ok(number) };
+            found = Some(LateLogEnd::decode(&there)?);
+            rounds.lose()?;
         }
-        let empty = self.end_key().empty(created_at);
-        let there = self.op.table.put_if(&empty, &Condition::no_item()).await?;
-        Ok(LateLogEnd::decode(there.as_ref().unwrap_or(&empty))?.number)
     }
 
     /// The number of the last item; 0 if there is none. The read is not consistent: a reader that gets an earlier number

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use lately_engine::Operation;
 use lately_engine::fault::{Fault, Faults, Moment, Network, Stall, Target, Throttle, When};
-use lately_items::ConsumerKey;
-use lately_keys::EventId;
+use lately_items::{ConsumerKey, LateLogEnd, LateLogKey, LatePlace};
+use lately_keys::{EventId, UnixMillis};
 use lately_model::{NewConsumer, PollRequest};
 use lately_store::Record;
 
 use crate::consumers::{Files, Rig, SETTLED, nightly, report, report_later};
+use crate::listed::put;
 use crate::scene::fan_out;
 use crate::support::{HOUR, MINUTE, ids, items, pass, store, topic, with_a_death_at_each_call};
 
@@ -268,4 +269,20 @@ async fn a_deleted_topic_has_no_late_log_and_the_next_of_its_name_begins_another
     rig.tell().await;
     report_later(&rig, &mut files).await;
     assert_eq!((files.reported(), rig.log().await.len()), ([late].into(), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_deleted_topics_log_that_can_still_be_seen_goes_on() {
+    let mut rig = Rig::new().await;
+    let end =
+        LateLogKey { topic: topic("billing") }.item(LateLogEnd { number: 7, created_at: UnixMillis::MIN });
+    put(&rig.engine.client(), [end.into_attributes()]).await;
+    let mut files = Files::default();
+    report_later(&rig, &mut files).await;
+    assert_eq!(rig.place().await, LatePlace::after(7));
+    let late = rig.write(HOUR).await;
+    rig.tell().await;
+    assert_eq!(rig.log().await[&8].ids, [late]);
+    report_later(&rig, &mut files).await;
+    assert_eq!(files.reported(), [late].into());
 }
