@@ -138,8 +138,8 @@ enum Habit {
 struct Protocol {
     flaw: Option<Flaw>,
     habit: Habit,
-    /// Whether an event is late: by the ticks that the reader waits, the tick after the one up to which it may not have
-    /// waited, the event's tick, and the tick at which it was stored.
+    /// Says for four ticks whether an event is late: how long the reader waits, how far it has passed, the event's
+    /// time, and when the event was stored.
     late: HashMap<[i8; 4], bool>,
 }
 
